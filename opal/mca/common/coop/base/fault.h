@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Fault knobs: make a chosen call of a chosen site fail, so that tests reach
+// every error path in a real job. The developer parameter pml_coop_fault holds
+// the specification:
+//
+//     spec  = rule { "," rule }
+//     rule  = name ":" n             every n-th call of the site fails, from the n-th on
+//           | name "@" k             only the k-th call fails
+//           | corrupt "=" byte       corrupt is such a rule for a corrupt_* site
+//
+// Calls are counted from 1, per site. Example: "busy:7,get@1,corrupt_rts@3=17".
+// `busy:1` fails for ever: a job under it makes no progress, and that is what
+// was asked for.
+//
+// A corrupted header has one bit flipped. With "=byte" it is in that byte (or
+// in the last one of a shorter header); without, the injections walk over the
+// header: the i-th, from 0, is in byte i mod size. Each further round takes
+// the next bit, so 8 x size injections visit every bit once.
+//
+// Threading: hit() and corrupt() may be called by several threads at a time;
+// the counts are relaxed atomics. With nothing armed they cost a load and a
+// branch. Ownership: none. Errors: a bad specification is returned as text.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "coop/base/export.h"
+#include "coop/base/tally.h"
+
+namespace coop {
+
+enum class Fault : std::uint8_t {
+    kBusy,          // a BTL send says that it is out of resource
+    kAlloc,         // the BTL has no descriptor
+    kSendi,         // the immediate send is refused
+    kRegister,      // memory cannot be registered
+    kGet,           // get is not available
+    kGetBusy,       // get says that it is out of resource
+    kPut,           // put is not available
+    kPutBusy,       // put says that it is out of resource
+    kCorruptMatch,  // a bit of an eager (match) header flips on its way
+    kCorruptRts,    // … of a request to send
+    kCorruptCts,    // … of a clear to send
+    kCorruptFrag,   // … of a fragment
+    kCorruptFin,    // … of a FIN
+    kCount
+};
+
+inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::kCount);
+
+inline constexpr std::array<const char*, kFaultCount> kFaultLabels = {
+    "busy",          "alloc",       "sendi",       "register",     "get",
+    "get_busy",      "put",         "put_busy",    "corrupt_match", "corrupt_rts",
+    "corrupt_cts",   "corrupt_frag", "corrupt_fin",
+};
+static_assert(kFaultLabels.back() != nullptr, "every fault has a label");
+
+constexpr bool is_corruption(Fault fault) noexcept { return fault >= Fault::kCorruptMatch; }
+
+class Faults {
+public:
+    Faults() = default;  // nothing armed
+
+    // The faults that `spec` asks for, or a sentence with the bad word in it.
+    COOP_EXPORT static std::variant<Faults, std::string> parse(std::string_view spec);
+
+    bool armed() const noexcept { return armed_; }
+
+    // Counts a call of the site; true when this call is to fail.
+    bool hit(Fault fault) noexcept { return armed_ && count_call(fault); }
+
+    // Counts a call of the site; when this call is to fail, flips one bit of
+    // the header and returns true.
+    bool corrupt(Fault fault, void* header, std::size_t header_bytes) noexcept {
+        return armed_ && count_call(fault) && flip_bit(fault, header, header_bytes);
+    }
+
+    // How many calls of the site were made to fail.
+    COOP_EXPORT std::uint64_t injected(Fault fault) const noexcept;
+
+private:
+    struct Site {
+        std::uint64_t every = 0;  // 0: no rule of this kind
+        std::uint64_t only = 0;   // 0: no rule of this kind
+        std::int64_t byte = -1;   // -1: walk over the header
+        Tally calls;  // counted while the site has a rule
+        Tally injected;
+        Tally flips;
+    };
+
+    Site& site(Fault fault) noexcept { return sites_[static_cast<std::size_t>(fault)]; }
+    const Site& site(Fault fault) const noexcept { return sites_[static_cast<std::size_t>(fault)]; }
+
+    std::string add_rule(std::string_view rule);  // "" or what is wrong
+    COOP_EXPORT bool count_call(Fault fault) noexcept;
+    COOP_EXPORT bool flip_bit(Fault fault, void* header, std::size_t header_bytes) noexcept;
+
+    bool armed_ = false;
+    std::array<Site, kFaultCount> sites_{};
+};
+
+}  // namespace coop
