@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The usage table as text: aligned columns, 100 characters wide at most while
+// the labels are of a sensible length. A long reason goes on in the next line,
+// under itself.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "coop/base/usage.h"
+
+namespace coop {
+
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+enum Column : std::size_t { kPeer, kProtocol, kSize, kMessages, kBytes, kAmount, kColumnCount };
+
+using Line = std::array<std::string, kColumnCount + 1>;  // the last cell is the reason
+
+constexpr std::array<bool, kColumnCount> kFlushRight = {true, false, false, true, true, true};
+
+// "1,234,567".
+std::string grouped(std::uint64_t n) {
+    const std::string digits = std::to_string(n);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+std::string label_of(std::span<const char* const> labels, std::uint32_t i) {
+    return i < labels.size() && labels[i] ? labels[i] : "#" + std::to_string(i);
+}
+
+// Lays out lines that were collected before.
+class Table {
+public:
+    explicit Table(bool with_peer) : first_(with_peer ? kPeer : kProtocol) {
+        lines_.push_back({"peer", "protocol", "size", "messages", "bytes", "amount", "reason"});
+    }
+
+    void add(Line line) { lines_.push_back(std::move(line)); }
+
+    std::string text() const {
+        std::array<std::size_t, kColumnCount> widths{};
+        for (const Line& line : lines_)
+            for (std::size_t i = 0; i < kColumnCount; ++i) widths[i] = std::max(widths[i], line[i].size());
+        std::string out;
+        for (const Line& line : lines_) append(out, line, widths);
+        return out;
+    }
+
+private:
+    void append(std::string& out, const Line& line, const std::array<std::size_t, kColumnCount>& widths) const {
+        std::string row;
+        for (std::size_t i = first_; i < kColumnCount; ++i) {
+            const std::string padding(widths[i] - line[i].size(), ' ');
+            row += "  ";
+            row += kFlushRight[i] ? padding + line[i] : line[i] + padding;
+        }
+        append_wrapped(out, row + "  ", line[kColumnCount]);
+    }
+
+    // `row`, then `text`, broken between words before it grows too wide.
+    static void append_wrapped(std::string& out, std::string row, std::string_view text) {
+        const std::size_t indent = row.size();
+        while (!text.empty()) {
+            const std::string_view word = text.substr(0, text.find(' '));
+            const bool starts_line = row.size() == indent;
+            if (!starts_line && row.size() + 1 + word.size() > kWidth) {
+                out += row + '\n';
+                row.assign(indent, ' ');
+            } else if (!starts_line) {
+                row += ' ';
+            }
+            row += word;
+            text.remove_prefix(std::min(word.size() + 1, text.size()));
+        }
+        row.erase(row.find_last_not_of(' ') + 1);
+        out += row + '\n';
+    }
+
+    std::size_t first_;
+    std::vector<Line> lines_;
+};
+
+// One line per cell in use; a peer or protocol is named in its first line only.
+void add_lines(Table& table, const Usage& usage, const UsageLabels& labels, std::string peer) {
+    for (std::uint32_t row = 0; row < usage.rows(); ++row) {
+        std::string protocol = label_of(labels.rows, row);
+        for (int c = 0; c < kSizeClasses; ++c) {
+            for (std::uint32_t reason = 0; reason < usage.reasons(); ++reason) {
+                const std::uint64_t messages = usage.messages(row, c, reason);
+                if (messages == 0) continue;
+                const std::uint64_t bytes = usage.bytes(row, c, reason);
+                table.add({peer, protocol, size_class_label(c), grouped(messages), grouped(bytes), human_bytes(bytes),
+                           label_of(labels.reasons, reason)});
+                peer.clear();
+                protocol.clear();
+            }
+        }
+    }
+}
+
+Line totals_line(std::uint64_t messages, std::uint64_t bytes) {
+    return {"", "total", "", grouped(messages), grouped(bytes), human_bytes(bytes), ""};
+}
+
+}  // namespace
+
+std::string human_bytes(std::uint64_t bytes) {
+    if (bytes < 1024) return std::to_string(bytes) + " B";
+    constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    std::size_t unit = 0;
+    double amount = static_cast<double>(bytes) / 1024.0;
+    while (amount >= 1023.95 && unit + 1 < kUnits.size()) {  // what would be printed as 1024.0
+        amount /= 1024.0;
+        ++unit;
+    }
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f %s", amount, kUnits[unit]);
+    return text.data();
+}
+
+std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes) {
+    const std::string title = "pml/coop: messages sent by " + std::to_string(processes) +
+                              (processes == 1 ? " process" : " processes");
+    if (usage.messages() == 0) return title + ": none\n";
+    Table table(false);
+    add_lines(table, usage, labels, "");
+    table.add(totals_line(usage.messages(), usage.bytes()));
+    return title + '\n' + table.text();
+}
+
+std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageLabels& labels) {
+    const std::string title = "pml/coop: messages sent by rank " + std::to_string(rank) + ", by peer";
+    Table table(true);
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    for (const PeerUsage& peer : peers) {
+        if (!peer.usage) continue;
+        add_lines(table, *peer.usage, labels, std::to_string(peer.peer));
+        messages += peer.usage->messages();
+        bytes += peer.usage->bytes();
+    }
+    if (messages == 0) return title + ": none\n";
+    table.add(totals_line(messages, bytes));
+    return title + '\n' + table.text();
+}
+
+}  // namespace coop
