@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The run: header, then per size warm-up, calibration, batches and one line with their median. Batches are short
+ * (1 ms) and many: where another program takes a core away for a few ms, most of them never notice.
+ */
+#include "bench_common.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { kTag = 7, kBufferAlign = 2 << 20 }; /* huge-page aligned, so that page luck does not differ from run to run */
+
+double bench_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Slots start on cache lines; while verifying, a page behind each holds its guard. */
+static size_t stride_of(const struct bench *b, size_t bytes)
+{
+    return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);
+}
+
+int bench_window(const struct bench *b, size_t bytes)
+{
+    const size_t fits = BENCH_IN_FLIGHT_BYTES / (bytes ? bytes : 1);
+    const int limit = fits < 2 ? 2 : fits > kMaxWindow ? kMaxWindow : (int)fits;
+    return b->options.window < limit ? b->options.window : limit;
+}
+
+unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot)
+{
+    return buffer + (size_t)slot * stride_of(b, bytes);
+}
+
+int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window; ++slot) {
+        unsigned char *at = bench_slot(b, b->send, bytes, slot);
+        if (b->options.verify) {
+            bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
+        }
+        MPI_Isend(at, (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD, &requests[slot]);
+    }
+    return window;
+}
+
+int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *requests)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window; ++slot) {
+        unsigned char *at = bench_slot(b, b->recv, bytes, slot);
+        if (b->options.verify) {
+            bench_guard(at, bytes);
+        }
+        MPI_Irecv(at, (int)bytes, MPI_BYTE, from, kTag, MPI_COMM_WORLD, &requests[slot]);
+    }
+    return window;
+}
+
+void bench_check_window(struct bench *b, size_t bytes, int from)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window && b->options.verify; ++slot) {
+        bench_check(b, bench_slot(b, b->recv, bytes, slot), bytes, from, b->message + (uint64_t)slot);
+    }
+}
+
+static size_t next_size(size_t bytes)
+{
+    return bytes * 2;
+}
+
+static unsigned char *new_buffer(const struct bench *b)
+{
+    size_t need = 0;
+    for (size_t bytes = b->options.min_bytes; bytes <= b->options.max_bytes; bytes = next_size(bytes)) {
+        const size_t here = (size_t)bench_window(b, bytes) * stride_of(b, bytes);
+        need = here > need ? here : need;
+    }
+    void *buffer = NULL;
+    if (posix_memalign(&buffer, kBufferAlign, need) != 0) {
+        fprintf(stderr, "rank %d: no memory for a buffer of %zu bytes\n", b->rank, need);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    memset(buffer, b->rank + 1, need); /* page faults happen here, not while measuring */
+    return buffer;
+}
+
+/* Rank 0 has measured; everyone must draw the same conclusion from it. */
+static double timed(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
+{
+    double seconds = spec->seconds(b, bytes, iterations);
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return seconds;
+}
+
+static void warm_up(struct bench *b, const struct bench_spec *spec, size_t bytes)
+{
+    const long iterations = b->options.warmup >= 0 ? b->options.warmup : bytes <= 65536 ? 10 : 2;
+    if (iterations > 0) {
+        spec->seconds(b, bytes, iterations);
+    }
+}
+
+/* Iterations that fill one batch's share of the target time. */
+static long calibrate(struct bench *b, const struct bench_spec *spec, size_t bytes)
+{
+    const double share_s = b->options.target_s / b->options.batches;
+    long iterations = 1;
+    double seconds = timed(b, spec, bytes, iterations);
+    while (seconds < share_s / 2 && iterations < 100000000) {
+        const double growth = seconds > 0 ? share_s / seconds : 10;
+        iterations = (long)ceil((double)iterations * (growth < 2 ? 2 : growth > 10 ? 10 : growth));
+        seconds = timed(b, spec, bytes, iterations);
+    }
+    const long best = (long)((double)iterations * share_s / seconds);
+    return best > 1 ? best : 1;
+}
+
+/* Where one iteration is longer than a batch should be: stop at twice the target time, but not before five batches. */
+static bool enough(const struct bench *b, int batches, double spent_s)
+{
+    return batches == b->options.batches ||
+           (b->options.iterations == 0 && batches >= 5 && spent_s > 2 * b->options.target_s);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
+{
+    static double figures[kMaxBatches];
+    int batches = 0;
+    warm_up(b, spec, bytes);
+    const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
+    for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
+        const double seconds = timed(b, spec, bytes, iterations);
+        figures[batches] = spec->figure(b, bytes, iterations, seconds);
+        spent_s += seconds;
+    }
+    if (b->rank != 0) {
+        return;
+    }
+    qsort(figures, (size_t)batches, sizeof figures[0], ascending);
+    const double median = (figures[(batches - 1) / 2] + figures[batches / 2]) / 2;
+    printf("%-10zu %16.*f", bytes, spec->decimals, median);
+    if (b->options.spread) {
+        const bool lower = strcmp(spec->better, "lower") == 0;
+        printf(" %16.*f %16.*f", spec->decimals, figures[lower ? 0 : batches - 1], spec->decimals,
+               figures[lower ? batches - 1 : 0]);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for people. */
+static void print_header(const struct bench *b, const struct bench_spec *spec)
+{
+    const struct bench_options *o = &b->options;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, ",\n")] = '\0';
+    printf("# benchmark: %s (%s)\n# library: %s\n# unit: %s\n# better: %s\n# key: size\n", spec->name, spec->summary,
+           library, spec->unit, spec->better);
+    printf("# settings: ranks %d, sizes %zu:%zu", b->ranks, o->min_bytes, o->max_bytes);
+    if (spec->windowed) {
+        printf(", window %d", o->window);
+    }
+    if (o->iterations) {
+        printf(", %d batches of %ld iterations", o->batches, o->iterations);
+    } else {
+        printf(", up to %d batches in %g s", o->batches, o->target_s);
+    }
+    printf("%s\n", o->verify ? ", data verified (the figures say nothing about speed)" : "");
+    printf("# %-8s %16s%s\n", "size", spec->unit, o->spread ? "             best            worst" : "");
+    fflush(stdout);
+}
+
+static const char *wrong_ranks(const struct bench *b, const struct bench_spec *spec)
+{
+    static char text[80];
+    if (spec->many_pairs ? b->ranks % 2 == 0 : b->ranks == 2) {
+        return NULL;
+    }
+    snprintf(text, sizeof text, "needs %s, was started with %d",
+             spec->many_pairs ? "an even number of ranks" : "exactly 2 ranks", b->ranks);
+    return text;
+}
+
+static int leave(int code)
+{
+    MPI_Finalize();
+    return code;
+}
+
+int bench_main(int argc, char **argv, const struct bench_spec *spec)
+{
+    struct bench b = {0};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+
+    const char *wrong = bench_parse(argc, argv, spec, &b.options);
+    if (!wrong && !b.options.help) {
+        wrong = wrong_ranks(&b, spec);
+    }
+    if (wrong) {
+        if (b.rank == 0) {
+            fprintf(stderr, "%s: %s\n", spec->name, wrong);
+        }
+        return leave(2);
+    }
+    if (b.options.help) {
+        if (b.rank == 0) {
+            bench_print_help(spec);
+        }
+        return leave(0);
+    }
+
+    b.requests = malloc(2 * (size_t)b.options.window * sizeof(MPI_Request));
+    b.send = new_buffer(&b);
+    b.recv = new_buffer(&b);
+    if (b.rank == 0) {
+        print_header(&b, spec);
+    }
+    for (size_t bytes = b.options.min_bytes; bytes <= b.options.max_bytes; bytes = next_size(bytes)) {
+        measure(&b, spec, bytes);
+    }
+    free(b.send);
+    free(b.recv);
+    free(b.requests);
+    return leave(0);
+}

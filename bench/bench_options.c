@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line. Every complaint names the option, the value and what is allowed. */
+#include "bench_common.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_BYTES ((size_t)1 << 30) /* an MPI count is an int */
+
+static char complaint[256];
+
+static const char *complain(char option, const char *value, const char *allowed)
+{
+    snprintf(complaint, sizeof complaint, "option -%c: value '%s' not allowed: %s", option, value, allowed);
+    return complaint;
+}
+
+/* "64", "4K", "1M"; advances *text behind it. */
+static bool parse_bytes(const char **text, size_t *bytes)
+{
+    if (**text < '0' || **text > '9') {
+        return false;
+    }
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(*text, &end, 10);
+    const char *suffixes = "KMG", *suffix = *end ? strchr(suffixes, *end) : NULL;
+    const int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
+    *text = end + (suffix != NULL);
+    *bytes = (size_t)number << shift;
+    return errno == 0 && number <= MAX_BYTES >> shift;
+}
+
+static bool parse_range(const char *text, struct bench_options *o)
+{
+    size_t low, high;
+    if (!parse_bytes(&text, &low)) {
+        return false;
+    }
+    high = low;
+    if (*text == ':') {
+        ++text;
+        if (!parse_bytes(&text, &high)) {
+            return false;
+        }
+    }
+    o->min_bytes = low;
+    o->max_bytes = high;
+    return *text == '\0' && low >= 1 && low <= high;
+}
+
+static bool parse_long(const char *text, long long low, long long high, long long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && errno == 0 && *number >= low && *number <= high;
+}
+
+static const char *parse_one(int option, const char *value, const struct bench_spec *spec, struct bench_options *o)
+{
+    long long number;
+    char *end;
+    switch (option) {
+    case 'm':
+        return parse_range(value, o) ? NULL : complain('m', value, "use SIZE or MIN:MAX, from 1 to 1G, e.g. 1:64M");
+    case 'i':
+        if (!parse_long(value, 1, 1000000000, &number)) {
+            return complain('i', value, "use 1 to 1000000000 iterations per batch");
+        }
+        o->iterations = (long)number;
+        return NULL;
+    case 'x':
+        if (!parse_long(value, 0, 1000000000, &number)) {
+            return complain('x', value, "use 0 to 1000000000 warm-up iterations");
+        }
+        o->warmup = (long)number;
+        return NULL;
+    case 'w':
+        if (!spec->windowed) {
+            return complain('w', value, "this benchmark has one message in flight");
+        }
+        if (!parse_long(value, 1, kMaxWindow, &number)) {
+            return complain('w', value, "use a window of 1 to 4096 messages");
+        }
+        o->window = (int)number;
+        return NULL;
+    case 'b':
+        if (!parse_long(value, 1, kMaxBatches, &number)) {
+            return complain('b', value, "use 1 to 1001 batches");
+        }
+        o->batches = (int)number;
+        return NULL;
+    case 'T':
+        o->target_s = strtod(value, &end);
+        if (end == value || *end || !(o->target_s >= 0.0001 && o->target_s <= 3600)) {
+            return complain('T', value, "use 0.0001 to 3600 seconds per size");
+        }
+        return NULL;
+    case 'F':
+        if (!parse_long(value, 0, (long long)MAX_BYTES, &number)) {
+            return complain('F', value, "use the offset of a byte, 0 to 1073741824");
+        }
+        o->fault_at = number;
+        return NULL;
+    case 'd':
+        o->verify = true;
+        return NULL;
+    case 's':
+        o->spread = true;
+        return NULL;
+    case 'h':
+        o->help = true;
+        return NULL;
+    default:
+        return "";
+    }
+}
+
+const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *o)
+{
+    *o = (struct bench_options){.min_bytes = 1,
+                                .max_bytes = spec->default_max_bytes,
+                                .warmup = -1,
+                                .window = spec->windowed ? 64 : 1,
+                                .batches = 101,
+                                .target_s = 0.1,
+                                .fault_at = -1};
+    opterr = 0;
+    int option;
+    while ((option = getopt(argc, argv, ":m:i:x:w:b:T:F:dsh")) != -1) {
+        if (option == '?' || option == ':') {
+            snprintf(complaint, sizeof complaint, "option -%c %s; -h lists them", optopt,
+                     option == ':' ? "needs a value" : "is unknown");
+            return complaint;
+        }
+        const char *wrong = parse_one(option, optarg, spec, o);
+        if (wrong) {
+            return wrong;
+        }
+    }
+    if (optind < argc) {
+        snprintf(complaint, sizeof complaint, "argument '%s' is not an option; -h lists them", argv[optind]);
+        return complaint;
+    }
+    if (o->fault_at >= 0 && !o->verify) {
+        return "option -F damages data for -d to find: give -d too";
+    }
+    return NULL;
+}
+
+void bench_print_help(const struct bench_spec *spec)
+{
+    printf("%s: %s\n\n"
+           "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default 1:%zu)\n"
+           "  -T SECONDS  measuring time per size (default 0.1); decides the iterations unless -i does\n"
+           "  -i N        iterations per batch\n"
+           "  -b N        batches per size; the median of them is printed (default 101, fewer where one takes long)\n"
+           "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
+           spec->name, spec->summary, spec->default_max_bytes);
+    if (spec->windowed) {
+        printf("  -w N        messages in flight (default 64; not more than 128 MiB of them, but at least 2)\n");
+    }
+    printf("  -s          print the best and the worst batch too: 'size median best worst'\n"
+           "  -d          check every byte received; the figures then say nothing about speed\n"
+           "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
+           "  -h          this text\n");
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Verification (-d). Each 8-byte word of a message is a mix of (sender, message number, word number): a chunk that
+ * landed at another offset, came from another message or was never written differs in nearly every byte. The bytes
+ * behind the message are watched as well, for writes past its end.
+ */
+#include "bench_common.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { kGuardByte = 0xa5 };
+
+/* The finaliser of splitmix64: every input bit reaches every output bit. */
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t seed_of(int from, uint64_t message)
+{
+    return mix(message * 0x9e3779b97f4a7c15u + (uint64_t)from + 1);
+}
+
+static uint64_t word_at(uint64_t seed, size_t word)
+{
+    return mix(seed + word * 0x9e3779b97f4a7c15u);
+}
+
+void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message)
+{
+    const uint64_t seed = seed_of(from, message);
+    for (size_t at = 0; at < bytes; at += 8) {
+        const uint64_t word = word_at(seed, at / 8);
+        memcpy(buffer + at, &word, bytes - at < 8 ? bytes - at : 8);
+    }
+}
+
+void bench_guard(unsigned char *buffer, size_t bytes)
+{
+    memset(buffer + bytes, kGuardByte, kGuardBytes);
+}
+
+static unsigned expected_at(uint64_t seed, size_t bytes, size_t offset)
+{
+    if (offset >= bytes) {
+        return kGuardByte;
+    }
+    const uint64_t word = word_at(seed, offset / 8);
+    unsigned char raw[8];
+    memcpy(raw, &word, 8);
+    return raw[offset % 8];
+}
+
+static void report(const struct bench *b, const unsigned char *buffer, size_t bytes, int from, uint64_t message)
+{
+    const uint64_t seed = seed_of(from, message);
+    size_t first = 0, wrong = 0;
+    for (size_t at = 0; at < bytes + kGuardBytes; ++at) {
+        if (buffer[at] != expected_at(seed, bytes, at) && wrong++ == 0) {
+            first = at;
+        }
+    }
+    fprintf(stderr,
+            "data mismatch on rank %d: message %llu of %zu bytes from rank %d, first wrong offset %zu%s: "
+            "expected 0x%02x, seen 0x%02x (%zu wrong bytes)\n",
+            b->rank, (unsigned long long)message, bytes, from, first, first >= bytes ? " (past the end)" : "",
+            expected_at(seed, bytes, first), buffer[first], wrong);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message)
+{
+    const long long fault = b->options.fault_at;
+    if (fault >= 0 && (size_t)fault < bytes + kGuardBytes) {
+        buffer[fault] ^= 0x40;
+    }
+    const uint64_t seed = seed_of(from, message);
+    bool good = true;
+    for (size_t at = 0; at < bytes && good; at += 8) {
+        const uint64_t word = word_at(seed, at / 8);
+        good = memcmp(buffer + at, &word, bytes - at < 8 ? bytes - at : 8) == 0;
+    }
+    for (size_t at = bytes; at < bytes + kGuardBytes && good; ++at) {
+        good = buffer[at] == kGuardByte;
+    }
+    if (!good) {
+        report(b, buffer, bytes, from, message);
+    }
+}
