@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Does the Open MPI at hand have the headers its components are built with? Asked by compiling them the way the
+# components do: as C++20, inside extern "C", after coop_ompi_prologue.h.
+
+# COOP_COMPILE_OMPI_HEADERS(HEADERS, IF-OK, IF-NOT): one compile with all of them. The log is in conftest.err.
+AC_DEFUN([COOP_COMPILE_OMPI_HEADERS], [
+  {
+    echo '#include "coop_ompi_prologue.h"'
+    echo 'extern "C" {'
+    for coop_h in $1; do echo "#include \"$coop_h\""; done
+    echo '}'
+  } > conftest.cc
+  AS_IF([$CXX $CPPFLAGS $coop_probe_CPPFLAGS $CXXFLAGS -fsyntax-only conftest.cc > conftest.err 2>&1], [$2],
+    [cat conftest.cc conftest.err >&AS_MESSAGE_LOG_FD
+     $3])
+  rm -f conftest.cc
+])
+
+# COOP_WHY_NOT: coop_why := what the compiler said, short: the file that is not there, or the first error.
+AC_DEFUN([COOP_WHY_NOT], [
+  coop_why=`sed -n "s/.*fatal error: '*\([[^':]]*\)'*:* .*o.* found.*/\1 is missing/p
+                    s/.*fatal error: \([[^:]]*\): No such file.*/\1 is missing/p" conftest.err | head -n 1`
+  test -n "$coop_why" || coop_why=`grep -m 1 'error:' conftest.err | sed 's/.*error: //'`
+])
+
+# COOP_OMPI_DEVEL: the development headers as such.
+AC_DEFUN([COOP_OMPI_DEVEL], [
+  AC_MSG_CHECKING([for the development headers of Open MPI])
+  COOP_COMPILE_OMPI_HEADERS([opal/mca/mca.h], [AC_MSG_RESULT([yes])], [
+    AC_MSG_RESULT([no])
+    COOP_WHY_NOT
+    AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC comes without the development headers its components are built with ($coop_why): install libopenmpi-dev (Debian), or use an Open MPI configured --with-devel-headers])])
+])
+
+# COOP_OMPI_HEADERS(COMPONENT, HEADERS): stops unless all of HEADERS compile; says of each that does not what it lacks.
+AC_DEFUN([COOP_OMPI_HEADERS], [
+  AC_MSG_CHECKING([for the Open MPI headers that $1 needs])
+  COOP_COMPILE_OMPI_HEADERS([$2], [AC_MSG_RESULT([yes])], [
+    AC_MSG_RESULT([no])
+    coop_missing=
+    for coop_header in $2; do
+      COOP_COMPILE_OMPI_HEADERS([$coop_header], [], [
+        COOP_WHY_NOT
+        coop_missing="$coop_missing
+    $coop_header: $coop_why"])
+    done
+    AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC lacks headers that $1 needs:${coop_missing:- none alone, but they do not compile together: see config.log}
+    Give an unpacked source tree of Open MPI $OMPI_VERSION with --with-ompi-source=DIR, or use an Open MPI configured --with-devel-headers.])])
+])

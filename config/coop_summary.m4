@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# COOP_COMPONENT_ROW(NAME, yes|no, WHY): one line of the summary, called by each component's configure.m4.
+AC_DEFUN([COOP_COMPONENT_ROW], [
+  AS_VAR_APPEND([coop_component_rows], ["`printf '    %-20s %-4s %s' "$1" "$2" "$3"`
+"])
+])
+
+# COOP_SUMMARY: what will be built, and where it goes.
+AC_DEFUN([COOP_SUMMARY], [
+  AS_IF([test "$coop_ompi" = yes], [coop_ompi_line="$OMPI_VERSION ($OMPI_MPICC)"], [coop_ompi_line="none"])
+  AS_IF([test "$coop_gtest" = yes], [coop_gtest_line=yes], [coop_gtest_line="no: install libgtest-dev"])
+  coop_show_prefix="$prefix"
+  test "$coop_show_prefix" != NONE || coop_show_prefix="$ac_default_prefix"
+  coop_show_mcadir=`prefix="$coop_show_prefix"; test "$exec_prefix" != NONE || exec_prefix="$prefix"
+    eval "coop_dir=\"$mcadir\""; eval "coop_dir=\"$coop_dir\""; echo "$coop_dir"`
+  AS_ECHO(["
+ompi-coop $PACKAGE_VERSION will be built with
+
+  Open MPI:      $coop_ompi_line
+  components:
+$coop_component_rows
+  installed in:  $coop_show_prefix
+  component DSOs $coop_show_mcadir
+  unit tests:    $coop_gtest_line
+  compiler:      $CXX
+  sanitizers:   ${coop_sanitizers:- none}
+  warnings are   `AS_IF([test "$enable_werror" = yes], [AS_ECHO([errors])], [AS_ECHO([warnings])])`
+"])
+])
