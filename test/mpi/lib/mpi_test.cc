@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The harness behind mpi_test.h, with main().
+#include "mpi_test.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace mpitest {
+namespace {
+
+struct Case {
+    const char* name;
+    Body body;
+};
+
+std::vector<Case>& cases() {
+    static std::vector<Case> all;
+    return all;
+}
+
+char current[160] = "MPI_Init";  // for the hang guard, which may not allocate
+
+void on_hang(int) {
+    constexpr char text[] = "HANG in ";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    (void)!write(STDERR_FILENO, current, strlen(current));
+    (void)!write(STDERR_FILENO, "\n", 1);
+    _exit(124);  // mpirun ends the others
+}
+
+void enter(const char* name, int world_rank) {
+    snprintf(current, sizeof current, "%s on rank %d", name, world_rank);
+    alarm(static_cast<unsigned>(settings().hang_seconds * hang_scale()));
+}
+
+void check_nothing_left(MPI_Comm comm) {
+    MPI_Barrier(comm);
+    int flag = 0;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &status);
+    if (flag != 0)
+        fail(__FILE__, __LINE__,
+             "a message is left over: source " + std::to_string(status.MPI_SOURCE) + ", tag " +
+                 std::to_string(status.MPI_TAG));
+}
+
+void run(const Case& test) {
+    Env env;
+    MPI_Comm_dup(MPI_COMM_WORLD, &env.comm);
+    MPI_Comm_rank(env.comm, &env.rank);
+    MPI_Comm_size(env.comm, &env.size);
+    enter(test.name, env.rank);
+    if (env.rank == 0) {
+        printf("RUN %s\n", test.name);
+        fflush(stdout);
+    }
+    const double start = MPI_Wtime();
+    test.body(env);
+    check_nothing_left(env.comm);
+    MPI_Comm_free(&env.comm);
+    if (env.rank == 0) {
+        printf("OK %s %.2f\n", test.name, MPI_Wtime() - start);
+        fflush(stdout);
+    }
+}
+
+// The cases asked for on the command line; exits on a name that is not there.
+std::vector<Case> select(int argc, char** argv) {
+    std::string from, only;
+    for (int i = 1; i < argc; ++i) {
+        const std::string arg = argv[i];
+        if (arg == "--list") {
+            for (const Case& c : cases()) puts(c.name);
+            exit(0);
+        }
+        if (arg == "--from" && i + 1 < argc) from = argv[++i];
+        else if (arg == "--only" && i + 1 < argc) only = argv[++i];
+        else settings().arguments.push_back(arg);
+    }
+    std::vector<Case> chosen;
+    for (const Case& c : cases()) {
+        if (!from.empty() && from != c.name) continue;
+        from.clear();
+        if (only.empty() || only == c.name) chosen.push_back(c);
+    }
+    if (chosen.empty()) {
+        fprintf(stderr, "no such case\n");
+        exit(2);
+    }
+    return chosen;
+}
+
+}  // namespace
+
+AddCase::AddCase(const char* name, Body body) { cases().push_back({name, body}); }
+
+Settings& settings() {
+    static Settings the;
+    return the;
+}
+
+int hang_scale() {
+    const char* scale = getenv("COOP_TEST_HANG_SCALE");
+    const int value = scale == nullptr ? 1 : atoi(scale);
+    return value < 1 ? 1 : value;
+}
+
+void fail(const char* file, int line, const std::string& what) {
+    const char* name = strrchr(file, '/');
+    fprintf(stderr, "CHECK failed in %s: %s:%d: %s\n", current, name == nullptr ? file : name + 1, line, what.c_str());
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+void check_equal(long long a, long long b, const char* a_text, const char* b_text, const char* file, int line) {
+    if (a != b)
+        fail(file, line,
+             std::string(a_text) + " is " + std::to_string(a) + ", expected " + b_text + " = " + std::to_string(b));
+}
+
+std::string mpi_error_text(int code) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return text;
+}
+
+void check_mpi(int code, const char* text, const char* file, int line) {
+    if (code != MPI_SUCCESS) fail(file, line, std::string(text) + " returned " + mpi_error_text(code));
+}
+
+void check_error_class(int code, int error_class, const char* text, const char* file, int line) {
+    int got = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &got);
+    if (got != error_class)
+        fail(file, line, std::string(text) + " gave '" + mpi_error_text(code) + "', expected '" +
+                             mpi_error_text(error_class) + "'");
+}
+
+void check_pattern(std::uint64_t key, const void* data, std::size_t bytes, const char* file, int line) {
+    const std::size_t at = pattern::mismatch(key, 0, data, bytes);
+    if (at == pattern::kNone) return;
+    fail(file, line, "byte " + std::to_string(at) + " of " + std::to_string(bytes) + " is " +
+                         std::to_string(static_cast<const unsigned char*>(data)[at]) + ", expected " +
+                         std::to_string(pattern::byte(key, at)));
+}
+
+void check_untouched(unsigned char value, const void* data, std::size_t bytes, const char* file, int line) {
+    const auto* in = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < bytes; ++i)
+        if (in[i] != value)
+            fail(file, line, "byte " + std::to_string(i) + " of " + std::to_string(bytes) +
+                                 " beyond the message was written");
+}
+
+}  // namespace mpitest
+
+int main(int argc, char** argv) {
+    using namespace mpitest;
+    const std::vector<Case> chosen = select(argc, argv);
+    signal(SIGALRM, on_hang);
+    enter("MPI_Init", -1);
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, settings().thread_level, &provided);
+    if (provided < settings().thread_level) fail(__FILE__, __LINE__, "MPI does not give the thread level");
+
+    MPI_Comm parent = MPI_COMM_NULL;
+    if (settings().child_main != nullptr) MPI_Comm_get_parent(&parent);
+    int result = 0;
+    if (parent != MPI_COMM_NULL) {
+        enter("child", -1);
+        result = settings().child_main(parent);
+    } else {
+        for (const Case& test : chosen) run(test);
+    }
+    enter("MPI_Finalize", -1);
+    MPI_Finalize();
+    return result;
+}
