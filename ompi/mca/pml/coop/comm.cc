@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm.h"
+
+#include <new>
+
+#include "arrived.h"
+#include "diagnose.h"
+#include "modex.h"
+#include "on_match.h"
+#include "report.h"
+
+namespace coop::pml {
+namespace {
+
+// The BTL for RDMA to this peer: among those that also carry first packets
+// (others exist for one-sided use only), get before put, then the fastest.
+void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
+    const auto carries_first_packets = [&](const mca_bml_base_btl_t& candidate) {
+        return mca_bml_base_btl_array_find(&endpoint.btl_eager, candidate.btl) != nullptr;
+    };
+    const auto rank = [](const mca_bml_base_btl_t& b) { return ((b.btl_flags & MCA_BTL_FLAGS_GET) ? 2.f : 0.f) + b.btl_weight; };
+
+    float all = 0;
+    for (std::size_t i = 0; i < endpoint.btl_send.arr_size; ++i) all += endpoint.btl_send.bml_btls[i].btl_weight;
+    peer.rdma = nullptr;
+    for (std::size_t i = 0; i < endpoint.btl_rdma.arr_size; ++i) {
+        mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
+        if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate)) continue;
+        if (!peer.rdma || rank(candidate) > rank(*peer.rdma)) peer.rdma = &candidate;
+    }
+    // btl_send holds the weights that the BML has worked out for this peer.
+    if (!peer.rdma) return;
+    const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);
+    peer.rdma_share = sends && all > 0 ? sends->btl_weight / all : 1;
+}
+
+// A message whose communicator has come: into its place, in order. Nobody can
+// have posted a receive yet.
+void adopt(Comm& c, Arrived* arrived) noexcept {
+    match::Source& source = c.peer(arrived->arrival.source).source;
+    for (match::Arrival* a = &arrived->arrival; a; a = match::Engine::next_early(source)) {
+        if (a == &arrived->arrival && match::Engine::turn(source, a->sequence) != match::Turn::kNow) {
+            if (!match::Engine::keep_early(source, a)) diagnose_repeated(arrived->header());
+            return;
+        }
+        c.engine.keep_unexpected(source, a);
+        module.counters.up(Gauge::kUnexpected);
+    }
+}
+
+}  // namespace
+
+Comm::Comm(ompi_communicator_t* of_comm)
+    : comm(of_comm),
+      size(static_cast<std::int32_t>(of_comm->c_remote_group->grp_proc_count)),
+      peers(new (std::nothrow) std::atomic<Peer*>[static_cast<std::size_t>(size)]) {
+    OBJ_CONSTRUCT(&lock, opal_mutex_t);
+    for (std::int32_t i = 0; peers && i < size; ++i) peers[static_cast<std::size_t>(i)].store(nullptr, std::memory_order_relaxed);
+}
+
+Comm::~Comm() {
+    while (match::Arrival* a = engine.first_unexpected()) {
+        engine.remove_unexpected(a);
+        module.counters.down(Gauge::kUnexpected);
+        discard(Arrived::from(a));
+    }
+    for (std::int32_t i = 0; peers && i < size; ++i) {
+        Peer* peer = peers[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
+        if (!peer) continue;
+        while (match::Arrival* a = peer->source.early.pop_front()) discard(Arrived::from(a));
+        delete peer;
+    }
+    OBJ_DESTRUCT(&lock);
+}
+
+Peer& Comm::make_peer(std::int32_t rank) noexcept {
+    OPAL_THREAD_LOCK(&module.lock);
+    auto& slot = peers[static_cast<std::size_t>(rank)];
+    Peer* peer = slot.load(std::memory_order_acquire);
+    if (!peer) {
+        peer = new (std::nothrow) Peer;
+        if (!peer) out_of_memory("a peer record");
+        peer->rank = rank;
+        peer->proc = ompi_comm_peer_lookup(comm, rank);
+        slot.store(peer, std::memory_order_release);
+    }
+    OPAL_THREAD_UNLOCK(&module.lock);
+    return *peer;
+}
+
+bool connect(Peer& peer) noexcept {
+    mca_bml_base_endpoint_t* endpoint = mca_bml_base_get_endpoint(peer.proc);
+    if (!endpoint || endpoint->btl_eager.arr_size == 0) return false;
+    if (!same_version(peer.proc)) return false;
+
+    OPAL_THREAD_LOCK(&module.lock);
+    choose_rdma(peer, *endpoint);
+    peer.usage = usage_of_peer(peer.proc);
+    peer.endpoint.store(endpoint, std::memory_order_release);
+    OPAL_THREAD_UNLOCK(&module.lock);
+    return true;
+}
+
+Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept {
+    OPAL_THREAD_LOCK(&module.lock);
+    Comm* c = find_comm(context);  // it may have come while we copied
+    if (!c) module.homeless.push_back(&arrived->arrival);
+    OPAL_THREAD_UNLOCK(&module.lock);
+    return c;
+}
+
+extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
+    if (comm->c_contextid > base_module.pml_max_contextid) return OMPI_ERR_OUT_OF_RESOURCE;
+    auto* c = new (std::nothrow) Comm(comm);
+    if (!c || !c->peers) {
+        delete c;
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
+    ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
+
+    // Under both locks: what arrives from here on waits behind what is adopted.
+    OPAL_THREAD_LOCK(&c->lock);
+    List<match::Arrival, &match::Arrival::node> mine;
+    OPAL_THREAD_LOCK(&module.lock);
+    comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(c);
+    for (match::Arrival* a = module.homeless.front(); a;) {
+        match::Arrival* next = module.homeless.next(a);
+        if (Arrived::from(a)->context == comm->c_contextid) {
+            module.homeless.remove(a);
+            mine.push_back(a);
+        }
+        a = next;
+    }
+    OPAL_THREAD_UNLOCK(&module.lock);
+    while (match::Arrival* a = mine.pop_front()) {
+        Arrived* arrived = Arrived::from(a);
+        if (a->source >= c->size) diagnose_rank(arrived->header(), c->size);
+        adopt(*c, arrived);
+    }
+    OPAL_THREAD_UNLOCK(&c->lock);
+
+    if (comm == &ompi_mpi_comm_self.comm) report_at_finalize();
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_del_comm(ompi_communicator_t* comm) {
+    delete &of(comm);
+    comm->c_pml_comm = nullptr;
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What pml/coop keeps per communicator (Comm, behind c_pml_comm) and per
+// process in it (Peer). Peers come into being with the first message to or
+// from them; the way to them (reach) with the first message to them.
+#pragma once
+
+#include <memory>
+
+#include "module.h"
+#include "coop/match/engine.h"
+
+namespace coop::pml {
+
+struct Peer {
+    match::Source source;                      // under Comm::lock
+    std::atomic<std::uint16_t> next_sequence{0};
+    std::int32_t rank = 0;                     // in the communicator
+    ompi_proc_t* proc = nullptr;
+    std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(); the fields below belong to it
+
+    mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
+    float rdma_share = 1;                      // of the bandwidth to the peer
+    Usage* usage = nullptr;                    // pml_coop_report 2
+
+    std::uint16_t take_sequence() noexcept {
+        if (module.threads) return next_sequence.fetch_add(1, std::memory_order_relaxed);
+        const std::uint16_t sequence = next_sequence.load(std::memory_order_relaxed);
+        next_sequence.store(static_cast<std::uint16_t>(sequence + 1), std::memory_order_relaxed);
+        return sequence;
+    }
+
+    // The transport whose turn it is for a first packet.
+    mca_bml_base_btl_t* eager() noexcept {
+        return mca_bml_base_btl_array_get_next(&endpoint.load(std::memory_order_relaxed)->btl_eager);
+    }
+
+    std::uint32_t job_rank() const noexcept { return proc->super.proc_name.vpid; }
+
+    void count(rndv::Row row, rndv::Reason reason, std::size_t bytes) noexcept {
+        const auto r = static_cast<std::uint32_t>(row), why = static_cast<std::uint32_t>(reason);
+        module.usage.add(r, why, bytes);
+        if (usage) usage->add(r, why, bytes);
+    }
+};
+
+struct Comm {
+    explicit Comm(ompi_communicator_t* comm);
+    ~Comm();
+
+    // The record of `rank`, made on first use. Precondition: 0 <= rank < size.
+    Peer& peer(std::int32_t rank) noexcept {
+        Peer* known = peers[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
+        return known ? *known : make_peer(rank);
+    }
+
+    ompi_communicator_t* comm;
+    std::int32_t size;
+    opal_mutex_t lock;  // of the engine and of each Peer::source
+    match::Engine engine;
+    std::unique_ptr<std::atomic<Peer*>[]> peers;
+
+private:
+    Peer& make_peer(std::int32_t rank) noexcept;
+};
+
+inline Comm& of(ompi_communicator_t* comm) noexcept { return *reinterpret_cast<Comm*>(comm->c_pml_comm); }
+
+// Makes sure that there is a way to the peer. False: there is none (Open MPI
+// has said so) or its version refuses us (the job is ending).
+bool connect(Peer& peer) noexcept;
+
+inline bool reach(Peer& peer) noexcept {
+    return peer.endpoint.load(std::memory_order_acquire) != nullptr || connect(peer);
+}
+
+// Keeps a message until its communicator comes into being. Returns the
+// communicator instead when it has just done so.
+Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept;
+
+// The communicator behind a context id, or null while it is not here.
+inline Comm* find_comm(std::uint16_t context) noexcept {
+    ompi_communicator_t* comm = ompi_comm_lookup(context);
+    return comm ? reinterpret_cast<Comm*>(comm->c_pml_comm) : nullptr;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What pml/coop says when it cannot go on: one message through opal_show_help
+// that names the peer and the field (or the parameter, the value and the
+// range), then the end of the job. None of these functions returns.
+#pragma once
+
+#include "comm.h"
+
+namespace coop::pml {
+
+// A header that wire::valid_… has refused. `peer` is the sender's rank in the
+// job as far as the header says, or -1.
+[[noreturn]] void diagnose_header(const wire::Damage& damage, std::int64_t peer);
+
+// A field that is whole but contradicts our own state.
+[[noreturn]] void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value,
+                                 std::uint64_t min, std::uint64_t max);
+[[noreturn]] void diagnose_rank(const wire::MatchHeader& header, std::int32_t size);
+[[noreturn]] void diagnose_repeated(const wire::MatchHeader& header);
+
+[[noreturn]] void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error);
+[[noreturn]] void out_of_memory(const char* what);
+[[noreturn]] void versions_differ(std::uint32_t peer, const std::string& their_version);
+[[noreturn]] void parameter_out_of_range(const ParamError& error);
+[[noreturn]] void abort_job(const char* why);
+
+}  // namespace coop::pml

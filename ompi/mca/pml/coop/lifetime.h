@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a request may be touched, and when its memory may be used again.
+//
+// References: whoever calls advance() of a request, or gives a pointer to it
+// to a transport, holds one; so does the protocol itself until its last step.
+// Who drops the last one finishes the request. (A callback of one thread may
+// still be on its way out of advance() when another thread sees the end.)
+//
+// Fate: a request's memory goes back to its free list once the library is done
+// with it AND the user has freed it, in either order, from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace coop::pml {
+
+class References {
+public:
+    void start(std::uint32_t n) noexcept { count_.store(n, std::memory_order_relaxed); }
+    void take() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+    // True when it was the last.
+    [[nodiscard]] bool drop() noexcept { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+private:
+    std::atomic<std::uint32_t> count_{0};
+};
+
+class Fate {
+public:
+    void start() noexcept { bits_.store(0, std::memory_order_relaxed); }
+    void start_idle() noexcept { bits_.store(kDone, std::memory_order_relaxed); }  // persistent, not started yet
+
+    // Each returns true when the other side was there first: recycle now.
+    [[nodiscard]] bool library_done() noexcept { return bits_.fetch_or(kDone, std::memory_order_acq_rel) & kFreed; }
+    [[nodiscard]] bool user_freed() noexcept { return bits_.fetch_or(kFreed, std::memory_order_acq_rel) & kDone; }
+
+    bool is_done() const noexcept { return bits_.load(std::memory_order_acquire) & kDone; }
+    bool is_freed() const noexcept { return bits_.load(std::memory_order_acquire) & kFreed; }
+
+private:
+    static constexpr std::uint32_t kDone = 1, kFreed = 2;
+    std::atomic<std::uint32_t> bits_{kDone};
+};
+
+}  // namespace coop::pml

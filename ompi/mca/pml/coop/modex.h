@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What each process tells every other one at start, through PMIx.
+#pragma once
+
+#include "module.h"
+
+namespace coop::pml {
+
+void publish_modex() noexcept;
+
+// False: the peer runs a version that does not understand ours; this has been
+// said and the job is ending.
+bool same_version(ompi_proc_t* proc) noexcept;
+
+// The peer's pml_coop_report.
+std::int64_t published_report(ompi_proc_t* proc) noexcept;
+
+}  // namespace coop::pml

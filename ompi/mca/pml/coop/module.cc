@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "module.h"
+
+#include <utility>
+
+#include "arrived.h"
+#include "diagnose.h"
+#include "on_match.h"
+#include "recv_request.h"
+#include "report.h"
+#include "send_request.h"
+
+namespace coop::pml {
+
+Module module;
+
+extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*);  // send.cc
+extern "C" int mca_pml_coop_init_recv_item(opal_free_list_item_t* item, void*);  // recv.cc
+
+namespace {
+
+extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t*, std::int32_t, opal_proc_t*, char* what) {
+    abort_job(what ? what : "pml/coop: a transport reports an error");
+}
+
+void check_parameters() noexcept {
+    if (auto error = check(module.config)) parameter_out_of_range(*error);
+    const char* fault = module.config.fault ? module.config.fault : "";
+    auto faults = Faults::parse(fault);
+    if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
+    module.faults = std::move(std::get<Faults>(faults));
+}
+
+template <class Item>
+void make_list(opal_free_list_t& list, opal_class_t& of_class, std::size_t extra, opal_free_list_item_init_fn_t init) noexcept {
+    const auto& c = module.config;
+    opal_free_list_init(&list, sizeof(Item) + extra, opal_cache_line_size, &of_class, 0, opal_cache_line_size,
+                        static_cast<int>(c.free_list_num), static_cast<int>(c.free_list_max), static_cast<int>(c.free_list_inc),
+                        nullptr, 0, nullptr, init, nullptr);
+}
+
+// Every BTL in use must hold the largest control header and then some.
+int check_transports() noexcept {
+    constexpr std::size_t kNeed = wire::kLargestHeader + wire::kMaxHandleBytes + 1;
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        const mca_btl_base_module_t& btl = *selected->btl_module;
+        if (!(btl.btl_flags & MCA_BTL_FLAGS_SEND) || btl.btl_eager_limit >= kNeed) continue;
+        opal_show_help("help-mpi-pml-coop.txt", "eager-limit-too-small", true, selected->btl_component->btl_version.mca_component_name,
+                       static_cast<unsigned long>(btl.btl_eager_limit), static_cast<unsigned long>(kNeed), opal_process_info.nodename);
+        return OMPI_ERR_BAD_PARAM;
+    }
+    return OMPI_SUCCESS;
+}
+
+int register_arrivals() noexcept {
+    constexpr struct {
+        wire::Kind kind;
+        mca_btl_base_module_recv_cb_fn_t arrive;
+    } kArrivals[] = {{wire::Kind::kMatch, mca_pml_coop_on_match},
+                     {wire::Kind::kRts, mca_pml_coop_on_rts},
+                     {wire::Kind::kCts, mca_pml_coop_on_cts},
+                     {wire::Kind::kFrag, mca_pml_coop_on_frag},
+                     {wire::Kind::kFin, mca_pml_coop_on_fin}};
+    for (const auto& a : kArrivals) {
+        const int rc = mca_bml.bml_register(static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(a.kind)), a.arrive, nullptr);
+        if (rc != OMPI_SUCCESS) return rc;
+    }
+    return mca_bml.bml_register_error(mca_pml_coop_on_error);
+}
+
+}  // namespace
+
+bool defer(Deferred& work) noexcept {
+    static bool registered = false;  // under Module::lock
+    OPAL_THREAD_LOCK(&module.lock);
+    const bool fresh = !work.queued;
+    if (fresh) {
+        work.queued = true;
+        module.deferred.push_back(&work);
+        module.deferred_count.fetch_add(1, std::memory_order_relaxed);
+    }
+    const bool first = !std::exchange(registered, true);
+    OPAL_THREAD_UNLOCK(&module.lock);
+    // From the first shortage on; until then progress costs nothing.
+    if (first) opal_progress_register(mca_pml_coop_progress);
+    if (fresh) module.counters.up(Gauge::kDeferred);
+    return fresh;
+}
+
+extern "C" int mca_pml_coop_progress() {
+    std::uint32_t rounds = module.deferred_count.load(std::memory_order_relaxed);
+    int done = 0;
+    for (; rounds > 0; --rounds) {
+        OPAL_THREAD_LOCK(&module.lock);
+        Deferred* work = module.deferred.pop_front();
+        if (work) {
+            work->queued = false;
+            module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
+        }
+        OPAL_THREAD_UNLOCK(&module.lock);
+        if (!work) break;
+        module.counters.down(Gauge::kDeferred);
+        work->retry(work);
+        ++done;
+    }
+    return done;
+}
+
+extern "C" int mca_pml_coop_enable(bool enable) {
+    if (!enable || module.enabled) return OMPI_SUCCESS;
+    check_parameters();
+    module.threads = opal_using_threads();
+    module.my_rank = ompi_proc_local()->super.proc_name.vpid;
+    module.usage = Usage(rndv::kRows, rndv::kReasons);
+    module.usage.set_threads(module.threads);
+    module.counters.set_threads(module.threads);
+    OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
+    OBJ_CONSTRUCT(&module.arrived, opal_free_list_t);
+    OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);
+    make_list<Arrived>(module.arrived, opal_free_list_item_t_class, static_cast<std::size_t>(module.config.unexpected_inline), nullptr);
+    make_list<RdmaOp>(module.rdma_ops, opal_free_list_item_t_class, 0, nullptr);
+    // The lists of requests are Open MPI's; the chosen pml gives them their size.
+    make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
+    make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
+    module.enabled = true;
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs) {
+    if (nprocs == 0) return OMPI_SUCCESS;
+    int rc = mca_pml_base_pml_check_selected("coop", procs, nprocs);
+    if (rc != OMPI_SUCCESS) return rc;
+
+    opal_bitmap_t reachable;
+    OBJ_CONSTRUCT(&reachable, opal_bitmap_t);
+    rc = opal_bitmap_init(&reachable, static_cast<int>(nprocs));
+    if (rc == OMPI_SUCCESS) rc = mca_bml.bml_add_procs(nprocs, procs, &reachable);
+    if (rc == OMPI_SUCCESS) rc = check_transports();
+    if (rc == OMPI_SUCCESS) rc = register_arrivals();
+    OBJ_DESTRUCT(&reachable);
+    return rc;
+}
+
+extern "C" int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs) { return mca_bml.bml_del_procs(nprocs, procs); }
+
+extern "C" int mca_pml_coop_dump(ompi_communicator_t* comm, int) {
+    Comm& c = of(comm);
+    OPAL_THREAD_LOCK(&c.lock);
+    opal_output(0, "pml/coop: communicator %s [%d]: %lu unexpected messages", comm->c_name, static_cast<int>(comm->c_contextid),
+                static_cast<unsigned long>(c.engine.unexpected()));
+    OPAL_THREAD_UNLOCK(&c.lock);
+    return OMPI_SUCCESS;
+}
+
+// Checkpointing left Open MPI with version 4.1's configure; there is nothing to do.
+extern "C" int mca_pml_coop_ft_event(int) { return OMPI_SUCCESS; }
+
+mca_pml_base_module_t base_module = {
+    .pml_add_procs = mca_pml_coop_add_procs,
+    .pml_del_procs = mca_pml_coop_del_procs,
+    .pml_enable = mca_pml_coop_enable,
+    .pml_progress = nullptr,
+    .pml_add_comm = mca_pml_coop_add_comm,
+    .pml_del_comm = mca_pml_coop_del_comm,
+    .pml_irecv_init = mca_pml_coop_irecv_init,
+    .pml_irecv = mca_pml_coop_irecv,
+    .pml_recv = mca_pml_coop_recv,
+    .pml_isend_init = mca_pml_coop_isend_init,
+    .pml_isend = mca_pml_coop_isend,
+    .pml_send = mca_pml_coop_send,
+    .pml_iprobe = mca_pml_coop_iprobe,
+    .pml_probe = mca_pml_coop_probe,
+    .pml_start = mca_pml_coop_start,
+    .pml_improbe = mca_pml_coop_improbe,
+    .pml_mprobe = mca_pml_coop_mprobe,
+    .pml_imrecv = mca_pml_coop_imrecv,
+    .pml_mrecv = mca_pml_coop_mrecv,
+    .pml_dump = mca_pml_coop_dump,
+    .pml_ft_event = mca_pml_coop_ft_event,
+    .pml_max_contextid = UINT16_MAX,
+    .pml_max_tag = INT_MAX,
+    .pml_flags = 0,
+};
+
+}  // namespace coop::pml

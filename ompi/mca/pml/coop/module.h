@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The state of pml/coop in one process, and the list of its entry points.
+//
+//   component.cc   open, register, init          params.cc    declarations
+//   module.cc      enable, add_procs, progress   comm.cc      communicators, peers
+//   send.cc        MPI_Send …                    recv.cc      MPI_Recv …
+//   send_request   a send, step by step          recv_request a receive, step by step
+//   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
+//   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
+//   probe.cc       probes                        report.cc, pvars.cc
+//
+// Threading: opal_mutex_t through OPAL_THREAD_LOCK costs nothing unless MPI
+// runs with threads. Lock order: a communicator's matching lock, then the
+// module's lock; no transport is called under either.
+#pragma once
+
+#include "compat.h"
+
+#include "coop/base/counters.h"
+#include "coop/base/fault.h"
+#include "coop/base/handle_table.h"
+#include "coop/base/usage.h"
+#include "coop/match/engine.h"
+#include "coop/rndv/protocol.h"
+#include "coop/wire/headers.h"
+#include "params.h"
+
+namespace coop::pml {
+
+struct SendRequest;
+struct RecvRequest;
+struct Arrived;
+
+// Work that a transport refused for want of resources; the progress function
+// retries it in order.
+struct Deferred {
+    ListNode node;
+    void (*retry)(Deferred*) = nullptr;
+    bool queued = false;  // under Module::lock
+};
+
+struct Module {
+    Config config;
+    Faults faults;
+    Usage usage;
+    Counters counters;
+    HandleTable<SendRequest> sends;
+    HandleTable<RecvRequest> recvs;
+
+    opal_free_list_t arrived;   // Arrived
+    opal_free_list_t rdma_ops;  // RdmaOp
+
+    opal_mutex_t lock;  // of the lists below
+    List<Deferred, &Deferred::node> deferred;
+    std::atomic<std::uint32_t> deferred_count{0};
+    List<match::Arrival, &match::Arrival::node> homeless;  // for communicators that are not here yet
+
+    std::uint32_t my_rank = 0;  // in the job; in every control header
+    bool threads = false;       // several threads may be inside MPI
+    bool enabled = false;
+};
+
+extern Module module;
+extern mca_pml_base_module_t base_module;
+
+// Queues `work` for retry; harmless when it is queued already. True when it was not.
+bool defer(Deferred& work) noexcept;
+
+// Called back by Open MPI; the names are those of mca_pml_base_module_t.
+extern "C" {
+int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs);
+int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs);
+int mca_pml_coop_enable(bool enable);
+int mca_pml_coop_add_comm(ompi_communicator_t* comm);
+int mca_pml_coop_del_comm(ompi_communicator_t* comm);
+int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                            ompi_communicator_t* comm, ompi_request_t** request);
+int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                       ompi_communicator_t* comm, ompi_request_t** request);
+int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                      ompi_communicator_t* comm, ompi_status_public_t* status);
+int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                            mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request);
+int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request);
+int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm);
+int mca_pml_coop_iprobe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_status_public_t* status);
+int mca_pml_coop_probe(int src, int tag, ompi_communicator_t* comm, ompi_status_public_t* status);
+int mca_pml_coop_improbe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_message_t** message,
+                         ompi_status_public_t* status);
+int mca_pml_coop_mprobe(int src, int tag, ompi_communicator_t* comm, ompi_message_t** message,
+                        ompi_status_public_t* status);
+int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
+                        ompi_request_t** request);
+int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
+                       ompi_status_public_t* status);
+int mca_pml_coop_start(size_t count, ompi_request_t** requests);
+int mca_pml_coop_dump(ompi_communicator_t* comm, int verbose);
+int mca_pml_coop_ft_event(int state);
+
+int mca_pml_coop_progress(void);  // retries deferred work; registered from the first shortage on
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Packets of a rendezvous under way: they name a request by its id. An id that
+// resolves to nothing, and a range outside of its message, end the job.
+#include "diagnose.h"
+#include "on_match.h"
+#include "recv_request.h"
+#include "send_request.h"
+
+namespace coop::pml {
+namespace {
+
+// The sender as a damaged header gives it, or -1 where it is too short to say.
+template <class Header>
+std::int64_t sender_in(const Packet& packet) noexcept {
+    if (packet.first_bytes() < sizeof(Header)) return -1;
+    return static_cast<const Header*>(packet.header())->sender;
+}
+
+template <class Header>
+const Header& checked(const Packet& packet, bool (*valid)(const void*, std::size_t, wire::Damage&)) noexcept {
+    wire::Damage damage{};
+    if (!valid(packet.header(), packet.first_bytes(), damage)) [[unlikely]]
+        diagnose_header(damage, sender_in<Header>(packet));
+    return *static_cast<const Header*>(packet.header());
+}
+
+// The request that a peer means. It must be talking to that very peer.
+template <class Request>
+Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* field, std::uint64_t id, std::uint32_t sender) noexcept {
+    Request* request = table.find(id);
+    if (!request || request->peer->job_rank() != sender) [[unlikely]]
+        diagnose_field(kind, field, sender, id, 0, 0);
+    return *request;
+}
+
+// The grant stays within the message, and RPUT brings a handle of the right size.
+void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
+    if (r.step != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
+        diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
+    if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
+    if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
+    if (h.row != static_cast<std::uint8_t>(rndv::Row::kRput) || h.length == 0) return;
+    if (!r.peer->rdma) diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
+    const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
+    const std::size_t handle = btl.btl_register_mem ? btl.btl_registration_handle_size : 0;
+    if (h.handle_bytes != handle) diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
+}
+
+}  // namespace
+
+extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const Packet packet{btl, des->des_segments, des->des_segment_count};
+    const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
+    SendRequest& r = request_of(module.sends, h.kind, "send id", h.send_id, h.sender);
+    check_grant(r, h);
+    on_grant(r, h, &h + 1);
+}
+
+extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const Packet packet{btl, des->des_segments, des->des_segment_count};
+    const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
+    on_fragment(request_of(module.recvs, h.kind, "receive id", h.recv_id, h.sender), h, packet);
+}
+
+extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const Packet packet{btl, des->des_segments, des->des_segment_count};
+    const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
+    if (h.to_receiver) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
+
+    SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
+    if (r.step != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
+        diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
+    if (h.bytes > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, h.bytes, 0, r.bytes());
+    on_read(r, h);
+}
+
+}  // namespace coop::pml

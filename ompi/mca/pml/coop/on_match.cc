@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// First packets: eager messages and RTS. In order, they meet a posted receive
+// or wait for one; out of order, or for a communicator that is not here yet,
+// they are kept.
+#include "on_match.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "diagnose.h"
+#include "recv_request.h"
+
+namespace coop::pml {
+namespace {
+
+// What was held back behind the message that has just been dealt with.
+void deliver_early(Comm& c, Peer& peer) noexcept {
+    for (;;) {
+        OPAL_THREAD_LOCK(&c.lock);
+        match::Arrival* arrival = match::Engine::next_early(peer.source);
+        match::Posted* posted = nullptr;
+        if (arrival && !(posted = c.engine.take_posted(peer.source, arrival->tag))) {
+            c.engine.keep_unexpected(peer.source, arrival);
+            module.counters.up(Gauge::kUnexpected);
+        }
+        OPAL_THREAD_UNLOCK(&c.lock);
+        if (!arrival) return;
+        if (!posted) continue;
+        Arrived* arrived = Arrived::from(arrival);
+        receive(*RecvRequest::from(posted), peer, arrived->packet());
+        discard(arrived);
+    }
+}
+
+// Keeps a message that came ahead of an earlier one.
+void hold_back(Comm& c, Peer& peer, const Packet& packet) noexcept {
+    Arrived* arrived = keep(packet);
+    if (!match::Engine::keep_early(peer.source, &arrived->arrival)) diagnose_repeated(arrived->header());
+    OPAL_THREAD_UNLOCK(&c.lock);
+    module.counters.count(Counter::kOutOfOrder);
+}
+
+void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
+    c.engine.keep_unexpected(peer.source, &keep(packet)->arrival);
+    module.counters.up(Gauge::kUnexpected);
+}
+
+// The hot path of a receiver.
+void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
+    if (header.source >= c.size) [[unlikely]] diagnose_rank(header, c.size);
+    Peer& peer = c.peer(header.source);
+
+    OPAL_THREAD_LOCK(&c.lock);
+    match::Turn turn = match::Engine::turn(peer.source, header.sequence);
+    if (turn != match::Turn::kNow) [[unlikely]] {
+        if (turn == match::Turn::kRepeated) diagnose_repeated(header);
+        if (!OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) return hold_back(c, peer, packet);
+    }
+    match::Posted* posted = c.engine.take_posted(peer.source, header.tag);
+    if (!posted) keep_unexpected(c, peer, packet);
+    const bool held_back = !peer.source.early.empty();
+    OPAL_THREAD_UNLOCK(&c.lock);
+
+    if (posted) receive(*RecvRequest::from(posted), peer, packet);
+    if (held_back) [[unlikely]] deliver_early(c, peer);
+}
+
+void find_place(const wire::MatchHeader& header, const Packet& packet) noexcept {
+    Comm* c = find_comm(header.context);
+    if (!c) [[unlikely]] {
+        Arrived* arrived = keep(packet);
+        c = keep_homeless(arrived, header.context);
+        if (!c) return;
+        arrive(*c, arrived->header(), arrived->packet());
+        return discard(arrived);
+    }
+    arrive(*c, header, packet);
+}
+
+}  // namespace
+
+Arrived* keep(const Packet& packet) noexcept {
+    auto* a = reinterpret_cast<Arrived*>(opal_free_list_get(&module.arrived));
+    if (!a) out_of_memory("a record of an unexpected message");
+    new (&a->arrival) match::Arrival;
+    const std::size_t bytes = packet.bytes();
+    a->heap = bytes > static_cast<std::size_t>(module.config.unexpected_inline) ? static_cast<unsigned char*>(std::malloc(bytes)) : nullptr;
+    if (!a->heap && bytes > static_cast<std::size_t>(module.config.unexpected_inline)) out_of_memory("an unexpected message");
+    unsigned char* to = a->heap ? a->heap : a->room;
+    a->btl = packet.btl;
+    a->segment.seg_addr.pval = to;
+    a->segment.seg_len = bytes;
+    for (std::size_t i = 0; i < packet.count; ++i) {
+        std::memcpy(to, packet.segments[i].seg_addr.pval, packet.segments[i].seg_len);
+        to += packet.segments[i].seg_len;
+    }
+    const wire::MatchHeader& header = a->header();
+    a->context = header.context;
+    a->arrival.source = header.source;
+    a->arrival.tag = header.tag;
+    a->arrival.sequence = header.sequence;
+    return a;
+}
+
+void discard(Arrived* a) noexcept {
+    std::free(a->heap);
+    opal_free_list_return(&module.arrived, &a->item);
+}
+
+extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const Packet packet{btl, des->des_segments, des->des_segment_count};
+    const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
+    if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
+        wire::Damage damage{};
+        static_cast<void>(wire::valid_match(&header, packet.first_bytes(), damage));
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.source);
+    }
+    find_place(header, packet);
+}
+
+extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const Packet packet{btl, des->des_segments, des->des_segment_count};
+    const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());
+    wire::Damage damage{};
+    if (!wire::valid_rts(&header, packet.first_bytes(), packet.bytes(), damage)) [[unlikely]]
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.match.source);
+    find_place(header.match, packet);
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Arrivals, as the BTLs call them: one function per kind of packet.
+#pragma once
+
+#include "module.h"
+
+namespace coop::pml {
+
+extern "C" {
+void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des, void* context);
+void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des, void* context);
+void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des, void* context);
+void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des, void* context);
+void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* des, void* context);
+}
+
+}  // namespace coop::pml

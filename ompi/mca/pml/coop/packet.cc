@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "packet.h"
+
+#include <cstring>
+
+#include "diagnose.h"
+
+namespace coop::pml {
+namespace {
+
+constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+
+void nothing_left(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
+
+Sent refused(Counter why) noexcept {
+    module.counters.count(why);
+    return Sent::kRefused;
+}
+
+// What btl_send returned, in our words; a transport that has failed for good
+// has no second answer.
+Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int rc) noexcept {
+    if (rc >= 0) return Sent::kYes;
+    mca_bml_base_free(&btl, descriptor);
+    if (rc != OMPI_ERR_OUT_OF_RESOURCE && rc != OMPI_ERR_TEMP_OUT_OF_RESOURCE) transport_failed(btl, "send", rc);
+    return refused(Counter::kRetrySendBusy);
+}
+
+}  // namespace
+
+Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
+    if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
+    unsigned char copy[wire::kLargestHeader + wire::kMaxHandleBytes];
+    if (module.faults.armed()) [[unlikely]] {
+        std::memcpy(copy, header, bytes);
+        damage_if_told(kind, copy, bytes);
+        header = copy;
+    }
+    if (btl.btl->btl_sendi && !module.faults.hit(Fault::kSendi) &&
+        mca_bml_base_sendi(&btl, nullptr, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag_of(kind), nullptr) == OMPI_SUCCESS)
+        return Sent::kYes;
+
+    mca_btl_base_descriptor_t* descriptor = nullptr;
+    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
+    if (!descriptor) return refused(Counter::kRetryNoDescriptor);
+    std::memcpy(descriptor->des_segments->seg_addr.pval, header, bytes);
+    descriptor->des_cbfunc = nothing_left;
+    descriptor->des_cbdata = nullptr;
+    return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
+}
+
+mca_btl_base_descriptor_t* begin_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, std::size_t room,
+                                        std::size_t& payload, std::uint32_t flags) noexcept {
+    mca_btl_base_descriptor_t* descriptor = nullptr;
+    if (!module.faults.hit(Fault::kAlloc)) {
+        flags |= MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+        if (payload > 0) mca_bml_base_prepare_src(&btl, &convertor, MCA_BTL_NO_ORDER, room, &payload, flags, &descriptor);
+        else mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, room, flags);
+    }
+    if (!descriptor) module.counters.count(Counter::kRetryNoDescriptor);
+    return descriptor;
+}
+
+Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind,
+                   mca_btl_base_completion_fn_t on_sent, void* context) noexcept {
+    if (module.faults.hit(Fault::kBusy)) {
+        mca_bml_base_free(&btl, descriptor);
+        return refused(Counter::kRetrySendBusy);
+    }
+    descriptor->des_cbfunc = on_sent;
+    descriptor->des_cbdata = context;
+    return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
+}
+
+}  // namespace coop::pml

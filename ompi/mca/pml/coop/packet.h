@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Handing packets to a BTL, with its return codes put into three words.
+#pragma once
+
+#include "comm.h"
+
+namespace coop::pml {
+
+// The BTL tags under which the kinds of packets travel.
+constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
+    return static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(kind));
+}
+
+enum class Sent {
+    kYes,      // the transport has it
+    kRefused,  // no resources just now: retry later
+};
+
+// A control packet: header and handle, no payload, no callback. Copied at once.
+// `kind` names the fault knob that may damage it.
+Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept;
+
+// A packet with payload that the BTL takes from the convertor at its position,
+// `room` bytes behind a header that `fill` writes.
+//
+//   begin()  descriptor with `payload` bytes packed (fewer where a data element
+//            does not fit: the number is returned), or nullptr: refused
+//   finish() hands it over; on_sent is called exactly once unless refused
+mca_btl_base_descriptor_t* begin_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, std::size_t room,
+                                        std::size_t& payload, std::uint32_t flags) noexcept;
+Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind,
+                   mca_btl_base_completion_fn_t on_sent, void* context) noexcept;
+
+// Flips a bit of a sealed header when the fault knob for its kind says so.
+inline void damage_if_told(wire::Kind kind, void* header, std::size_t bytes) noexcept {
+    if (module.faults.armed()) [[unlikely]]
+        module.faults.corrupt(static_cast<Fault>(static_cast<int>(Fault::kCorruptMatch) + static_cast<int>(kind) - 1), header, bytes);
+}
+static_assert(static_cast<int>(Fault::kCorruptFin) - static_cast<int>(Fault::kCorruptMatch) ==
+              static_cast<int>(wire::Kind::kFin) - static_cast<int>(wire::Kind::kMatch));
+
+}  // namespace coop::pml

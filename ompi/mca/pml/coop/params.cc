@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "params.h"
+
+namespace coop::pml {
+namespace {
+
+constexpr std::int64_t kKiB = 1024, kGiB = 1024 * 1024 * kKiB;
+constexpr const char* kProtocols[] = {"auto", "rget", "rput", "send"};
+
+constexpr ParamRow kParams[] = {
+    {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
+     .help = "Priority in the choice of a pml. The default is below that of every stock pml, so that pml/coop "
+             "runs only where it is asked for: --mca pml coop, or a site's choice of a higher priority.",
+     .level = 4},
+    {.name = "protocol", .type = ParamType::kChoice, .choices = kProtocols,
+     .help = "How messages beyond the eager limit travel. auto: the best that the transport can do; rget: the "
+             "receiver reads; rput: the sender writes; send: fragments, copied in and out. Where the transport "
+             "lacks what is asked for, the next best is taken and the report says so.",
+     .level = 2},
+    {.name = "eager_limit", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 64, .max = kGiB,
+     .help = "Largest message that is sent at once, with no handshake. The transport's own eager limit applies "
+             "where that is lower (btl_vader_eager_limit, btl_tcp_eager_limit, ...). It cannot be below the size "
+             "of a control header.",
+     .level = 4},
+    {.name = "rndv_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 0, .max = kGiB,
+     .help = "Payload that travels beside the RTS of a message which goes by fragments. The transport's "
+             "rndv_eager_limit applies where that is lower.",
+     .level = 5},
+    {.name = "rdma_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 0, .min = 0, .max = 1024 * kGiB,
+     .help = "Smallest message that goes by RDMA (rget, rput); shorter ones go by fragments. 0: all that are beyond "
+             "the eager limit.",
+     .level = 5},
+    {.name = "rdma_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 4 * kKiB,
+     .max = kGiB,
+     .help = "Largest single RDMA operation. The transport's get or put limit applies where that is lower.",
+     .level = 5},
+    {.name = "rdma_depth", .type = ParamType::kInt, .unit = "operations", .default_value = 4, .min = 1, .max = 1024,
+     .help = "RDMA operations of one message that are under way at a time.", .level = 5},
+    {.name = "send_depth", .type = ParamType::kInt, .unit = "fragments", .default_value = 8, .min = 1, .max = 1024,
+     .help = "Fragments of one message that are under way at a time when it goes by fragments.", .level = 5},
+    {.name = "unexpected_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = 128, .min = 64,
+     .max = 64 * kKiB,
+     .help = "Room for header and payload in each record of an unexpected message; longer ones take memory from the "
+             "heap.",
+     .level = 8},
+    {.name = "free_list_num", .type = ParamType::kInt, .unit = "items", .default_value = 4, .min = 0, .max = 1 << 20,
+     .help = "Requests and message records allocated at start, each.", .level = 8},
+    {.name = "free_list_max", .type = ParamType::kInt, .unit = "items", .default_value = -1, .min = -1, .max = 1 << 30,
+     .help = "Most requests and message records, each; -1: no limit.", .level = 8},
+    {.name = "free_list_inc", .type = ParamType::kInt, .unit = "items", .default_value = 64, .min = 1, .max = 1 << 20,
+     .help = "Requests and message records allocated when they run out, each time.", .level = 8},
+    {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 2,
+     .help = "Report at MPI_Finalize. 1: rank 0 prints which protocol carried how many messages and bytes of which "
+             "size, and why. 2: the same per pair of processes.",
+     .level = 1},
+    {.name = "fault", .type = ParamType::kString,
+     .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
+             "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, and "
+             "corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, which may end in =byte.",
+     .level = 9},
+};
+static_assert(params_are_valid(kParams));
+
+// Row by row where the value lies: exactly one of the two.
+struct Place {
+    std::int64_t Config::*number;
+    const char* Config::*text;
+};
+constexpr Place kPlaces[] = {
+    {&Config::priority, nullptr},          {nullptr, &Config::protocol_name},  {&Config::eager_limit, nullptr},
+    {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
+    {&Config::rdma_depth, nullptr},        {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
+    {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
+    {&Config::report, nullptr},            {nullptr, &Config::fault},
+};
+static_assert(std::size(kPlaces) == std::size(kParams));
+
+constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
+
+constexpr bool places_match() {
+    for (std::size_t i = 0; i < std::size(kParams); ++i)
+        if (is_text(kParams[i].type) != (kPlaces[i].text != nullptr)) return false;
+    return true;
+}
+static_assert(places_match());
+
+}  // namespace
+
+std::span<const ParamRow> params() noexcept { return kParams; }
+
+std::int64_t* number_of(Config& config, std::size_t row) noexcept {
+    return kPlaces[row].number ? &(config.*kPlaces[row].number) : nullptr;
+}
+
+const char** text_of(Config& config, std::size_t row) noexcept {
+    return kPlaces[row].text ? &(config.*kPlaces[row].text) : nullptr;
+}
+
+std::optional<ParamError> check(Config& config) {
+    for (std::size_t i = 0; i < std::size(kParams); ++i) {
+        const ParamRow& row = kParams[i];
+        const char** text = text_of(config, i);
+        const char* given = text && *text ? *text : "";
+        if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
+        if (row.type == ParamType::kChoice) config.protocol = static_cast<std::int64_t>(*choice_index(row, given));
+    }
+    return std::nullopt;
+}
+
+}  // namespace coop::pml

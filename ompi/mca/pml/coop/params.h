@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The parameters of pml/coop, declared once: each row of kParams feeds the
+// registration with Open MPI (ompi_info, MPI_T), the check at start and the
+// parameter reference of the documentation. Config holds the values.
+#pragma once
+
+#include <cstdint>
+
+#include "coop/base/param.h"
+#include "coop/rndv/protocol.h"
+
+namespace coop::pml {
+
+// Values in the units of their rows. Ranges hold after Params::check().
+struct Config {
+    std::int64_t priority = 0;
+    std::int64_t protocol = 0;  // rndv::Wish
+    std::int64_t eager_limit = 0;
+    std::int64_t rndv_inline = 0;
+    std::int64_t rdma_min = 0;
+    std::int64_t rdma_chunk = 0;
+    std::int64_t rdma_depth = 0;
+    std::int64_t send_depth = 0;
+    std::int64_t unexpected_inline = 0;
+    std::int64_t free_list_num = 0;
+    std::int64_t free_list_max = 0;
+    std::int64_t free_list_inc = 0;
+    std::int64_t report = 0;
+    const char* protocol_name = nullptr;  // as given; protocol is its index
+    const char* fault = nullptr;          // specification of coop/base/fault.h
+};
+
+// The declarations, for registration and for the documentation.
+std::span<const ParamRow> params() noexcept;
+
+// Where the value of a row lies: an int64, or a text for kChoice and kString.
+std::int64_t* number_of(Config& config, std::size_t row) noexcept;
+const char** text_of(Config& config, std::size_t row) noexcept;
+
+// What the values of `config` do not keep to; sets Config::protocol.
+std::optional<ParamError> check(Config& config);
+
+}  // namespace coop::pml

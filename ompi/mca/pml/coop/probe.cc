@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Probes: looks at the unexpected messages, and for a matched probe takes the
+// message out, so that no other receive can have it.
+#include "arrived.h"
+#include "comm.h"
+
+namespace coop::pml {
+namespace {
+
+void describe(const Arrived& arrived, ompi_status_public_t* status) noexcept {
+    if (status == MPI_STATUS_IGNORE) return;
+    status->MPI_SOURCE = arrived.arrival.source;
+    status->MPI_TAG = arrived.arrival.tag;
+    status->MPI_ERROR = MPI_SUCCESS;
+    status->_ucount = arrived.message_bytes();
+    status->_cancelled = 0;
+}
+
+// The oldest message that matches. With `take` it is the caller's from now on.
+// The status is filled in under the lock: without `take`, a receive of another
+// thread may have the message right after.
+Arrived* look(int src, int tag, ompi_communicator_t* comm, bool take, ompi_status_public_t* status) noexcept {
+    Comm& c = of(comm);
+    match::Source* source = src == OMPI_ANY_SOURCE ? nullptr : &c.peer(src).source;
+    OPAL_THREAD_LOCK(&c.lock);
+    match::Arrival* arrival = c.engine.find_unexpected(source, tag);
+    if (arrival && take) c.engine.remove_unexpected(arrival);
+    if (arrival) describe(*Arrived::from(arrival), status);
+    OPAL_THREAD_UNLOCK(&c.lock);
+    if (arrival && take) module.counters.down(Gauge::kUnexpected);
+    return arrival ? Arrived::from(arrival) : nullptr;
+}
+
+// Looks, and if need be lets the transports bring in more and looks again.
+Arrived* look_twice(int src, int tag, ompi_communicator_t* comm, bool take, ompi_status_public_t* status) noexcept {
+    if (Arrived* arrived = look(src, tag, comm, take, status)) return arrived;
+    opal_progress();
+    return look(src, tag, comm, take, status);
+}
+
+ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexcept {
+    ompi_message_t* message = ompi_message_alloc();
+    message->comm = comm;
+    message->req_ptr = arrived;
+    message->peer = arrived->arrival.source;
+    message->count = arrived->message_bytes();
+    return message;
+}
+
+}  // namespace
+
+extern "C" int mca_pml_coop_iprobe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_status_public_t* status) {
+    *matched = look_twice(src, tag, comm, false, status) != nullptr;
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_probe(int src, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
+    while (!look_twice(src, tag, comm, false, status)) {
+    }
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_improbe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_message_t** message,
+                                    ompi_status_public_t* status) {
+    Arrived* arrived = look_twice(src, tag, comm, true, status);
+    *matched = arrived != nullptr;
+    if (arrived) *message = make_message(arrived, comm);
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_mprobe(int src, int tag, ompi_communicator_t* comm, ompi_message_t** message,
+                                   ompi_status_public_t* status) {
+    Arrived* arrived = nullptr;
+    while (!arrived) arrived = look_twice(src, tag, comm, true, status);
+    *message = make_message(arrived, comm);
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI_T performance variables: pml_coop_messages_<row>, pml_coop_bytes_<row>
+// from the usage table, and the counters and gauges of coop/base/counters.h.
+#include <string>
+
+#include "report.h"
+
+namespace coop::pml {
+namespace {
+
+int read_messages(const mca_base_pvar_t* variable, void* value, void*) {
+    const auto row = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(variable->ctx));
+    *static_cast<unsigned long long*>(value) = module.usage.messages(row);
+    return OMPI_SUCCESS;
+}
+
+int read_bytes(const mca_base_pvar_t* variable, void* value, void*) {
+    const auto row = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(variable->ctx));
+    *static_cast<unsigned long long*>(value) = module.usage.bytes(row);
+    return OMPI_SUCCESS;
+}
+
+int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
+    *static_cast<unsigned long long*>(value) = value_of(*static_cast<const Variable*>(variable->ctx), module.counters);
+    return OMPI_SUCCESS;
+}
+
+using Read = int (*)(const mca_base_pvar_t*, void*, void*);
+
+void add(const mca_base_component_t& component, const std::string& name, const std::string& help, int kind, Read read, const void* context) {
+    mca_base_component_pvar_register(&component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, kind,
+                                     MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+                                     static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS),
+                                     read, nullptr, nullptr, const_cast<void*>(context));
+}
+
+int class_of(VariableKind kind) noexcept {
+    switch (kind) {
+    case VariableKind::kTotal: return MCA_BASE_PVAR_CLASS_COUNTER;
+    case VariableKind::kLevel: return MCA_BASE_PVAR_CLASS_LEVEL;
+    case VariableKind::kHighWater: return MCA_BASE_PVAR_CLASS_HIGHWATERMARK;
+    }
+    return MCA_BASE_PVAR_CLASS_GENERIC;
+}
+
+}  // namespace
+
+void register_performance_variables(const mca_base_component_t& component) noexcept {
+    for (std::uintptr_t row = 0; row < rndv::kRows; ++row) {
+        const std::string name = rndv::name(static_cast<rndv::Row>(row));
+        const auto* context = reinterpret_cast<const void*>(row);
+        add(component, "messages_" + name, "Messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_messages, context);
+        add(component, "bytes_" + name, "Bytes of the messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_bytes, context);
+    }
+    for (const Variable& v : kVariables) add(component, v.name, v.help, class_of(v.kind), read_counter, &v);
+}
+
+}  // namespace coop::pml

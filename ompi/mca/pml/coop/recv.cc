@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI_Recv and its family, and cancelling.
+#include "recv_request.h"
+
+namespace coop::pml {
+namespace {
+
+int free_recv(ompi_request_t** request) {
+    RecvRequest& r = *RecvRequest::of(*request);
+    r.base.req_base.req_free_called = true;
+    if (r.fate.user_freed()) recycle(r);
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+// A receive that still waits for its message ends as cancelled; one that has
+// met its message goes on.
+int cancel_recv(ompi_request_t* request, int) {
+    RecvRequest& r = *RecvRequest::of(request);
+    Comm& c = of(r.comm());
+    OPAL_THREAD_LOCK(&c.lock);
+    const bool waiting = r.posted.node.linked();
+    if (waiting) match::Engine::cancel(&r.posted);
+    OPAL_THREAD_UNLOCK(&c.lock);
+    if (!waiting) return OMPI_SUCCESS;
+
+    r.mpi()->req_status._cancelled = true;
+    r.base.req_base.req_pml_complete = true;
+    ompi_request_complete(r.mpi(), true);
+    if (r.fate.library_done()) recycle(r);
+    return OMPI_SUCCESS;
+}
+
+int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
+    ompi_request_wait_completion(r.mpi());
+    if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
+    const int rc = r.mpi()->req_status.MPI_ERROR;
+    if (r.fate.user_freed()) recycle(r);
+    return rc;
+}
+
+// The receive of a message that a matched probe holds.
+RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message) noexcept {
+    auto* arrived = static_cast<Arrived*>((*message)->req_ptr);
+    RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, (*message)->comm, false);
+    if (!r) return nullptr;
+    ompi_message_return(*message);
+    *message = MPI_MESSAGE_NULL;
+    start_recv_of(*r, arrived);
+    return r;
+}
+
+}  // namespace
+
+extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                                 ompi_communicator_t* comm, ompi_status_public_t* status) {
+    RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
+    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    start_recv(*r);
+    return wait(*r, status);
+}
+
+extern "C" int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                                  ompi_communicator_t* comm, ompi_request_t** request) {
+    RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
+    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    *request = r->mpi();
+    start_recv(*r);
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
+                                       ompi_communicator_t* comm, ompi_request_t** request) {
+    RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, true);
+    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    *request = r->mpi();
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
+                                   ompi_request_t** request) {
+    RecvRequest* r = take(buf, count, datatype, message);
+    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    *request = r->mpi();
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
+                                  ompi_status_public_t* status) {
+    RecvRequest* r = take(buf, count, datatype, message);
+    return r ? wait(*r, status) : OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+}
+
+extern "C" int mca_pml_coop_start_recv(ompi_request_t* request) {
+    RecvRequest& r = *RecvRequest::of(request);
+    while (!r.fate.is_done()) opal_progress();  // the end of the last round: its FIN may wait for resources
+    start_recv(r);
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_init_recv_item(opal_free_list_item_t* item, void*) {
+    auto& r = *reinterpret_cast<RecvRequest*>(item);
+    prepare_item(r);
+    r.mpi()->req_start = mca_pml_coop_start;
+    r.mpi()->req_free = free_recv;
+    r.mpi()->req_cancel = cancel_recv;
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "recv_request.h"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "diagnose.h"
+#include "packet.h"
+
+namespace coop::pml {
+namespace {
+
+enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
+
+// Gives back a reference that we took ourselves: never the last, our caller holds one.
+void drop_ours(RecvRequest& r) noexcept { static_cast<void>(r.references.drop()); }
+
+Next wait_for_resources(RecvRequest& r) noexcept {
+    r.references.take();
+    if (!defer(r.deferred)) drop_ours(r);
+    return Next::kWait;
+}
+
+Next go(RecvRequest& r, RecvStep step) noexcept {
+    r.step = step;
+    return Next::kGoOn;
+}
+
+// The packet's payload behind `skip` bytes of header, into the user's buffer
+// from `offset` of the message on. What exceeds the buffer is dropped.
+void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t offset) noexcept {
+    iovec pieces[MCA_BTL_DES_MAX_SEGMENTS];
+    std::uint32_t count = 0;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < packet.count; ++i) {
+        const auto& s = packet.segments[i];
+        const std::size_t cut = std::min<std::size_t>(skip, s.seg_len);
+        skip -= cut;
+        if (s.seg_len == cut) continue;
+        pieces[count++] = {static_cast<char*>(s.seg_addr.pval) + cut, s.seg_len - cut};
+        bytes += s.seg_len - cut;
+    }
+    if (bytes == 0 || offset >= r.capacity) return;
+    OPAL_THREAD_LOCK(&r.lock);
+    opal_convertor_set_position(&r.convertor(), &offset);
+    opal_convertor_unpack(&r.convertor(), pieces, &count, &bytes);
+    OPAL_THREAD_UNLOCK(&r.lock);
+}
+
+void set_status(RecvRequest& r, const wire::MatchHeader& header, std::size_t message_bytes) noexcept {
+    auto& status = r.mpi()->req_status;
+    status.MPI_SOURCE = header.source;
+    status.MPI_TAG = header.tag;
+    status._ucount = message_bytes;
+    if (message_bytes > r.capacity) status.MPI_ERROR = MPI_ERR_TRUNCATE;
+    r.base.req_bytes_packed = message_bytes;
+}
+
+void complete_for_user(RecvRequest& r) noexcept {
+    if (r.mpi_complete) return;
+    r.mpi_complete = true;
+    // Nobody will ask for the status of a request that was freed while active.
+    if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
+        ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
+    ompi_request_complete(r.mpi(), true);
+}
+
+void finish(RecvRequest& r) noexcept {
+    r.base.req_base.req_pml_complete = true;
+    complete_for_user(r);
+    if (r.fate.library_done()) recycle(r);
+}
+
+// -- RTS ----------------------------------------------------------------------
+
+void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
+    r.peer = &peer;
+    r.send_id = h.send_id;
+    r.wanted = std::min<std::size_t>(h.length, r.capacity);
+    r.landed.store(std::min<std::size_t>(h.inline_bytes, r.wanted), std::memory_order_relaxed);
+    r.grant_from = r.landed.load(std::memory_order_relaxed);
+    r.remote_address = h.address;
+    std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
+    r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
+
+    rndv::Situation s;
+    s.bytes = h.length;
+    s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
+    s.synchronous = h.match.flags & wire::kFlagSync;
+    s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
+    s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
+    s.rdma_share = peer.rdma_share;
+    const auto offered = static_cast<rndv::Row>(h.row);
+    if (h.match.flags & wire::kFlagForced)
+        s.wish = offered == rndv::Row::kRget ? rndv::Wish::kRget : offered == rndv::Row::kRput ? rndv::Wish::kRput : rndv::Wish::kSend;
+    if (r.rdma && offered != rndv::Row::kSend) {
+        const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
+        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle;
+        s.can_put = r.rdma->btl_flags & MCA_BTL_FLAGS_PUT;
+    }
+    r.situation = s;
+    // The sender's reason stands where it offered no RDMA at all.
+    r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
+}
+
+bool register_buffer(RecvRequest& r, std::size_t from, std::uint32_t access) noexcept {
+    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
+    if (!module.faults.hit(Fault::kRegister)) {
+        void* address;
+        opal_convertor_get_offset_pointer(&r.convertor(), from, &address);
+        mca_bml_base_register_mem(r.rdma, address, r.wanted - from, access, &r.registration);
+    }
+    if (!r.registration) module.counters.count(Counter::kRetryRegister);
+    return r.registration != nullptr;
+}
+
+// The row for what is missing from `from` on, with everything known.
+Next choose(RecvRequest& r, std::size_t from) noexcept {
+    r.grant_from = from;
+    if (from >= r.wanted) {
+        r.choice.reason = r.choice.row == rndv::Row::kEager ? r.choice.reason : rndv::Reason::kNothingLeft;
+        return go(r, RecvStep::kGrant);
+    }
+    for (;;) {
+        const rndv::Choice choice = rndv::choose(r.situation);
+        if (choice.row != rndv::Row::kSend || r.choice.row != rndv::Row::kSend) r.choice = choice;
+        if (choice.row == rndv::Row::kRget) {
+            if (register_buffer(r, from, MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_WRITE)) {
+                r.run.start(from, r.wanted);
+                return go(r, RecvStep::kGet);
+            }
+            r.situation.get_refused = true;
+        } else if (choice.row == rndv::Row::kRput) {
+            if (register_buffer(r, from, MCA_BTL_REG_FLAG_REMOTE_WRITE)) return go(r, RecvStep::kGrant);
+            r.situation.put_refused = true;
+        } else {
+            return go(r, RecvStep::kGrant);
+        }
+    }
+}
+
+// -- kGrant, kLanding -----------------------------------------------------------
+
+// A transport for control packets: the one that the RTS came by where that has RDMA.
+mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
+
+Next grant(RecvRequest& r) noexcept {
+    if (!r.id) {
+        if (!(r.id = module.recvs.acquire(&r))) return wait_for_resources(r);
+        module.counters.up(Gauge::kRendezvous);
+    }
+    unsigned char packet[sizeof(wire::CtsHeader) + wire::kMaxHandleBytes];
+    auto& h = *new (packet) wire::CtsHeader{};
+    h.kind = wire::Kind::kCts;
+    h.row = static_cast<std::uint8_t>(r.choice.row);
+    h.reason = static_cast<std::uint8_t>(r.choice.reason);
+    h.sender = module.my_rank;
+    h.send_id = r.send_id;
+    h.recv_id = r.id;
+    h.offset = r.grant_from;
+    h.length = r.wanted - r.grant_from;
+    if (r.choice.row == rndv::Row::kRput && h.length > 0) {
+        void* address;
+        opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
+        h.address = reinterpret_cast<std::uint64_t>(address);
+        if (r.registration) {
+            h.handle_bytes = static_cast<std::uint16_t>(r.rdma->btl->btl_registration_handle_size);
+            std::memcpy(packet + sizeof h, r.registration, h.handle_bytes);
+        }
+    }
+    wire::seal(h);
+    r.step = RecvStep::kLanding;  // before the CTS is out: data may come from within
+    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes) == Sent::kYes) return Next::kGoOn;
+    r.step = RecvStep::kGrant;
+    return wait_for_resources(r);
+}
+
+// -- kGet, kFin -----------------------------------------------------------------
+
+void on_get_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
+                 void* context, int status) {
+    auto* op = static_cast<RdmaOp*>(context);
+    auto& r = *static_cast<RecvRequest*>(op->request);
+    if (status != OMPI_SUCCESS) r.run.fail(op->offset);
+    opal_free_list_return(&module.rdma_ops, &op->item);
+    r.run.in_flight.fetch_sub(1, std::memory_order_release);
+    advance(r);
+    drop(r);
+}
+
+enum class Rdma { kYes, kRetry, kNever };
+
+Rdma get_next(RecvRequest& r) noexcept {
+    if (module.faults.hit(Fault::kGetBusy)) return Rdma::kRetry;
+    if (module.faults.hit(Fault::kGet)) return Rdma::kNever;
+    mca_btl_base_module_t& btl = *r.rdma->btl;
+    const std::size_t bytes = r.run.next_bytes(btl.btl_get_limit);
+    auto* op = reinterpret_cast<RdmaOp*>(opal_free_list_get(&module.rdma_ops));
+    if (!op) return Rdma::kRetry;
+    op->request = &r;
+    op->offset = r.run.next;
+    op->bytes = bytes;
+
+    void* to;
+    opal_convertor_get_offset_pointer(&r.convertor(), r.run.next, &to);
+    const std::uint64_t from = r.remote_address + r.run.next;
+    r.references.take();
+    r.run.in_flight.fetch_add(1, std::memory_order_relaxed);
+    r.run.next += bytes;
+    auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
+    const int rc = mca_bml_base_get(r.rdma, to, from, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_get_done, op);
+    if (rc == OMPI_SUCCESS) return Rdma::kYes;
+    r.run.next -= bytes;
+    r.run.in_flight.fetch_sub(1, std::memory_order_relaxed);
+    drop_ours(r);
+    opal_free_list_return(&module.rdma_ops, &op->item);
+    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
+}
+
+Next get(RecvRequest& r) noexcept {
+    while (r.run.more()) {
+        if (r.run.in_flight.load(std::memory_order_acquire) >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
+        const Rdma rdma = get_next(r);
+        if (rdma == Rdma::kYes) continue;
+        module.counters.count(Counter::kRetryGet);
+        if (rdma == Rdma::kRetry) return wait_for_resources(r);
+        r.run.fail(r.run.next);
+    }
+    if (!r.run.drained()) return Next::kWait;
+    r.landed.store(r.run.done_to(), std::memory_order_relaxed);
+    if (!r.run.failed()) return go(r, RecvStep::kFin);
+    r.situation.get_refused = true;
+    return choose(r, r.run.done_to());
+}
+
+Next send_fin(RecvRequest& r) noexcept {
+    wire::FinHeader h{};
+    h.kind = wire::Kind::kFin;
+    h.sender = module.my_rank;
+    h.id = r.send_id;
+    h.bytes = r.wanted;
+    h.row = static_cast<std::uint8_t>(r.choice.row);
+    h.reason = static_cast<std::uint8_t>(r.choice.reason);
+    wire::seal(h);
+    if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) return go(r, RecvStep::kOver);
+    complete_for_user(r);  // the data is here; only the sender still waits
+    return wait_for_resources(r);
+}
+
+// Takes steps until one has to wait. True, once: the protocol is over.
+bool take_steps(RecvRequest& r) noexcept {
+    Next next = Next::kGoOn;
+    while (next == Next::kGoOn) {
+        switch (r.step) {
+        case RecvStep::kPosted: return false;
+        case RecvStep::kGrant: next = grant(r); break;
+        case RecvStep::kLanding:
+            if (r.landed.load(std::memory_order_acquire) < r.wanted) return false;
+            r.step = RecvStep::kOver;
+            break;
+        case RecvStep::kGet: next = get(r); break;
+        case RecvStep::kFin: next = send_fin(r); break;
+        case RecvStep::kOver: return !std::exchange(r.over, true);
+        }
+    }
+    return false;
+}
+
+void retry(Deferred* deferred) {
+    auto& r = *reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(deferred) - offsetof(RecvRequest, deferred));
+    advance(r);
+    drop(r);
+}
+
+void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
+    const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
+    if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
+    set_status(r, h.match, h.length);
+    read_rts(r, peer, h, packet.btl);
+    unpack(r, packet, sizeof h + h.handle_bytes, 0);
+    r.over = false;
+    r.references.start(2);  // the protocol's and ours
+    r.baton.reset();
+    static_cast<void>(choose(r, r.grant_from));
+    advance(r);
+    drop(r);
+}
+
+void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
+    auto& b = r.base.req_base;
+    b.req_proc = proc;
+    r.capacity = 0;
+    if (b.req_count == 0) return;
+    opal_convertor_copy_and_prepare_for_recv(proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
+                                             &b.req_convertor);
+    opal_convertor_get_packed_size(&b.req_convertor, &r.capacity);
+}
+
+void activate(RecvRequest& r) noexcept {
+    MCA_PML_BASE_RECV_START(&r.base);
+    r.step = RecvStep::kPosted;
+    r.mpi_complete = false;
+    r.fate.start();
+}
+
+}  // namespace
+
+void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
+    const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());
+    set_status(r, h, packet.bytes() - sizeof h);
+    unpack(r, packet, sizeof h, 0);
+    finish(r);
+}
+
+void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
+    if (static_cast<const wire::MatchHeader*>(packet.header())->kind == wire::Kind::kMatch) receive_eager(r, packet);
+    else receive_rts(r, peer, packet);
+}
+
+void advance(RecvRequest& r) noexcept {
+    if (!r.baton.take()) return;
+    bool over = false;
+    do {
+        if (take_steps(r)) {
+            over = true;
+            if (r.id) {
+                module.recvs.release(r.id);
+                r.id = 0;
+                module.counters.down(Gauge::kRendezvous);
+            }
+            if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
+            r.registration = nullptr;
+        }
+    } while (!r.baton.pass());
+    if (over) drop(r);
+}
+
+void drop(RecvRequest& r) noexcept {
+    if (r.references.drop()) finish(r);
+}
+
+void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
+    const std::size_t bytes = packet.bytes() - sizeof h;
+    if (h.offset < r.grant_from || h.offset >= r.wanted)
+        diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.grant_from, r.wanted - 1);
+    if (bytes == 0 || bytes > r.wanted - h.offset)
+        diagnose_field(wire::Kind::kFrag, "payload bytes", h.sender, bytes, 1, r.wanted - h.offset);
+    r.references.take();  // we live: these bytes have not been counted yet
+    unpack(r, packet, sizeof h, h.offset);
+    if (r.landed.fetch_add(bytes, std::memory_order_acq_rel) + bytes > r.wanted)
+        diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
+    advance(r);
+    drop(r);
+}
+
+void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
+    const std::size_t missing = r.wanted - r.landed.load(std::memory_order_acquire);
+    if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
+    r.references.take();  // we live: these bytes have not been counted yet
+    r.landed.fetch_add(h.bytes, std::memory_order_acq_rel);
+    advance(r);
+    drop(r);
+}
+
+RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
+                       bool persistent) noexcept {
+    auto* r = reinterpret_cast<RecvRequest*>(opal_free_list_get(&mca_pml_base_recv_requests));
+    if (!r) return nullptr;
+    r->base.req_base.req_type = MCA_PML_REQUEST_RECV;
+    MCA_PML_BASE_RECV_REQUEST_INIT(&r->base, buf, count, datatype, src, tag, comm, persistent);
+    r->posted.source = src;
+    r->posted.tag = tag;
+    r->fate.start_idle();
+    return r;
+}
+
+void start_recv(RecvRequest& r) noexcept {
+    activate(r);
+    Comm& c = of(r.comm());
+    Peer* peer = r.posted.source == match::kAnySource ? nullptr : &c.peer(r.posted.source);
+    match::Source* source = peer ? &peer->source : nullptr;
+    // One architecture per job: any process's convertor serves for MPI_ANY_SOURCE.
+    convertor_for(r, peer ? peer->proc : ompi_proc_local());
+
+    OPAL_THREAD_LOCK(&c.lock);
+    match::Arrival* arrival = c.engine.find_unexpected(source, r.posted.tag);
+    if (arrival) c.engine.remove_unexpected(arrival);
+    else c.engine.post(source, &r.posted);
+    OPAL_THREAD_UNLOCK(&c.lock);
+
+    if (!arrival) return;
+    module.counters.down(Gauge::kUnexpected);
+    Arrived* arrived = Arrived::from(arrival);
+    receive(r, c.peer(arrival->source), arrived->packet());
+    discard(arrived);
+}
+
+void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {
+    activate(r);
+    Peer& peer = of(r.comm()).peer(arrived->arrival.source);
+    convertor_for(r, peer.proc);
+    receive(r, peer, arrived->packet());
+    discard(arrived);
+}
+
+void recycle(RecvRequest& r) noexcept {
+    MCA_PML_BASE_RECV_REQUEST_FINI(&r.base);
+    opal_free_list_return(&mca_pml_base_recv_requests, reinterpret_cast<opal_free_list_item_t*>(&r));
+}
+
+void prepare_item(RecvRequest& r) noexcept {
+    // What lies behind the base is raw memory of the free list.
+    new (&r.posted) match::Posted;
+    new (&r.baton) Baton;
+    new (&r.references) References;
+    new (&r.fate) Fate;
+    new (&r.deferred) Deferred;
+    new (&r.landed) std::atomic<std::size_t>(0);
+    new (&r.run) RdmaRun;
+    OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
+    r.id = 0;
+    r.rdma = nullptr;
+    r.registration = nullptr;
+    r.deferred.retry = retry;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A receive, from posting to the last byte.
+//
+//     kPosted --eager message--> done at once
+//        | RTS: choose
+//        +-------------------> kGrant  (all inline, send, rput)
+//        |                        | CTS sent
+//        |                        v   FRAG, FIN
+//        |                     kLanding ----- all bytes here ------> kOver
+//        |                                                            ^
+//        +-------------------> kGet --- all read ---> kFin -----------+
+//                               | refused               FIN sent
+//                               +--> kGrant (the rest)
+//
+// A step that a transport refuses for want of resources is retried by the
+// progress function. Threading: advance() is driven by whoever holds the
+// baton; unpacking holds `lock`, because the convertor has one position.
+#pragma once
+
+#include "coop/base/spin_lock.h"
+#include "arrived.h"
+#include "lifetime.h"
+#include "rdma_op.h"
+
+namespace coop::pml {
+
+enum class RecvStep : std::uint8_t { kPosted, kGrant, kLanding, kGet, kFin, kOver };
+
+struct RecvRequest {
+    mca_pml_base_recv_request_t base;  // first: Open MPI sees this
+
+    match::Posted posted;
+    std::size_t capacity;        // bytes that the user's buffer takes
+    RecvStep step;
+    bool over;                   // kOver has been seen to
+    bool mpi_complete;
+    Baton baton;
+    References references;
+    Fate fate;
+    Deferred deferred;
+    opal_mutex_t lock;           // of the convertor
+
+    // Valid from the matched RTS on.
+    Peer* peer;
+    std::uint64_t id;            // in Module::recvs; 0: none
+    std::uint64_t send_id;
+    std::size_t wanted;          // bytes of the message that we take: min(length, capacity)
+    std::atomic<std::size_t> landed;  // of these, in place
+    rndv::Choice choice;
+    std::size_t grant_from;      // kGrant: start of the range asked for
+    mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
+    mca_btl_base_registration_handle_t* registration;
+    RdmaRun run;
+    std::uint64_t remote_address;
+    unsigned char remote_handle[wire::kMaxHandleBytes];
+
+    // What the RTS says of the sender, for choose().
+    rndv::Situation situation;
+
+    static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
+    static RecvRequest* from(match::Posted* p) noexcept {
+        return reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(p) - offsetof(RecvRequest, posted));
+    }
+    ompi_request_t* mpi() noexcept { return &base.req_base.req_ompi; }
+    opal_convertor_t& convertor() noexcept { return base.req_base.req_convertor; }
+    ompi_communicator_t* comm() noexcept { return base.req_base.req_comm; }
+};
+
+RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
+                       bool persistent) noexcept;
+
+// Matches an unexpected message or posts the receive.
+void start_recv(RecvRequest& request) noexcept;
+// The same for a message that a matched probe has taken.
+void start_recv_of(RecvRequest& request, Arrived* arrived) noexcept;
+
+// A first packet for a matched receive.
+void receive(RecvRequest& request, Peer& peer, const Packet& packet) noexcept;
+void receive_eager(RecvRequest& request, const Packet& packet) noexcept;
+
+// Later packets (on_answer.cc has validated the headers).
+void on_fragment(RecvRequest& request, const wire::FragHeader& header, const Packet& packet) noexcept;
+void on_put(RecvRequest& request, const wire::FinHeader& header) noexcept;
+
+void advance(RecvRequest& request) noexcept;
+void drop(RecvRequest& request) noexcept;
+void recycle(RecvRequest& request) noexcept;
+void prepare_item(RecvRequest& request) noexcept;  // once per piece of memory
+
+}  // namespace coop::pml

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI_Send and its family. Short messages leave in one immediate packet, with
+// no request, no lock and no allocation; everything else becomes a SendRequest.
+#include "diagnose.h"
+#include "packet.h"
+#include "send_request.h"
+
+namespace coop::pml {
+namespace {
+
+// The hot path: header and payload straight into the transport. False: the
+// transport cannot take it at once, or the message is too long.
+inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                         std::uint16_t sequence, ompi_communicator_t* comm) noexcept {
+    mca_bml_base_btl_t& btl = *peer.eager();
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    if (!btl.btl->btl_sendi || bytes * count > eager_payload(btl) || module.faults.hit(Fault::kSendi)) return false;
+    bytes *= count;
+
+    opal_convertor_t convertor;
+    if (count > 0) {
+        OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &convertor);
+    }
+    wire::MatchHeader header{wire::Kind::kMatch, 0, static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
+    wire::seal_match(header);
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    const int rc = mca_bml_base_sendi(&btl, &convertor, &header, sizeof header, bytes, MCA_BTL_NO_ORDER,
+                                      MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr);
+    if (count > 0) opal_convertor_cleanup(&convertor);
+    if (rc != OMPI_SUCCESS) return false;
+    peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
+    return true;
+}
+
+// A buffered send that does not fit eagerly: into the attached buffer, and on
+// its way by a request that nobody waits for.
+int start_buffered(SendRequest& r) noexcept {
+    const int rc = r.bytes() > 0 ? mca_pml_base_bsend_request_start(r.mpi()) : OMPI_SUCCESS;
+    if (rc != OMPI_SUCCESS) {
+        recycle(r);
+        return rc;
+    }
+    r.detached = true;
+    start_send(r, r.peer->take_sequence());
+    return OMPI_SUCCESS;
+}
+
+bool fits_eager(Peer& peer, std::size_t count, ompi_datatype_t* datatype) noexcept {
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    return bytes * count <= eager_payload(*peer.eager());
+}
+
+void wait(SendRequest& r) noexcept { ompi_request_wait_completion(r.mpi()); }
+
+int free_send(ompi_request_t** request) {
+    SendRequest& r = *SendRequest::of(*request);
+    r.base.req_base.req_free_called = true;
+    if (r.fate.user_freed()) recycle(r);
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+// MPI deprecates cancelling sends, and allows that they go on.
+int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
+
+int start_persistent_send(SendRequest& r) noexcept {
+    auto& b = r.base.req_base;
+    const bool buffered = r.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED;
+    if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
+    while (!r.fate.is_done()) opal_progress();  // the end of the last round
+    if (!buffered || fits_eager(*r.peer, b.req_count, b.req_datatype)) {
+        start_send(r, r.peer->take_sequence());
+        if (buffered) wait(r);
+        return OMPI_SUCCESS;
+    }
+    SendRequest* copy = make_send(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_peer, b.req_tag, b.req_comm,
+                                  MCA_PML_BASE_SEND_BUFFERED, false);
+    const int rc = start_buffered(*copy);
+    if (rc != OMPI_SUCCESS) return rc;
+    r.mpi()->req_state = OMPI_REQUEST_ACTIVE;
+    r.mpi()->req_status.MPI_ERROR = OMPI_SUCCESS;
+    r.mpi()->req_status._cancelled = 0;
+    r.mpi()->req_complete = REQUEST_PENDING;
+    ompi_request_complete(r.mpi(), true);
+    return OMPI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" int mca_pml_coop_start_recv(ompi_request_t* request);  // recv.cc
+extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*);
+
+extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                                 mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+    Peer& peer = of(comm).peer(dst);
+    if (!reach(peer)) return OMPI_ERR_UNREACH;
+    if (mode == MCA_PML_BASE_SEND_BUFFERED && !fits_eager(peer, count, datatype))
+        return start_buffered(*make_send(peer, buf, count, datatype, dst, tag, comm, mode, false));
+
+    const std::uint16_t sequence = peer.take_sequence();
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+
+    SendRequest& r = *make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
+    start_send(r, sequence);
+    wait(r);
+    const int rc = r.mpi()->req_status.MPI_ERROR;
+    if (r.fate.user_freed()) recycle(r);
+    return rc;
+}
+
+extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
+    Peer& peer = of(comm).peer(dst);
+    if (!reach(peer)) return OMPI_ERR_UNREACH;
+    *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
+    if (mode == MCA_PML_BASE_SEND_BUFFERED && !fits_eager(peer, count, datatype))
+        return start_buffered(*make_send(peer, buf, count, datatype, dst, tag, comm, mode, false));
+
+    const std::uint16_t sequence = peer.take_sequence();
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+
+    SendRequest& r = *make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
+    *request = r.mpi();
+    start_send(r, sequence);
+    if (mode == MCA_PML_BASE_SEND_BUFFERED) wait(r);  // local: until the transport has its copy
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
+    *request = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true)->mpi();
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_start(size_t count, ompi_request_t** requests) {
+    for (size_t i = 0; i < count; ++i) {
+        if (!requests[i] || requests[i]->req_type != OMPI_REQUEST_PML) continue;
+        const bool send = reinterpret_cast<mca_pml_base_request_t*>(requests[i])->req_type == MCA_PML_REQUEST_SEND;
+        const int rc = send ? start_persistent_send(*SendRequest::of(requests[i])) : mca_pml_coop_start_recv(requests[i]);
+        if (rc != OMPI_SUCCESS) return rc;
+    }
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*) {
+    auto& r = *reinterpret_cast<SendRequest*>(item);
+    prepare_item(r);
+    r.base.req_base.req_type = MCA_PML_REQUEST_SEND;
+    r.mpi()->req_start = mca_pml_coop_start;
+    r.mpi()->req_free = free_send;
+    r.mpi()->req_cancel = cancel_send;
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::pml

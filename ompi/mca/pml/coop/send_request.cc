@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "send_request.h"
+
+#include <cstring>
+#include <new>
+
+#include "diagnose.h"
+#include "packet.h"
+
+namespace coop::pml {
+namespace {
+
+enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
+
+// Gives back a reference that we took ourselves: never the last, our caller holds one.
+void drop_ours(SendRequest& r) noexcept { static_cast<void>(r.references.drop()); }
+
+Next wait_for_resources(SendRequest& r) noexcept {
+    r.references.take();
+    if (!defer(r.deferred)) drop_ours(r);
+    return Next::kWait;
+}
+
+Next go(SendRequest& r, SendStep step) noexcept {
+    r.step = step;
+    return Next::kGoOn;
+}
+
+wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8_t flags) noexcept {
+    const auto& b = r.base.req_base;
+    return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
+}
+
+void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
+    auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
+    if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
+    r.in_flight.fetch_sub(1, std::memory_order_release);
+    advance(r);
+    drop(r);
+}
+
+// Hands over a packet of ours; the transport holds a reference meanwhile.
+Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept {
+    r.references.take();
+    r.in_flight.fetch_add(1, std::memory_order_relaxed);
+    const Sent sent = finish_packet(btl, descriptor, kind, on_packet_sent, &r);
+    if (sent == Sent::kRefused) {
+        r.in_flight.fetch_sub(1, std::memory_order_relaxed);
+        drop_ours(r);
+    }
+    return sent;
+}
+
+void rewind(SendRequest& r, std::size_t to) noexcept {
+    if (r.bytes() > 0) opal_convertor_set_position(&r.convertor(), &to);
+}
+
+void complete_for_user(SendRequest& r) noexcept {
+    if (r.mpi_complete) return;
+    r.mpi_complete = true;
+    auto& status = r.mpi()->req_status;
+    status.MPI_SOURCE = r.base.req_base.req_comm->c_my_rank;
+    status.MPI_TAG = r.base.req_base.req_tag;
+    status.MPI_ERROR = OMPI_SUCCESS;
+    status._ucount = r.bytes();
+    ompi_request_complete(r.mpi(), true);
+}
+
+// -- kStart -----------------------------------------------------------------
+
+rndv::Situation situation_of(SendRequest& r, const mca_bml_base_btl_t& eager) noexcept {
+    rndv::Situation s;
+    s.bytes = r.bytes();
+    s.eager_limit = eager_payload(eager);
+    s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
+    s.wish = static_cast<rndv::Wish>(module.config.protocol);
+    s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+    s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
+    if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
+        s.rdma_share = r.peer->rdma_share;
+        s.can_get = rdma->btl_flags & MCA_BTL_FLAGS_GET;
+        s.can_put = rdma->btl_flags & MCA_BTL_FLAGS_PUT;
+    }
+    return s;
+}
+
+// RGET lets the receiver read our buffer: registered, where the transport asks for that.
+bool open_for_reading(SendRequest& r) noexcept {
+    r.rdma = r.peer->rdma;
+    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
+    if (!module.faults.hit(Fault::kRegister)) {
+        void* address;
+        opal_convertor_get_current_pointer(&r.convertor(), &address);
+        mca_bml_base_register_mem(r.rdma, address, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ, &r.registration);
+    }
+    if (!r.registration) module.counters.count(Counter::kRetryRegister);
+    return r.registration != nullptr;
+}
+
+Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
+    std::size_t payload = r.bytes();
+    mca_btl_base_descriptor_t* descriptor =
+        begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload, MCA_BTL_DES_FLAGS_PRIORITY);
+    if (!descriptor) return wait_for_resources(r);
+
+    auto& header = *static_cast<wire::MatchHeader*>(descriptor->des_segments->seg_addr.pval);
+    header = match_header(r, wire::Kind::kMatch, 0);
+    wire::seal_match(header);
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    if (hand_over(r, btl, descriptor, wire::Kind::kMatch) == Sent::kRefused) return wait_for_resources(r);
+    r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
+    return go(r, SendStep::kDrain);
+}
+
+Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
+    if (!r.id) {
+        if (!(r.id = module.sends.acquire(&r))) return wait_for_resources(r);
+        r.references.take();  // the answer's
+        module.counters.up(Gauge::kRendezvous);
+    }
+
+    mca_bml_base_btl_t& btl = offer.row == rndv::Row::kRget || offer.row == rndv::Row::kRput ? *r.peer->rdma : eager;
+    wire::RtsHeader header{};
+    header.match = match_header(r, wire::Kind::kRts, 0);
+    header.length = r.bytes();
+    header.send_id = r.id;
+    header.row = static_cast<std::uint8_t>(offer.row);
+    header.reason = static_cast<std::uint8_t>(offer.reason);
+    if (s.sender_contiguous) header.match.flags |= wire::kFlagContiguous;
+    if (s.synchronous) header.match.flags |= wire::kFlagSync;
+    if (offer.reason == rndv::Reason::kForced) header.match.flags |= wire::kFlagForced;
+
+    std::size_t handle_bytes = 0, payload = 0;
+    if (offer.row == rndv::Row::kRget) {
+        void* address;
+        opal_convertor_get_current_pointer(&r.convertor(), &address);
+        header.match.flags |= wire::kFlagGet;
+        header.address = reinterpret_cast<std::uint64_t>(address);
+        if (r.registration) handle_bytes = btl.btl->btl_registration_handle_size;
+    } else if (offer.row == rndv::Row::kEager) {
+        payload = r.bytes();
+    } else if (offer.row == rndv::Row::kSend) {
+        const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
+        payload = std::min({limit, eager_payload(btl), r.bytes()});
+    }
+    header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
+
+    r.step = SendStep::kAnswer;  // before the packet is out: the answer may come from within
+    if (payload == 0) {
+        unsigned char packet[sizeof header + wire::kMaxHandleBytes];
+        if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
+        auto& whole = *new (packet) wire::RtsHeader(header);
+        wire::seal(whole);
+        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes) == Sent::kYes) return Next::kGoOn;
+    } else if (mca_btl_base_descriptor_t* descriptor =
+                   begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
+        header.inline_bytes = static_cast<std::uint32_t>(payload);
+        auto& whole = *static_cast<wire::RtsHeader*>(descriptor->des_segments->seg_addr.pval);
+        whole = header;
+        wire::seal(whole);
+        damage_if_told(wire::Kind::kRts, &whole, sizeof whole);
+        if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
+    }
+    r.step = SendStep::kStart;
+    return wait_for_resources(r);
+}
+
+Next start(SendRequest& r) noexcept {
+    rewind(r, 0);
+    mca_bml_base_btl_t& btl = *r.peer->eager();
+    rndv::Situation s = situation_of(r, btl);
+    rndv::Choice offer = rndv::choose(s);
+    if (offer.row == rndv::Row::kRget && !open_for_reading(r)) {
+        s.get_refused = true;
+        offer = rndv::choose(s);
+    }
+    if (offer.row == rndv::Row::kEager && !s.synchronous) return start_eager(r, btl);
+    return start_rendezvous(r, btl, s, offer);
+}
+
+// -- kAnswer ----------------------------------------------------------------
+
+Next read_answer(SendRequest& r) noexcept {
+    if (!r.answered.load(std::memory_order_acquire)) return Next::kWait;
+    r.peer->count(r.choice.row, r.choice.reason, r.bytes());
+    if (r.fin || r.next == r.end) return go(r, SendStep::kDrain);
+    return go(r, r.choice.row == rndv::Row::kRput ? SendStep::kPut : SendStep::kFragments);
+}
+
+// -- kFragments -------------------------------------------------------------
+
+Next send_fragments(SendRequest& r) noexcept {
+    const auto depth = static_cast<std::uint32_t>(module.config.send_depth);
+    mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
+    while (r.next < r.end) {
+        if (r.in_flight.load(std::memory_order_acquire) >= depth) return Next::kWait;
+        mca_bml_base_btl_t& btl = *mca_bml_base_btl_array_get_next(&lanes);
+        rewind(r, r.next);
+        const std::size_t room = btl.btl->btl_max_send_size ? btl.btl->btl_max_send_size - sizeof(wire::FragHeader) : r.end;
+        std::size_t payload = std::min(r.end - r.next, room);
+        mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
+        if (!descriptor) return wait_for_resources(r);
+        auto& header = *static_cast<wire::FragHeader*>(descriptor->des_segments->seg_addr.pval);
+        header = {wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, r.next};
+        wire::seal(header);
+        damage_if_told(wire::Kind::kFrag, &header, sizeof header);
+        r.next += payload;  // before it is out: a callback may look at it
+        if (hand_over(r, btl, descriptor, wire::Kind::kFrag) == Sent::kRefused) {
+            r.next -= payload;
+            return wait_for_resources(r);
+        }
+    }
+    return go(r, SendStep::kDrain);
+}
+
+// -- kPut, kFin -------------------------------------------------------------
+
+void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
+                 void* context, int status) {
+    auto* op = static_cast<RdmaOp*>(context);
+    auto& r = *static_cast<SendRequest*>(op->request);
+    if (status != OMPI_SUCCESS) r.run.fail(op->offset);
+    opal_free_list_return(&module.rdma_ops, &op->item);
+    r.run.in_flight.fetch_sub(1, std::memory_order_release);
+    advance(r);
+    drop(r);
+}
+
+enum class Rdma { kYes, kRetry, kNever };
+
+Rdma put_next(SendRequest& r) noexcept {
+    if (module.faults.hit(Fault::kPutBusy)) return Rdma::kRetry;
+    if (module.faults.hit(Fault::kPut)) return Rdma::kNever;
+    mca_btl_base_module_t& btl = *r.rdma->btl;
+    const std::size_t bytes = r.run.next_bytes(btl.btl_put_limit);
+    auto* op = reinterpret_cast<RdmaOp*>(opal_free_list_get(&module.rdma_ops));
+    if (!op) return Rdma::kRetry;
+    op->request = &r;
+    op->offset = r.run.next;
+    op->bytes = bytes;
+
+    std::size_t position = r.run.next;
+    void* from;
+    opal_convertor_get_offset_pointer(&r.convertor(), position, &from);
+    const std::uint64_t to = r.remote_address + (r.run.next - r.run.begin);
+    r.references.take();
+    r.run.in_flight.fetch_add(1, std::memory_order_relaxed);
+    r.run.next += bytes;
+    auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
+    const int rc = mca_bml_base_put(r.rdma, from, to, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_put_done, op);
+    if (rc == OMPI_SUCCESS) return Rdma::kYes;
+    r.run.next -= bytes;
+    r.run.in_flight.fetch_sub(1, std::memory_order_relaxed);
+    drop_ours(r);
+    opal_free_list_return(&module.rdma_ops, &op->item);
+    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
+}
+
+bool open_for_writing_from(SendRequest& r) noexcept {
+    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
+    if (!module.faults.hit(Fault::kRegister)) {
+        void* address;
+        opal_convertor_get_offset_pointer(&r.convertor(), r.run.begin, &address);
+        mca_bml_base_register_mem(r.rdma, address, r.run.end - r.run.begin, 0, &r.registration);
+    }
+    if (!r.registration) module.counters.count(Counter::kRetryRegister);
+    return r.registration != nullptr;
+}
+
+Next put(SendRequest& r) noexcept {
+    if (!open_for_writing_from(r)) r.run.fail(r.run.next);
+    while (r.run.more()) {
+        if (r.run.in_flight.load(std::memory_order_acquire) >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
+        const Rdma rdma = put_next(r);
+        if (rdma == Rdma::kYes) continue;
+        module.counters.count(Counter::kRetryPut);
+        if (rdma == Rdma::kRetry) return wait_for_resources(r);
+        r.run.fail(r.run.next);
+    }
+    if (!r.run.drained()) return Next::kWait;
+    return go(r, SendStep::kFin);
+}
+
+// Tells the receiver how much was put; what could not be put goes by fragments.
+Next send_fin(SendRequest& r) noexcept {
+    const std::size_t put = r.run.done_to() - r.run.begin;
+    if (put > 0) {
+        wire::FinHeader header{};
+        header.kind = wire::Kind::kFin;
+        header.to_receiver = 1;
+        header.sender = module.my_rank;
+        header.id = r.recv_id;
+        header.bytes = put;
+        header.row = static_cast<std::uint8_t>(r.choice.row);
+        header.reason = static_cast<std::uint8_t>(r.choice.reason);
+        wire::seal(header);
+        if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
+    }
+    r.next = r.run.done_to();
+    return go(r, r.next < r.end ? SendStep::kFragments : SendStep::kDrain);
+}
+
+// ---------------------------------------------------------------------------
+
+// Takes steps until one has to wait. True, once: the protocol is over.
+bool take_steps(SendRequest& r) noexcept {
+    Next next = Next::kGoOn;
+    while (next == Next::kGoOn) {
+        switch (r.step) {
+        case SendStep::kStart: next = start(r); break;
+        case SendStep::kAnswer: next = read_answer(r); break;
+        case SendStep::kFragments: next = send_fragments(r); break;
+        case SendStep::kPut: next = put(r); break;
+        case SendStep::kFin: next = send_fin(r); break;
+        case SendStep::kDrain:
+            if (r.in_flight.load(std::memory_order_acquire) > 0) return false;
+            r.step = SendStep::kOver;
+            return true;
+        case SendStep::kOver: return false;
+        }
+    }
+    return false;
+}
+
+void finish(SendRequest& r) noexcept {
+    if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
+    r.registration = nullptr;
+    if (r.detached) mca_pml_base_bsend_request_fini(r.mpi());
+    r.base.req_base.req_pml_complete = true;
+    complete_for_user(r);
+    if (r.fate.library_done()) recycle(r);
+}
+
+void retry(Deferred* deferred) {
+    auto& r = *reinterpret_cast<SendRequest*>(reinterpret_cast<char*>(deferred) - offsetof(SendRequest, deferred));
+    advance(r);
+    drop(r);
+}
+
+}  // namespace
+
+void advance(SendRequest& r) noexcept {
+    if (!r.baton.take()) return;
+    bool over = false;
+    do {
+        if (take_steps(r)) {
+            over = true;
+            if (r.id) {
+                module.sends.release(r.id);
+                r.id = 0;
+                module.counters.down(Gauge::kRendezvous);
+            }
+        }
+    } while (!r.baton.pass());
+    if (over) drop(r);
+}
+
+void drop(SendRequest& r) noexcept {
+    if (r.references.drop()) finish(r);
+}
+
+SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                       ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept {
+    auto* r = reinterpret_cast<SendRequest*>(opal_free_list_wait(&mca_pml_base_send_requests));
+    r->base.req_base.req_proc = peer.proc;
+    MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
+    r->peer = &peer;
+    r->detached = false;
+    r->fate.start_idle();
+    return r;
+}
+
+void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
+    r.base.req_base.req_pml_complete = false;
+    r.mpi()->req_complete = REQUEST_PENDING;
+    r.mpi()->req_state = OMPI_REQUEST_ACTIVE;
+    r.mpi()->req_status._cancelled = 0;
+    r.sequence = sequence;
+    r.base.req_base.req_sequence = sequence;
+    r.step = SendStep::kStart;
+    r.mpi_complete = r.detached;  // nobody to tell
+    r.in_flight.store(0, std::memory_order_relaxed);
+    r.answered.store(false, std::memory_order_relaxed);
+    r.fin = false;
+    r.fate.start();
+    if (r.detached) static_cast<void>(r.fate.user_freed());
+    r.references.start(2);  // the protocol's and ours
+    r.baton.reset();
+    advance(r);
+    drop(r);
+}
+
+void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle) noexcept {
+    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
+    r.recv_id = header.recv_id;
+    r.next = header.offset;
+    r.end = header.offset + header.length;
+    r.remote_address = header.address;
+    if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
+    if (r.choice.row == rndv::Row::kRput) {
+        r.rdma = r.peer->rdma;
+        r.run.start(r.next, r.end);
+    }
+    r.answered.store(true, std::memory_order_release);
+    advance(r);
+    drop(r);
+}
+
+void on_read(SendRequest& r, const wire::FinHeader& header) noexcept {
+    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
+    r.fin = true;
+    r.answered.store(true, std::memory_order_release);
+    advance(r);
+    drop(r);
+}
+
+void recycle(SendRequest& r) noexcept {
+    MCA_PML_BASE_SEND_REQUEST_FINI(&r.base);
+    opal_free_list_return(&mca_pml_base_send_requests, reinterpret_cast<opal_free_list_item_t*>(&r));
+}
+
+void prepare_item(SendRequest& r) noexcept {
+    // What lies behind the base is raw memory of the free list.
+    new (&r.baton) Baton;
+    new (&r.references) References;
+    new (&r.fate) Fate;
+    new (&r.deferred) Deferred;
+    new (&r.in_flight) std::atomic<std::uint32_t>(0);
+    new (&r.answered) std::atomic<bool>(false);
+    new (&r.run) RdmaRun;
+    r.id = 0;
+    r.rdma = nullptr;
+    r.registration = nullptr;
+    r.deferred.retry = retry;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A send that could not be done with one immediate packet.
+//
+//                       fits eager                     packets gone
+//     kStart ------------------------------------------> kDrain -> kOver
+//       | RTS                                              ^  ^
+//       v         FIN, or CTS with nothing left            |  |
+//     kAnswer ---------------------------------------------+  |
+//       | CTS: send            | CTS: rput                     |
+//       v                      v   refused                     |
+//     kFragments <---------- kPut ---------> kFin -------------+
+//       |                                                      |
+//       +------------------------------------------------------+
+//
+// A step that a transport refuses for want of resources is retried by the
+// progress function. Threading: advance() is driven by whoever holds the baton.
+#pragma once
+
+#include "coop/base/spin_lock.h"
+#include "lifetime.h"
+#include "rdma_op.h"
+
+namespace coop::pml {
+
+enum class SendStep : std::uint8_t { kStart, kAnswer, kFragments, kPut, kFin, kDrain, kOver };
+
+struct SendRequest {
+    mca_pml_base_send_request_t base;  // first: Open MPI sees this
+
+    Peer* peer;
+    std::uint64_t id;            // in Module::sends; 0: none
+    std::uint16_t sequence;
+    SendStep step;
+    bool detached;               // nobody waits: a buffered send whose user went on
+    bool mpi_complete;           // the user's request is complete already
+    Baton baton;
+    References references;
+    Fate fate;
+    Deferred deferred;
+    std::atomic<std::uint32_t> in_flight;  // our packets in the hands of transports
+
+    // From the answer; valid once `answered` is true.
+    std::atomic<bool> answered;
+    bool fin;                    // FIN: the receiver has read everything
+    rndv::Choice choice;         // final row and reason
+    std::uint64_t recv_id;
+    std::uint64_t remote_address;
+    std::size_t next, end;       // kFragments: range still to send
+
+    // RDMA: the transport, our registration (RGET: for the receiver to read;
+    // RPUT: to write from) and the receiver's handle.
+    mca_bml_base_btl_t* rdma;
+    mca_btl_base_registration_handle_t* registration;
+    RdmaRun run;
+    unsigned char remote_handle[wire::kMaxHandleBytes];
+
+    static SendRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<SendRequest*>(request); }
+    ompi_request_t* mpi() noexcept { return &base.req_base.req_ompi; }
+    opal_convertor_t& convertor() noexcept { return base.req_base.req_convertor; }
+    std::size_t bytes() const noexcept { return base.req_bytes_packed; }
+};
+
+// A request for these arguments, not started. `peer` must have been reached.
+SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                       ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept;
+void start_send(SendRequest& request, std::uint16_t sequence) noexcept;
+void advance(SendRequest& request) noexcept;
+void drop(SendRequest& request) noexcept;  // one reference
+void recycle(SendRequest& request) noexcept;
+void prepare_item(SendRequest& request) noexcept;  // once per piece of memory
+
+// Payload that goes eagerly over this transport.
+inline std::size_t eager_payload(const mca_bml_base_btl_t& btl) noexcept {
+    return std::min(static_cast<std::size_t>(module.config.eager_limit), btl.btl->btl_eager_limit - wire::kLargestHeader);
+}
+
+// The answers of the receiver (on_answer.cc has validated the headers).
+void on_grant(SendRequest& request, const wire::CtsHeader& header, const void* handle) noexcept;
+void on_read(SendRequest& request, const wire::FinHeader& header) noexcept;
+
+}  // namespace coop::pml

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A lock for critical sections of a few instructions, and Baton, which lets
+// one thread at a time drive a state machine without blocking the others.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>  // std::lock_guard
+
+namespace coop {
+
+class SpinLock {
+public:
+    void lock() noexcept {
+        while (flag_.exchange(true, std::memory_order_acquire))
+            while (flag_.load(std::memory_order_relaxed)) relax();
+    }
+    void unlock() noexcept { flag_.store(false, std::memory_order_release); }
+
+private:
+    static void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    std::atomic<bool> flag_{false};
+};
+
+// Whoever takes the baton runs; whoever finds it taken leaves a note, and the
+// runner goes round once more. Works across threads and across re-entry: a
+// transport may call back from inside the call that we make to it.
+//
+//     if (!baton.take()) return;            // the runner will see our event
+//     do { step(); } while (!baton.pass());
+class Baton {
+public:
+    bool take() noexcept { return notes_.fetch_add(1, std::memory_order_acq_rel) == 0; }
+
+    // True when nothing came in since the last look: the baton is free again.
+    // Otherwise the notes are taken and the caller must run once more.
+    bool pass() noexcept {
+        std::uint32_t seen = 1;
+        if (notes_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) return true;
+        // exchange, not store: it reads the notes it drops, so their events are seen
+        notes_.exchange(1, std::memory_order_acq_rel);
+        return false;
+    }
+
+    void reset() noexcept { notes_.store(0, std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint32_t> notes_{0};
+};
+
+}  // namespace coop

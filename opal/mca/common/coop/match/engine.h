@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI matching for one communicator (MPI 3.1, 3.5: non-overtaking order per
+// source; 3.2.4: wildcards): posted receives against arrived messages.
+//
+//   posted receives   per source, plus one queue for MPI_ANY_SOURCE; a post
+//                     number decides which of two candidates came first
+//   unexpected        arrived in order, matched by nobody yet: per source, and
+//                     once more in one queue over all sources, in order of
+//                     arrival, for MPI_ANY_SOURCE
+//   early             arrived before a message that the same source sent
+//                     earlier (several transports, or a retried send): held
+//                     back per source, in sequence
+//
+// Sequence numbers are 16 bits and wrap; at most 2^15 messages of one source
+// may be early at once.
+//
+// Threading: none; the caller holds the communicator's matching lock.
+// Ownership: receives and arrivals belong to the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "coop/base/list.h"
+
+namespace coop::match {
+
+constexpr std::int32_t kAnySource = -1;
+constexpr std::int32_t kAnyTag = -1;
+
+// A receive that waits for its message.
+struct Posted {
+    ListNode node;
+    std::int32_t source = 0;         // rank or kAnySource
+    std::int32_t tag = 0;            // tag or kAnyTag
+    std::uint64_t post_number = 0;   // set by post()
+};
+
+// A message that waits for its receive (or for its turn).
+struct Arrival {
+    ListNode node;      // in the source's queue
+    ListNode any_node;  // in the queue over all sources; unlinked while early
+    std::int32_t source = 0;
+    std::int32_t tag = 0;
+    std::uint16_t sequence = 0;
+};
+
+// MPI_ANY_TAG matches user tags only: negative ones are the library's own.
+constexpr bool tag_matches(std::int32_t wanted, std::int32_t tag) noexcept {
+    return wanted == tag || (wanted == kAnyTag && tag >= 0);
+}
+
+// Per source. Lives inside the owner's per-peer record.
+struct Source {
+    std::uint16_t expected = 0;  // sequence of the next message in order
+    List<Posted, &Posted::node> posted;
+    List<Arrival, &Arrival::node> unexpected;
+    List<Arrival, &Arrival::node> early;
+};
+
+enum class Turn { kNow, kEarly, kRepeated };
+
+class Engine {
+public:
+    // -- arrivals ---------------------------------------------------------
+
+    // Is it this message's turn? kNow takes the turn: the caller goes on with
+    // take_posted(), then asks next_early(). kRepeated: a sequence number that
+    // was already seen; an error of the peer.
+    static Turn turn(Source& source, std::uint16_t sequence) noexcept {
+        const auto ahead = static_cast<std::uint16_t>(sequence - source.expected);
+        if (ahead == 0) {
+            ++source.expected;
+            return Turn::kNow;
+        }
+        return ahead < 0x8000 ? Turn::kEarly : Turn::kRepeated;
+    }
+
+    // Removes and returns the receive that was posted first among those that
+    // match; null: none.
+    Posted* take_posted(Source& source, std::int32_t tag) noexcept {
+        Posted* specific = first_match(source.posted, tag);
+        Posted* wild = any_source_.empty() ? nullptr : first_match(any_source_, tag);
+        Posted* chosen = specific;
+        if (wild && (!specific || wild->post_number < specific->post_number)) chosen = wild;
+        if (chosen) chosen->node.unlink();
+        return chosen;
+    }
+
+    void keep_unexpected(Source& source, Arrival* arrival) noexcept {
+        source.unexpected.push_back(arrival);
+        any_arrival_.push_back(arrival);
+        ++unexpected_;
+    }
+
+    // False: this sequence number is being held back already.
+    static bool keep_early(Source& source, Arrival* arrival) noexcept {
+        const auto distance = [&](const Arrival* a) { return static_cast<std::uint16_t>(a->sequence - source.expected); };
+        Arrival* before = source.early.back();  // most often the newest is the farthest
+        while (before && distance(before) > distance(arrival)) before = source.early.prev(before);
+        if (before && before->sequence == arrival->sequence) return false;
+        if (before) source.early.insert_after(before, arrival);
+        else source.early.push_front(arrival);
+        return true;
+    }
+
+    // The held-back message whose turn has come, or null. Takes the turn.
+    static Arrival* next_early(Source& source) noexcept {
+        Arrival* first = source.early.front();
+        if (!first || first->sequence != source.expected) return nullptr;
+        first->node.unlink();
+        ++source.expected;
+        return first;
+    }
+
+    // -- receives ---------------------------------------------------------
+
+    void post(Source* source, Posted* receive) noexcept {
+        receive->post_number = next_post_++;
+        if (receive->source == kAnySource) any_source_.push_back(receive);
+        else source->posted.push_back(receive);
+    }
+
+    static void cancel(Posted* receive) noexcept { receive->node.unlink(); }
+
+    // The oldest unexpected message that matches, left where it is (probe).
+    Arrival* find_unexpected(Source* source, std::int32_t tag) noexcept {
+        if (source) {
+            for (Arrival* a = source->unexpected.front(); a; a = source->unexpected.next(a))
+                if (tag_matches(tag, a->tag)) return a;
+        } else {
+            for (Arrival* a = any_arrival_.front(); a; a = any_arrival_.next(a))
+                if (tag_matches(tag, a->tag)) return a;
+        }
+        return nullptr;
+    }
+
+    void remove_unexpected(Arrival* arrival) noexcept {
+        arrival->node.unlink();
+        arrival->any_node.unlink();
+        --unexpected_;
+    }
+
+    std::size_t unexpected() const noexcept { return unexpected_; }
+    Arrival* first_unexpected() noexcept { return any_arrival_.front(); }
+
+private:
+    template <class Queue>
+    static Posted* first_match(Queue& queue, std::int32_t tag) noexcept {
+        for (Posted* p = queue.front(); p; p = queue.next(p))
+            if (tag_matches(p->tag, tag)) return p;
+        return nullptr;
+    }
+
+    List<Posted, &Posted::node> any_source_;
+    List<Arrival, &Arrival::any_node> any_arrival_;
+    std::uint64_t next_post_ = 0;
+    std::size_t unexpected_ = 0;
+};
+
+}  // namespace coop::match

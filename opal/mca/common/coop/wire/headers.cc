@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/wire/headers.h"
+
+#include "coop/rndv/protocol.h"
+
+namespace coop::wire {
+namespace {
+
+// Check word over `bytes` bytes from `data`, with the two bytes at
+// `check_at` taken as zero.
+std::uint16_t check_of(const void* data, std::size_t bytes, std::size_t check_at) noexcept {
+    const auto* p = static_cast<const unsigned char*>(data);
+    std::uint64_t state = kSeed ^ (std::uint64_t{bytes} << 32);
+    for (std::size_t at = 0; at < bytes; at += 8) {
+        unsigned char word[8] = {};
+        const std::size_t n = bytes - at < 8 ? bytes - at : 8;
+        std::memcpy(word, p + at, n);
+        if (check_at >= at && check_at < at + 8) word[check_at - at] = word[check_at - at + 1] = 0;
+        std::uint64_t value;
+        std::memcpy(&value, word, 8);
+        state = mix(state, value);
+    }
+    return fold(state);
+}
+
+std::size_t sealed_bytes(const RtsHeader& h) noexcept { return sizeof h + h.handle_bytes; }
+std::size_t sealed_bytes(const CtsHeader& h) noexcept { return sizeof h + h.handle_bytes; }
+std::size_t sealed_bytes(const FragHeader& h) noexcept { return sizeof h; }
+std::size_t sealed_bytes(const FinHeader& h) noexcept { return sizeof h; }
+
+constexpr std::size_t kRtsCheckAt = offsetof(RtsHeader, match) + offsetof(MatchHeader, check);
+
+// One bounded field after the other; remembers the first that does not hold.
+class Fields {
+public:
+    Fields(Kind kind, Damage& damage) noexcept : kind_(kind), damage_(damage) {}
+
+    Fields& in(const char* field, std::uint64_t value, std::uint64_t min, std::uint64_t max) noexcept {
+        if (ok_ && (value < min || value > max)) {
+            damage_ = {kind_, field, value, min, max};
+            ok_ = false;
+        }
+        return *this;
+    }
+
+    bool ok() const noexcept { return ok_; }
+
+private:
+    Kind kind_;
+    Damage& damage_;
+    bool ok_ = true;
+};
+
+template <class Header>
+bool long_enough(Kind kind, std::size_t first_bytes, Damage& damage) noexcept {
+    return Fields(kind, damage).in("packet length", first_bytes, sizeof(Header), UINT64_MAX).ok();
+}
+
+std::uint64_t as_number(Kind kind) noexcept { return static_cast<std::uint64_t>(kind); }
+
+bool kind_is(Kind kind, Kind seen, Damage& damage) noexcept {
+    return Fields(kind, damage).in("kind", as_number(seen), as_number(kind), as_number(kind)).ok();
+}
+
+void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) noexcept {
+    fields.in("check word", seen, computed, computed);
+}
+
+void match_fields(Fields& fields, const MatchHeader& h) noexcept {
+    fields.in("source rank", static_cast<std::uint32_t>(h.source), 0, INT32_MAX);
+}
+
+}  // namespace
+
+const char* name(Kind kind) noexcept {
+    switch (kind) {
+    case Kind::kMatch: return "MATCH";
+    case Kind::kRts: return "RTS";
+    case Kind::kCts: return "CTS";
+    case Kind::kFrag: return "FRAG";
+    case Kind::kFin: return "FIN";
+    }
+    return "unknown";
+}
+
+void seal(MatchHeader& h) noexcept { seal_match(h); }
+void seal(RtsHeader& h) noexcept { h.match.check = check_of(&h, sealed_bytes(h), kRtsCheckAt); }
+void seal(CtsHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(CtsHeader, check)); }
+void seal(FragHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(FragHeader, check)); }
+void seal(FinHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(FinHeader, check)); }
+
+bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept {
+    if (!long_enough<MatchHeader>(Kind::kMatch, first_bytes, damage)) return false;
+    const auto& h = *static_cast<const MatchHeader*>(bytes);
+    if (!kind_is(Kind::kMatch, h.kind, damage)) return false;
+    Fields fields(Kind::kMatch, damage);
+    match_fields(fields, h);
+    check_matches(fields, h.check, match_check(h));
+    return fields.ok();
+}
+
+bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes, Damage& damage) noexcept {
+    if (!long_enough<RtsHeader>(Kind::kRts, first_bytes, damage)) return false;
+    const auto& h = *static_cast<const RtsHeader*>(bytes);
+    if (!kind_is(Kind::kRts, h.match.kind, damage)) return false;
+    Fields fields(Kind::kRts, damage);
+    match_fields(fields, h.match);
+    fields.in("flags", h.match.flags, 0, kRtsFlags)
+        .in("row", h.row, 0, rndv::kRows - 1)
+        .in("reason", h.reason, 0, rndv::kReasons - 1)
+        .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
+        .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes);
+    if (!fields.ok()) return false;
+    const std::size_t payload = packet_bytes - sizeof h - h.handle_bytes;
+    fields.in("inline bytes", h.inline_bytes, payload, payload)
+        .in("inline bytes", h.inline_bytes, 0, h.length)
+        .in("send id", h.send_id, 1, UINT64_MAX);
+    if (fields.ok()) check_matches(fields, h.match.check, check_of(&h, sealed_bytes(h), kRtsCheckAt));
+    return fields.ok();
+}
+
+bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept {
+    if (!long_enough<CtsHeader>(Kind::kCts, first_bytes, damage)) return false;
+    const auto& h = *static_cast<const CtsHeader*>(bytes);
+    if (!kind_is(Kind::kCts, h.kind, damage)) return false;
+    Fields fields(Kind::kCts, damage);
+    fields.in("row", h.row, 0, rndv::kRows - 1)
+        .in("reason", h.reason, 0, rndv::kReasons - 1)
+        .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
+        .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes)
+        .in("length", h.length, 0, UINT64_MAX - h.offset);
+    if (fields.ok()) check_matches(fields, h.check, check_of(&h, sealed_bytes(h), offsetof(CtsHeader, check)));
+    return fields.ok();
+}
+
+bool valid_frag(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept {
+    if (!long_enough<FragHeader>(Kind::kFrag, first_bytes, damage)) return false;
+    const auto& h = *static_cast<const FragHeader*>(bytes);
+    if (!kind_is(Kind::kFrag, h.kind, damage)) return false;
+    Fields fields(Kind::kFrag, damage);
+    check_matches(fields, h.check, check_of(&h, sizeof h, offsetof(FragHeader, check)));
+    return fields.ok();
+}
+
+bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept {
+    if (!long_enough<FinHeader>(Kind::kFin, first_bytes, damage)) return false;
+    const auto& h = *static_cast<const FinHeader*>(bytes);
+    if (!kind_is(Kind::kFin, h.kind, damage)) return false;
+    Fields fields(Kind::kFin, damage);
+    fields.in("direction", h.to_receiver, 0, 1)
+        .in("row", h.row, 0, rndv::kRows - 1)
+        .in("reason", h.reason, 0, rndv::kReasons - 1);
+    check_matches(fields, h.check, check_of(&h, sizeof h, offsetof(FinHeader, check)));
+    return fields.ok();
+}
+
+}  // namespace coop::wire

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Control headers of pml/coop. Each kind travels under its own BTL tag and
+// repeats its kind inside, because arrivals may be queued.
+//
+//   sender                                receiver
+//     MATCH + payload ------------------->   eager: matched, copied, done
+//     RTS [+ handle] [+ payload] -------->   rendezvous: matched, then one of
+//        <---------------------------- FIN     RGET: receiver has read everything
+//        <---------------------------- CTS     grant: "send me [offset, offset+length)"
+//     FRAG + payload -------------------->       granted as send pipeline
+//     put ...; FIN ---------------------->       granted as RPUT
+//
+// Exactly one FIN or one CTS answers an RTS. Byte order: the host's (Open MPI
+// as packaged refuses mixed architectures). Lengths and offsets in bytes.
+//
+// Trust: everything here comes from a peer. Each header carries a check word
+// over all its bytes (and an RTS's or CTS's registration handle), seeded with
+// the wire version; validate() then bounds every field that stands on its own.
+// What needs state (ranks, ids, ranges of a request) is bounded by the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "coop/base/export.h"
+
+namespace coop::wire {
+
+constexpr std::uint32_t kVersion = 1;            // carried by the modex and by every check word
+constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
+
+enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
+constexpr std::size_t kKinds = 5;
+COOP_EXPORT const char* name(Kind kind) noexcept;
+
+// First (and for eager messages only) header of a message: what matching needs.
+struct MatchHeader {
+    Kind kind;
+    std::uint8_t flags;      // kFlag…
+    std::uint16_t context;   // communicator id
+    std::int32_t source;     // sender's rank in that communicator
+    std::int32_t tag;
+    std::uint16_t sequence;  // per (communicator, source), wraps
+    std::uint16_t check;
+};
+static_assert(sizeof(MatchHeader) == 16 && offsetof(MatchHeader, check) == 14);
+
+constexpr std::uint8_t kFlagContiguous = 1;  // RTS: the send buffer is one piece of memory
+constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are valid, the receiver may get
+constexpr std::uint8_t kFlagForced = 4;      // RTS: pml_coop_protocol chose the row, not the situation
+constexpr std::uint8_t kFlagSync = 8;        // RTS: synchronous send, answer even when all data came along
+constexpr std::uint8_t kRtsFlags = 15;
+
+// Ready to send. Followed by handle_bytes of registration handle, then by
+// inline_bytes of payload.
+struct RtsHeader {
+    MatchHeader match;
+    std::uint64_t length;        // whole message
+    std::uint64_t send_id;       // names the send request in the answer
+    std::uint64_t address;       // of the send buffer; valid with kFlagGet
+    std::uint32_t inline_bytes;  // payload in this packet
+    std::uint16_t handle_bytes;
+    std::uint8_t row;            // rndv::Row that the sender offers
+    std::uint8_t reason;         // rndv::Reason for it
+};
+static_assert(sizeof(RtsHeader) == 48 && offsetof(RtsHeader, length) == 16);
+
+// Clear to send: the one grant for a message. Followed by handle_bytes of
+// registration handle when row is RPUT. length 0: everything is there already.
+struct CtsHeader {
+    Kind kind;
+    std::uint8_t row;            // rndv::Row granted
+    std::uint16_t check;
+    std::uint32_t sender;        // rank in the job of who wrote this header
+    std::uint64_t send_id;       // from the RTS
+    std::uint64_t recv_id;       // names the receive request in FRAG and FIN
+    std::uint64_t offset;        // granted range of the message
+    std::uint64_t length;
+    std::uint64_t address;       // where `offset` lands; valid for RPUT
+    std::uint16_t handle_bytes;
+    std::uint8_t reason;         // rndv::Reason for row
+    std::uint8_t reserved[5];    // zero
+};
+static_assert(sizeof(CtsHeader) == 56 && offsetof(CtsHeader, send_id) == 8);
+
+// One fragment of a send pipeline, followed by its payload.
+struct FragHeader {
+    Kind kind;
+    std::uint8_t reserved;       // zero
+    std::uint16_t check;
+    std::uint32_t sender;
+    std::uint64_t recv_id;
+    std::uint64_t offset;        // of the payload in the message
+};
+static_assert(sizeof(FragHeader) == 24);
+
+// RDMA is over. To the sender: all was read. To the receiver: `bytes` were put.
+struct FinHeader {
+    Kind kind;
+    std::uint8_t to_receiver;    // 0: id names a send request; 1: a receive request
+    std::uint16_t check;
+    std::uint32_t sender;
+    std::uint64_t id;
+    std::uint64_t bytes;
+    std::uint8_t row;            // to the sender: the row that moved the data …
+    std::uint8_t reason;         // … and why
+    std::uint8_t reserved[6];    // zero
+};
+static_assert(sizeof(FinHeader) == 32);
+
+constexpr std::size_t kLargestHeader = sizeof(CtsHeader);
+
+// What is wrong with a header, for the diagnosis: the first field that does
+// not hold. min and max are inclusive.
+struct Damage {
+    Kind kind;
+    const char* field;
+    std::uint64_t value, min, max;
+};
+
+// Writes the check word; call last. The handle must already follow the header.
+COOP_EXPORT void seal(MatchHeader& header) noexcept;
+COOP_EXPORT void seal(RtsHeader& header) noexcept;
+COOP_EXPORT void seal(CtsHeader& header) noexcept;
+COOP_EXPORT void seal(FragHeader& header) noexcept;
+COOP_EXPORT void seal(FinHeader& header) noexcept;
+
+// True when the header is whole. `first_bytes` is the length of the packet's
+// first segment, in which header and handle must lie; `packet_bytes` is the
+// whole packet. Otherwise `damage` names the field.
+COOP_EXPORT bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
+COOP_EXPORT bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes, Damage& damage) noexcept;
+COOP_EXPORT bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
+COOP_EXPORT bool valid_frag(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
+COOP_EXPORT bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
+
+}  // namespace coop::wire
+
+#include "coop/wire/check.h"
