@@ -45,7 +45,7 @@ static void print(int ranks, const double *sum_kib)
             library[i] = '\0';
         }
     }
-    printf("# benchmark: coop_mem (memory of an idle job: sum of PSS; third column: of RSS)\n# library: %s\n"
+    printf("# benchmark: coop_mem (memory of an idle job, PSS of all ranks; third column: RSS)\n# library: %s\n"
            "# unit: MiB\n# better: lower\n# key: ranks\n# %-8s %16s %16s\n%-10d %16.3f %16.3f\n",
            library, "ranks", "PSS_MiB", "RSS_MiB", ranks, sum_kib[0] / 1024, sum_kib[1] / 1024);
 }

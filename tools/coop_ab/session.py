@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The loop: rounds of runs, one per setting, in an order that lets drift hit all settings alike."""
+
+import random
+import sys
+import time
+
+from . import host
+from .errors import RunFailed
+from .reading import Unreadable, read_header
+from .run import run
+from .settings import shown
+
+
+def orders(count, rounds, seed):
+    """Which setting runs when. Rounds come in pairs: a random order, then its mirror image (A B, B A), so that over a
+    pair each setting has the same mean position and a slow drift of the machine cancels."""
+    generator = random.Random(seed)
+    result = []
+    while len(result) < rounds:
+        order = list(range(count))
+        generator.shuffle(order)
+        result += [order, order[::-1]]
+    return result[:rounds]
+
+
+def duration(seconds):
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+class Progress:
+    """One line per run on stderr; on a terminal it stays one line."""
+
+    def __init__(self, runs, quiet):
+        self.left, self.quiet, self.spent, self.done = runs, quiet, 0.0, 0
+        self.terminal = sys.stderr.isatty()
+
+    def before(self, text):
+        eta = f", about {duration(self.spent / self.done * self.left)} left" if self.done else ""
+        if not self.quiet and self.terminal:
+            print(f"\r\033[K{text} ...{eta}", end="", file=sys.stderr, flush=True)
+
+    def after(self, text, wall_s):
+        self.left, self.done, self.spent = self.left - 1, self.done + 1, self.spent + wall_s
+        if not self.quiet and not self.terminal:
+            eta = f", about {duration(self.spent / self.done * self.left)} left" if self.left else ""
+            print(f"{text}: {wall_s:.1f} s{eta}", file=sys.stderr, flush=True)
+
+    def close(self):
+        if not self.quiet and self.terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def one_sample(record, setting, reader):
+    """Runs once; returns what the record keeps of it, and the header the program printed."""
+    load = host.load()
+    result = run(record["command"], setting, record["timeout_s"])
+    sample = {"setting": setting.name, "wall_s": round(result.wall_s, 6), "load": load, "exit_code": result.exit_code,
+              "error": result.complaint(), "values": []}
+    if not sample["error"]:
+        try:
+            sample["values"] = [list(pair) for pair in reader.read(result.out, result.wall_s).items()]
+        except Unreadable as error:
+            sample["error"] = str(error)
+    details = f"setting {setting.name}: {sample['error']}\n  {shown(record['command'], setting)}\n{result.tail()}"
+    return sample, read_header(result.out), details
+
+
+def measure(record, settings, reader, on_header, warmup, keep_going, quiet):
+    """Fills record["runs"]. on_header(header) is called after the first run that worked, so that a missing direction
+    is noticed after seconds and not after the last round. Returns the number of failed runs."""
+    rounds = record["rounds"]
+    plan = [(number - warmup + 1, order)
+            for number, order in enumerate(orders(len(settings), warmup + rounds, record["seed"]))]
+    progress = Progress(len(plan) * len(settings), quiet)
+    failures, header_seen = 0, False
+    try:
+        for number, order in plan:
+            for position, index in enumerate(order):
+                setting = settings[index]
+                label = f"round {number}/{rounds}  {setting.name}" if number > 0 else f"warm-up  {setting.name}"
+                progress.before(label)
+                start = time.monotonic()
+                sample, header, details = one_sample(record, setting, reader)
+                progress.after(label, time.monotonic() - start)
+                if sample["error"]:
+                    if not keep_going:
+                        raise RunFailed(details)
+                    failures += 1
+                    progress.close()
+                    print(f"coop-ab: {label}: left out: {details}", file=sys.stderr)
+                elif not header_seen:
+                    header_seen = True
+                    on_header(header)
+                if number > 0:
+                    record["runs"].append({"round": number, "position": position, **sample})
+    finally:
+        progress.close()
+        record["host"]["load_after"] = host.load()
+    return failures

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From samples to the comparison: per size and setting a median, a spread, and the ratio to the base with its interval.
+
+Convention, everywhere: a ratio above 1 means better than the base. Where lower is better it is base / setting, else
+setting / base. Ratios are formed within a round, between runs made next to each other, and then the median is taken."""
+
+from . import stats
+
+WITHIN = "same"
+BETTER = "better"
+WORSE = "worse"
+UNCLEAR = "unclear"
+
+
+def names(record):
+    """The base comes last: tables and plots show it as the reference."""
+    others = [s["name"] for s in record["settings"] if s["name"] != record["base"]]
+    return others + [record["base"]]
+
+
+def by_round(record):
+    """{round: {setting: {key: value}}}"""
+    rounds = {}
+    for run in record["runs"]:
+        if not run["error"]:
+            rounds.setdefault(run["round"], {})[run["setting"]] = {key: value for key, value in run["values"]}
+    return rounds
+
+
+def ratio(value, base_value, better):
+    """None where a ratio has no meaning."""
+    if value is None or base_value is None or value <= 0 or base_value <= 0:
+        return None
+    return base_value / value if better == "lower" else value / base_value
+
+
+def verdict(low, high, count, tolerance):
+    """`tolerance` is a fraction: 0.03 calls two settings the same if the whole interval lies within 1/1.03 .. 1.03."""
+    if count < stats.MIN_FOR_VERDICT:
+        return UNCLEAR
+    if 1 / (1 + tolerance) <= low and high <= 1 + tolerance:
+        return WITHIN
+    return BETTER if low > 1 else WORSE if high < 1 else UNCLEAR
+
+
+def compare(ratios, tolerance):
+    """ratios: one per round. All fields are None without any."""
+    if not ratios:
+        return {"rounds": 0, "ratio": None, "low": None, "high": None, "coverage": None, "verdict": UNCLEAR}
+    low, high, coverage = stats.median_interval(ratios)
+    return {"rounds": len(ratios), "ratio": stats.median(ratios), "low": low, "high": high, "coverage": coverage,
+            "verdict": verdict(low, high, len(ratios), tolerance)}
+
+
+def describe(values):
+    if not values:
+        return {"median": None, "spread_percent": None, "q1": None, "q3": None}
+    q1, q3 = stats.quartiles(values)
+    return {"median": stats.median(values), "spread_percent": stats.half_iqr_percent(values), "q1": q1, "q3": q3}
+
+
+def all_sizes(rounds, name, base, keys, better, tolerance):
+    """The geometric mean over sizes, formed within each round: sizes of one run share its luck, rounds do not."""
+    means = []
+    for runs in rounds.values():
+        pairs = [ratio(runs.get(name, {}).get(key), runs.get(base, {}).get(key), better) for key in keys]
+        if None not in pairs:
+            means.append(stats.geometric_mean(pairs))
+    return compare(means, tolerance)
+
+
+def summarise(record, tolerance):
+    rounds, base, better = by_round(record), record["base"], record["better"]
+    found = {key for runs in rounds.values() for values in runs.values() for key in values}
+    keys = sorted(found, key=lambda key: (key is not None, key or 0))
+    rows = []
+    for key in keys:
+        row = {"key": key, "settings": {}}
+        for name in names(record):
+            values = [runs[name][key] for runs in rounds.values() if key in runs.get(name, {})]
+            entry = describe(values)
+            if name != base:
+                pairs = [ratio(runs.get(name, {}).get(key), runs.get(base, {}).get(key), better)
+                         for runs in rounds.values()]
+                entry.update(compare([pair for pair in pairs if pair is not None], tolerance))
+            row["settings"][name] = entry
+        rows.append(row)
+    means = {name: all_sizes(rounds, name, base, keys, better, tolerance) for name in names(record)[:-1]} if keys else {}
+    return {"convention": f"a ratio above 1: better than {base} "
+                           f"({base + ' / setting' if better == 'lower' else 'setting / ' + base})",
+            "level": stats.LEVEL, "tolerance": tolerance, "rows": rows, "geometric_mean": means}
