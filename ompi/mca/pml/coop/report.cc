@@ -99,6 +99,12 @@ void gather_and_print(int processes) {
     for (const auto& [rank, peers] : senders) print_peers(rank, peers);
 }
 
+// A duplicate of MPI_COMM_SELF does not report.
+int do_not_copy(ompi_communicator_t*, int, void*, void*, void*, int* flag, ompi_communicator_t*) {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
 // Processes may differ in their parameters (a host's file, an application
 // context): each sends only if rank 0 reports, and rank 0 waits only for those
 // that do.
@@ -130,7 +136,7 @@ Usage* usage_of_peer(ompi_proc_t* proc) noexcept {
 void report_at_finalize() noexcept {
     if (module.config.report == 0) return;
     ompi_attribute_fn_ptr_union_t on_copy{}, on_delete{};
-    on_copy.attr_communicator_copy_fn = reinterpret_cast<MPI_Comm_internal_copy_attr_function*>(MPI_COMM_NULL_COPY_FN);
+    on_copy.attr_communicator_copy_fn = do_not_copy;
     on_delete.attr_communicator_delete_fn = report;
     int key = MPI_KEYVAL_INVALID;
     if (ompi_attr_create_keyval(COMM_ATTR, on_copy, on_delete, &key, nullptr, 0, nullptr) != OMPI_SUCCESS) return;

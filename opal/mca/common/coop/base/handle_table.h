@@ -45,10 +45,10 @@ public:
         const std::uint32_t index = free_;
         Slot& slot = at(index);
         free_ = slot.next_free;
-        slot.object.store(object, std::memory_order_relaxed);
+        slot.object.store(object, std::memory_order_release);
         const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed) | 1u;
         slot.generation.store(generation, std::memory_order_release);  // odd: in use
-        ++in_use_;
+        in_use_.fetch_add(1, std::memory_order_relaxed);
         return (std::uint64_t{generation} << 32) | (index + 1);
     }
 
@@ -61,16 +61,19 @@ public:
         slot->object.store(nullptr, std::memory_order_relaxed);
         slot->next_free = free_;
         free_ = static_cast<std::uint32_t>(id) - 1;
-        --in_use_;
+        in_use_.fetch_sub(1, std::memory_order_relaxed);
     }
 
     // The object behind `id`, or null when there is none (any more).
     T* find(std::uint64_t id) const noexcept {
         Slot* slot = live_slot(id);
-        return slot ? slot->object.load(std::memory_order_relaxed) : nullptr;
+        if (!slot) return nullptr;
+        T* object = slot->object.load(std::memory_order_acquire);
+        // Released meanwhile, and perhaps taken by another: not what was asked for.
+        return slot->generation.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(id >> 32) ? object : nullptr;
     }
 
-    std::uint32_t in_use() const noexcept { return in_use_; }
+    std::uint32_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
 
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -110,7 +113,7 @@ private:
     std::atomic<std::uint32_t> slots_{0};
     SpinLock lock_;
     std::uint32_t free_ = kNone;
-    std::uint32_t in_use_ = 0;
+    std::atomic<std::uint32_t> in_use_{0};
 };
 
 }  // namespace coop
