@@ -4,6 +4,7 @@
 # Sets  coop_ompi            yes, or no (--without-ompi: only the core and its tests)
 #       OMPI_MPICC, OMPI_MPIRUN, OMPI_VERSION, coop_ompi_pkglibdir (its component folder)
 #       OMPI_CPPFLAGS        include paths of everything, for files that start with coop_ompi_prologue.h
+#       OMPI_CXXFLAGS        what a component is compiled with besides
 #       OMPI_LIBS            what a component links with; OMPI_APP_CFLAGS, OMPI_APP_LIBS for an MPI program in C
 # Errors are single sentences that say what to install or which option to give.
 
@@ -115,12 +116,14 @@ AC_DEFUN([COOP_OMPI], [
     coop_probe_CPPFLAGS="-I$srcdir/opal/include $coop_isystem -isystem $srcdir/opal/include/standin"
     OMPI_CPPFLAGS='-I$(top_srcdir)/opal/include '"$coop_isystem"' -isystem $(top_srcdir)/opal/include/standin'
     COOP_OMPI_DEVEL
+    COOP_OMPI_CXXFLAGS
   ])
   AM_CONDITIONAL([COOP_HAVE_OMPI], [test "$coop_ompi" = yes])
   AC_SUBST([OMPI_MPICC])
   AC_SUBST([OMPI_MPIRUN])
   AC_SUBST([OMPI_VERSION])
   AC_SUBST([OMPI_CPPFLAGS])
+  AC_SUBST([OMPI_CXXFLAGS])
   AC_SUBST([OMPI_LIBS])
   AC_SUBST([OMPI_APP_CFLAGS])
   AC_SUBST([OMPI_APP_LIBS])

@@ -47,3 +47,33 @@ AC_DEFUN([COOP_OMPI_HEADERS], [
     AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC lacks headers that $1 needs:${coop_missing:- none alone, but they do not compile together: see config.log}
     Give an unpacked source tree of Open MPI $OMPI_VERSION with --with-ompi-source=DIR, or use an Open MPI configured --with-devel-headers.])])
 ])
+
+# COOP_OMPI_CXXFLAGS: OMPI_CXXFLAGS := what inline functions of the headers need. On x86-64 Open MPI's free lists exchange
+# 16 bytes at once; without -mcx16 that compiles to a call of a function that does not exist, which no one notices before
+# the first multi-threaded job. Hence a link.
+AC_DEFUN([COOP_OMPI_CXXFLAGS], [
+  AC_LANG_PUSH([C++])
+  AC_MSG_CHECKING([for the flags that Open MPI's atomics need])
+  coop_save_CPPFLAGS="$CPPFLAGS" coop_save_CXXFLAGS="$CXXFLAGS" coop_save_LIBS="$LIBS"
+  CPPFLAGS="$CPPFLAGS $coop_probe_CPPFLAGS"
+  LIBS="$OMPI_LIBS $LIBS"
+  coop_found=no
+  for OMPI_CXXFLAGS in "" -mcx16; do
+    CXXFLAGS="$coop_save_CXXFLAGS $OMPI_CXXFLAGS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[
+        #include "coop_ompi_prologue.h"
+        extern "C" {
+        #include "opal/class/opal_lifo.h"
+        }
+      ]], [[
+        static opal_lifo_t lifo;
+        return opal_lifo_pop_atomic(&lifo) == nullptr;
+      ]])], [coop_found=yes; break])
+  done
+  CPPFLAGS="$coop_save_CPPFLAGS" CXXFLAGS="$coop_save_CXXFLAGS" LIBS="$coop_save_LIBS"
+  AC_LANG_POP([C++])
+  AS_IF([test $coop_found = no], [
+    AC_MSG_RESULT([unknown])
+    AC_MSG_ERROR([a program that uses Open MPI's opal_lifo does not link, not even with -mcx16: see config.log])])
+  AC_MSG_RESULT([${OMPI_CXXFLAGS:-none}])
+])

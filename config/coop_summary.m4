@@ -12,7 +12,9 @@ AC_DEFUN([COOP_SUMMARY], [
   coop_show_prefix="$prefix"
   test "$coop_show_prefix" != NONE || coop_show_prefix="$ac_default_prefix"
   coop_show_mcadir=`prefix="$coop_show_prefix"; test "$exec_prefix" != NONE || exec_prefix="$prefix"
-    eval "coop_dir=\"$mcadir\""; eval "coop_dir=\"$coop_dir\""; echo "$coop_dir"`
+    coop_dir="$mcadir"
+    for coop_level in libdir exec_prefix prefix; do eval "coop_dir=\"$coop_dir\""; done
+    echo "$coop_dir"`
   AS_ECHO(["
 ompi-coop $PACKAGE_VERSION will be built with
 

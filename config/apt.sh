@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# For quickstart and check: installs Debian packages, quietly, and not at all when everything is there.
+
+# What it takes to build, in a checkout.
+# shellcheck disable=SC2034 # used by those who source this file
+build_packages=(autoconf automake g++ gcc libopenmpi-dev libtool make openmpi-bin pkg-config)
+
+# need_packages LOG PACKAGE...
+need_packages() {
+    local log=$1 package missing=()
+    shift
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        echo "Missing packages: run as root, or first: apt-get install ${missing[*]}" >&2
+        return 1
+    fi
+    echo "apt: installing ${missing[*]}"
+    mkdir -p "$(dirname "$log")"
+    {
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get -q update && apt-get -q install -y --no-install-recommends "${missing[@]}"
+    } >"$log" 2>&1 </dev/null || {
+        tail -n 20 "$log" >&2
+        echo "apt failed (log: $log)" >&2
+        return 1
+    }
+}
