@@ -8,8 +8,8 @@
 //
 //     program [--list] [--from CASE] [--only CASE]
 //
-// Rank 0 prints "RUN case" and "OK case seconds"; test/mpi/run reads that, and
-// restarts the program behind a case that killed it.
+// Rank 0 prints "RUN case", then "OK case seconds" or "SKIP case why";
+// test/mpi/run reads that, and restarts the program behind a case that killed it.
 #pragma once
 
 #include <mpi.h>
@@ -57,6 +57,10 @@ void check_error_class(int code, int error_class, const char* text, const char* 
 void check_pattern(std::uint64_t key, const void* data, std::size_t bytes, const char* file, int line);
 // Checks that all of `bytes` are `value`.
 void check_untouched(unsigned char value, const void* data, std::size_t bytes, const char* file, int line);
+
+// For a case that stock Open MPI is known to fail: whether this run is one of
+// those (COOP_TEST_PML=ob1, set by test/mpi/run), after saying so.
+bool skipped_on_ob1(const char* why);
 
 // The time hang guards are scaled by: sanitizers are slow.
 int hang_scale();

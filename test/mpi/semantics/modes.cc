@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The send modes: standard, synchronous, buffered, ready; blocking and not.
+#include <thread>
+
+#include "mpi_test.h"
+#include "sizes.h"
+
+using Bytes = std::vector<unsigned char>;
+
+namespace {
+
+Bytes message(std::uint64_t key, std::size_t n) {
+    Bytes data(n);
+    pattern::fill(key, 0, data.data(), n);
+    return data;
+}
+
+void receive(const mpitest::Env& env, int source, int tag, std::uint64_t key, std::size_t n) {
+    Bytes data(n);
+    MPI_Status status;
+    MPI_Recv(data.data(), static_cast<int>(n), MPI_BYTE, source, tag, env.comm, &status);
+    int count = -1;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    CHECK_EQ(count, n);
+    CHECK_EQ(status.MPI_SOURCE, source);
+    CHECK_EQ(status.MPI_TAG, tag);
+    CHECK_PATTERN(key, data.data(), n);
+}
+
+int as_int(std::size_t n) { return static_cast<int>(n); }
+
+bool is_done(MPI_Request& request) {
+    int flag = 0;
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return flag != 0;
+}
+
+// Gives MPI the chance to do what it must not do.
+void let_time_pass(const mpitest::Env& env) {
+    for (int i = 0; i < 200; ++i) {
+        int flag = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, 12321, env.comm, &flag, MPI_STATUS_IGNORE);
+        if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+void signal_to(const mpitest::Env& env, int rank) { MPI_Send(nullptr, 0, MPI_BYTE, rank, 999, env.comm); }
+void wait_signal(const mpitest::Env& env, int rank) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, rank, 999, env.comm, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+CASE(standard_send_delivers_at_every_size) {
+    for (std::size_t n : sizes::few()) {
+        if (env.rank == 0) {
+            const Bytes data = message(n, n);
+            MPI_Send(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm);
+        } else if (env.rank == 1) {
+            receive(env, 0, 5, n, n);
+        }
+    }
+}
+
+CASE(synchronous_send_delivers_at_every_size) {
+    for (std::size_t n : sizes::few()) {
+        if (env.rank == 0) {
+            const Bytes data = message(n, n);
+            MPI_Ssend(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm);
+        } else if (env.rank == 1) {
+            receive(env, 0, 5, n, n);
+        }
+    }
+}
+
+CASE(synchronous_send_is_complete_only_after_the_receive_started) {
+    for (std::size_t n : {std::size_t{0}, std::size_t{8}, sizes::kEager, sizes::kRendezvous}) {
+        if (env.rank == 0) {
+            const Bytes data = message(n, n);
+            MPI_Request request;
+            MPI_Issend(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm, &request);
+            let_time_pass(env);
+            CHECK(!is_done(request));
+            signal_to(env, 1);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else if (env.rank == 1) {
+            wait_signal(env, 0);  // another tag: the message itself is unexpected by now
+            receive(env, 0, 5, n, n);
+        }
+    }
+}
+
+CASE(buffered_send_is_complete_before_the_receive) {
+    for (std::size_t n : {std::size_t{0}, sizes::kEager, sizes::kRendezvous}) {
+        if (env.rank == 0) {
+            Bytes buffer(2 * (n + MPI_BSEND_OVERHEAD + 64));
+            MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
+            Bytes data = message(n, n);
+            MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm);
+            data.assign(n, 0xee);  // ours again
+            data = message(n + 1, n);
+            MPI_Request request;
+            MPI_Ibsend(data.data(), as_int(n), MPI_BYTE, 1, 6, env.comm, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            data.assign(n, 0xee);
+            signal_to(env, 1);
+            void* address = nullptr;
+            int size = 0;
+            MPI_Buffer_detach(&address, &size);  // waits until both have left the buffer
+            CHECK(address == buffer.data());
+            CHECK_EQ(size, buffer.size());
+            buffer.assign(buffer.size(), 0xdd);
+        } else if (env.rank == 1) {
+            wait_signal(env, 0);
+            receive(env, 0, 5, n, n);
+            receive(env, 0, 6, n + 1, n);
+        }
+    }
+}
+
+// Fills the rest of a buffer in vain on `failing`, then sends on `comm`.
+static void overfill(const mpitest::Env& env, MPI_Comm failing, MPI_Comm comm) {
+    MPI_Comm_set_errhandler(failing, MPI_ERRORS_RETURN);
+    constexpr std::size_t n = 10000;
+    if (env.rank == 0) {
+        Bytes buffer(n + n / 2 + MPI_BSEND_OVERHEAD);
+        MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
+        const Bytes data = message(1, 2 * n);
+        CHECK_ERROR(MPI_Bsend(data.data(), as_int(2 * n), MPI_BYTE, 1, 5, failing), MPI_ERR_BUFFER);
+        MPI_Request request = MPI_REQUEST_NULL;
+        CHECK_ERROR(MPI_Ibsend(data.data(), as_int(2 * n), MPI_BYTE, 1, 5, failing, &request), MPI_ERR_BUFFER);
+        CHECK_MPI(MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, 6, comm));
+        void* address = nullptr;
+        int size = 0;
+        MPI_Buffer_detach(&address, &size);
+    } else if (env.rank == 1) {
+        Bytes data(n);
+        MPI_Recv(data.data(), as_int(n), MPI_BYTE, 0, 6, comm, MPI_STATUS_IGNORE);
+        CHECK_PATTERN(1, data.data(), n);
+    }
+}
+
+CASE(buffered_send_beyond_the_buffer_is_an_error) {
+    MPI_Comm failing;
+    MPI_Comm_dup(env.comm, &failing);
+    overfill(env, failing, env.comm);
+    MPI_Comm_free(&failing);
+}
+
+CASE(failed_buffered_send_does_not_block_those_behind_it) {
+    if (mpitest::skipped_on_ob1("it has used up a sequence number by then, and the receiver waits for that message"))
+        return;
+    overfill(env, env.comm, env.comm);
+}
+
+CASE(buffer_is_free_again_when_its_message_is_gone) {
+    constexpr std::size_t n = 3000;
+    if (env.rank == 0) {
+        Bytes buffer(n + MPI_BSEND_OVERHEAD + 128);
+        MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
+        for (int i = 0; i < 50; ++i) {
+            const Bytes data = message(static_cast<std::uint64_t>(i), n);
+            MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, i, env.comm);
+            wait_signal(env, 1);
+        }
+        void* address = nullptr;
+        int size = 0;
+        MPI_Buffer_detach(&address, &size);
+    } else if (env.rank == 1) {
+        for (int i = 0; i < 50; ++i) {
+            receive(env, 0, i, static_cast<std::uint64_t>(i), n);
+            signal_to(env, 0);
+        }
+    }
+}
+
+CASE(ready_send_finds_the_posted_receive) {
+    for (std::size_t n : sizes::few()) {
+        if (env.rank == 0) {
+            const Bytes data = message(n, n);
+            wait_signal(env, 1);
+            MPI_Request request;
+            MPI_Rsend(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm);
+            MPI_Irsend(data.data(), as_int(n), MPI_BYTE, 1, 6, env.comm, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else if (env.rank == 1) {
+            Bytes a(n), b(n);
+            MPI_Request requests[2];
+            MPI_Irecv(a.data(), as_int(n), MPI_BYTE, 0, 5, env.comm, &requests[0]);
+            MPI_Irecv(b.data(), as_int(n), MPI_BYTE, 0, 6, env.comm, &requests[1]);
+            signal_to(env, 0);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            CHECK_PATTERN(n, a.data(), n);
+            CHECK_PATTERN(n, b.data(), n);
+        }
+    }
+}
+
+CASE(all_ranks_exchange_with_all_in_all_nonblocking_modes) {
+    using Call = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+    constexpr Call modes[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
+    for (std::size_t n : {std::size_t{0}, sizes::kEager, sizes::kRendezvous}) {
+        std::vector<Bytes> in, out;
+        std::vector<MPI_Request> requests;
+        for (int mode = 0; mode < 3; ++mode)
+            for (int peer = 0; peer < env.size; ++peer) {
+                in.emplace_back(n);
+                requests.emplace_back();
+                MPI_Irecv(in.back().data(), as_int(n), MPI_BYTE, peer, mode, env.comm, &requests.back());
+            }
+        MPI_Barrier(env.comm);  // for the ready ones
+        for (int mode = 0; mode < 3; ++mode)
+            for (int peer = 0; peer < env.size; ++peer) {
+                out.push_back(message(pattern::key({n, static_cast<std::uint64_t>(mode), static_cast<std::uint64_t>(env.rank),
+                                                    static_cast<std::uint64_t>(peer)}), n));
+                requests.emplace_back();
+                modes[mode](out.back().data(), as_int(n), MPI_BYTE, peer, mode, env.comm, &requests.back());
+            }
+        MPI_Waitall(as_int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            const std::uint64_t mode = i / static_cast<std::size_t>(env.size), peer = i % static_cast<std::size_t>(env.size);
+            CHECK_PATTERN(pattern::key({n, mode, peer, static_cast<std::uint64_t>(env.rank)}), in[i].data(), n);
+        }
+    }
+}
