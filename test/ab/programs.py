@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the programs under test are, and commands with known numbers to compare."""
+
+import glob
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem")
+
+tool = bench = scratch = ""
+
+
+def setup(prefix, folder):
+    """Finds the programs; puts coop-ab's package on Python's path, for the tests of its parts."""
+    global tool, bench, scratch
+    scratch = folder
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    os.environ.pop("PYTHONPATH", None)
+    if prefix:
+        prefix = os.path.abspath(prefix)
+        tool, bench = f"{prefix}/bin/coop-ab", f"{prefix}/libexec/ompi-coop"
+        sys.path.insert(0, f"{prefix}/share/openmpi-coop")
+    else:
+        tool, bench = f"{TOP}/tools/coop-ab", f"{folder}/bench"
+        sys.path.insert(0, f"{TOP}/tools")
+        build_benchmarks(bench)
+
+
+def build_benchmarks(into):
+    os.mkdir(into)
+    common = glob.glob(f"{TOP}/bench/bench_*.c")
+    mpicc = os.environ.get("MPICC", "mpicc")
+    for name in BENCHMARKS:
+        sources = [f"{TOP}/bench/{name}.c"] + (common if name != "coop_mem" else [])
+        subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm"], check=True)
+
+
+def new_folder():
+    return tempfile.mkdtemp(dir=scratch)
+
+
+def coop_ab(*arguments, env=None, timeout=60):
+    """Runs the tool; stdout, stderr and returncode as text."""
+    return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False,
+                          env={**os.environ, **(env or {})})
+
+
+def mpirun(ranks, program, *arguments, timeout=60):
+    """On stock components, so that what fails here is the benchmark."""
+    launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))
+    return subprocess.run([launcher, "-n", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl",
+                           "vader,self", f"{bench}/{program}", *map(str, arguments)],
+                          capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def script(text):
+    """A shell script in a folder of its own; $dir there is that folder. It logs its first argument in $dir/log."""
+    folder = new_folder()
+    path = os.path.join(folder, "fake")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\ndir={folder}\necho \"$1\" >>$dir/log\nrun=$(grep -c . $dir/log)\n{text}\n")
+    os.chmod(path, stat.S_IRWXU)
+    return path
+
+
+def log_of(path):
+    with open(os.path.join(os.path.dirname(path), "log"), encoding="utf-8") as file:
+        return file.read().split()
+
+
+def two(*arguments):
+    """The options of a comparison of fast and slow, quiet and with a fixed order."""
+    return ["--setting", "fast=fast", "--setting", "slow=slow", "--quiet", "--seed", "1", *arguments]
+
+
+# Two sizes. Everything takes longer from run to run (a machine that warms up), slow always 1.25 times as long as fast
+# beside it in the same round.
+DRIFTING = """
+round=$(( (run + 1) / 2 ))
+case $1 in fast) one=$((400 * round)); two=$((800 * round));; slow) one=$((500 * round)); two=$((1000 * round));; esac
+printf '# unit: us\\n# better: lower\\nstarting 2 ranks\\n# size us\\n8 %s\\n16 %s\\n' $one $two
+"""
