@@ -1,29 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "diagnose.h"
 
+#include <cstdio>
 #include <cstdlib>
+
+#include <unistd.h>
 
 namespace coop::pml {
 namespace {
 
 constexpr const char* kHelp = "help-mpi-pml-coop.txt";
+
 const char* host() noexcept { return opal_process_info.nodename; }
 
 std::string peer_name(std::int64_t peer) {
     return peer < 0 ? "an unknown process (no field of the header says which)" : "rank " + std::to_string(peer);
 }
 
+// Prints a topic of the help file. Not through opal_show_help: what that hands
+// to mpirun is lost now and then (seen with Open MPI 4.1.4, stock components
+// too), and a job must not end without its reason.
+template <class... Arguments>
+void say(const char* topic, Arguments... arguments) {
+    char* text = opal_show_help_string(kHelp, topic, true, arguments...);
+    std::fputs(text ? text : topic, stderr);
+    std::fflush(stderr);
+    std::free(text);
+}
+
+// What is wrong with a parameter is most often wrong everywhere: rank 0 says it
+// and ends the job. The others get to speak only where rank 0's value is good.
+void let_rank_0_speak() noexcept {
+    if (ompi_proc_local()->super.proc_name.vpid != 0) sleep(3);
+}
+
 }  // namespace
 
 void abort_job(const char* why) {
-    ompi_rte_abort(1, const_cast<char*>("%s"), why);
+    ompi_rte_abort(1, const_cast<char*>(why ? "%s" : nullptr), why);
     std::abort();  // ompi_rte_abort does not return; the compiler does not know
 }
 
 void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value, std::uint64_t min, std::uint64_t max) {
     const std::string allowed = min == max ? std::to_string(min) : std::to_string(min) + ".." + std::to_string(max);
-    opal_show_help(kHelp, "corrupt-header", true, wire::name(kind), host(), module.my_rank, peer_name(peer).c_str(), field,
-                   static_cast<unsigned long long>(value), allowed.c_str());
+    say("corrupt-header", wire::name(kind), host(), module.my_rank, peer_name(peer).c_str(), field,
+        static_cast<unsigned long long>(value), allowed.c_str());
     abort_job(nullptr);
 }
 
@@ -41,23 +62,29 @@ void diagnose_repeated(const wire::MatchHeader& header) {
 }
 
 void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error) {
-    opal_show_help(kHelp, "transport-failed", true, btl.btl->btl_component->btl_version.mca_component_name, host(), module.my_rank,
-                   operation, opal_strerror(error));
+    say("transport-failed", btl.btl->btl_component->btl_version.mca_component_name, host(), module.my_rank, operation, opal_strerror(error));
+    abort_job(nullptr);
+}
+
+void eager_limit_too_small(const mca_base_component_t& transport, std::size_t limit, std::size_t need) {
+    let_rank_0_speak();
+    say("eager-limit-too-small", transport.mca_component_name, static_cast<unsigned long>(limit), static_cast<unsigned long>(need), host());
     abort_job(nullptr);
 }
 
 void out_of_memory(const char* what) {
-    opal_show_help(kHelp, "out-of-memory", true, host(), module.my_rank, what);
+    say("out-of-memory", host(), module.my_rank, what);
     abort_job(nullptr);
 }
 
 void parameter_out_of_range(const ParamError& error) {
-    opal_show_help(kHelp, "parameter", true, ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
+    let_rank_0_speak();
+    say("parameter", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
     abort_job(nullptr);
 }
 
 void versions_differ(std::uint32_t peer, const std::string& theirs) {
-    opal_show_help(kHelp, "version", true, host(), module.my_rank, wire::kVersion, peer, theirs.c_str());
+    say("version", host(), module.my_rank, wire::kVersion, peer, theirs.c_str());
     abort_job(nullptr);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What pml/coop says when it cannot go on: one message through opal_show_help
-// that names the peer and the field (or the parameter, the value and the
-// range), then the end of the job. None of these functions returns.
+// What pml/coop says when it cannot go on: one message of the help file that
+// names the peer and the field (or the parameter, the value and the range),
+// then the end of the job. None of these functions returns.
 #pragma once
 
 #include "comm.h"
@@ -20,6 +20,7 @@ namespace coop::pml {
 [[noreturn]] void diagnose_repeated(const wire::MatchHeader& header);
 
 [[noreturn]] void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error);
+[[noreturn]] void eager_limit_too_small(const mca_base_component_t& transport, std::size_t limit, std::size_t need);
 [[noreturn]] void out_of_memory(const char* what);
 [[noreturn]] void versions_differ(std::uint32_t peer, const std::string& their_version);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);

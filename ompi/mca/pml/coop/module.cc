@@ -40,17 +40,14 @@ void make_list(opal_free_list_t& list, opal_class_t& of_class, std::size_t extra
 }
 
 // Every BTL in use must hold the largest control header and then some.
-int check_transports() noexcept {
+void check_transports() noexcept {
     constexpr std::size_t kNeed = wire::kLargestHeader + wire::kMaxHandleBytes + 1;
     mca_btl_base_selected_module_t* selected;
     OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
         const mca_btl_base_module_t& btl = *selected->btl_module;
         if (!(btl.btl_flags & MCA_BTL_FLAGS_SEND) || btl.btl_eager_limit >= kNeed) continue;
-        opal_show_help("help-mpi-pml-coop.txt", "eager-limit-too-small", true, selected->btl_component->btl_version.mca_component_name,
-                       static_cast<unsigned long>(btl.btl_eager_limit), static_cast<unsigned long>(kNeed), opal_process_info.nodename);
-        return OMPI_ERR_BAD_PARAM;
+        eager_limit_too_small(selected->btl_component->btl_version, btl.btl_eager_limit, kNeed);
     }
-    return OMPI_SUCCESS;
 }
 
 int register_arrivals() noexcept {
@@ -136,7 +133,7 @@ extern "C" int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs) {
     OBJ_CONSTRUCT(&reachable, opal_bitmap_t);
     rc = opal_bitmap_init(&reachable, static_cast<int>(nprocs));
     if (rc == OMPI_SUCCESS) rc = mca_bml.bml_add_procs(nprocs, procs, &reachable);
-    if (rc == OMPI_SUCCESS) rc = check_transports();
+    check_transports();
     if (rc == OMPI_SUCCESS) rc = register_arrivals();
     OBJ_DESTRUCT(&reachable);
     return rc;
