@@ -53,7 +53,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kFitsEager: return "fits the eager limit";
     case Reason::kSynchronousFitsInline: return "synchronous, fits beside the RTS";
     case Reason::kForced: return "asked for by pml_coop_protocol";
-    case Reason::kForcedUnavailable: return "pml_coop_protocol asks for what this transport lacks";
+    case Reason::kForcedUnavailable: return "the transport cannot do what pml_coop_protocol asks for";
     case Reason::kReceiverReads: return "the receiver reads the send buffer";
     case Reason::kNoGet: return "the transport puts but does not get";
     case Reason::kNoRdma: return "the transport has no RDMA";
