@@ -106,9 +106,13 @@ Settings& settings() {
     return the;
 }
 
-bool skipped_on_ob1(const char* why) {
+bool on_ob1() {
     const char* pml = getenv("COOP_TEST_PML");
-    if (pml == nullptr || strcmp(pml, "ob1") != 0) return false;
+    return pml != nullptr && strcmp(pml, "ob1") == 0;
+}
+
+bool skipped_on_ob1(const char* why) {
+    if (!on_ob1()) return false;
     skip = std::string("stock ob1 fails here: ") + why;
     return true;
 }

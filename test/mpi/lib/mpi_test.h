@@ -58,8 +58,11 @@ void check_pattern(std::uint64_t key, const void* data, std::size_t bytes, const
 // Checks that all of `bytes` are `value`.
 void check_untouched(unsigned char value, const void* data, std::size_t bytes, const char* file, int line);
 
-// For a case that stock Open MPI is known to fail: whether this run is one of
-// those (COOP_TEST_PML=ob1, set by test/mpi/run), after saying so.
+// Whether stock ob1 is what is tested (COOP_TEST_PML=ob1, set by test/mpi/run).
+bool on_ob1();
+
+// For a case that stock Open MPI is known to fail: whether this is it, after
+// noting why.
 bool skipped_on_ob1(const char* why);
 
 // The time hang guards are scaled by: sanitizers are slow.
