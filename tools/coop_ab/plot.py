@@ -4,6 +4,7 @@ Colours are Okabe and Ito's, told apart by everyone; markers differ too, for pri
 
 import os
 
+from . import host
 from .errors import BadInput
 from .summary import names
 
@@ -33,9 +34,10 @@ def check_path(path):
 
 def style(record, name):
     if name == record["base"]:
-        return {"color": BASE_COLOUR, "marker": "o", "mfc": "white", "linestyle": "--", "zorder": 2}
+        return {"color": BASE_COLOUR, "marker": "o", "mfc": "white", "markersize": 7, "linestyle": "--",
+                "zorder": 2}  # a ring that shows around the dot of a setting with the same value
     index = names(record).index(name) % len(COLOURS)
-    return {"color": COLOURS[index], "marker": MARKERS[index], "linestyle": "-", "zorder": 3}
+    return {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 4, "linestyle": "-", "zorder": 3}
 
 
 def byte_text(value, _position=None):
@@ -89,7 +91,7 @@ def values_over_size(axes, record, summary):
         keys, medians, q1, q3 = columns(summary["rows"], name, "median", "q1", "q3")
         look = style(record, name)
         axes.fill_between(keys, q1, q3, color=look["color"], alpha=0.22, linewidth=0, zorder=1)
-        axes.plot(keys, medians, label=name, markersize=4, linewidth=1.4, **look)
+        axes.plot(keys, medians, label=name, linewidth=1.4, **look)
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if high / low < 200:  # with decades alone there would be a label or two
@@ -128,7 +130,7 @@ def ratio_over_size(axes, record, summary):
         keys, ratios, low, high = columns(summary["rows"], name, "ratio", "low", "high")
         look = style(record, name)
         axes.fill_between(keys, low, high, color=look["color"], alpha=0.22, linewidth=0, zorder=1)
-        axes.plot(keys, ratios, label=name, markersize=4, linewidth=1.4, **look)
+        axes.plot(keys, ratios, label=name, linewidth=1.4, **look)
         extremes += low + high
     ratio_scale(axes, min(extremes, default=1), max(extremes, default=1))
 
@@ -205,6 +207,7 @@ def save(pages, path):
     rows = page.subfigures(len(pages), 1, squeeze=False, hspace=0.03)[:, 0]
     for row, (record, summary) in zip(rows, pages):
         row.suptitle(record["title"], x=0.01, ha="left", fontsize=11, fontweight="bold")
+        row.supxlabel(host.one_line(record["host"]), x=0.99, ha="right", fontsize=7.5, color="#777777")
         draw_row(*row.subplots(1, 2, gridspec_kw={"wspace": 0.06}), record, summary)
     try:
         page.savefig(path, dpi=150)
