@@ -48,6 +48,29 @@ void adopt(Comm& c, Arrived* arrived) noexcept {
     }
 }
 
+// Makes the communicator known and gives it the messages that came before it.
+// Under both locks: what arrives from here on waits behind what is adopted.
+void settle_homeless(Comm& c) noexcept {
+    Guard matching(c.lock);
+    List<match::Arrival, &match::Arrival::node> mine;
+    {
+        Guard guard(module.lock);
+        c.comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(&c);
+        for (match::Arrival* a = module.homeless.front(); a;) {
+            match::Arrival* next = module.homeless.next(a);
+            if (Arrived::from(a)->context == c.comm->c_contextid) {
+                module.homeless.remove(a);
+                mine.push_back(a);
+            }
+            a = next;
+        }
+    }
+    while (match::Arrival* a = mine.pop_front()) {
+        if (a->source >= c.size) diagnose_rank(Arrived::from(a)->header(), c.size);
+        adopt(c, Arrived::from(a));
+    }
+}
+
 }  // namespace
 
 Comm::Comm(ompi_communicator_t* of_comm)
@@ -74,7 +97,7 @@ Comm::~Comm() {
 }
 
 Peer& Comm::make_peer(std::int32_t rank) noexcept {
-    OPAL_THREAD_LOCK(&module.lock);
+    Guard guard(module.lock);
     auto& slot = peers[static_cast<std::size_t>(rank)];
     Peer* peer = slot.load(std::memory_order_acquire);
     if (!peer) {
@@ -84,7 +107,6 @@ Peer& Comm::make_peer(std::int32_t rank) noexcept {
         peer->proc = ompi_comm_peer_lookup(comm, rank);
         slot.store(peer, std::memory_order_release);
     }
-    OPAL_THREAD_UNLOCK(&module.lock);
     return *peer;
 }
 
@@ -93,19 +115,17 @@ bool connect(Peer& peer) noexcept {
     if (!endpoint || endpoint->btl_eager.arr_size == 0) return false;
     if (!same_version(peer.proc)) return false;
 
-    OPAL_THREAD_LOCK(&module.lock);
+    Guard guard(module.lock);
     choose_rdma(peer, *endpoint);
     peer.usage = usage_of_peer(peer.proc);
     peer.endpoint.store(endpoint, std::memory_order_release);
-    OPAL_THREAD_UNLOCK(&module.lock);
     return true;
 }
 
 Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept {
-    OPAL_THREAD_LOCK(&module.lock);
+    Guard guard(module.lock);
     Comm* c = find_comm(context);  // it may have come while we copied
     if (!c) module.homeless.push_back(&arrived->arrival);
-    OPAL_THREAD_UNLOCK(&module.lock);
     return c;
 }
 
@@ -119,27 +139,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
     ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
     ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
 
-    // Under both locks: what arrives from here on waits behind what is adopted.
-    OPAL_THREAD_LOCK(&c->lock);
-    List<match::Arrival, &match::Arrival::node> mine;
-    OPAL_THREAD_LOCK(&module.lock);
-    comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(c);
-    for (match::Arrival* a = module.homeless.front(); a;) {
-        match::Arrival* next = module.homeless.next(a);
-        if (Arrived::from(a)->context == comm->c_contextid) {
-            module.homeless.remove(a);
-            mine.push_back(a);
-        }
-        a = next;
-    }
-    OPAL_THREAD_UNLOCK(&module.lock);
-    while (match::Arrival* a = mine.pop_front()) {
-        Arrived* arrived = Arrived::from(a);
-        if (a->source >= c->size) diagnose_rank(arrived->header(), c->size);
-        adopt(*c, arrived);
-    }
-    OPAL_THREAD_UNLOCK(&c->lock);
-
+    settle_homeless(*c);
     if (comm == &ompi_mpi_comm_self.comm) report_at_finalize();
     return OMPI_SUCCESS;
 }

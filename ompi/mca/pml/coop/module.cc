@@ -66,19 +66,29 @@ int register_arrivals() noexcept {
     return mca_bml.bml_register_error(mca_pml_coop_on_error);
 }
 
+Deferred* next_deferred() noexcept {
+    Guard guard(module.lock);
+    Deferred* work = module.deferred.pop_front();
+    if (!work) return nullptr;
+    work->queued = false;
+    module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
+    return work;
+}
+
 }  // namespace
 
 bool defer(Deferred& work) noexcept {
     static bool registered = false;  // under Module::lock
-    OPAL_THREAD_LOCK(&module.lock);
-    const bool fresh = !work.queued;
-    if (fresh) {
-        work.queued = true;
-        module.deferred.push_back(&work);
-        module.deferred_count.fetch_add(1, std::memory_order_relaxed);
+    bool fresh, first;
+    {
+        Guard guard(module.lock);
+        fresh = !std::exchange(work.queued, true);
+        first = !std::exchange(registered, true);
+        if (fresh) {
+            module.deferred.push_back(&work);
+            module.deferred_count.fetch_add(1, std::memory_order_relaxed);
+        }
     }
-    const bool first = !std::exchange(registered, true);
-    OPAL_THREAD_UNLOCK(&module.lock);
     // From the first shortage on; until then progress costs nothing.
     if (first) opal_progress_register(mca_pml_coop_progress);
     if (fresh) module.counters.up(Gauge::kDeferred);
@@ -86,16 +96,9 @@ bool defer(Deferred& work) noexcept {
 }
 
 extern "C" int mca_pml_coop_progress() {
-    std::uint32_t rounds = module.deferred_count.load(std::memory_order_relaxed);
     int done = 0;
-    for (; rounds > 0; --rounds) {
-        OPAL_THREAD_LOCK(&module.lock);
-        Deferred* work = module.deferred.pop_front();
-        if (work) {
-            work->queued = false;
-            module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
-        }
-        OPAL_THREAD_UNLOCK(&module.lock);
+    for (std::uint32_t rounds = module.deferred_count.load(std::memory_order_relaxed); rounds > 0; --rounds) {
+        Deferred* work = next_deferred();
         if (!work) break;
         module.counters.down(Gauge::kDeferred);
         work->retry(work);
@@ -143,10 +146,9 @@ extern "C" int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs) { retu
 
 extern "C" int mca_pml_coop_dump(ompi_communicator_t* comm, int) {
     Comm& c = of(comm);
-    OPAL_THREAD_LOCK(&c.lock);
+    Guard guard(c.lock);
     opal_output(0, "pml/coop: communicator %s [%d]: %lu unexpected messages", comm->c_name, static_cast<int>(comm->c_contextid),
                 static_cast<unsigned long>(c.engine.unexpected()));
-    OPAL_THREAD_UNLOCK(&c.lock);
     return OMPI_SUCCESS;
 }
 

@@ -10,9 +10,9 @@
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc
 //
-// Threading: opal_mutex_t through OPAL_THREAD_LOCK costs nothing unless MPI
-// runs with threads. Lock order: a communicator's matching lock, then the
-// module's lock; no transport is called under either.
+// Threading: Guard takes a lock only where several threads may be inside MPI.
+// Lock order: a communicator's matching lock, then the module's lock; no
+// transport is called under either.
 #pragma once
 
 #include "compat.h"
@@ -62,6 +62,22 @@ struct Module {
 };
 
 extern Module module;
+
+class Guard {
+public:
+    explicit Guard(opal_mutex_t& mutex) noexcept : mutex_(module.threads ? &mutex : nullptr) {
+        if (mutex_) opal_mutex_lock(mutex_);
+    }
+    ~Guard() {
+        if (mutex_) opal_mutex_unlock(mutex_);
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    opal_mutex_t* mutex_;
+};
+
 extern mca_pml_base_module_t base_module;
 
 // Queues `work` for retry; harmless when it is queued already. True when it was not.

@@ -15,30 +15,34 @@
 namespace coop::pml {
 namespace {
 
+// The next message that was held back, with its receive; without one it joins
+// the unexpected. Null: none is due.
+Arrived* next_due(Comm& c, Peer& peer, match::Posted*& posted) noexcept {
+    Guard guard(c.lock);
+    match::Arrival* arrival = match::Engine::next_early(peer.source);
+    if (!arrival) return nullptr;
+    posted = c.engine.take_posted(peer.source, arrival->tag);
+    if (!posted) {
+        c.engine.keep_unexpected(peer.source, arrival);
+        module.counters.up(Gauge::kUnexpected);
+    }
+    return Arrived::from(arrival);
+}
+
 // What was held back behind the message that has just been dealt with.
 void deliver_early(Comm& c, Peer& peer) noexcept {
-    for (;;) {
-        OPAL_THREAD_LOCK(&c.lock);
-        match::Arrival* arrival = match::Engine::next_early(peer.source);
-        match::Posted* posted = nullptr;
-        if (arrival && !(posted = c.engine.take_posted(peer.source, arrival->tag))) {
-            c.engine.keep_unexpected(peer.source, arrival);
-            module.counters.up(Gauge::kUnexpected);
-        }
-        OPAL_THREAD_UNLOCK(&c.lock);
-        if (!arrival) return;
+    match::Posted* posted = nullptr;
+    while (Arrived* arrived = next_due(c, peer, posted)) {
         if (!posted) continue;
-        Arrived* arrived = Arrived::from(arrival);
         receive(*RecvRequest::from(posted), peer, arrived->packet());
         discard(arrived);
     }
 }
 
-// Keeps a message that came ahead of an earlier one.
-void hold_back(Comm& c, Peer& peer, const Packet& packet) noexcept {
+// Keeps a message that came ahead of an earlier one. Under Comm::lock.
+void hold_back(Peer& peer, const Packet& packet) noexcept {
     Arrived* arrived = keep(packet);
     if (!match::Engine::keep_early(peer.source, &arrived->arrival)) diagnose_repeated(arrived->header());
-    OPAL_THREAD_UNLOCK(&c.lock);
     module.counters.count(Counter::kOutOfOrder);
 }
 
@@ -51,21 +55,22 @@ void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
 void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
     if (header.source >= c.size) [[unlikely]] diagnose_rank(header, c.size);
     Peer& peer = c.peer(header.source);
-
-    OPAL_THREAD_LOCK(&c.lock);
-    if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
-        ++peer.source.expected;  // whichever it was: the count is right again once all are here
-    } else if (const match::Turn turn = match::Engine::turn(peer.source, header.sequence); turn != match::Turn::kNow) [[unlikely]] {
-        if (turn == match::Turn::kRepeated) diagnose_repeated(header);
-        return hold_back(c, peer, packet);
+    match::Posted* posted;
+    bool more_due;
+    {
+        Guard guard(c.lock);
+        if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
+            ++peer.source.expected;  // whichever it was: the count is right again once all are here
+        } else if (const match::Turn turn = match::Engine::turn(peer.source, header.sequence); turn != match::Turn::kNow) [[unlikely]] {
+            if (turn == match::Turn::kRepeated) diagnose_repeated(header);
+            return hold_back(peer, packet);
+        }
+        posted = c.engine.take_posted(peer.source, header.tag);
+        if (!posted) keep_unexpected(c, peer, packet);
+        more_due = !peer.source.early.empty();
     }
-    match::Posted* posted = c.engine.take_posted(peer.source, header.tag);
-    if (!posted) keep_unexpected(c, peer, packet);
-    const bool held_back = !peer.source.early.empty();
-    OPAL_THREAD_UNLOCK(&c.lock);
-
     if (posted) receive(*RecvRequest::from(posted), peer, packet);
-    if (held_back) [[unlikely]] deliver_early(c, peer);
+    if (more_due) [[unlikely]] deliver_early(c, peer);
 }
 
 void find_place(const wire::MatchHeader& header, const Packet& packet) noexcept {

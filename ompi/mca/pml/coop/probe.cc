@@ -23,13 +23,15 @@ void describe(const Arrived& arrived, ompi_status_public_t* status) noexcept {
 Arrived* look(int src, int tag, ompi_communicator_t* comm, bool take, ompi_status_public_t* status) noexcept {
     Comm& c = of(comm);
     match::Source* source = src == OMPI_ANY_SOURCE ? nullptr : &c.peer(src).source;
-    OPAL_THREAD_LOCK(&c.lock);
+    Guard guard(c.lock);
     match::Arrival* arrival = c.engine.find_unexpected(source, tag);
-    if (arrival && take) c.engine.remove_unexpected(arrival);
-    if (arrival) describe(*Arrived::from(arrival), status);
-    OPAL_THREAD_UNLOCK(&c.lock);
-    if (arrival && take) module.counters.down(Gauge::kUnexpected);
-    return arrival ? Arrived::from(arrival) : nullptr;
+    if (!arrival) return nullptr;
+    describe(*Arrived::from(arrival), status);
+    if (take) {
+        c.engine.remove_unexpected(arrival);
+        module.counters.down(Gauge::kUnexpected);
+    }
+    return Arrived::from(arrival);
 }
 
 // Looks, and if need be lets the transports bring in more and looks again.

@@ -19,11 +19,11 @@ int free_recv(ompi_request_t** request) {
 int cancel_recv(ompi_request_t* request, int) {
     RecvRequest& r = *RecvRequest::of(request);
     Comm& c = of(r.comm());
-    OPAL_THREAD_LOCK(&c.lock);
-    const bool waiting = r.posted.node.linked();
-    if (waiting) match::Engine::cancel(&r.posted);
-    OPAL_THREAD_UNLOCK(&c.lock);
-    if (!waiting) return OMPI_SUCCESS;
+    {
+        Guard guard(c.lock);
+        if (!r.posted.node.linked()) return OMPI_SUCCESS;
+        match::Engine::cancel(&r.posted);
+    }
 
     r.mpi()->req_status._cancelled = true;
     r.base.req_base.req_pml_complete = true;

@@ -42,10 +42,9 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
         bytes += s.seg_len - cut;
     }
     if (bytes == 0 || offset >= r.capacity) return;
-    OPAL_THREAD_LOCK(&r.lock);
+    Guard guard(r.lock);
     opal_convertor_set_position(&r.convertor(), &offset);
     opal_convertor_unpack(&r.convertor(), pieces, &count, &bytes);
-    OPAL_THREAD_UNLOCK(&r.lock);
 }
 
 void set_status(RecvRequest& r, const wire::MatchHeader& header, std::size_t message_bytes) noexcept {
@@ -383,11 +382,13 @@ void start_recv(RecvRequest& r) noexcept {
     // One architecture per job: any process's convertor serves for MPI_ANY_SOURCE.
     convertor_for(r, peer ? peer->proc : ompi_proc_local());
 
-    OPAL_THREAD_LOCK(&c.lock);
-    match::Arrival* arrival = c.engine.find_unexpected(source, r.posted.tag);
-    if (arrival) c.engine.remove_unexpected(arrival);
-    else c.engine.post(source, &r.posted);
-    OPAL_THREAD_UNLOCK(&c.lock);
+    match::Arrival* arrival;
+    {
+        Guard guard(c.lock);
+        arrival = c.engine.find_unexpected(source, r.posted.tag);
+        if (arrival) c.engine.remove_unexpected(arrival);
+        else c.engine.post(source, &r.posted);
+    }
 
     if (!arrival) return;
     module.counters.down(Gauge::kUnexpected);
