@@ -19,20 +19,19 @@ AC_DEFUN([COOP_MPI_NAME], [
   $2=`"$1" --showme:version 2>/dev/null | sed -n 's/^.*\(Open MPI [[0-9]][[^ ]]*\).*/\1/p' | head -n 1`
   AS_IF([test -z "$[]$2"], [
     printf '#include <mpi.h>\n' > conftest.c
-    $2=`"$1" -E -dM conftest.c 2>/dev/null | $AWK '
-      $[]1 == "#define" { value[[$[]2]] = $[]3 }
-      END { gsub(/"/, "", value[["MPICH_VERSION"]])
-            if ("MVAPICH2_VERSION" in value) print "MVAPICH2"
-            else if ("I_MPI_VERSION" in value) print "Intel MPI"
-            else if ("MPICH_VERSION" in value) print "MPICH " value[["MPICH_VERSION"]] }'`
+    coop_mpi_macros=`"$1" -E -dM conftest.c 2>/dev/null | sed -n 's/^#define \(MVAPICH2\|I_MPI\|MPICH\)_VERSION "*\(.*\)"*$/\1 \2/p' | tr -d '"'`
+    # The first two are MPICH too, so they come first.
+    AS_CASE(["$coop_mpi_macros"],
+      [*MVAPICH2*], [$2="MVAPICH2"],
+      [*I_MPI*], [$2="Intel MPI"],
+      [MPICH*], [$2="$coop_mpi_macros"],
+      [$2="an unknown MPI"])
     rm -f conftest.c
-    test -n "$[]$2" || $2="an unknown MPI"
   ])
 ])
 
 # COOP_FIND_MPICC: OMPI_MPICC := the compiler wrapper of the Open MPI to use; OMPI_VERSION := its version.
 AC_DEFUN([COOP_FIND_MPICC], [
-  AC_REQUIRE([AC_PROG_AWK])
   AS_CASE(["$with_ompi"],
     [yes], [coop_candidates="mpicc mpicc.openmpi" coop_path="$PATH"],
     [/*],  [coop_candidates="mpicc mpicc.openmpi" coop_path="$with_ompi/bin"],
@@ -93,8 +92,11 @@ AC_DEFUN([COOP_OMPI_SOURCE], [
   AS_CASE(["$with_ompi_source"], [no], [], [
     AS_IF([test ! -f "$with_ompi_source/opal/mca/mca.h" || test ! -f "$with_ompi_source/VERSION"],
       [AC_MSG_ERROR([--with-ompi-source=$with_ompi_source is not an Open MPI source tree (no opal/mca/mca.h or no VERSION in it)])])
-    coop_source_version=`$AWK -F= '$[]1 == "major" || $[]1 == "minor" || $[]1 == "release" { v = v s $[]2; s = "." } END { print v }' \
-      "$with_ompi_source/VERSION"`
+    coop_source_version=
+    for coop_part in major minor release; do
+      coop_number=`sed -n "s/^$coop_part=//p" "$with_ompi_source/VERSION"`
+      coop_source_version="$coop_source_version${coop_source_version:+.}$coop_number"
+    done
     AS_IF([test "$coop_source_version" != "$OMPI_VERSION"],
       [AC_MSG_ERROR([--with-ompi-source=$with_ompi_source is Open MPI $coop_source_version, but $OMPI_MPICC is $OMPI_VERSION: the two must be the same version])])
     coop_source=`cd "$with_ompi_source" && pwd`

@@ -6,6 +6,7 @@ set -eu
 
 failed=0
 compiles() { # compiles INCLUDE
+    # shellcheck disable=SC2086 # both are lists of words
     echo "#include $1" | ${CXX:?} ${CORE_CPPFLAGS:?} -x c++ -fsyntax-only - 2>core_stands_alone.err
 }
 

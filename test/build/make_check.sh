@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# make_check.sh BUILD [PREFIX]: 'make check' in a build folder, with a line for each GoogleTest case and each other test.
+# PREFIX goes before the names, to tell several builds apart.
+set -uo pipefail
+build=$1
+prefix=${2:-}
+
+make -C "$build" -j"$(nproc)" check
+status=$?
+for result in "$build"/test/*/*.trs; do
+    name=$(basename "$result" .trs)
+    log=${result%.trs}.log
+    if [ "$name" = unit_tests ]; then
+        sed -n -e "s/^\[       OK \] \([^ ]*\).*/PASS $prefix\1/p" -e "s/^\[  FAILED  \] \([^ ]*\) (.*/FAIL $prefix\1/p" "$log"
+        # A crash leaves the case it was in without a verdict.
+        grep -q '^\[==========\] .* ran\.' "$log" || echo "FAIL ${prefix}unit_tests_end"
+    else
+        sed -n "s/^:test-result: \([A-Z]*\).*/\1 $prefix$name/p" "$result"
+    fi
+done
+exit $status
