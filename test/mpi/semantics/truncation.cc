@@ -24,7 +24,7 @@ Bytes memory(const Sizes& s) { return Bytes(s.sent + 64, 0x5c); }
 
 // Checked of ob1 where it is true: of what goes eagerly.
 void check_behind(const Bytes& data, const Sizes& s) {
-    if (mpitest::on_ob1() && s.sent > 4000) return;
+    if (mpitest::on_ob1() && s.sent > 1000) return;
     CHECK_UNTOUCHED(0x5c, data.data() + s.room, data.size() - s.room);
 }
 
