@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm.h"
 
+#include <algorithm>
 #include <new>
 
 #include "arrived.h"
@@ -22,7 +23,6 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
 
     float all = 0;
     for (std::size_t i = 0; i < endpoint.btl_send.arr_size; ++i) all += endpoint.btl_send.bml_btls[i].btl_weight;
-    peer.rdma = nullptr;
     for (std::size_t i = 0; i < endpoint.btl_rdma.arr_size; ++i) {
         mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
         if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate)) continue;
@@ -91,6 +91,7 @@ Comm::~Comm() {
         Peer* peer = peers[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
         if (!peer) continue;
         while (match::Arrival* a = peer->source.early.pop_front()) discard(Arrived::from(a));
+        undefer(peer->deferred);
         delete peer;
     }
     OBJ_DESTRUCT(&lock);
@@ -116,6 +117,10 @@ bool connect(Peer& peer) noexcept {
     if (!same_version(peer.proc)) return false;
 
     Guard guard(module.lock);
+    if (peer.endpoint.load(std::memory_order_relaxed)) return true;  // another thread was here first
+    peer.eager_payload = static_cast<std::size_t>(module.config.eager_limit);
+    for (std::size_t i = 0; i < endpoint->btl_eager.arr_size; ++i)
+        peer.eager_payload = std::min(peer.eager_payload, endpoint->btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
     choose_rdma(peer, *endpoint);
     peer.usage = usage_of_peer(peer.proc);
     peer.endpoint.store(endpoint, std::memory_order_release);

@@ -12,6 +12,14 @@
 
 namespace coop::pml {
 
+// A send in its peer's line.
+struct Waiting {
+    ListNode node;
+    SendRequest* request;
+};
+
+void serve_line(Deferred* deferred);  // send_request.cc
+
 struct Peer {
     match::Source source;                      // under Comm::lock
     std::atomic<std::uint16_t> next_sequence{0};
@@ -21,7 +29,14 @@ struct Peer {
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
     float rdma_share = 1;                      // of the bandwidth to the peer
+    std::size_t eager_payload = 0;             // largest that any of the transports for first packets takes
     Usage* usage = nullptr;                    // pml_coop_report 2
+
+    // Sends that found no room, in order. Later ones queue up behind them.
+    List<Waiting, &Waiting::node> line;        // under Module::lock
+    std::atomic<std::uint32_t> waiting{0};     // its length
+    Deferred deferred{{}, serve_line, false};
+    bool has_line() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
 
     std::uint16_t take_sequence() noexcept {
         if (module.threads) return next_sequence.fetch_add(1, std::memory_order_relaxed);

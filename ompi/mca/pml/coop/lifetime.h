@@ -18,15 +18,36 @@
 
 namespace coop::pml {
 
-class References {
+// A number that threads share, where there are threads: without them, a locked
+// instruction less each time.
+class Count {
 public:
-    void start(std::uint32_t n) noexcept { count_.store(n, std::memory_order_relaxed); }
-    void take() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-    // True when it was the last.
-    [[nodiscard]] bool drop() noexcept { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    void start(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
+    std::uint32_t now() const noexcept { return n_.load(std::memory_order_acquire); }
+
+    // Both return the new value.
+    std::uint32_t up() noexcept { return add(1); }
+    std::uint32_t down() noexcept { return add(UINT32_MAX); }
 
 private:
-    std::atomic<std::uint32_t> count_{0};
+    std::uint32_t add(std::uint32_t n) noexcept {
+        if (module.threads) return n_.fetch_add(n, std::memory_order_acq_rel) + n;
+        const std::uint32_t sum = n_.load(std::memory_order_relaxed) + n;
+        n_.store(sum, std::memory_order_relaxed);
+        return sum;
+    }
+
+    std::atomic<std::uint32_t> n_{0};
+};
+
+class References {
+public:
+    void start(std::uint32_t n) noexcept { count_.start(n); }
+    void take() noexcept { count_.up(); }
+    [[nodiscard]] bool drop() noexcept { return count_.down() == 0; }  // true when it was the last
+
+private:
+    Count count_;
 };
 
 class Fate {
@@ -46,7 +67,7 @@ private:
 
     std::uint32_t add(std::uint32_t bit) noexcept {
         if (module.threads) return bits_.fetch_or(bit, std::memory_order_acq_rel);
-        const std::uint32_t bits = bits_.load(std::memory_order_relaxed);  // a locked instruction less per message, twice
+        const std::uint32_t bits = bits_.load(std::memory_order_relaxed);
         bits_.store(bits | bit, std::memory_order_relaxed);
         return bits;
     }

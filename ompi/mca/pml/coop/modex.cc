@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <unordered_set>
 
 #include "diagnose.h"
 
@@ -40,9 +41,19 @@ void publish_modex() noexcept {
 }
 
 bool same_version(ompi_proc_t* proc) noexcept {
-    if (proc == ompi_proc_local()) return true;
+    static std::unordered_set<std::uint64_t> known_good;  // under Module::lock; a look-up in PMIx takes 20 us
+    const auto& name = proc->super.proc_name;
+    const std::uint64_t key = (std::uint64_t{name.jobid} << 32) | name.vpid;
+    {
+        Guard guard(module.lock);
+        if (proc == ompi_proc_local() || known_good.contains(key)) return true;
+    }
     const auto card = card_of(proc);
-    if (card && card->wire_version == wire::kVersion) return true;
+    if (card && card->wire_version == wire::kVersion) {
+        Guard guard(module.lock);
+        known_good.insert(key);
+        return true;
+    }
     versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
 }
 

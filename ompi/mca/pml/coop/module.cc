@@ -95,16 +95,25 @@ bool defer(Deferred& work) noexcept {
     return fresh;
 }
 
+void undefer(Deferred& work) noexcept {
+    Guard guard(module.lock);
+    if (!std::exchange(work.queued, false)) return;
+    module.deferred.remove(&work);
+    module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
+    module.counters.down(Gauge::kDeferred);
+}
+
 extern "C" int mca_pml_coop_progress() {
-    int done = 0;
-    for (std::uint32_t rounds = module.deferred_count.load(std::memory_order_relaxed); rounds > 0; --rounds) {
+    const std::uint32_t before = module.deferred_count.load(std::memory_order_relaxed);
+    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
         Deferred* work = next_deferred();
         if (!work) break;
         module.counters.down(Gauge::kDeferred);
         work->retry(work);
-        ++done;
     }
-    return done;
+    // Work that is back in the queue was no progress: opal_progress may yield.
+    const std::uint32_t after = module.deferred_count.load(std::memory_order_relaxed);
+    return after < before ? static_cast<int>(before - after) : 0;
 }
 
 extern "C" int mca_pml_coop_enable(bool enable) {

@@ -82,6 +82,7 @@ extern mca_pml_base_module_t base_module;
 
 // Queues `work` for retry; harmless when it is queued already. True when it was not.
 bool defer(Deferred& work) noexcept;
+void undefer(Deferred& work) noexcept;  // takes it back, if it is queued
 
 // Called back by Open MPI; the names are those of mca_pml_base_module_t.
 extern "C" {

@@ -4,6 +4,7 @@
 // message out, so that no other receive can have it.
 #include "arrived.h"
 #include "comm.h"
+#include "diagnose.h"
 
 namespace coop::pml {
 namespace {
@@ -43,6 +44,8 @@ Arrived* look_twice(int src, int tag, ompi_communicator_t* comm, bool take, ompi
 
 ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexcept {
     ompi_message_t* message = ompi_message_alloc();
+    if (!message) out_of_memory("a message handle");
+    OBJ_RETAIN(comm);  // it may be freed before the message is received (recv.cc releases it)
     message->comm = comm;
     message->req_ptr = arrived;
     message->peer = arrived->arrival.source;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "comm.h"
+#include "lifetime.h"
 
 namespace coop::pml {
 
@@ -24,13 +25,13 @@ struct RdmaRun {
     std::size_t begin = 0, end = 0;
     std::size_t next = 0;                     // first byte not yet asked for
     std::atomic<std::size_t> failed_at{0};    // lowest offset that failed; end: none did
-    std::atomic<std::uint32_t> in_flight{0};
+    Count in_flight;
 
     void start(std::size_t from, std::size_t to) noexcept {
         begin = next = from;
         end = to;
         failed_at.store(to, std::memory_order_relaxed);
-        in_flight.store(0, std::memory_order_relaxed);
+        in_flight.start(0);
     }
 
     void fail(std::size_t offset) noexcept {
@@ -41,7 +42,7 @@ struct RdmaRun {
 
     bool failed() const noexcept { return failed_at.load(std::memory_order_relaxed) < end; }
     bool more() const noexcept { return next < end && !failed(); }
-    bool drained() const noexcept { return in_flight.load(std::memory_order_acquire) == 0; }
+    bool drained() const noexcept { return in_flight.now() == 0; }
     std::size_t done_to() const noexcept { return failed_at.load(std::memory_order_relaxed); }
 
     std::size_t next_bytes(std::size_t transport_limit) const noexcept {

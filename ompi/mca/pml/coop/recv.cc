@@ -43,11 +43,13 @@ int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
 // The receive of a message that a matched probe holds.
 RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message) noexcept {
     auto* arrived = static_cast<Arrived*>((*message)->req_ptr);
-    RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, (*message)->comm, false);
+    ompi_communicator_t* comm = (*message)->comm;
+    RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);
     if (!r) return nullptr;
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     start_recv_of(*r, arrived);
+    OBJ_RELEASE(comm);
     return r;
 }
 

@@ -183,7 +183,7 @@ void on_get_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_bt
     auto& r = *static_cast<RecvRequest*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
     opal_free_list_return(&module.rdma_ops, &op->item);
-    r.run.in_flight.fetch_sub(1, std::memory_order_release);
+    r.run.in_flight.down();
     advance(r);
     drop(r);
 }
@@ -205,13 +205,13 @@ Rdma get_next(RecvRequest& r) noexcept {
     opal_convertor_get_offset_pointer(&r.convertor(), r.run.next, &to);
     const std::uint64_t from = r.remote_address + r.run.next;
     r.references.take();
-    r.run.in_flight.fetch_add(1, std::memory_order_relaxed);
+    r.run.in_flight.up();
     r.run.next += bytes;
     auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
     const int rc = mca_bml_base_get(r.rdma, to, from, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_get_done, op);
     if (rc == OMPI_SUCCESS) return Rdma::kYes;
     r.run.next -= bytes;
-    r.run.in_flight.fetch_sub(1, std::memory_order_relaxed);
+    r.run.in_flight.down();
     drop_ours(r);
     opal_free_list_return(&module.rdma_ops, &op->item);
     return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
@@ -219,7 +219,7 @@ Rdma get_next(RecvRequest& r) noexcept {
 
 Next get(RecvRequest& r) noexcept {
     while (r.run.more()) {
-        if (r.run.in_flight.load(std::memory_order_acquire) >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
+        if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
         const Rdma rdma = get_next(r);
         if (rdma == Rdma::kYes) continue;
         module.counters.count(Counter::kRetryGet);
@@ -318,7 +318,7 @@ void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
 }
 
 void advance(RecvRequest& r) noexcept {
-    if (!r.baton.take()) return;
+    if (!r.baton.take(module.threads)) return;
     bool over = false;
     do {
         if (take_steps(r)) {
@@ -331,7 +331,7 @@ void advance(RecvRequest& r) noexcept {
             if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
             r.registration = nullptr;
         }
-    } while (!r.baton.pass());
+    } while (!r.baton.pass(module.threads));
     if (over) drop(r);
 }
 

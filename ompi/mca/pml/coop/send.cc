@@ -2,6 +2,8 @@
 //
 // MPI_Send and its family. Short messages leave in one immediate packet, with
 // no request, no lock and no allocation; everything else becomes a SendRequest.
+#include <cstdlib>
+
 #include "diagnose.h"
 #include "packet.h"
 #include "send_request.h"
@@ -13,32 +15,29 @@ namespace {
 // transport cannot take it at once, or the message is too long.
 inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                          std::uint16_t sequence, ompi_communicator_t* comm) noexcept {
-    mca_bml_base_btl_t& btl = *peer.eager();
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
-    if (!btl.btl->btl_sendi || bytes * count > eager_payload(btl) || module.faults.hit(Fault::kSendi)) return false;
     bytes *= count;
+    if (bytes > peer.eager_payload || peer.has_line()) return false;
 
     opal_convertor_t convertor;
     if (count > 0) {
         OBJ_CONSTRUCT(&convertor, opal_convertor_t);
         opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &convertor);
     }
-    wire::MatchHeader header{wire::Kind::kMatch, 0, static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
-    wire::seal_match(header);
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    const int rc = mca_bml_base_sendi(&btl, &convertor, &header, sizeof header, bytes, MCA_BTL_NO_ORDER,
-                                      MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr);
+    const wire::MatchHeader header{wire::Kind::kMatch, 0, static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
+    const bool sent = send_immediate(*peer.eager(), convertor, header, bytes);
     if (count > 0) opal_convertor_cleanup(&convertor);
-    if (rc != OMPI_SUCCESS) return false;
-    peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
-    return true;
+    if (sent) peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
+    return sent;
 }
 
-// A buffered send that does not fit eagerly: into the attached buffer, and on
-// its way by a request that nobody waits for.
-int start_buffered(SendRequest& r) noexcept {
-    const int rc = r.bytes() > 0 ? mca_pml_base_bsend_request_start(r.mpi()) : OMPI_SUCCESS;
+// Buffered sends end here and now, whatever the receiver does: what the
+// transport does not take at once goes on by a request that nobody waits for.
+// Long messages live in the buffer that the user has attached; short ones that
+// the transport has no room for just now, in a copy of our own.
+int start_attached(SendRequest& r) noexcept {
+    const int rc = mca_pml_base_bsend_request_start(r.mpi());
     if (rc != OMPI_SUCCESS) {
         recycle(r);
         return rc;
@@ -48,10 +47,33 @@ int start_buffered(SendRequest& r) noexcept {
     return OMPI_SUCCESS;
 }
 
-bool fits_eager(Peer& peer, std::size_t count, ompi_datatype_t* datatype) noexcept {
+void start_copied(SendRequest& r, std::uint16_t sequence) noexcept {
+    iovec whole{std::malloc(r.bytes() + 1), r.bytes()};
+    if (!whole.iov_base) out_of_memory("a buffered message");
+    std::uint32_t pieces = 1;
+    std::size_t bytes = r.bytes();
+    if (bytes > 0) opal_convertor_pack(&r.convertor(), &whole, &pieces, &bytes);
+
+    auto& b = r.base.req_base;
+    SendRequest& copy = *make_send(*r.peer, whole.iov_base, bytes, &ompi_mpi_byte.dt, b.req_peer, b.req_tag, b.req_comm,
+                                   MCA_PML_BASE_SEND_BUFFERED, false);
+    copy.copy = whole.iov_base;
+    copy.detached = true;
+    start_send(copy, sequence);
+    recycle(r);
+}
+
+int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                  ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
-    return bytes * count <= eager_payload(*peer.eager());
+    const bool fits = bytes * count <= peer.eager_payload;
+    const std::uint16_t sequence = fits ? peer.take_sequence() : std::uint16_t{0};
+    if (fits && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+    SendRequest& r = *make_send(peer, buf, count, datatype, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
+    if (!fits) return start_attached(r);
+    start_copied(r, sequence);
+    return OMPI_SUCCESS;
 }
 
 void wait(SendRequest& r) noexcept { ompi_request_wait_completion(r.mpi()); }
@@ -68,18 +90,14 @@ int free_send(ompi_request_t** request) {
 int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 
 int start_persistent_send(SendRequest& r) noexcept {
-    auto& b = r.base.req_base;
-    const bool buffered = r.base.req_send_mode == MCA_PML_BASE_SEND_BUFFERED;
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
     while (!r.fate.is_done()) opal_progress();  // the end of the last round
-    if (!buffered || fits_eager(*r.peer, b.req_count, b.req_datatype)) {
+    if (r.base.req_send_mode != MCA_PML_BASE_SEND_BUFFERED) {
         start_send(r, r.peer->take_sequence());
-        if (buffered) wait(r);
         return OMPI_SUCCESS;
     }
-    SendRequest* copy = make_send(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_peer, b.req_tag, b.req_comm,
-                                  MCA_PML_BASE_SEND_BUFFERED, false);
-    const int rc = start_buffered(*copy);
+    auto& b = r.base.req_base;
+    const int rc = send_buffered(*r.peer, b.req_addr, b.req_count, b.req_datatype, b.req_peer, b.req_tag, b.req_comm);
     if (rc != OMPI_SUCCESS) return rc;
     r.mpi()->req_state = OMPI_REQUEST_ACTIVE;
     r.mpi()->req_status.MPI_ERROR = OMPI_SUCCESS;
@@ -98,8 +116,7 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
                                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
-    if (mode == MCA_PML_BASE_SEND_BUFFERED && !fits_eager(peer, count, datatype))
-        return start_buffered(*make_send(peer, buf, count, datatype, dst, tag, comm, mode, false));
+    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
     const std::uint16_t sequence = peer.take_sequence();
     if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
@@ -117,8 +134,7 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
-    if (mode == MCA_PML_BASE_SEND_BUFFERED && !fits_eager(peer, count, datatype))
-        return start_buffered(*make_send(peer, buf, count, datatype, dst, tag, comm, mode, false));
+    if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
     const std::uint16_t sequence = peer.take_sequence();
     if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
@@ -126,7 +142,6 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     SendRequest& r = *make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
     *request = r.mpi();
     start_send(r, sequence);
-    if (mode == MCA_PML_BASE_SEND_BUFFERED) wait(r);  // local: until the transport has its copy
     return OMPI_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "send_request.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -9,6 +10,8 @@
 
 namespace coop::pml {
 namespace {
+
+constexpr std::uint8_t kPatience = 64;
 
 enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
 
@@ -19,6 +22,33 @@ Next wait_for_resources(SendRequest& r) noexcept {
     r.references.take();
     if (!defer(r.deferred)) drop_ours(r);
     return Next::kWait;
+}
+
+Next wait_in_line(SendRequest& r) noexcept {
+    Peer& peer = *r.peer;
+    r.references.take();
+    {
+        Guard guard(module.lock);
+        if (r.first_in_line) peer.line.push_front(&r.waiting);
+        else peer.line.push_back(&r.waiting);
+        peer.waiting.fetch_add(1, std::memory_order_relaxed);
+    }
+    defer(peer.deferred);
+    return Next::kWait;
+}
+
+SendRequest* next_in_line(Peer& peer) noexcept {
+    Guard guard(module.lock);
+    Waiting* head = peer.line.pop_front();
+    if (!head) return nullptr;
+    peer.waiting.fetch_sub(1, std::memory_order_relaxed);
+    head->request->first_in_line = true;
+    return head->request;
+}
+
+bool is_in_line(const SendRequest& r) noexcept {
+    Guard guard(module.lock);
+    return r.waiting.node.linked();
 }
 
 Next go(SendRequest& r, SendStep step) noexcept {
@@ -34,7 +64,7 @@ wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
-    r.in_flight.fetch_sub(1, std::memory_order_release);
+    r.in_flight.down();
     advance(r);
     drop(r);
 }
@@ -42,10 +72,10 @@ void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_ba
 // Hands over a packet of ours; the transport holds a reference meanwhile.
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept {
     r.references.take();
-    r.in_flight.fetch_add(1, std::memory_order_relaxed);
+    r.in_flight.up();
     const Sent sent = finish_packet(btl, descriptor, kind, on_packet_sent, &r);
     if (sent == Sent::kRefused) {
-        r.in_flight.fetch_sub(1, std::memory_order_relaxed);
+        r.in_flight.down();
         drop_ours(r);
     }
     return sent;
@@ -68,10 +98,10 @@ void complete_for_user(SendRequest& r) noexcept {
 
 // -- kStart -----------------------------------------------------------------
 
-rndv::Situation situation_of(SendRequest& r, const mca_bml_base_btl_t& eager) noexcept {
+rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
-    s.eager_limit = eager_payload(eager);
+    s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.wish = static_cast<rndv::Wish>(module.config.protocol);
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
@@ -97,24 +127,39 @@ bool open_for_reading(SendRequest& r) noexcept {
     return r.registration != nullptr;
 }
 
+// The transport was full a moment ago. Waiting for room is cheaper on both sides
+// than its way for larger packets; but not for ever, it may have another reason.
+bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
+    if (!btl.btl->btl_sendi || r.patience == 0) return false;
+    --r.patience;
+    return true;
+}
+
+Next eager_sent(SendRequest& r) noexcept {
+    r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
+    return go(r, SendStep::kDrain);
+}
+
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
+    if (send_immediate(btl, r.convertor(), match_header(r, wire::Kind::kMatch, 0), r.bytes())) return eager_sent(r);
+    if (prefers_to_wait(r, btl)) return wait_in_line(r);
+    rewind(r, 0);  // the attempt may have moved it
     std::size_t payload = r.bytes();
     mca_btl_base_descriptor_t* descriptor =
         begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload, MCA_BTL_DES_FLAGS_PRIORITY);
-    if (!descriptor) return wait_for_resources(r);
+    if (!descriptor) return wait_in_line(r);
 
     auto& header = *static_cast<wire::MatchHeader*>(descriptor->des_segments->seg_addr.pval);
     header = match_header(r, wire::Kind::kMatch, 0);
     wire::seal_match(header);
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    if (hand_over(r, btl, descriptor, wire::Kind::kMatch) == Sent::kRefused) return wait_for_resources(r);
-    r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
-    return go(r, SendStep::kDrain);
+    if (hand_over(r, btl, descriptor, wire::Kind::kMatch) == Sent::kRefused) return wait_in_line(r);
+    return eager_sent(r);
 }
 
 Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
     if (!r.id) {
-        if (!(r.id = module.sends.acquire(&r))) return wait_for_resources(r);
+        if (!(r.id = module.sends.acquire(&r))) return wait_in_line(r);
         r.references.take();  // the answer's
         module.counters.up(Gauge::kRendezvous);
     }
@@ -141,7 +186,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         payload = r.bytes();
     } else if (offer.row == rndv::Row::kSend) {
         const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
-        payload = std::min({limit, eager_payload(btl), r.bytes()});
+        payload = std::min({limit, r.peer->eager_payload, r.bytes()});
     }
     header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
 
@@ -162,13 +207,13 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
     }
     r.step = SendStep::kStart;
-    return wait_for_resources(r);
+    return wait_in_line(r);
 }
 
 Next start(SendRequest& r) noexcept {
     rewind(r, 0);
     mca_bml_base_btl_t& btl = *r.peer->eager();
-    rndv::Situation s = situation_of(r, btl);
+    rndv::Situation s = situation_of(r);
     rndv::Choice offer = rndv::choose(s);
     if (offer.row == rndv::Row::kRget && !open_for_reading(r)) {
         s.get_refused = true;
@@ -182,7 +227,6 @@ Next start(SendRequest& r) noexcept {
 
 Next read_answer(SendRequest& r) noexcept {
     if (!r.answered.load(std::memory_order_acquire)) return Next::kWait;
-    r.peer->count(r.choice.row, r.choice.reason, r.bytes());
     if (r.fin || r.next == r.end) return go(r, SendStep::kDrain);
     return go(r, r.choice.row == rndv::Row::kRput ? SendStep::kPut : SendStep::kFragments);
 }
@@ -193,7 +237,7 @@ Next send_fragments(SendRequest& r) noexcept {
     const auto depth = static_cast<std::uint32_t>(module.config.send_depth);
     mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
     while (r.next < r.end) {
-        if (r.in_flight.load(std::memory_order_acquire) >= depth) return Next::kWait;
+        if (r.in_flight.now() >= depth) return Next::kWait;
         mca_bml_base_btl_t& btl = *mca_bml_base_btl_array_get_next(&lanes);
         rewind(r, r.next);
         const std::size_t room = btl.btl->btl_max_send_size ? btl.btl->btl_max_send_size - sizeof(wire::FragHeader) : r.end;
@@ -221,7 +265,7 @@ void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_bt
     auto& r = *static_cast<SendRequest*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
     opal_free_list_return(&module.rdma_ops, &op->item);
-    r.run.in_flight.fetch_sub(1, std::memory_order_release);
+    r.run.in_flight.down();
     advance(r);
     drop(r);
 }
@@ -244,13 +288,13 @@ Rdma put_next(SendRequest& r) noexcept {
     opal_convertor_get_offset_pointer(&r.convertor(), position, &from);
     const std::uint64_t to = r.remote_address + (r.run.next - r.run.begin);
     r.references.take();
-    r.run.in_flight.fetch_add(1, std::memory_order_relaxed);
+    r.run.in_flight.up();
     r.run.next += bytes;
     auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
     const int rc = mca_bml_base_put(r.rdma, from, to, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_put_done, op);
     if (rc == OMPI_SUCCESS) return Rdma::kYes;
     r.run.next -= bytes;
-    r.run.in_flight.fetch_sub(1, std::memory_order_relaxed);
+    r.run.in_flight.down();
     drop_ours(r);
     opal_free_list_return(&module.rdma_ops, &op->item);
     return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
@@ -270,7 +314,7 @@ bool open_for_writing_from(SendRequest& r) noexcept {
 Next put(SendRequest& r) noexcept {
     if (!open_for_writing_from(r)) r.run.fail(r.run.next);
     while (r.run.more()) {
-        if (r.run.in_flight.load(std::memory_order_acquire) >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
+        if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
         const Rdma rdma = put_next(r);
         if (rdma == Rdma::kYes) continue;
         module.counters.count(Counter::kRetryPut);
@@ -297,6 +341,7 @@ Next send_fin(SendRequest& r) noexcept {
         if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
     }
     r.next = r.run.done_to();
+    if (put == 0) r.choice = {rndv::Row::kSend, rndv::Reason::kRdmaRefused};
     return go(r, r.next < r.end ? SendStep::kFragments : SendStep::kDrain);
 }
 
@@ -313,7 +358,8 @@ bool take_steps(SendRequest& r) noexcept {
         case SendStep::kPut: next = put(r); break;
         case SendStep::kFin: next = send_fin(r); break;
         case SendStep::kDrain:
-            if (r.in_flight.load(std::memory_order_acquire) > 0) return false;
+            if (r.in_flight.now() > 0) return false;
+            if (r.answered.load(std::memory_order_relaxed)) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
             r.step = SendStep::kOver;
             return true;
         case SendStep::kOver: return false;
@@ -325,7 +371,8 @@ bool take_steps(SendRequest& r) noexcept {
 void finish(SendRequest& r) noexcept {
     if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
     r.registration = nullptr;
-    if (r.detached) mca_pml_base_bsend_request_fini(r.mpi());
+    if (r.copy) std::free(r.copy);
+    else if (r.detached) mca_pml_base_bsend_request_fini(r.mpi());
     r.base.req_base.req_pml_complete = true;
     complete_for_user(r);
     if (r.fate.library_done()) recycle(r);
@@ -340,7 +387,7 @@ void retry(Deferred* deferred) {
 }  // namespace
 
 void advance(SendRequest& r) noexcept {
-    if (!r.baton.take()) return;
+    if (!r.baton.take(module.threads)) return;
     bool over = false;
     do {
         if (take_steps(r)) {
@@ -351,8 +398,18 @@ void advance(SendRequest& r) noexcept {
                 module.counters.down(Gauge::kRendezvous);
             }
         }
-    } while (!r.baton.pass());
+    } while (!r.baton.pass(module.threads));
     if (over) drop(r);
+}
+
+void serve_line(Deferred* deferred) {
+    auto& peer = *reinterpret_cast<Peer*>(reinterpret_cast<char*>(deferred) - offsetof(Peer, deferred));
+    while (SendRequest* r = next_in_line(peer)) {
+        advance(*r);
+        const bool refused = is_in_line(*r);
+        drop(*r);
+        if (refused) return;
+    }
 }
 
 void drop(SendRequest& r) noexcept {
@@ -366,6 +423,7 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
     r->detached = false;
+    r->copy = nullptr;
     r->fate.start_idle();
     return r;
 }
@@ -379,14 +437,17 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.base.req_base.req_sequence = sequence;
     r.step = SendStep::kStart;
     r.mpi_complete = r.detached;  // nobody to tell
-    r.in_flight.store(0, std::memory_order_relaxed);
+    r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
     r.fin = false;
     r.fate.start();
     if (r.detached) static_cast<void>(r.fate.user_freed());
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
-    advance(r);
+    r.first_in_line = false;
+    r.patience = kPatience;
+    if (r.peer->has_line()) wait_in_line(r);
+    else advance(r);
     drop(r);
 }
 
@@ -425,7 +486,8 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.references) References;
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
-    new (&r.in_flight) std::atomic<std::uint32_t>(0);
+    new (&r.in_flight) Count;
+    new (&r.waiting) Waiting{{}, &r};
     new (&r.answered) std::atomic<bool>(false);
     new (&r.run) RdmaRun;
     r.id = 0;

@@ -14,7 +14,8 @@
 //       +------------------------------------------------------+
 //
 // A step that a transport refuses for want of resources is retried by the
-// progress function. Threading: advance() is driven by whoever holds the baton.
+// progress function. Messages that could not start stand in their peer's line,
+// so that they leave in the order of their sequence numbers. Threading: advance() is driven by whoever holds the baton.
 #pragma once
 
 #include "coop/base/spin_lock.h"
@@ -33,12 +34,16 @@ struct SendRequest {
     std::uint16_t sequence;
     SendStep step;
     bool detached;               // nobody waits: a buffered send whose user went on
+    void* copy;                  // detached: its payload, ours to free; null: in the attached buffer
     bool mpi_complete;           // the user's request is complete already
     Baton baton;
     References references;
     Fate fate;
     Deferred deferred;
-    std::atomic<std::uint32_t> in_flight;  // our packets in the hands of transports
+    Waiting waiting;             // in Peer::line, for kStart
+    bool first_in_line;          // taken from there, and back to its head if refused
+    std::uint8_t patience;       // immediate sends to try before a descriptor is used
+    Count in_flight;             // our packets in the hands of transports
 
     // From the answer; valid once `answered` is true.
     std::atomic<bool> answered;
@@ -69,11 +74,6 @@ void advance(SendRequest& request) noexcept;
 void drop(SendRequest& request) noexcept;  // one reference
 void recycle(SendRequest& request) noexcept;
 void prepare_item(SendRequest& request) noexcept;  // once per piece of memory
-
-// Payload that goes eagerly over this transport.
-inline std::size_t eager_payload(const mca_bml_base_btl_t& btl) noexcept {
-    return std::min(static_cast<std::size_t>(module.config.eager_limit), btl.btl->btl_eager_limit - wire::kLargestHeader);
-}
 
 // The answers of the receiver (on_answer.cc has validated the headers).
 void on_grant(SendRequest& request, const wire::CtsHeader& header, const void* handle) noexcept;

@@ -33,14 +33,25 @@ private:
 //
 //     if (!baton.take()) return;            // the runner will see our event
 //     do { step(); } while (!baton.pass());
+// With `threads` false only re-entry is provided for, without locked instructions.
 class Baton {
 public:
-    bool take() noexcept { return notes_.fetch_add(1, std::memory_order_acq_rel) == 0; }
+    bool take(bool threads = true) noexcept {
+        if (threads) return notes_.fetch_add(1, std::memory_order_acq_rel) == 0;
+        const std::uint32_t notes = notes_.load(std::memory_order_relaxed);
+        notes_.store(notes + 1, std::memory_order_relaxed);
+        return notes == 0;
+    }
 
     // True when nothing came in since the last look: the baton is free again.
     // Otherwise the notes are taken and the caller must run once more.
-    bool pass() noexcept {
+    bool pass(bool threads = true) noexcept {
         std::uint32_t seen = 1;
+        if (!threads) {
+            seen = notes_.load(std::memory_order_relaxed);
+            notes_.store(seen == 1 ? 0 : 1, std::memory_order_relaxed);
+            return seen == 1;
+        }
         if (notes_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) return true;
         // exchange, not store: it reads the notes it drops, so their events are seen
         notes_.exchange(1, std::memory_order_acq_rel);
