@@ -3,6 +3,8 @@
 // The component as Open MPI finds it: registration of the parameters, opening,
 // and the module that it offers.
 #include "diagnose.h"
+#include <algorithm>
+
 #include "coop_config.h"
 #include "modex.h"
 #include "report.h"
@@ -44,9 +46,8 @@ bool any_transport(std::uint32_t flag) noexcept {
 }
 
 extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress_threads, bool mpi_threads) {
-    if (*priority > module.config.priority) return nullptr;
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
-    *priority = static_cast<int>(module.config.priority);
+    *priority = static_cast<int>(std::max<std::int64_t>(module.config.priority, 0));  // out of range: enable() will say so
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
     publish_modex();
     return &base_module;

@@ -9,8 +9,8 @@ constexpr const char* kProtocols[] = {"auto", "rget", "rput", "send"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
-     .help = "Priority in the choice of a pml. The default is below that of every stock pml, so that pml/coop "
-             "runs only where it is asked for: --mca pml coop, or a site's choice of a higher priority.",
+     .help = "Priority among the pmls that the parameter pml names. Open MPI 4.1 considers pml/coop only where it is "
+             "named there (--mca pml coop, or pml = coop in openmpi-mca-params.conf), whatever its priority.",
      .level = 4},
     {.name = "protocol", .type = ParamType::kChoice, .choices = kProtocols,
      .help = "How messages beyond the eager limit travel. auto: the best that the transport can do; rget: the "

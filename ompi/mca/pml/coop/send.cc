@@ -11,6 +11,27 @@
 namespace coop::pml {
 namespace {
 
+// A convertor for sending that lives on the stack. Only what opal_convertor_cleanup
+// looks at is set up before it is prepared: the rest of its constructor would be
+// paid for every short message.
+class Convertor {
+public:
+    Convertor(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype) noexcept {
+        it_.pStack = it_.static_stack;
+        it_.stack_size = DT_STATIC_STACK_SIZE;
+        it_.partial_length = 0;
+        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &it_);
+    }
+    ~Convertor() { opal_convertor_cleanup(&it_); }
+    Convertor(const Convertor&) = delete;
+    Convertor& operator=(const Convertor&) = delete;
+
+    opal_convertor_t& get() noexcept { return it_; }
+
+private:
+    opal_convertor_t it_;
+};
+
 // The hot path: header and payload straight into the transport. False: the
 // transport cannot take it at once, or the message is too long.
 inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
@@ -20,59 +41,55 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
     bytes *= count;
     if (bytes > peer.eager_payload || peer.has_line()) return false;
 
-    opal_convertor_t convertor;
-    if (count > 0) {
-        OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &convertor);
-    }
+    Convertor convertor(peer, buf, count, datatype);
     const wire::MatchHeader header{wire::Kind::kMatch, 0, static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
-    const bool sent = send_immediate(*peer.eager(), convertor, header, bytes);
-    if (count > 0) opal_convertor_cleanup(&convertor);
-    if (sent) peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
-    return sent;
+    if (!send_immediate(*peer.eager(), convertor.get(), header, bytes)) return false;
+    peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
+    return true;
+}
+
+void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to, std::size_t bytes) noexcept {
+    Convertor convertor(peer, buf, count, datatype);
+    iovec whole{to, bytes};
+    std::uint32_t pieces = 1;
+    opal_convertor_pack(&convertor.get(), &whole, &pieces, &bytes);
+}
+
+// Where a buffered send keeps its payload, and how it is given back.
+struct Store {
+    void* memory;
+    void (*release)(void*);
+};
+
+// Long messages live in the buffer that the user has attached; short ones that
+// the transport has no room for just now, in memory of our own.
+Store store_for(std::size_t bytes, bool attached) noexcept {
+    if (attached) return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
+    void* memory = std::malloc(bytes + 1);
+    if (!memory) out_of_memory("a buffered message");
+    return {memory, std::free};
 }
 
 // Buffered sends end here and now, whatever the receiver does: what the
-// transport does not take at once goes on by a request that nobody waits for.
-// Long messages live in the buffer that the user has attached; short ones that
-// the transport has no room for just now, in a copy of our own.
-int start_attached(SendRequest& r) noexcept {
-    const int rc = mca_pml_base_bsend_request_start(r.mpi());
-    if (rc != OMPI_SUCCESS) {
-        recycle(r);
-        return rc;
-    }
-    r.detached = true;
-    start_send(r, r.peer->take_sequence());
-    return OMPI_SUCCESS;
-}
-
-void start_copied(SendRequest& r, std::uint16_t sequence) noexcept {
-    iovec whole{std::malloc(r.bytes() + 1), r.bytes()};
-    if (!whole.iov_base) out_of_memory("a buffered message");
-    std::uint32_t pieces = 1;
-    std::size_t bytes = r.bytes();
-    if (bytes > 0) opal_convertor_pack(&r.convertor(), &whole, &pieces, &bytes);
-
-    auto& b = r.base.req_base;
-    SendRequest& copy = *make_send(*r.peer, whole.iov_base, bytes, &ompi_mpi_byte.dt, b.req_peer, b.req_tag, b.req_comm,
-                                   MCA_PML_BASE_SEND_BUFFERED, false);
-    copy.copy = whole.iov_base;
-    copy.detached = true;
-    start_send(copy, sequence);
-    recycle(r);
-}
-
+// transport does not take at once goes on, packed, by a request that nobody
+// waits for.
 int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
-    const bool fits = bytes * count <= peer.eager_payload;
-    const std::uint16_t sequence = fits ? peer.take_sequence() : std::uint16_t{0};
+    bytes *= count;
+    const bool fits = bytes <= peer.eager_payload;
+    std::uint16_t sequence = fits ? peer.take_sequence() : std::uint16_t{0};
     if (fits && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
-    SendRequest& r = *make_send(peer, buf, count, datatype, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
-    if (!fits) return start_attached(r);
-    start_copied(r, sequence);
+
+    const Store store = store_for(bytes, !fits);
+    if (!store.memory) return OMPI_ERR_BUFFER;
+    if (!fits) sequence = peer.take_sequence();  // only now: a number that is taken must be sent
+    if (bytes > 0) pack(peer, buf, count, datatype, store.memory, bytes);
+    SendRequest& r = *make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
+    r.store = store.memory;
+    r.release_store = store.release;
+    start_send(r, sequence);
     return OMPI_SUCCESS;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "send_request.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -11,6 +10,8 @@
 namespace coop::pml {
 namespace {
 
+// Messages up to this long, in bytes, try to leave at once that many times.
+constexpr std::size_t kWorthWaiting = 768;
 constexpr std::uint8_t kPatience = 64;
 
 enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
@@ -130,7 +131,7 @@ bool open_for_reading(SendRequest& r) noexcept {
 // The transport was full a moment ago. Waiting for room is cheaper on both sides
 // than its way for larger packets; but not for ever, it may have another reason.
 bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
-    if (!btl.btl->btl_sendi || r.patience == 0) return false;
+    if (!btl.btl->btl_sendi || r.bytes() > kWorthWaiting || r.patience == 0) return false;
     --r.patience;
     return true;
 }
@@ -371,8 +372,7 @@ bool take_steps(SendRequest& r) noexcept {
 void finish(SendRequest& r) noexcept {
     if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
     r.registration = nullptr;
-    if (r.copy) std::free(r.copy);
-    else if (r.detached) mca_pml_base_bsend_request_fini(r.mpi());
+    if (r.store) r.release_store(r.store);
     r.base.req_base.req_pml_complete = true;
     complete_for_user(r);
     if (r.fate.library_done()) recycle(r);
@@ -422,8 +422,7 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     r->base.req_base.req_proc = peer.proc;
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
-    r->detached = false;
-    r->copy = nullptr;
+    r->store = nullptr;
     r->fate.start_idle();
     return r;
 }
@@ -436,12 +435,12 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.sequence = sequence;
     r.base.req_base.req_sequence = sequence;
     r.step = SendStep::kStart;
-    r.mpi_complete = r.detached;  // nobody to tell
+    r.mpi_complete = r.store != nullptr;  // nobody to tell
     r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
     r.fin = false;
     r.fate.start();
-    if (r.detached) static_cast<void>(r.fate.user_freed());
+    if (r.store) static_cast<void>(r.fate.user_freed());
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
     r.first_in_line = false;

@@ -33,8 +33,8 @@ struct SendRequest {
     std::uint64_t id;            // in Module::sends; 0: none
     std::uint16_t sequence;
     SendStep step;
-    bool detached;               // nobody waits: a buffered send whose user went on
-    void* copy;                  // detached: its payload, ours to free; null: in the attached buffer
+    void* store;                 // a buffered send's payload; nobody waits for such a request
+    void (*release_store)(void*);
     bool mpi_complete;           // the user's request is complete already
     Baton baton;
     References references;
