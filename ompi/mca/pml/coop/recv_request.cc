@@ -103,17 +103,6 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
 }
 
-bool register_buffer(RecvRequest& r, std::size_t from, std::uint32_t access) noexcept {
-    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
-    if (!module.faults.hit(Fault::kRegister)) {
-        void* address;
-        opal_convertor_get_offset_pointer(&r.convertor(), from, &address);
-        mca_bml_base_register_mem(r.rdma, address, r.wanted - from, access, &r.registration);
-    }
-    if (!r.registration) module.counters.count(Counter::kRetryRegister);
-    return r.registration != nullptr;
-}
-
 // The row for what is missing from `from` on, with everything known.
 Next choose(RecvRequest& r, std::size_t from) noexcept {
     r.grant_from = from;
@@ -125,13 +114,13 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
         const rndv::Choice choice = rndv::choose(r.situation);
         if (choice.row != rndv::Row::kSend || r.choice.row != rndv::Row::kSend) r.choice = choice;
         if (choice.row == rndv::Row::kRget) {
-            if (register_buffer(r, from, MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_WRITE)) {
+            if (open_memory(r, from, r.wanted - from, MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_WRITE)) {
                 r.run.start(from, r.wanted);
                 return go(r, RecvStep::kGet);
             }
             r.situation.get_refused = true;
         } else if (choice.row == rndv::Row::kRput) {
-            if (register_buffer(r, from, MCA_BTL_REG_FLAG_REMOTE_WRITE)) return go(r, RecvStep::kGrant);
+            if (open_memory(r, from, r.wanted - from, MCA_BTL_REG_FLAG_REMOTE_WRITE)) return go(r, RecvStep::kGrant);
             r.situation.put_refused = true;
         } else {
             return go(r, RecvStep::kGrant);
@@ -177,56 +166,12 @@ Next grant(RecvRequest& r) noexcept {
 
 // -- kGet, kFin -----------------------------------------------------------------
 
-void on_get_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                 void* context, int status) {
-    auto* op = static_cast<RdmaOp*>(context);
-    auto& r = *static_cast<RecvRequest*>(op->request);
-    if (status != OMPI_SUCCESS) r.run.fail(op->offset);
-    opal_free_list_return(&module.rdma_ops, &op->item);
-    r.run.in_flight.down();
-    advance(r);
-    drop(r);
-}
-
-enum class Rdma { kYes, kRetry, kNever };
-
-Rdma get_next(RecvRequest& r) noexcept {
-    if (module.faults.hit(Fault::kGetBusy)) return Rdma::kRetry;
-    if (module.faults.hit(Fault::kGet)) return Rdma::kNever;
-    mca_btl_base_module_t& btl = *r.rdma->btl;
-    const std::size_t bytes = r.run.next_bytes(btl.btl_get_limit);
-    auto* op = reinterpret_cast<RdmaOp*>(opal_free_list_get(&module.rdma_ops));
-    if (!op) return Rdma::kRetry;
-    op->request = &r;
-    op->offset = r.run.next;
-    op->bytes = bytes;
-
-    void* to;
-    opal_convertor_get_offset_pointer(&r.convertor(), r.run.next, &to);
-    const std::uint64_t from = r.remote_address + r.run.next;
-    r.references.take();
-    r.run.in_flight.up();
-    r.run.next += bytes;
-    auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
-    const int rc = mca_bml_base_get(r.rdma, to, from, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_get_done, op);
-    if (rc == OMPI_SUCCESS) return Rdma::kYes;
-    r.run.next -= bytes;
-    r.run.in_flight.down();
-    drop_ours(r);
-    opal_free_list_return(&module.rdma_ops, &op->item);
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
-}
-
 Next get(RecvRequest& r) noexcept {
-    while (r.run.more()) {
-        if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
-        const Rdma rdma = get_next(r);
-        if (rdma == Rdma::kYes) continue;
-        module.counters.count(Counter::kRetryGet);
-        if (rdma == Rdma::kRetry) return wait_for_resources(r);
-        r.run.fail(r.run.next);
+    switch (drive_rdma(r, kGetKind)) {
+    case Rdma::kUnderWay: return Next::kWait;
+    case Rdma::kShortage: return wait_for_resources(r);
+    case Rdma::kOver: break;
     }
-    if (!r.run.drained()) return Next::kWait;
     r.landed.store(r.run.done_to(), std::memory_order_relaxed);
     if (!r.run.failed()) return go(r, RecvStep::kFin);
     r.situation.get_refused = true;
@@ -328,8 +273,7 @@ void advance(RecvRequest& r) noexcept {
                 r.id = 0;
                 module.counters.down(Gauge::kRendezvous);
             }
-            if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
-            r.registration = nullptr;
+            close_memory(r);
         }
     } while (!r.baton.pass(module.threads));
     if (over) drop(r);

@@ -21,7 +21,7 @@
 #include "coop/base/spin_lock.h"
 #include "arrived.h"
 #include "lifetime.h"
-#include "rdma_op.h"
+#include "rdma.h"
 
 namespace coop::pml {
 
@@ -52,7 +52,7 @@ struct RecvRequest {
     mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
-    std::uint64_t remote_address;
+    std::uint64_t remote_address;  // of the first byte of the message
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
     // What the RTS says of the sender, for choose().

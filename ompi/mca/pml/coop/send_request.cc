@@ -115,19 +115,6 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     return s;
 }
 
-// RGET lets the receiver read our buffer: registered, where the transport asks for that.
-bool open_for_reading(SendRequest& r) noexcept {
-    r.rdma = r.peer->rdma;
-    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
-    if (!module.faults.hit(Fault::kRegister)) {
-        void* address;
-        opal_convertor_get_current_pointer(&r.convertor(), &address);
-        mca_bml_base_register_mem(r.rdma, address, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ, &r.registration);
-    }
-    if (!r.registration) module.counters.count(Counter::kRetryRegister);
-    return r.registration != nullptr;
-}
-
 // The transport was full a moment ago. Waiting for room is cheaper on both sides
 // than its way for larger packets; but not for ever, it may have another reason.
 bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
@@ -216,7 +203,8 @@ Next start(SendRequest& r) noexcept {
     mca_bml_base_btl_t& btl = *r.peer->eager();
     rndv::Situation s = situation_of(r);
     rndv::Choice offer = rndv::choose(s);
-    if (offer.row == rndv::Row::kRget && !open_for_reading(r)) {
+    r.rdma = r.peer->rdma;
+    if (offer.row == rndv::Row::kRget && !open_memory(r, 0, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }
@@ -260,69 +248,13 @@ Next send_fragments(SendRequest& r) noexcept {
 
 // -- kPut, kFin -------------------------------------------------------------
 
-void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                 void* context, int status) {
-    auto* op = static_cast<RdmaOp*>(context);
-    auto& r = *static_cast<SendRequest*>(op->request);
-    if (status != OMPI_SUCCESS) r.run.fail(op->offset);
-    opal_free_list_return(&module.rdma_ops, &op->item);
-    r.run.in_flight.down();
-    advance(r);
-    drop(r);
-}
-
-enum class Rdma { kYes, kRetry, kNever };
-
-Rdma put_next(SendRequest& r) noexcept {
-    if (module.faults.hit(Fault::kPutBusy)) return Rdma::kRetry;
-    if (module.faults.hit(Fault::kPut)) return Rdma::kNever;
-    mca_btl_base_module_t& btl = *r.rdma->btl;
-    const std::size_t bytes = r.run.next_bytes(btl.btl_put_limit);
-    auto* op = reinterpret_cast<RdmaOp*>(opal_free_list_get(&module.rdma_ops));
-    if (!op) return Rdma::kRetry;
-    op->request = &r;
-    op->offset = r.run.next;
-    op->bytes = bytes;
-
-    std::size_t position = r.run.next;
-    void* from;
-    opal_convertor_get_offset_pointer(&r.convertor(), position, &from);
-    const std::uint64_t to = r.remote_address + (r.run.next - r.run.begin);
-    r.references.take();
-    r.run.in_flight.up();
-    r.run.next += bytes;
-    auto* remote = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
-    const int rc = mca_bml_base_put(r.rdma, from, to, r.registration, remote, bytes, 0, MCA_BTL_NO_ORDER, on_put_done, op);
-    if (rc == OMPI_SUCCESS) return Rdma::kYes;
-    r.run.next -= bytes;
-    r.run.in_flight.down();
-    drop_ours(r);
-    opal_free_list_return(&module.rdma_ops, &op->item);
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE ? Rdma::kRetry : Rdma::kNever;
-}
-
-bool open_for_writing_from(SendRequest& r) noexcept {
-    if (!r.rdma->btl->btl_register_mem || r.registration) return true;
-    if (!module.faults.hit(Fault::kRegister)) {
-        void* address;
-        opal_convertor_get_offset_pointer(&r.convertor(), r.run.begin, &address);
-        mca_bml_base_register_mem(r.rdma, address, r.run.end - r.run.begin, 0, &r.registration);
-    }
-    if (!r.registration) module.counters.count(Counter::kRetryRegister);
-    return r.registration != nullptr;
-}
-
 Next put(SendRequest& r) noexcept {
-    if (!open_for_writing_from(r)) r.run.fail(r.run.next);
-    while (r.run.more()) {
-        if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Next::kWait;
-        const Rdma rdma = put_next(r);
-        if (rdma == Rdma::kYes) continue;
-        module.counters.count(Counter::kRetryPut);
-        if (rdma == Rdma::kRetry) return wait_for_resources(r);
-        r.run.fail(r.run.next);
+    if (!open_memory(r, r.run.begin, r.run.end - r.run.begin, 0)) r.run.fail(r.run.next);
+    switch (drive_rdma(r, kPutKind)) {
+    case Rdma::kUnderWay: return Next::kWait;
+    case Rdma::kShortage: return wait_for_resources(r);
+    case Rdma::kOver: break;
     }
-    if (!r.run.drained()) return Next::kWait;
     return go(r, SendStep::kFin);
 }
 
@@ -370,8 +302,7 @@ bool take_steps(SendRequest& r) noexcept {
 }
 
 void finish(SendRequest& r) noexcept {
-    if (r.registration) mca_bml_base_deregister_mem(r.rdma, r.registration);
-    r.registration = nullptr;
+    close_memory(r);
     if (r.store) r.release_store(r.store);
     r.base.req_base.req_pml_complete = true;
     complete_for_user(r);
@@ -455,12 +386,9 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.recv_id = header.recv_id;
     r.next = header.offset;
     r.end = header.offset + header.length;
-    r.remote_address = header.address;
+    r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
-    if (r.choice.row == rndv::Row::kRput) {
-        r.rdma = r.peer->rdma;
-        r.run.start(r.next, r.end);
-    }
+    if (r.choice.row == rndv::Row::kRput) r.run.start(r.next, r.end);
     r.answered.store(true, std::memory_order_release);
     advance(r);
     drop(r);

@@ -20,7 +20,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "lifetime.h"
-#include "rdma_op.h"
+#include "rdma.h"
 
 namespace coop::pml {
 
@@ -50,7 +50,7 @@ struct SendRequest {
     bool fin;                    // FIN: the receiver has read everything
     rndv::Choice choice;         // final row and reason
     std::uint64_t recv_id;
-    std::uint64_t remote_address;
+    std::uint64_t remote_address;  // where the first byte of the message would land
     std::size_t next, end;       // kFragments: range still to send
 
     // RDMA: the transport, our registration (RGET: for the receiver to read;
