@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the documentation with Sphinx: docs/build.sh BUILDER OUT [REFERENCE]
+#
+# BUILDER    html or man
+# OUT        folder for the results (OUT/html, OUT/man); scratch files go there too
+# REFERENCE  the program made from generate/reference.cc; without it, it is compiled here
+#
+# From the environment: SPHINX_BUILD (sphinx-build), SPHINX_OPTIONS (-W: a warning is an error), CXX (c++).
+set -eu
+docs=$(cd "$(dirname "$0")" && pwd)
+top=$(dirname "$docs")
+builder=${1:?html or man}
+mkdir -p "${2:?a folder}"
+out=$(cd "$2" && pwd)
+reference=${3:-}
+
+if [ -z "$reference" ]; then
+    reference=$out/reference
+    # shellcheck disable=SC2086 # CXX may hold options
+    ${CXX:-c++} -std=gnu++20 -O0 -I"$top" -I"$top/opal/mca/common" -o "$reference" "$docs/generate/reference.cc" \
+        "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/common/coop/*/*.cc
+fi
+
+# Sphinx reads one tree: what is written by hand and what is generated.
+rm -rf "$out/source"
+mkdir -p "$out/source"
+cp -R "$docs/." "$out/source"
+chmod -R u+w "$out/source"
+mkdir -p "$out/source/generated"
+for part in parameters parameters-short faults variables packets decisions; do
+    "$reference" "$part" >"$out/source/generated/$part.inc"
+done
+cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/VERSION" "$out/source/generated/"
+
+# shellcheck disable=SC2086 # a list of options
+exec "${SPHINX_BUILD:-sphinx-build}" -q ${SPHINX_OPTIONS--W --keep-going} -b "$builder" -d "$out/doctrees-$builder" \
+    "$out/source" "$out/$builder"

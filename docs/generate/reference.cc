@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Prints what the documentation takes from the declarations of the code, as
+// reStructuredText: reference PART, where PART is one of the names below.
+//
+//     parameters        every parameter: help, type, unit, default, range, level
+//     parameters-short  the same as a list, for the manual page
+//     faults            the names that pml_coop_fault knows
+//     variables         the MPI_T performance variables
+//     packets           the control headers, field by field
+//     decisions         the choice of a protocol: what is asked, in order, and the answer
+//
+// Offsets and sizes come from the compiler, rows and reasons from choose(): what
+// is printed cannot differ from what runs. A field or a reason that is missing
+// here ends the program with an error, and so the build of the documentation.
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coop/base/counters.h"
+#include "coop/base/fault.h"
+#include "coop/base/param.h"
+#include "coop/rndv/protocol.h"
+#include "coop/wire/headers.h"
+#include "ompi/mca/pml/coop/params.h"
+
+namespace {
+
+constexpr const char* kPrefix = "pml_coop_";
+
+[[noreturn]] void fail(const std::string& why) {
+    std::fprintf(stderr, "reference: %s\n", why.c_str());
+    std::exit(1);
+}
+
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+std::string code(std::string_view text) { return "``" + std::string(text) + "``"; }
+
+// A list-table: the cells of a row become lines of a bulleted list.
+void print_table(const char* widths, const std::vector<std::vector<std::string>>& rows) {
+    print(std::string(".. list-table::\n   :header-rows: 1\n   :widths: ") + widths + "\n\n");
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i) print((i == 0 ? "   * - " : "     - ") + row[i] + "\n");
+    print("\n");
+}
+
+// --- parameters ------------------------------------------------------------
+
+void print_parameters() { print(coop::to_rst("Parameters of pml/coop", kPrefix, coop::pml::params())); }
+
+void print_parameters_short() {
+    for (const coop::ParamRow& row : coop::pml::params())
+        print("**" + std::string(kPrefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help + " Allowed: " +
+              coop::range_words(row) + ".\n\n");
+}
+
+// --- faults ----------------------------------------------------------------
+
+const char* meaning(coop::Fault fault) {
+    using coop::Fault;
+    switch (fault) {
+    case Fault::kBusy: return "a send is refused: the transport is out of resources";
+    case Fault::kAlloc: return "the transport has no descriptor";
+    case Fault::kSendi: return "the immediate send is refused";
+    case Fault::kRegister: return "memory cannot be registered";
+    case Fault::kGet: return "get is not available";
+    case Fault::kGetBusy: return "a get is refused: the transport is out of resources";
+    case Fault::kPut: return "put is not available";
+    case Fault::kPutBusy: return "a put is refused: the transport is out of resources";
+    case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
+    case Fault::kCorruptRts: return "the same of an RTS";
+    case Fault::kCorruptCts: return "the same of a CTS";
+    case Fault::kCorruptFrag: return "the same of a FRAG";
+    case Fault::kCorruptFin: return "the same of a FIN";
+    case Fault::kCount: break;
+    }
+    fail("a fault has no meaning");
+}
+
+void print_faults() {
+    std::vector<std::vector<std::string>> rows = {{"Name", "What the call of that site does"}};
+    for (std::size_t i = 0; i < coop::kFaultCount; ++i)
+        rows.push_back({code(coop::kFaultLabels[i]), meaning(static_cast<coop::Fault>(i))});
+    print_table("25 75", rows);
+}
+
+// --- performance variables -------------------------------------------------
+
+const char* class_of(coop::VariableKind kind) {
+    switch (kind) {
+    case coop::VariableKind::kTotal: return "counter";
+    case coop::VariableKind::kLevel: return "level";
+    case coop::VariableKind::kHighWater: return "high-water mark";
+    }
+    fail("a kind of variable has no class");
+}
+
+void print_variables() {
+    std::vector<std::vector<std::string>> rows = {{"Variable", "Class", "Meaning"}};
+    for (std::size_t i = 0; i < coop::rndv::kRows; ++i) {
+        const std::string name = coop::rndv::name(static_cast<coop::rndv::Row>(i));
+        rows.push_back({code(kPrefix + ("messages_" + name)), "counter", "Messages that this process sent by " + name + "."});
+        rows.push_back({code(kPrefix + ("bytes_" + name)), "counter", "Bytes of the messages that this process sent by " + name + "."});
+    }
+    for (const coop::Variable& v : coop::kVariables)
+        rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
+    print_table("40 15 45", rows);
+}
+
+// --- packets ---------------------------------------------------------------
+
+struct Field {
+    const char* name;
+    std::size_t offset, bytes;
+    const char* meaning;
+};
+
+#define FIELD(Header, member, meaning) \
+    Field { #member, offsetof(coop::wire::Header, member), sizeof(coop::wire::Header::member), meaning }
+
+constexpr Field kMatch[] = {
+    FIELD(MatchHeader, kind, "1; the other kinds follow in the order of this page"),
+    FIELD(MatchHeader, flags, "0 in a MATCH; for those of an RTS see below"),
+    FIELD(MatchHeader, context, "context id of the communicator"),
+    FIELD(MatchHeader, source, "rank of the sender in that communicator"),
+    FIELD(MatchHeader, tag, "tag of the message; negative: the library's own"),
+    FIELD(MatchHeader, sequence, "number of the message among those of this sender on this communicator; wraps"),
+    FIELD(MatchHeader, check, "check word over the header"),
+};
+
+// An RTS begins with a whole match header.
+std::span<const Field> parts_of(const Field& field) {
+    if (std::string_view(field.name) == "match") return kMatch;
+    return {&field, 1};
+}
+
+// The layout as a picture (docs/ext/coop_figures.py), then the fields.
+void print_header(coop::wire::Kind kind, std::size_t header_bytes, const char* followed_by, std::span<const Field> fields) {
+    const std::string name = coop::wire::name(kind);
+    const std::string title = name + " (" + std::to_string(header_bytes) + " bytes)";
+    print(title + "\n" + std::string(title.size(), '-') + "\n\n.. packet:: " + title + "\n");
+    if (followed_by[0]) print(std::string("   :then: ") + followed_by + "\n");
+    print("\n");
+    std::size_t next = 0;
+    for (const Field& f : fields) {
+        if (f.offset != next) fail(name + ": no field is given for byte " + std::to_string(next));
+        next = f.offset + f.bytes;
+        for (const Field& part : parts_of(f))
+            print("   " + std::to_string(part.offset) + " " + std::to_string(part.bytes) + " " + part.name + "\n");
+    }
+    if (next != header_bytes) fail(name + ": no field is given for byte " + std::to_string(next));
+    print("\n");
+
+    std::vector<std::vector<std::string>> rows = {{"Offset", "Bytes", "Field", "Meaning"}};
+    for (const Field& f : fields) rows.push_back({std::to_string(f.offset), std::to_string(f.bytes), code(f.name), f.meaning});
+    print_table("10 10 22 58", rows);
+}
+
+void print_packets() {
+    using coop::wire::Kind;
+    print_header(Kind::kMatch, sizeof(coop::wire::MatchHeader), "payload", kMatch);
+
+    const Field rts[] = {
+        FIELD(RtsHeader, match, "as above, with kind 2; its check word covers the RTS and the handle"),
+        FIELD(RtsHeader, length, "bytes of the whole message"),
+        FIELD(RtsHeader, send_id, "names the send request in the answer; never 0"),
+        FIELD(RtsHeader, address, "of the send buffer; valid with the flag *get*"),
+        FIELD(RtsHeader, inline_bytes, "payload in this packet"),
+        FIELD(RtsHeader, handle_bytes, "registration handle between header and payload"),
+        FIELD(RtsHeader, row, "protocol that the sender offers"),
+        FIELD(RtsHeader, reason, "and why"),
+    };
+    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, payload", rts);
+    const std::vector<std::vector<std::string>> flags = {
+        {"Flag", "Value", "Meaning"},
+        {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
+        {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
+        {"forced", std::to_string(coop::wire::kFlagForced), "``pml_coop_protocol`` chose the row, not the situation"},
+        {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
+    };
+    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagForced | coop::wire::kFlagSync));
+    print_table("20 10 70", flags);
+
+    const Field cts[] = {
+        FIELD(CtsHeader, kind, "3"),
+        FIELD(CtsHeader, row, "protocol granted"),
+        FIELD(CtsHeader, check, "check word over header and handle"),
+        FIELD(CtsHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(CtsHeader, send_id, "from the RTS"),
+        FIELD(CtsHeader, recv_id, "names the receive request in FRAG and FIN"),
+        FIELD(CtsHeader, offset, "start of the granted range of the message"),
+        FIELD(CtsHeader, length, "its length; 0: everything is there already"),
+        FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput"),
+        FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput only"),
+        FIELD(CtsHeader, reason, "why this row"),
+        FIELD(CtsHeader, reserved, "zero"),
+    };
+    print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle", cts);
+
+    const Field frag[] = {
+        FIELD(FragHeader, kind, "4"),
+        FIELD(FragHeader, reserved, "zero"),
+        FIELD(FragHeader, check, "check word over the header"),
+        FIELD(FragHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(FragHeader, recv_id, "from the CTS"),
+        FIELD(FragHeader, offset, "of the payload in the message"),
+    };
+    print_header(Kind::kFrag, sizeof(coop::wire::FragHeader), "payload", frag);
+
+    const Field fin[] = {
+        FIELD(FinHeader, kind, "5"),
+        FIELD(FinHeader, to_receiver, "0: ``id`` names a send request; 1: a receive request"),
+        FIELD(FinHeader, check, "check word over the header"),
+        FIELD(FinHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(FinHeader, id, "the request"),
+        FIELD(FinHeader, bytes, "to the sender: read; to the receiver: put"),
+        FIELD(FinHeader, row, "the row that moved the data"),
+        FIELD(FinHeader, reason, "and why"),
+        FIELD(FinHeader, reserved, "zero"),
+    };
+    print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
+}
+
+// --- decisions -------------------------------------------------------------
+
+using coop::rndv::Situation, coop::rndv::Wish;
+
+bool gets(const Situation& s) { return s.can_get && !s.get_refused; }
+bool puts(const Situation& s) { return s.can_put && !s.put_refused; }
+bool refused(const Situation& s) { return s.get_refused || s.put_refused; }
+bool short_message(const Situation& s) { return s.bytes <= s.eager_limit; }
+bool automatic(const Situation& s) { return s.wish == Wish::kAuto; }
+
+struct Case {
+    const char* condition;
+    bool (*holds)(const Situation&);
+};
+constexpr Case kCases[] = {
+    {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
+    {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
+    {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
+    {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
+    {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
+    {"``auto``, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return automatic(s) && s.bytes < s.rdma_min; }},
+    {"``auto``, the RDMA transport has less than half of the bandwidth to the peer",
+     [](const Situation& s) { return automatic(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
+    {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
+    {"``rput``, the transport puts", [](const Situation& s) { return s.wish == Wish::kRput && puts(s); }},
+    {"``auto``, the transport gets", [](const Situation& s) { return automatic(s) && gets(s); }},
+    {"``rput``, the transport gets", gets},
+    {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
+    {"``rget``, the transport puts", [](const Situation& s) { return puts(s) && s.wish == Wish::kRget; }},
+    {"``auto``, the transport puts", puts},
+    {"get or put was refused", refused},
+    {"``rget`` or ``rput``, neither get nor put", [](const Situation& s) { return !automatic(s); }},
+    {"``auto``, neither get nor put", [](const Situation&) { return true; }},
+};
+
+// Every combination of what the choice depends on, one bit or two of `n` each.
+Situation situation(unsigned n) {
+    const auto bit = [&n] { const bool b = n & 1; n >>= 1; return b; };
+    Situation s;
+    s.eager_limit = 4040;
+    s.bytes = bit() ? 1 << 20 : 64;
+    s.rdma_min = bit() ? 2 << 20 : 0;
+    s.rdma_share = bit() ? 1 : 0.4;
+    s.wish = static_cast<Wish>(2 * bit() + bit());
+    s.synchronous = bit();
+    s.sender_contiguous = bit();
+    s.receiver_contiguous = bit();
+    s.can_get = bit();
+    s.can_put = bit();
+    s.get_refused = bit();
+    s.put_refused = bit();
+    return s;
+}
+constexpr unsigned kSituations = 1 << 12;
+
+// The table holds for every situation, or there is no table.
+void print_decisions() {
+    using coop::rndv::Choice, coop::rndv::Reason;
+    std::vector<std::optional<Choice>> answers(std::size(kCases));
+    std::vector<bool> shown(coop::rndv::kReasons, false);
+    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // the receiver's own: the last line
+    for (unsigned n = 0; n < kSituations; ++n) {
+        const Situation s = situation(n);
+        std::size_t i = 0;
+        while (!kCases[i].holds(s)) ++i;
+        const Choice choice = coop::rndv::choose(s);
+        if (answers[i] && *answers[i] != choice) fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
+        answers[i] = choice;
+        shown[static_cast<std::size_t>(choice.reason)] = true;
+    }
+    for (std::size_t i = 0; i < shown.size(); ++i)
+        if (!shown[i]) fail(std::string("no situation leads to the reason \"") + coop::rndv::text(static_cast<Reason>(i)) + '"');
+
+    std::vector<std::vector<std::string>> rows = {{"", "First that holds", "Row", "Reason, as reported"}};
+    for (std::size_t i = 0; i < std::size(kCases); ++i) {
+        if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
+        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)), coop::rndv::text(answers[i]->reason)});
+    }
+    rows.push_back({"–", "receiver: nothing is missing once the RTS is here", "as offered", coop::rndv::text(Reason::kNothingLeft)});
+    print_table("6 46 12 36", rows);
+}
+
+struct Part {
+    std::string_view name;
+    void (*print)();
+};
+constexpr Part kParts[] = {
+    {"parameters", print_parameters}, {"parameters-short", print_parameters_short}, {"faults", print_faults},
+    {"variables", print_variables},   {"packets", print_packets},                   {"decisions", print_decisions},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    for (const Part& part : kParts)
+        if (argc == 2 && part.name == argv[1]) {
+            part.print();
+            return 0;
+        }
+    fail("usage: reference parameters | parameters-short | faults | variables | packets | decisions");
+}
