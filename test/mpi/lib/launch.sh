@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What all parts of test/mpi/run use: building, launching on a ground, reporting, cleaning up.
+#
+# Set by run: here prefix pml san long pattern. Set here: results bin scratch shm common failed log.
+# shellcheck disable=SC2154 # those of run
+
+failed=0
+jobs=2 # make's
+
+# Everything of one run of the tests carries this in its environment: what is left over can be found and ended, and
+# nothing else is.
+export COOP_TEST_RUN=$$-$RANDOM
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+prepare() {
+    results=$PWD/_results/mpi
+    bin=$results/bin${san:+-$san}
+    # Session folders and shared memory of the jobs: short names (they hold sockets), gone at the end.
+    scratch=$(mktemp -d /tmp/ct.XXXXXX) || return 1
+    shm=/dev/shm/ct.$COOP_TEST_RUN
+    mkdir -p "$results/log" "$bin" "$shm" || return 1
+    unset OMPI_MCA_pml OMPI_MCA_mca_base_component_path
+    export COOP_TEST_PML=$pml
+    if [ "$pml" = coop ]; then
+        [ -x "$prefix/bin/coop-env" ] || { echo "run: $prefix has no bin/coop-env: not an installation of ompi-coop" >&2; return 1; }
+        eval "$("$prefix/bin/coop-env")"
+    fi
+    common=(--mca pml "$pml" --mca orte_tmpdir_base "$scratch" --mca btl_vader_backing_directory "$shm"
+        --mca btl_tcp_if_include lo --bind-to none -x COOP_TEST_RUN -x COOP_TEST_PML)
+    sanitizer_setup
+    log=$results/log/build.log
+    if ! make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" SAN="$san" >"$log" 2>&1; then
+        report_fail build_of_the_test_programs
+        return 1
+    fi
+}
+
+# --- grounds --------------------------------------------------------------------------------------------------------
+
+# launch GROUND NP ARGUMENT…: mpirun on that ground; arguments are mpirun's, then the program's. Ends with the job, or with
+# status 124 after $limit seconds. Dynamic processes need tcp between the jobs and free slots on the hosts.
+launch() {
+    local ground=$1 np=$2 where
+    shift 2
+    case $ground in
+    vader) where=(--oversubscribe --mca btl "vader,self") ;;
+    tcp) where=(--oversubscribe --mca btl "tcp,self") ;;
+    both) where=(--oversubscribe --mca btl "vader,tcp,self") ;;
+    any) where=(--oversubscribe) ;;
+    cluster)
+        where=(--host "v0:4,v1:4,v2:4" --mca plm_rsh_agent "$here/vcluster/agent" --map-by node
+            --mca btl "vader,tcp,self" --mca mpi_yield_when_idle 1)
+        ;;
+    *) echo "launch: no ground '$ground'" >&2; return 2 ;;
+    esac
+    timeout -k 10 "${limit:-300}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
+}
+
+cluster_possible() {
+    unshare --uts true 2>/dev/null
+}
+
+# --- reporting ------------------------------------------------------------------------------------------------------
+
+report_pass() { echo "PASS $1${2:+ ($2)}"; }
+report_skip() { echo "SKIP $1: $2"; }
+report_fail() {
+    echo "FAIL $1"
+    tail -n "${2:-25}" "$log" | cut -c 1-300 | sed 's/^/    /'
+    failed=$((failed + 1))
+    clean_jobs
+}
+
+# asked NAME: whether the pattern on the command line takes the test; names its log.
+asked() {
+    # shellcheck disable=SC2053 # a pattern it is
+    [[ $1 == $pattern ]] || return 1
+    log=$results/log/${1//\//_}.log
+}
+
+# check NAME COMMAND…: one test; it passes if the command does. Output goes to the log.
+check() {
+    local name=$1 start=$SECONDS status=0
+    shift
+    asked "$name" || return 0
+    "$@" >"$log" 2>&1 || status=$?
+    if [ $status = 0 ]; then
+        report_pass "$name" $((SECONDS - start))
+    else
+        echo "(exit status $status)" >>"$log"
+        report_fail "$name"
+    fi
+}
+
+# --- cleaning up ----------------------------------------------------------------------------------------------------
+
+# Ends the processes of this run that are left over: those with its mark in their environment, but for these scripts.
+clean_jobs() {
+    local pid
+    while read -r pid; do
+        case $(readlink "/proc/$pid/exe") in
+        */bash | */dash | */tail | */cut | */sed | */grep | */readlink) ;;
+        *) kill -9 "$pid" 2>/dev/null ;;
+        esac
+    done < <(grep -lsaz "^COOP_TEST_RUN=$COOP_TEST_RUN\$" /proc/[0-9]*/environ | cut -d / -f 3)
+    rm -rf "${shm:?}"/* "${scratch:?}"/*
+}
+
+clean_up() {
+    clean_jobs
+    rm -rf "$shm" "$scratch"
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# One program per topic, many cases each; test names are ground.topic.case.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# run_cases GROUND NP TOPIC ARGUMENT…: runs the cases of a topic. A case that ends the job (a failed check, a crash, a
+# hang) is a failure, and the program is started again behind it.
+run_cases() {
+    local ground=$1 np=$2 topic=$3 test=$1.$3 arguments=("${@:4}")
+    local all chosen=() name from status
+    mapfile -t all < <("$bin/$topic" --list)
+    for name in "${all[@]}"; do
+        ! asked "$test.$name" || chosen+=("$name")
+    done
+    [ ${#chosen[@]} -gt 0 ] || return 0
+    from=${chosen[0]}
+    while [ -n "$from" ]; do
+        log=$results/log/$test.log
+        if [ ${#chosen[@]} = 1 ]; then
+            launch "$ground" "$np" "$bin/$topic" --only "$from" "${arguments[@]}" >"$log" 2>&1
+        else
+            launch "$ground" "$np" "$bin/$topic" --from "$from" "${arguments[@]}" >"$log" 2>&1
+        fi
+        status=$?
+        report_cases
+    done
+}
+
+# Reads the log of one start, of run_cases; sets `from` to the case to go on with, if any.
+report_cases() {
+    local word name rest running='' topic_log=$log i
+    from=''
+    while read -r word name rest; do
+        running=''
+        case $word in
+        RUN) running=$name ;;
+        OK) ! asked "$test.$name" || report_pass "$test.$name" "$rest" ;;
+        SKIP) ! asked "$test.$name" || report_skip "$test.$name" "$rest" ;;
+        esac
+    done < <(grep -aE '^(RUN|OK|SKIP) ' "$topic_log")
+    log=$topic_log
+    [ "$status" != 0 ] || return 0
+    echo "(exit status $status)" >>"$log"
+    if [ -z "$running" ]; then
+        # No case was running, and yet: MPI_Init, MPI_Finalize or a sanitizer's last word.
+        report_fail "$test.init_and_finalize"
+        return
+    fi
+    log=$results/log/$test.$running.log
+    cp "$topic_log" "$log"
+    report_fail "$test.$running"
+    for ((i = 0; i + 1 < ${#all[@]}; ++i)); do
+        [ "${all[i]}" != "$running" ] || [ ${#chosen[@]} = 1 ] || from=${all[i + 1]}
+    done
+}
+
+part_semantics() {
+    local topic
+    local pairwise="modes persistent probing cancel ordering truncation message_sizes to_self datatypes completion
+        sendrecv tags_and_assertions"
+    local grouped="intercomm communicators threads finalizing"
+    for topic in $pairwise unexpected; do run_cases vader 2 "$topic"; done
+    for topic in $grouped; do run_cases vader 3 "$topic"; done
+    for topic in $pairwise; do run_cases tcp 2 "$topic"; done
+    for topic in $grouped; do run_cases tcp 3 "$topic"; done
+    run_cases tcp 2 dynamic
+    run_cases both 2 dynamic
+    run_cases vader 2 ground 1 2
+    semantics_big
+    cluster_possible || { report_skip cluster "no UTS namespaces here (not root?)"; return; }
+    run_cases cluster 6 ground 3 2
+    check cluster.vader_inside_a_host_and_tcp_between transports_are_right
+    for topic in $pairwise unexpected $grouped dynamic; do run_cases cluster 6 "$topic"; done
+}
+
+# Two buffers of 2.2 GiB, and what else the machine is doing.
+semantics_big() {
+    local available pattern_asked=$pattern
+    available=$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)
+    if [ "$available" -lt 7 ]; then
+        report_skip vader.big "needs 7 GiB of memory, $available are available"
+        return
+    fi
+    [ -z "$san" ] || return 0
+    if [ "$long" = yes ]; then
+        run_cases tcp 2 big
+    elif [ "$pattern" = '*' ]; then
+        pattern='*.message_of_more_than_2_gib_arrives_whole'
+    fi
+    run_cases vader 2 big
+    pattern=$pattern_asked
+}
+
+# The virtual cluster is what it claims to be: bml/r2 names the transport to each peer, and the peer's host.
+transports_are_right() {
+    launch cluster 6 --mca btl_base_verbose 10 "$bin/ground" --only everyone_talks_to_everyone 3 2 || return 1
+    # [v0:123] mca: bml: Using tcp btl for send to [[1,1],3] on node v1
+    sed -n 's/^\[\(v[0-9]\):.*Using \([a-z]*\) btl for send to .* on node \(v[0-9]\)$/\1 \2 \3/p' "$log" |
+        sort | uniq -c >"$log.pairs"
+    cat "$log.pairs"
+    awk '{ ok = $2 == $4 ? ($3 == "vader" || $3 == "self") : $3 == "tcp"; if (!ok) { print "wrong: " $0; bad = 1 }
+           ++seen[$3] } END { exit bad || !seen["vader"] || !seen["tcp"] }' "$log.pairs"
+}
