@@ -31,6 +31,7 @@ struct Packet {
 struct Arrived {
     opal_free_list_item_t item;
     match::Arrival arrival;
+    match::Posted* posted;           // its receive, while it is on its way there
     mca_btl_base_module_t* btl;
     std::uint16_t context;
     mca_btl_base_segment_t segment;  // header and payload in one piece

@@ -55,20 +55,40 @@ public:
     void start() noexcept { bits_.store(0, std::memory_order_relaxed); }
     void start_idle() noexcept { bits_.store(kDone, std::memory_order_relaxed); }  // persistent, not started yet
 
-    // Each returns true when the other side was there first: recycle now.
-    [[nodiscard]] bool library_done() noexcept { return add(kDone) & kFreed; }
-    [[nodiscard]] bool user_freed() noexcept { return add(kFreed) & kDone; }
+    // The library: before it completes the request for the user, and after.
+    // From in between on the user may free it, and a completion callback may
+    // even start it again: then what follows is the new round's business.
+    void completing() noexcept {
+        change([](std::uint32_t bits) { return bits | kCompleting; });
+    }
+    // True when the user has freed it: recycle now.
+    [[nodiscard]] bool library_done() noexcept {
+        const std::uint32_t before = change([](std::uint32_t bits) { return bits & kCompleting ? (bits & ~kCompleting) | kDone : bits; });
+        return (before & kCompleting) && (before & kFreed);
+    }
 
-    bool is_done() const noexcept { return bits_.load(std::memory_order_acquire) & kDone; }
+    // The user. True when the library was done: recycle now.
+    [[nodiscard]] bool user_freed() noexcept {
+        return change([](std::uint32_t bits) { return bits | kFreed; }) & kDone;
+    }
+    // Whether a persistent request may be started; takes it from a completion under way.
+    [[nodiscard]] bool may_start() noexcept {
+        return change([](std::uint32_t bits) { return bits & ~kCompleting; }) & (kDone | kCompleting);
+    }
+
     bool is_freed() const noexcept { return bits_.load(std::memory_order_acquire) & kFreed; }
 
 private:
-    static constexpr std::uint32_t kDone = 1, kFreed = 2;
+    static constexpr std::uint32_t kDone = 1, kFreed = 2, kCompleting = 4;
 
-    std::uint32_t add(std::uint32_t bit) noexcept {
-        if (module.threads) return bits_.fetch_or(bit, std::memory_order_acq_rel);
-        const std::uint32_t bits = bits_.load(std::memory_order_relaxed);
-        bits_.store(bits | bit, std::memory_order_relaxed);
+    // Applies `next` and returns the bits before it.
+    template <class Next>
+    std::uint32_t change(Next next) noexcept {
+        std::uint32_t bits = bits_.load(std::memory_order_relaxed);
+        if (!module.threads) bits_.store(next(bits), std::memory_order_relaxed);
+        else
+            while (!bits_.compare_exchange_weak(bits, next(bits), std::memory_order_acq_rel)) {
+            }
         return bits;
     }
 

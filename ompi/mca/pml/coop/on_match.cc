@@ -15,30 +15,6 @@
 namespace coop::pml {
 namespace {
 
-// The next message that was held back, with its receive; without one it joins
-// the unexpected. Null: none is due.
-Arrived* next_due(Comm& c, Peer& peer, match::Posted*& posted) noexcept {
-    Guard guard(c.lock);
-    match::Arrival* arrival = match::Engine::next_early(peer.source);
-    if (!arrival) return nullptr;
-    posted = c.engine.take_posted(peer.source, arrival->tag);
-    if (!posted) {
-        c.engine.keep_unexpected(peer.source, arrival);
-        module.counters.up(Gauge::kUnexpected);
-    }
-    return Arrived::from(arrival);
-}
-
-// What was held back behind the message that has just been dealt with.
-void deliver_early(Comm& c, Peer& peer) noexcept {
-    match::Posted* posted = nullptr;
-    while (Arrived* arrived = next_due(c, peer, posted)) {
-        if (!posted) continue;
-        receive(*RecvRequest::from(posted), peer, arrived->packet());
-        discard(arrived);
-    }
-}
-
 // Keeps a message that came ahead of an earlier one. Under Comm::lock.
 void hold_back(Peer& peer, const Packet& packet) noexcept {
     Arrived* arrived = keep(packet);
@@ -51,12 +27,31 @@ void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
     module.counters.up(Gauge::kUnexpected);
 }
 
+using Due = List<match::Arrival, &match::Arrival::node>;
+
+// What was held back behind the message that has just had its turn: those that
+// a receive waits for go to `due`, the others join the unexpected. Under
+// Comm::lock; afterwards neither Comm nor Peer is asked again, because the last
+// receive to complete may be the last to hold the communicator.
+void release_early(Comm& c, Peer& peer, Due& due) noexcept {
+    while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
+        Arrived* arrived = Arrived::from(arrival);
+        arrived->posted = c.engine.take_posted(peer.source, arrival->tag);
+        if (arrived->posted) {
+            due.push_back(arrival);
+        } else {
+            c.engine.keep_unexpected(peer.source, arrival);
+            module.counters.up(Gauge::kUnexpected);
+        }
+    }
+}
+
 // The hot path of a receiver.
 void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
     if (header.source >= c.size) [[unlikely]] diagnose_rank(header, c.size);
     Peer& peer = c.peer(header.source);
     match::Posted* posted;
-    bool more_due;
+    Due due;
     {
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
@@ -67,10 +62,14 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
         }
         posted = c.engine.take_posted(peer.source, header.tag);
         if (!posted) keep_unexpected(c, peer, packet);
-        more_due = !peer.source.early.empty();
+        if (!peer.source.early.empty()) [[unlikely]] release_early(c, peer, due);
     }
     if (posted) receive(*RecvRequest::from(posted), peer, packet);
-    if (more_due) [[unlikely]] deliver_early(c, peer);
+    while (match::Arrival* arrival = due.pop_front()) {
+        Arrived* arrived = Arrived::from(arrival);
+        receive(*RecvRequest::from(arrived->posted), peer, arrived->packet());
+        discard(arrived);
+    }
 }
 
 void find_place(const wire::MatchHeader& header, const Packet& packet) noexcept {

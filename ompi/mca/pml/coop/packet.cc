@@ -30,6 +30,7 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
 
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
+    static opal_convertor_t no_payload{};  // some transports look at its flags even so
     unsigned char copy[wire::kLargestHeader + wire::kMaxHandleBytes];
     if (module.faults.armed()) [[unlikely]] {
         std::memcpy(copy, header, bytes);
@@ -37,7 +38,7 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
         header = copy;
     }
     if (btl.btl->btl_sendi && !module.faults.hit(Fault::kSendi) &&
-        mca_bml_base_sendi(&btl, nullptr, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag_of(kind), nullptr) == OMPI_SUCCESS)
+        mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag_of(kind), nullptr) == OMPI_SUCCESS)
         return Sent::kYes;
 
     mca_btl_base_descriptor_t* descriptor = nullptr;

@@ -27,6 +27,7 @@ int cancel_recv(ompi_request_t* request, int) {
 
     r.mpi()->req_status._cancelled = true;
     r.base.req_base.req_pml_complete = true;
+    r.fate.completing();
     ompi_request_complete(r.mpi(), true);
     if (r.fate.library_done()) recycle(r);
     return OMPI_SUCCESS;
@@ -96,7 +97,7 @@ extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* data
 
 extern "C" int mca_pml_coop_start_recv(ompi_request_t* request) {
     RecvRequest& r = *RecvRequest::of(request);
-    while (!r.fate.is_done()) opal_progress();  // the end of the last round: its FIN may wait for resources
+    while (!r.fate.may_start()) opal_progress();  // the end of the last round: its FIN may wait for resources
     start_recv(r);
     return OMPI_SUCCESS;
 }

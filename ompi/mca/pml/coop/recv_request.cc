@@ -67,6 +67,7 @@ void complete_for_user(RecvRequest& r) noexcept {
 
 void finish(RecvRequest& r) noexcept {
     r.base.req_base.req_pml_complete = true;
+    r.fate.completing();
     complete_for_user(r);
     if (r.fate.library_done()) recycle(r);
 }

@@ -108,7 +108,7 @@ int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 
 int start_persistent_send(SendRequest& r) noexcept {
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
-    while (!r.fate.is_done()) opal_progress();  // the end of the last round
+    while (!r.fate.may_start()) opal_progress();  // the end of the last round
     if (r.base.req_send_mode != MCA_PML_BASE_SEND_BUFFERED) {
         start_send(r, r.peer->take_sequence());
         return OMPI_SUCCESS;

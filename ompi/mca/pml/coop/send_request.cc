@@ -305,6 +305,7 @@ void finish(SendRequest& r) noexcept {
     close_memory(r);
     if (r.store) r.release_store(r.store);
     r.base.req_base.req_pml_complete = true;
+    r.fate.completing();
     complete_for_user(r);
     if (r.fate.library_done()) recycle(r);
 }
