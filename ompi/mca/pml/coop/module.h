@@ -5,7 +5,8 @@
 //   component.cc   open, register, init          params.cc    declarations
 //   module.cc      enable, add_procs, progress   comm.cc      communicators, peers
 //   send.cc        MPI_Send …                    recv.cc      MPI_Recv …
-//   send_request   a send, step by step          recv_request a receive, step by step
+//   send_request   a send, step by step;         recv_request a receive, step by step
+//   send_start.cc  its first step                rdma.h       the gets and puts of both
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc

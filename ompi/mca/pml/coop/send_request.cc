@@ -1,23 +1,54 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "send_request.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "diagnose.h"
-#include "packet.h"
+#include "send_steps.h"
 
 namespace coop::pml {
 namespace {
 
-// Messages up to this long, in bytes, try to leave at once that many times.
-constexpr std::size_t kWorthWaiting = 768;
-constexpr std::uint8_t kPatience = 64;
-
-enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
-
 // Gives back a reference that we took ourselves: never the last, our caller holds one.
 void drop_ours(SendRequest& r) noexcept { static_cast<void>(r.references.drop()); }
+
+SendRequest* next_in_line(Peer& peer) noexcept {
+    Guard guard(module.lock);
+    Waiting* head = peer.line.pop_front();
+    if (!head) return nullptr;
+    peer.waiting.fetch_sub(1, std::memory_order_relaxed);
+    head->request->first_in_line = true;
+    return head->request;
+}
+
+bool is_in_line(const SendRequest& r) noexcept {
+    Guard guard(module.lock);
+    return r.waiting.node.linked();
+}
+
+void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
+    auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
+    if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
+    r.in_flight.down();
+    advance(r);
+    drop(r);
+}
+
+void complete_for_user(SendRequest& r) noexcept {
+    if (r.mpi_complete) return;
+    r.mpi_complete = true;
+    auto& status = r.mpi()->req_status;
+    status.MPI_SOURCE = r.base.req_base.req_comm->c_my_rank;
+    status.MPI_TAG = r.base.req_base.req_tag;
+    status.MPI_ERROR = OMPI_SUCCESS;
+    status._ucount = r.bytes();
+    ompi_request_complete(r.mpi(), true);
+}
+
+}  // namespace
 
 Next wait_for_resources(SendRequest& r) noexcept {
     r.references.take();
@@ -38,39 +69,6 @@ Next wait_in_line(SendRequest& r) noexcept {
     return Next::kWait;
 }
 
-SendRequest* next_in_line(Peer& peer) noexcept {
-    Guard guard(module.lock);
-    Waiting* head = peer.line.pop_front();
-    if (!head) return nullptr;
-    peer.waiting.fetch_sub(1, std::memory_order_relaxed);
-    head->request->first_in_line = true;
-    return head->request;
-}
-
-bool is_in_line(const SendRequest& r) noexcept {
-    Guard guard(module.lock);
-    return r.waiting.node.linked();
-}
-
-Next go(SendRequest& r, SendStep step) noexcept {
-    r.step = step;
-    return Next::kGoOn;
-}
-
-wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8_t flags) noexcept {
-    const auto& b = r.base.req_base;
-    return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
-}
-
-void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
-    auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
-    if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
-    r.in_flight.down();
-    advance(r);
-    drop(r);
-}
-
-// Hands over a packet of ours; the transport holds a reference meanwhile.
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept {
     r.references.take();
     r.in_flight.up();
@@ -82,135 +80,7 @@ Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_
     return sent;
 }
 
-void rewind(SendRequest& r, std::size_t to) noexcept {
-    if (r.bytes() > 0) opal_convertor_set_position(&r.convertor(), &to);
-}
-
-void complete_for_user(SendRequest& r) noexcept {
-    if (r.mpi_complete) return;
-    r.mpi_complete = true;
-    auto& status = r.mpi()->req_status;
-    status.MPI_SOURCE = r.base.req_base.req_comm->c_my_rank;
-    status.MPI_TAG = r.base.req_base.req_tag;
-    status.MPI_ERROR = OMPI_SUCCESS;
-    status._ucount = r.bytes();
-    ompi_request_complete(r.mpi(), true);
-}
-
-// -- kStart -----------------------------------------------------------------
-
-rndv::Situation situation_of(SendRequest& r) noexcept {
-    rndv::Situation s;
-    s.bytes = r.bytes();
-    s.eager_limit = r.peer->eager_payload;
-    s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
-    s.wish = static_cast<rndv::Wish>(module.config.protocol);
-    s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
-    if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
-        s.rdma_share = r.peer->rdma_share;
-        s.can_get = rdma->btl_flags & MCA_BTL_FLAGS_GET;
-        s.can_put = rdma->btl_flags & MCA_BTL_FLAGS_PUT;
-    }
-    return s;
-}
-
-// The transport was full a moment ago. Waiting for room is cheaper on both sides
-// than its way for larger packets; but not for ever, it may have another reason.
-bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
-    if (!btl.btl->btl_sendi || r.bytes() > kWorthWaiting || r.patience == 0) return false;
-    --r.patience;
-    return true;
-}
-
-Next eager_sent(SendRequest& r) noexcept {
-    r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
-    return go(r, SendStep::kDrain);
-}
-
-Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
-    if (send_immediate(btl, r.convertor(), match_header(r, wire::Kind::kMatch, 0), r.bytes())) return eager_sent(r);
-    if (prefers_to_wait(r, btl)) return wait_in_line(r);
-    rewind(r, 0);  // the attempt may have moved it
-    std::size_t payload = r.bytes();
-    mca_btl_base_descriptor_t* descriptor =
-        begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload, MCA_BTL_DES_FLAGS_PRIORITY);
-    if (!descriptor) return wait_in_line(r);
-
-    auto& header = *static_cast<wire::MatchHeader*>(descriptor->des_segments->seg_addr.pval);
-    header = match_header(r, wire::Kind::kMatch, 0);
-    wire::seal_match(header);
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
-    if (hand_over(r, btl, descriptor, wire::Kind::kMatch) == Sent::kRefused) return wait_in_line(r);
-    return eager_sent(r);
-}
-
-Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
-    if (!r.id) {
-        if (!(r.id = module.sends.acquire(&r))) return wait_in_line(r);
-        r.references.take();  // the answer's
-        module.counters.up(Gauge::kRendezvous);
-    }
-
-    mca_bml_base_btl_t& btl = offer.row == rndv::Row::kRget || offer.row == rndv::Row::kRput ? *r.peer->rdma : eager;
-    wire::RtsHeader header{};
-    header.match = match_header(r, wire::Kind::kRts, 0);
-    header.length = r.bytes();
-    header.send_id = r.id;
-    header.row = static_cast<std::uint8_t>(offer.row);
-    header.reason = static_cast<std::uint8_t>(offer.reason);
-    if (s.sender_contiguous) header.match.flags |= wire::kFlagContiguous;
-    if (s.synchronous) header.match.flags |= wire::kFlagSync;
-    if (offer.reason == rndv::Reason::kForced) header.match.flags |= wire::kFlagForced;
-
-    std::size_t handle_bytes = 0, payload = 0;
-    if (offer.row == rndv::Row::kRget) {
-        void* address;
-        opal_convertor_get_current_pointer(&r.convertor(), &address);
-        header.match.flags |= wire::kFlagGet;
-        header.address = reinterpret_cast<std::uint64_t>(address);
-        if (r.registration) handle_bytes = btl.btl->btl_registration_handle_size;
-    } else if (offer.row == rndv::Row::kEager) {
-        payload = r.bytes();
-    } else if (offer.row == rndv::Row::kSend) {
-        const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
-        payload = std::min({limit, r.peer->eager_payload, r.bytes()});
-    }
-    header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
-
-    r.step = SendStep::kAnswer;  // before the packet is out: the answer may come from within
-    if (payload == 0) {
-        unsigned char packet[sizeof header + wire::kMaxHandleBytes];
-        if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
-        auto& whole = *new (packet) wire::RtsHeader(header);
-        wire::seal(whole);
-        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes) == Sent::kYes) return Next::kGoOn;
-    } else if (mca_btl_base_descriptor_t* descriptor =
-                   begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
-        header.inline_bytes = static_cast<std::uint32_t>(payload);
-        auto& whole = *static_cast<wire::RtsHeader*>(descriptor->des_segments->seg_addr.pval);
-        whole = header;
-        wire::seal(whole);
-        damage_if_told(wire::Kind::kRts, &whole, sizeof whole);
-        if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
-    }
-    r.step = SendStep::kStart;
-    return wait_in_line(r);
-}
-
-Next start(SendRequest& r) noexcept {
-    rewind(r, 0);
-    mca_bml_base_btl_t& btl = *r.peer->eager();
-    rndv::Situation s = situation_of(r);
-    rndv::Choice offer = rndv::choose(s);
-    r.rdma = r.peer->rdma;
-    if (offer.row == rndv::Row::kRget && !open_memory(r, 0, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ)) {
-        s.get_refused = true;
-        offer = rndv::choose(s);
-    }
-    if (offer.row == rndv::Row::kEager && !s.synchronous) return start_eager(r, btl);
-    return start_rendezvous(r, btl, s, offer);
-}
+namespace {
 
 // -- kAnswer ----------------------------------------------------------------
 
@@ -222,12 +92,28 @@ Next read_answer(SendRequest& r) noexcept {
 
 // -- kFragments -------------------------------------------------------------
 
+// The transport that is farthest behind its share of this message, by the
+// weights that the BML has worked out from the bandwidths.
+std::size_t next_lane(const SendRequest& r, const mca_bml_base_btl_array_t& lanes) noexcept {
+    std::size_t chosen = 0;
+    double least = std::numeric_limits<double>::max();
+    for (std::size_t i = 0; i < std::min(lanes.arr_size, kMaxLanes); ++i) {
+        const double load = (static_cast<double>(r.lane_bytes[i]) + 1) / std::max(static_cast<double>(lanes.bml_btls[i].btl_weight), 1e-6);
+        if (load < least) {
+            least = load;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
 Next send_fragments(SendRequest& r) noexcept {
     const auto depth = static_cast<std::uint32_t>(module.config.send_depth);
-    mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
+    const mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
     while (r.next < r.end) {
         if (r.in_flight.now() >= depth) return Next::kWait;
-        mca_bml_base_btl_t& btl = *mca_bml_base_btl_array_get_next(&lanes);
+        const std::size_t lane = next_lane(r, lanes);
+        mca_bml_base_btl_t& btl = lanes.bml_btls[lane];
         rewind(r, r.next);
         const std::size_t room = btl.btl->btl_max_send_size ? btl.btl->btl_max_send_size - sizeof(wire::FragHeader) : r.end;
         std::size_t payload = std::min(r.end - r.next, room);
@@ -238,8 +124,10 @@ Next send_fragments(SendRequest& r) noexcept {
         wire::seal(header);
         damage_if_told(wire::Kind::kFrag, &header, sizeof header);
         r.next += payload;  // before it is out: a callback may look at it
+        r.lane_bytes[lane] += payload;
         if (hand_over(r, btl, descriptor, wire::Kind::kFrag) == Sent::kRefused) {
             r.next -= payload;
+            r.lane_bytes[lane] -= payload;
             return wait_for_resources(r);
         }
     }
@@ -285,7 +173,7 @@ bool take_steps(SendRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
         switch (r.step) {
-        case SendStep::kStart: next = start(r); break;
+        case SendStep::kStart: next = start_step(r); break;
         case SendStep::kAnswer: next = read_answer(r); break;
         case SendStep::kFragments: next = send_fragments(r); break;
         case SendStep::kPut: next = put(r); break;
@@ -376,7 +264,7 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
     r.first_in_line = false;
-    r.patience = kPatience;
+    r.patience = kSendPatience;
     if (r.peer->has_line()) wait_in_line(r);
     else advance(r);
     drop(r);
@@ -386,6 +274,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
     r.recv_id = header.recv_id;
     r.next = header.offset;
+    std::fill(std::begin(r.lane_bytes), std::end(r.lane_bytes), 0);
     r.end = header.offset + header.length;
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);

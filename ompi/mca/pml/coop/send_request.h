@@ -24,6 +24,8 @@
 
 namespace coop::pml {
 
+constexpr std::size_t kMaxLanes = 8;  // transports that share the fragments of a message
+
 enum class SendStep : std::uint8_t { kStart, kAnswer, kFragments, kPut, kFin, kDrain, kOver };
 
 struct SendRequest {
@@ -52,6 +54,7 @@ struct SendRequest {
     std::uint64_t recv_id;
     std::uint64_t remote_address;  // where the first byte of the message would land
     std::size_t next, end;       // kFragments: range still to send
+    std::size_t lane_bytes[kMaxLanes];  // kFragments: what each transport has had of it
 
     // RDMA: the transport, our registration (RGET: for the receiver to read;
     // RPUT: to write from) and the receiver's handle.
