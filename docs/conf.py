@@ -20,6 +20,8 @@ smartquotes = False  # "--mca" stays what it is
 html_theme = "furo" if importlib.util.find_spec("furo") else "alabaster"
 html_title = f"ompi-coop {version}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["coop.css"]
 
 manuals = [
     ("coop-env", "print the settings that make Open MPI find ompi-coop", 1),
