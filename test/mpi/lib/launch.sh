@@ -57,6 +57,14 @@ launch() {
     timeout -k 10 "${limit:-300}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
+# The same; what the job printed is in $log.job, to look things up in, and in the log.
+launch_and_keep() {
+    local status=0
+    launch "$@" >"$log.job" 2>&1 || status=$?
+    cat "$log.job"
+    return $status
+}
+
 cluster_possible() {
     unshare --uts true 2>/dev/null
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI_T performance variables of pml/coop count what the program did. Only for pml/coop.
+#include <string>
+
+#include "mpi_test.h"
+#include "sizes.h"
+
+using Bytes = std::vector<unsigned char>;
+
+namespace {
+
+int as_int(std::size_t n) { return static_cast<int>(n); }
+
+const mpitest::Configure configure([](mpitest::Settings&) {
+    int provided = 0;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+});
+
+// One variable in a session of its own.
+class Variable {
+public:
+    explicit Variable(const std::string& name) {
+        const int index = find("pml_coop_" + name);
+        int count = 0;
+        MPI_T_pvar_session_create(&session_);
+        MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &count);
+        CHECK_EQ(count, 1);
+    }
+    ~Variable() {
+        MPI_T_pvar_handle_free(session_, &handle_);
+        MPI_T_pvar_session_free(&session_);
+    }
+    Variable(const Variable&) = delete;
+
+    unsigned long long read() const {
+        unsigned long long value = 0;
+        CHECK_EQ(MPI_T_pvar_read(session_, handle_, &value), MPI_SUCCESS);
+        return value;
+    }
+
+private:
+    static int find(const std::string& wanted) {
+        int count = 0;
+        MPI_T_pvar_get_num(&count);
+        for (int i = 0; i < count; ++i) {
+            char name[256], text[256];
+            int name_length = sizeof name, text_length = sizeof text;
+            int verbosity, class_, bind, read_only, continuous, atomic;
+            MPI_Datatype type;
+            MPI_T_enum values;
+            MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class_, &type, &values, text, &text_length, &bind,
+                                &read_only, &continuous, &atomic);
+            if (wanted != name) continue;
+            CHECK(type == MPI_UNSIGNED_LONG_LONG);
+            CHECK_EQ(bind, MPI_T_BIND_NO_OBJECT);
+            CHECK(read_only != 0);
+            CHECK(text[0] != '\0');
+            return i;
+        }
+        mpitest::fail(__FILE__, __LINE__, "there is no performance variable " + wanted);
+    }
+
+    MPI_T_pvar_session session_ = MPI_T_PVAR_SESSION_NULL;
+    MPI_T_pvar_handle handle_ = MPI_T_PVAR_HANDLE_NULL;
+};
+
+struct Traffic {
+    Variable eager_messages{"messages_eager"}, eager_bytes{"bytes_eager"};
+    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"};
+    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"};
+
+    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read(); }
+    unsigned long long rendezvous_bytes() const { return send_bytes.read() + rput_bytes.read() + rget_bytes.read(); }
+};
+
+void send(const mpitest::Env& env, int to, int tag, std::size_t n) {
+    const Bytes data(n);
+    MPI_Send(data.data(), as_int(n), MPI_BYTE, to, tag, env.comm);
+}
+
+void receive(const mpitest::Env& env, int from, int tag, std::size_t n) {
+    Bytes data(n);
+    MPI_Recv(data.data(), as_int(n), MPI_BYTE, from, tag, env.comm, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+CASE(messages_and_bytes_are_counted_by_protocol) {
+    if (env.rank > 1) return;
+    const Traffic traffic;
+    const auto eager = traffic.eager_messages.read(), bytes = traffic.eager_bytes.read();
+    const auto rendezvous = traffic.rendezvous(), large_bytes = traffic.rendezvous_bytes();
+    if (env.rank == 0) {
+        for (int i = 0; i < 10; ++i) send(env, 1, 1, 100);
+        for (int i = 0; i < 3; ++i) send(env, 1, 2, sizes::kRendezvous);
+        CHECK_EQ(traffic.eager_messages.read() - eager, 10);
+        CHECK_EQ(traffic.eager_bytes.read() - bytes, 10 * 100);
+        CHECK_EQ(traffic.rendezvous() - rendezvous, 3);
+        CHECK_EQ(traffic.rendezvous_bytes() - large_bytes, 3 * sizes::kRendezvous);
+        receive(env, 1, 3, 0);
+    } else {
+        for (int i = 0; i < 10; ++i) receive(env, 0, 1, 100);
+        for (int i = 0; i < 3; ++i) receive(env, 0, 2, sizes::kRendezvous);
+        // Received messages are counted by their sender.
+        CHECK_EQ(traffic.eager_messages.read() - eager, 0);
+        CHECK_EQ(traffic.rendezvous() - rendezvous, 0);
+        send(env, 0, 3, 0);
+    }
+}
+
+CASE(unexpected_messages_are_counted_while_they_wait) {
+    if (env.rank > 1) return;
+    const Variable now("unexpected_now"), high("unexpected_high");
+    constexpr int kMessages = 60;
+    if (env.rank == 0) {
+        for (int i = 0; i < kMessages; ++i) send(env, 1, i, 8);
+        send(env, 1, kMessages, 0);
+        receive(env, 1, 0, 0);  // nothing more, not even a barrier, until the other is done
+    } else {
+        const auto before = now.read();
+        receive(env, 0, kMessages, 0);  // the others are all here by then
+        CHECK_EQ(now.read() - before, kMessages);
+        CHECK(high.read() >= before + kMessages);
+        for (int i = kMessages; i-- > 0;) {
+            receive(env, 0, i, 8);
+            CHECK_EQ(now.read() - before, i);
+        }
+        send(env, 0, 0, 0);
+    }
+}
+
+CASE(rendezvous_in_flight_go_up_and_down) {
+    if (env.rank > 1) return;
+    const Variable now("rendezvous_now"), high("rendezvous_high");
+    const auto before = now.read();
+    constexpr std::size_t kMessages = 5;
+    std::vector<Bytes> data(kMessages, Bytes(sizes::kRendezvous));
+    std::vector<MPI_Request> requests(kMessages);
+    if (env.rank == 0) {
+        for (std::size_t i = 0; i < kMessages; ++i)
+            MPI_Isend(data[i].data(), as_int(data[i].size()), MPI_BYTE, 1, as_int(i), env.comm, &requests[i]);
+        CHECK_EQ(now.read() - before, kMessages);  // nothing is received yet
+        send(env, 1, 100, 0);
+    } else {
+        receive(env, 0, 100, 0);
+        for (std::size_t i = 0; i < kMessages; ++i)
+            MPI_Irecv(data[i].data(), as_int(data[i].size()), MPI_BYTE, 0, as_int(i), env.comm, &requests[i]);
+    }
+    MPI_Waitall(as_int(kMessages), requests.data(), MPI_STATUSES_IGNORE);
+    if (env.rank == 0) CHECK(high.read() >= before + kMessages);
+    MPI_Barrier(env.comm);
+    CHECK_EQ(now.read(), before);
+}
+
+CASE(retries_are_counted_by_reason) {
+    // With an argument: pml_coop_fault has every third packet refused by the transport.
+    const Variable busy("retries_send_busy"), register_("retries_register");
+    const auto before = busy.read();
+    for (int i = 0; i < 30; ++i) {
+        const int to = (env.rank + 1) % env.size, from = (env.rank + env.size - 1) % env.size;
+        Bytes out(2000), in(2000);
+        MPI_Sendrecv(out.data(), 2000, MPI_BYTE, to, 1, in.data(), 2000, MPI_BYTE, from, 1, env.comm, MPI_STATUS_IGNORE);
+    }
+    const auto retries = busy.read() - before;
+    if (mpitest::settings().arguments.empty()) CHECK_EQ(retries, 0);
+    else CHECK(retries >= 5);
+    CHECK_EQ(register_.read(), 0);
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The storm while the transport refuses things, and jobs with a damaged control header (pml_coop_fault, see
+# opal/mca/common/coop/base/fault.h).
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+faulty_storm() {
+    local name=$1 ground=$2 fault=$3 protocol=$4 messages=${5:-1000} threads=${6:-1}
+    check "faults.${name}_over_$ground" launch "$ground" 3 --mca pml_coop_fault "$fault" --mca pml_coop_protocol "$protocol" \
+        "$bin/storm" --messages "$messages" --seed 5 --threads "$threads"
+}
+
+# A flipped bit in byte BYTE of the third header of a kind: the job ends by itself, says whom it came from and which field
+# is wrong, and nobody crashes.
+damaged_header_is_diagnosed() {
+    local kind=$1 byte=$2 protocol=$3 status=0
+    limit=60 launch_and_keep vader 2 --mca pml_coop_fault "corrupt_$kind@3=$byte" --mca pml_coop_protocol "$protocol" \
+        "$bin/storm" --messages 400 --seed 5 --stall 20 || status=$?
+    if [ $status = 0 ]; then echo "the job went on"; return 1; fi
+    if [ $status = 124 ]; then echo "the job hung"; return 1; fi
+    if grep -aE 'Signal:|signal [0-9]+ \(|NO PROGRESS|AddressSanitizer|runtime error' "$log.job"; then return 1; fi
+    grep -aE 'Sender: *rank [0-9]+' "$log.job" && grep -a 'Field: *[a-z]' "$log.job"
+}
+
+damaged() { # KIND HEADER-BYTES PROTOCOL
+    local byte step=1
+    [ "$long" = yes ] || step=$(($2 / 4 - 1))
+    for ((byte = 0; byte < $2; byte += step)); do
+        check "faults.damaged_$1_by_$3_byte_$byte" damaged_header_is_diagnosed "$1" "$byte" "$3"
+    done
+}
+
+part_faults() {
+    local ground
+    if [ "$pml" != coop ]; then
+        report_skip faults "only pml/coop has them"
+        return
+    fi
+    for ground in vader tcp; do
+        faulty_storm refusals_of_all_kinds $ground busy:7,alloc:11,register:5,get:3,put:3 auto
+        faulty_storm busy_and_no_descriptor $ground busy:2,alloc:3 send
+        faulty_storm no_immediate_send $ground sendi:1 auto 500
+        faulty_storm no_memory_is_registered $ground register:1 auto 500
+        faulty_storm get_is_never_there $ground get:1 rget 500
+        faulty_storm put_is_never_there $ground put:1 rput 500
+        faulty_storm get_is_often_busy $ground get_busy:2 rget 500
+        faulty_storm put_is_often_busy $ground put_busy:2 rput 500
+        faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 auto 1000 3
+    done
+    damaged match 16 auto
+    damaged rts 48 auto
+    damaged cts 56 send
+    damaged cts 56 rput
+    damaged frag 24 send
+    damaged fin 32 rget
+    damaged fin 32 rput
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Parameters that cannot be, transports that do not reach, and who is chosen when nobody asks.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# refused PARAMETER VALUE RANGE: the job stops in MPI_Init, with one message that names all three.
+refused() {
+    local status=0
+    limit=30 launch_and_keep vader 2 --mca "$1" "$2" "$bin/ground" 1 2 || status=$?
+    case $status in 0 | 124) echo "status $status"; return 1 ;; esac
+    ! grep -aE '^RUN|Signal:' "$log.job" || return 1
+    [ "$(grep -ac 'Parameter:' "$log.job")" = 1 ] || { echo "not one message"; return 1; }
+    grep -a "Parameter: *$1\$" "$log.job" && grep -a "Value: *$2\$" "$log.job" && grep -aF -- "$3" "$log.job"
+}
+
+accepted() {
+    limit=30 launch_and_keep vader 2 --mca "$1" "$2" "$bin/ground" 1 2
+}
+
+unreachable_peer() {
+    local status=0
+    limit=30 launch_and_keep any 2 --mca btl self "$bin/ground" 1 2 || status=$?
+    case $status in 0 | 124) echo "status $status"; return 1 ;; esac
+    grep -a 'unable to reach each other' "$log.job" && ! grep -a 'Signal:' "$log.job"
+}
+
+# Which pml wins without --mca pml; pml_base_verbose names it.
+chosen_pml() {
+    local common=("${common[@]:3}") # without --mca pml …
+    limit=30 launch_and_keep vader 2 --mca pml_base_verbose 10 "$bin/ground" 1 2 >&2 || return 1
+    sed -n 's/.* selected \([a-z0-9]*\) best priority.*/\1/p' "$log.job" | sort -u
+}
+
+# The same one wins with our components in the search path as without.
+stock_is_chosen() {
+    local with without
+    with=$(chosen_pml) || return 1
+    grep -a 'found loaded component coop' "$log.job" || return 1
+    without=$(unset OMPI_MCA_mca_base_component_path && chosen_pml) || return 1
+    ! grep -a 'component coop' "$log.job" || return 1
+    echo "with: '$with', without: '$without'"
+    [ -n "$with" ] && [ "$with" = "$without" ] && [ "$with" != coop ]
+}
+
+part_params() {
+    check params.unreachable_peer_is_the_usual_error unreachable_peer
+    if [ "$pml" != coop ]; then return; fi
+    check params.unknown_protocol_is_refused refused pml_coop_protocol bogus "auto, rget, rput, send"
+    check params.negative_size_is_refused refused pml_coop_eager_limit -1 "64..1073741824 bytes"
+    check params.threshold_below_the_header_is_refused refused pml_coop_eager_limit 10 "64..1073741824 bytes"
+    check params.depth_of_zero_is_refused refused pml_coop_rdma_depth 0 "1..1024"
+    check params.chunk_beyond_the_range_is_refused refused pml_coop_rdma_chunk 1073741825 "4096..1073741824 bytes"
+    check params.unknown_report_level_is_refused refused pml_coop_report 3 "0..2"
+    check params.unknown_fault_is_refused refused pml_coop_fault nonsense:1 'there is no fault "nonsense"'
+    check params.uncounted_fault_is_refused refused pml_coop_fault busy:zero '"busy:zero"'
+    check params.smallest_eager_limit_is_accepted accepted pml_coop_eager_limit 64
+    check params.largest_chunk_is_accepted accepted pml_coop_rdma_chunk 1073741824
+    check params.stock_pml_is_chosen_when_nobody_asks stock_is_chosen
+}
