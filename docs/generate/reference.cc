@@ -180,10 +180,10 @@ void print_packets() {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
         {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
-        {"forced", std::to_string(coop::wire::kFlagForced), "``pml_coop_protocol`` chose the row, not the situation"},
         {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
+        {"wish", std::to_string(coop::wire::kFlagWish), "two bits: the sender's ``pml_coop_protocol``"},
     };
-    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagForced | coop::wire::kFlagSync));
+    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync | coop::wire::kFlagWish));
     print_table("20 10 70", flags);
 
     const Field cts[] = {

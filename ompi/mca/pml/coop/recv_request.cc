@@ -92,8 +92,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
-    if (h.match.flags & wire::kFlagForced)
-        s.wish = offered == rndv::Row::kRget ? rndv::Wish::kRget : offered == rndv::Row::kRput ? rndv::Wish::kRput : rndv::Wish::kSend;
+    s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
     if (r.rdma && offered != rndv::Row::kSend) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
         s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle;

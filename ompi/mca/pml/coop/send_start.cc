@@ -79,7 +79,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     header.reason = static_cast<std::uint8_t>(offer.reason);
     if (s.sender_contiguous) header.match.flags |= wire::kFlagContiguous;
     if (s.synchronous) header.match.flags |= wire::kFlagSync;
-    if (offer.reason == rndv::Reason::kForced) header.match.flags |= wire::kFlagForced;
+    header.match.flags |= wire::wish_flag(static_cast<std::uint8_t>(s.wish));
 
     std::size_t handle_bytes = 0, payload = 0;
     if (offer.row == rndv::Row::kRget) {

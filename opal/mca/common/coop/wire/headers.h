@@ -48,9 +48,12 @@ static_assert(sizeof(MatchHeader) == 16 && offsetof(MatchHeader, check) == 14);
 
 constexpr std::uint8_t kFlagContiguous = 1;  // RTS: the send buffer is one piece of memory
 constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are valid, the receiver may get
-constexpr std::uint8_t kFlagForced = 4;      // RTS: pml_coop_protocol chose the row, not the situation
-constexpr std::uint8_t kFlagSync = 8;        // RTS: synchronous send, answer even when all data came along
-constexpr std::uint8_t kRtsFlags = 15;
+constexpr std::uint8_t kFlagSync = 4;        // RTS: synchronous send, answer even when all data came along
+constexpr std::uint8_t kFlagWish = 0x18;     // RTS: two bits, the sender's pml_coop_protocol (rndv::Wish)
+constexpr std::uint8_t kRtsFlags = 0x1f;
+
+constexpr std::uint8_t wish_flag(std::uint8_t wish) noexcept { return static_cast<std::uint8_t>(wish << 3); }
+constexpr std::uint8_t wish_of(std::uint8_t flags) noexcept { return static_cast<std::uint8_t>((flags & kFlagWish) >> 3); }
 
 // Ready to send. Followed by handle_bytes of registration handle, then by
 // inline_bytes of payload.
