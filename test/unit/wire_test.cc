@@ -345,7 +345,7 @@ TEST(MatchHeaders, each_field_is_named) {
 TEST(RtsHeaders, each_field_is_named) {
     expect_refused(kFormats[1], {
         sealed<RtsHeader>("source rank", good_rts(), [](auto& h) { h.match.source = -1; }),
-        sealed<RtsHeader>("flags", good_rts(), [](auto& h) { h.match.flags |= 16; }),
+        sealed<RtsHeader>("flags", good_rts(), [](auto& h) { h.match.flags |= 32; }),
         sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
         sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
         sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
