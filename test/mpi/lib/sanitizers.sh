@@ -1,3 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-sanitizer_setup() { :; }
+# How jobs run when the component and the test programs are instrumented. Open MPI itself is not.
+#
+# ASan + UBSan: everything but leaks. Open MPI leaks at exit, and unloads its components before the leak check runs, so that
+# a report could not be told from ours; leaks of the core are looked for by the unit tests.
+#
+# TSan: races between code of Open MPI that we only inline or call are left out (tsan.supp); whatever has a frame of
+# pml/coop or of the core on both sides is reported and fails the test.
+sanitizer_setup() {
+    case $san in
+    asan) common+=(-x ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 -x UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1) ;;
+    tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:halt_on_error=0:exitcode=66:second_deadlock_stack=1") ;;
+    esac
+}
