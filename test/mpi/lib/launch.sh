@@ -65,6 +65,14 @@ launch_and_keep() {
     return $status
 }
 
+# need_debian PACKAGE: installs it if it is not there (root only); SKIP otherwise.
+need_debian() {
+    local log=$results/log/apt.log
+    # shellcheck source=config/apt.sh
+    . "$here/../../config/apt.sh"
+    need_packages "$log" "$1" >&2 || { report_skip "$1" "the package is not installed (see $log)"; return 1; }
+}
+
 cluster_possible() {
     unshare --uts true 2>/dev/null
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 # How jobs run when the component and the test programs are instrumented. Open MPI itself is not.
 #
 # ASan + UBSan: everything but leaks. Open MPI leaks at exit, and unloads its components before the leak check runs, so that
@@ -10,6 +10,6 @@
 sanitizer_setup() {
     case $san in
     asan) common+=(-x ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 -x UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1) ;;
-    tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:halt_on_error=0:exitcode=66:second_deadlock_stack=1") ;;
+    tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:history_size=7:exitcode=66") ;;
     esac
 }

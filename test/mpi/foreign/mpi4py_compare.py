@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares two verbose runs of mpi4py's test-suite, test by test.
+
+usage: mpi4py_compare.py FOLDER-OF-STOCK FOLDER-OF-OURS
+
+Each folder has one log per rank (what mpirun --output-filename writes: …/rank.N/stdout and stderr). A test counts as
+passed in a run if all ranks say "ok". Prints what passed in the stock run and not in ours; fails if there is any such.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+RESULT = re.compile(r"^(\w+) \(([\w.]+)\)(?:.*?)\.\.\. *(.*)$")
+
+
+def read_rank(folder):
+    """Test id -> verdict, of one rank."""
+    verdicts, pending = {}, None
+    for name in ("stderr", "stdout"):
+        path = folder / name
+        if not path.exists():
+            continue
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            found = RESULT.match(line)
+            if found:
+                # Python 3.11 says "testName (module.Class.testName)"
+                pending = found.group(2) if found.group(2).endswith(found.group(1)) else f"{found.group(2)}.{found.group(1)}"
+                line = found.group(3)
+            # What a test prints itself may come before its verdict.
+            verdict = re.search(r"(ok|FAIL|ERROR|skipped .*)$", line)
+            if pending and verdict:
+                verdicts[pending] = verdict.group(1)
+                pending = None
+    return verdicts
+
+
+def read_run(folder):
+    """Test id -> list of verdicts of all ranks."""
+    run = collections.defaultdict(list)
+    ranks = sorted(p for p in pathlib.Path(folder).rglob("rank.*") if p.is_dir())
+    for rank in ranks:
+        for test, verdict in read_rank(rank).items():
+            run[test].append(verdict)
+    return {test: verdicts if len(verdicts) == len(ranks) else verdicts + ["missing"] for test, verdicts in run.items()}
+
+
+def passed(verdicts):
+    return bool(verdicts) and all(v == "ok" for v in verdicts)
+
+
+def main(stock_folder, our_folder):
+    stock, ours = read_run(stock_folder), read_run(our_folder)
+    good = [test for test, verdicts in stock.items() if passed(verdicts)]
+    lost = [test for test in good if not passed(ours.get(test, []))]
+    skipped = sum(all(v.startswith("skipped") for v in verdicts) for verdicts in stock.values())
+    print(f"{len(stock)} tests; {len(good)} pass under stock, {skipped} are skipped; of those {len(good) - len(lost)} pass here")
+    for test in sorted(stock):
+        if not passed(stock[test]) and not all(v.startswith("skipped") for v in stock[test]):
+            print(f"not passed under stock: {test}: {stock[test]}")
+    for test in lost:
+        print(f"LOST {test}: {ours.get(test, 'not run')}")
+    if len(good) < 500:
+        print("too few passed under stock for a comparison")
+        return 1
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# HPC Challenge, from Debian's package hpcc: its own checks have to pass.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# run_hpcc GROUND ORDER ROWS COLUMNS
+run_hpcc() {
+    local folder=$results/hpcc/$1 example=/usr/share/doc/hpcc/examples/_hpccinf.txt
+    rm -rf "$folder" && mkdir -p "$folder" || return 1
+    if [ -f "$example.gz" ]; then zcat "$example.gz"; else cat "$example"; fi |
+        awk -f "$here/foreign/hpccinf.awk" -v n="$2" -v nb=40 -v p="$3" -v q="$4" >"$folder/hpccinf.txt" || return 1
+    (cd "$folder" && OPENBLAS_NUM_THREADS=1 launch "$1" $(($3 * $4)) -x OPENBLAS_NUM_THREADS hpcc) || return 1
+    /usr/bin/python3 "$here/foreign/hpcc_check.py" "$folder/hpccoutf.txt"
+}
+
+part_hpcc() {
+    need_debian hpcc || return
+    check hpcc.over_vader run_hpcc vader 600 2 2
+    check hpcc.over_tcp run_hpcc tcp 300 2 1
+    ! cluster_possible || check hpcc.over_cluster run_hpcc cluster 300 3 2
+    if [ "$long" = yes ]; then check hpcc.larger_over_both run_hpcc both 3000 2 2; fi
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# mpi4py's test-suite (of Debian's source package, for its python3-mpi4py) under stock ob1 and under what is tested:
+# what passes there has to pass here.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# The folder of the tests, in $mpi4py_tests: COOP_MPI4PY_SOURCE, or downloaded: of the Debian archive, else the same
+# release from the Python package index.
+mpi4py_download() {
+    local folder=$results/mpi4py/source package version upstream archive
+    mpi4py_tests=$results/mpi4py/tree/test
+    if [ -n "${COOP_MPI4PY_SOURCE:-}" ]; then
+        mpi4py_tests=$COOP_MPI4PY_SOURCE/test
+        [ -f "$mpi4py_tests/runtests.py" ]
+        return
+    fi
+    [ ! -f "$mpi4py_tests/runtests.py" ] || return 0
+    package=$(dpkg-query -W -f '${source:Package}=${source:Version}' python3-mpi4py)
+    version=${package#*=} upstream=${version%-*}
+    mkdir -p "$folder"
+    # shellcheck source=test/mpi/foreign/debian_source.sh
+    . "$here/foreign/debian_source.sh"
+    debian_source "$package" "$folder" ||
+        /usr/bin/python3 -m pip --disable-pip-version-check download --retries 1 --no-deps --no-build-isolation \
+            --no-binary :all: -d "$folder" "mpi4py==$upstream" || return 1
+    archive=$(find "$folder" -maxdepth 1 -name 'mpi4py[_-]*.tar.*' ! -name '*.debian.*' ! -name '*.asc' | head -n 1)
+    rm -rf "$results/mpi4py/tree" && mkdir -p "$results/mpi4py/tree"
+    tar -xf "$archive" -C "$results/mpi4py/tree" --strip-components=1 && [ -f "$mpi4py_tests/runtests.py" ]
+}
+
+# run_mpi4py PML FOLDER: verdicts per rank in FOLDER; the status of the suite says less than they do. Left out: spawn and
+# dynproc, which start further jobs by names found at run time; semantics/dynamic has those.
+run_mpi4py() {
+    local common=(--mca pml "$1" "${common[@]:3}")
+    rm -rf "$2"
+    mkdir -p "$2"
+    # The tests' own list of what Open MPI fails (skip_mpi) applies to both.
+    limit=400 launch both 2 --output-filename "$2" env PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
+        "$mpi4py_tests/runtests.py" --no-builddir -v -e spawn -e dynproc || true
+}
+
+mpi4py_passes_what_stock_passes() {
+    local stock=$results/mpi4py/ob1 ours=$results/mpi4py/$pml
+    if [ ! -e "$stock/done" ]; then
+        (unset OMPI_MCA_mca_base_component_path && run_mpi4py ob1 "$stock") && touch "$stock/done"
+    fi
+    [ "$pml" = ob1 ] || run_mpi4py "$pml" "$ours"
+    /usr/bin/python3 "$here/foreign/mpi4py_compare.py" "$stock" "$ours"
+}
+
+part_mpi4py() {
+    need_debian python3-mpi4py || return
+    asked mpi4py.download
+    if ! mpi4py_download >"$log" 2>&1; then
+        report_skip mpi4py "its sources are neither in the Debian archive nor in the package index as reached from here (see $log)"
+        return
+    fi
+    check mpi4py.passes_what_stock_passes mpi4py_passes_what_stock_passes
+    mpi4py_bench
+}
+
+# What the binary package itself brings.
+mpi4py_bench() {
+    check mpi4py.bench_ringtest launch both 4 /usr/bin/python3 -m mpi4py.bench ringtest -n 200000 -l 20
+    check mpi4py.bench_helloworld launch both 4 /usr/bin/python3 -m mpi4py.bench helloworld
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# MPICH's public conformance tests (test/mpi of Debian's source package mpich): whatever passes under stock ob1 has to
+# pass here. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+mpich_folders=(pt2pt comm datatype coll)
+mpich_long_folders=(threads/pt2pt threads/comm threads/coll threads/util threads/mpi_t attr errhan group info init topo)
+
+mpich_download() {
+    local folder=$results/mpich/source archive
+    # shellcheck source=test/mpi/foreign/debian_source.sh
+    . "$here/foreign/debian_source.sh"
+    ls "$folder"/mpich_*.orig.tar.* >/dev/null 2>&1 || debian_source mpich "$folder" || return 1
+    archive=$(ls "$folder"/mpich_*.orig.tar.*) || return 1
+    rm -rf "$results/mpich/tree" && mkdir -p "$results/mpich/tree" || return 1
+    # With the times of the archive: else make believes that it has to run automake.
+    tar -xf "$archive" -C "$results/mpich/tree" --strip-components=3 --wildcards '*/test/mpi'
+}
+
+# The functions that MPI 3.0 removed are still in libmpi but no longer in mpi.h; those with the same arguments get their
+# new names. What else the tests need of MPI 4 does not link, and is left out: -k.
+mpich_build() {
+    local tree=$results/mpich/tree folder removed
+    [ ! -e "$tree/built.$long" ] || return 0
+    [ -e "$tree/configure" ] || mpich_download || return 1
+    cd "$tree" || return 1
+    [ -e Makefile ] || ./configure -q --disable-fortran --disable-cxx --disable-romio --disable-rma --disable-part \
+        --enable-strictmpi --enable-threads=multiple --with-pm=no CC=mpicc CFLAGS="-O1 -w" || return 1
+    removed="-DOMPI_OMIT_MPI1_COMPAT_DECLS=1 -DMPI_Type_hvector=MPI_Type_create_hvector"
+    removed+=" -DMPI_Type_hindexed=MPI_Type_create_hindexed -DMPI_Type_struct=MPI_Type_create_struct"
+    for folder in dtpools util; do make -s -C "$folder" CPPFLAGS="$removed" || return 1; done
+    for folder in "${mpich_folders[@]}"; do make -s -k -j"$jobs" -C "$folder" CPPFLAGS="$removed"; done
+    [ "$long" = no ] || for folder in "${mpich_long_folders[@]}"; do make -s -k -j"$jobs" -C "$folder" CPPFLAGS="$removed"; done
+    touch "built.$long"
+}
+
+part_mpich() {
+    local folders log=$results/log/mpich.build.log
+    mkdir -p "$results/mpich"
+    if ! (mpich_build) >"$log" 2>&1; then
+        report_fail mpich.build
+        return
+    fi
+    folders=$(IFS=, && echo "${mpich_folders[*]}")
+    [ "$long" = no ] || folders+=,$(IFS=, && echo "${mpich_long_folders[*]}")
+    local arguments=()
+    [ "$long" = no ] || arguments=(--long)
+    # Folders may be chosen on the command line: mpich/pt2pt
+    [ "$pattern" = '*' ] || folders=$pattern
+    # common without its choice of a pml
+    /usr/bin/python3 "$here/foreign/conformance.py" --tree "$results/mpich/tree" --pml "$pml" "${arguments[@]}" \
+        --cache "$results/mpich/ob1.json" --log "$results/mpich/log" --folders "$folders" -- \
+        mpirun --oversubscribe "${common[@]:3}" --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 \
+        2>"$results/log/mpich.notes.log" || failed=$((failed + 1))
+    clean_jobs
+}
