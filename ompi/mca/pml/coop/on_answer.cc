@@ -36,7 +36,7 @@ Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const ch
 
 // The grant stays within the message, and RPUT brings a handle of the right size.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
-    if (r.step != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
+    if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
         diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
     if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
@@ -69,7 +69,7 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     if (h.to_receiver) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
 
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
-    if (r.step != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
+    if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
         diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
     if (h.bytes > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, h.bytes, 0, r.bytes());
     on_read(r, h);

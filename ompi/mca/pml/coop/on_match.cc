@@ -10,6 +10,7 @@
 #include <new>
 
 #include "diagnose.h"
+#include "pool.h"
 #include "recv_request.h"
 
 namespace coop::pml {
@@ -87,7 +88,7 @@ void find_place(const wire::MatchHeader& header, const Packet& packet) noexcept 
 }  // namespace
 
 Arrived* keep(const Packet& packet) noexcept {
-    auto* a = reinterpret_cast<Arrived*>(opal_free_list_get(&module.arrived));
+    auto* a = take<Arrived>(module.arrived);
     if (!a) out_of_memory("a record of an unexpected message");
     new (&a->arrival) match::Arrival;
     const std::size_t bytes = packet.bytes();
@@ -111,7 +112,7 @@ Arrived* keep(const Packet& packet) noexcept {
 
 void discard(Arrived* a) noexcept {
     std::free(a->heap);
-    opal_free_list_return(&module.arrived, &a->item);
+    give_back(module.arrived, a);
 }
 
 extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {

@@ -4,11 +4,16 @@
 #include <cstring>
 
 #include "diagnose.h"
+#include "tsan.h"
 
 namespace coop::pml {
 namespace {
 
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+
+void copy_into(mca_btl_base_descriptor_t& descriptor, const void* packet, std::size_t bytes) noexcept {
+    std::memcpy(descriptor.des_segments->seg_addr.pval, packet, bytes);
+}
 
 void nothing_left(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
 
@@ -44,7 +49,7 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
     mca_btl_base_descriptor_t* descriptor = nullptr;
     if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
     if (!descriptor) return refused(Counter::kRetryNoDescriptor);
-    std::memcpy(descriptor->des_segments->seg_addr.pval, header, bytes);
+    copy_into(*descriptor, header, bytes);
     descriptor->des_cbfunc = nothing_left;
     descriptor->des_cbdata = nullptr;
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
@@ -70,6 +75,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     }
     descriptor->des_cbfunc = on_sent;
     descriptor->des_cbdata = context;
+    hand_on(descriptor);
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 

@@ -40,6 +40,16 @@ inline void damage_if_told(wire::Kind kind, void* header, std::size_t bytes) noe
 static_assert(static_cast<int>(Fault::kCorruptFin) - static_cast<int>(Fault::kCorruptMatch) ==
               static_cast<int>(wire::Kind::kFin) - static_cast<int>(wire::Kind::kMatch));
 
+// Writes the header of a packet in hand, sealed, over its first bytes. What
+// follows it (a registration handle) must be there already.
+template <class Header>
+void write_header(mca_btl_base_descriptor_t& descriptor, wire::Kind kind, const Header& header) noexcept {
+    auto& place = *static_cast<Header*>(descriptor.des_segments->seg_addr.pval);
+    place = header;
+    wire::seal(place);
+    damage_if_told(kind, &place, sizeof place);
+}
+
 // An eager message at once, copied by the transport before this returns. False:
 // the transport has no such way, or no room just now.
 inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchHeader header, std::size_t bytes) noexcept {

@@ -16,6 +16,7 @@
 
 #include "comm.h"
 #include "lifetime.h"
+#include "pool.h"
 
 namespace coop::pml {
 
@@ -98,7 +99,7 @@ void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_b
     auto* op = static_cast<RdmaOp*>(context);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
-    opal_free_list_return(&module.rdma_ops, &op->item);
+    give_back(module.rdma_ops, op);
     r.run.in_flight.down();
     advance(r);
     drop(r);
@@ -109,7 +110,7 @@ template <class Request>
 int start_rdma(Request& r, const RdmaKind& kind) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
-    auto* op = reinterpret_cast<RdmaOp*>(opal_free_list_get(&module.rdma_ops));
+    auto* op = take<RdmaOp>(module.rdma_ops);
     if (!op) return OMPI_ERR_OUT_OF_RESOURCE;
     const mca_btl_base_module_t& btl = *r.rdma->btl;
     const std::size_t at = r.run.next, bytes = r.run.next_bytes(btl.*kind.limit);
@@ -128,7 +129,7 @@ int start_rdma(Request& r, const RdmaKind& kind) noexcept {
     r.run.next -= bytes;
     r.run.in_flight.down();
     static_cast<void>(r.references.drop());  // never the last: our caller holds one
-    opal_free_list_return(&module.rdma_ops, &op->item);
+    give_back(module.rdma_ops, op);
     return rc;
 }
 

@@ -2,6 +2,7 @@
 //
 // MPI_Recv and its family, and cancelling.
 #include "recv_request.h"
+#include "tsan.h"
 
 namespace coop::pml {
 namespace {
@@ -35,6 +36,7 @@ int cancel_recv(ompi_request_t* request, int) {
 
 int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
     ompi_request_wait_completion(r.mpi());
+    take_over(r.mpi());
     if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
     const int rc = r.mpi()->req_status.MPI_ERROR;
     if (r.fate.user_freed()) recycle(r);
@@ -47,6 +49,7 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
     ompi_communicator_t* comm = (*message)->comm;
     RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);
     if (!r) return nullptr;
+    hand_on(*message);
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     start_recv_of(*r, arrived);

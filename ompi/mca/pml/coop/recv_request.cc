@@ -7,6 +7,7 @@
 
 #include "diagnose.h"
 #include "packet.h"
+#include "pool.h"
 
 namespace coop::pml {
 namespace {
@@ -62,6 +63,7 @@ void complete_for_user(RecvRequest& r) noexcept {
     // Nobody will ask for the status of a request that was freed while active.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
+    hand_on(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
@@ -308,7 +310,7 @@ void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
 
 RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
                        bool persistent) noexcept {
-    auto* r = reinterpret_cast<RecvRequest*>(opal_free_list_get(&mca_pml_base_recv_requests));
+    auto* r = take<RecvRequest>(mca_pml_base_recv_requests);
     if (!r) return nullptr;
     r->base.req_base.req_type = MCA_PML_REQUEST_RECV;
     MCA_PML_BASE_RECV_REQUEST_INIT(&r->base, buf, count, datatype, src, tag, comm, persistent);
@@ -351,7 +353,7 @@ void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {
 
 void recycle(RecvRequest& r) noexcept {
     MCA_PML_BASE_RECV_REQUEST_FINI(&r.base);
-    opal_free_list_return(&mca_pml_base_recv_requests, reinterpret_cast<opal_free_list_item_t*>(&r));
+    give_back(mca_pml_base_recv_requests, &r);
 }
 
 void prepare_item(RecvRequest& r) noexcept {

@@ -6,6 +6,7 @@
 
 #include "diagnose.h"
 #include "packet.h"
+#include "tsan.h"
 #include "send_request.h"
 
 namespace coop::pml {
@@ -93,7 +94,10 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     return OMPI_SUCCESS;
 }
 
-void wait(SendRequest& r) noexcept { ompi_request_wait_completion(r.mpi()); }
+void wait(SendRequest& r) noexcept {
+    ompi_request_wait_completion(r.mpi());
+    take_over(r.mpi());
+}
 
 int free_send(ompi_request_t** request) {
     SendRequest& r = *SendRequest::of(*request);

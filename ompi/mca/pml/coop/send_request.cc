@@ -7,6 +7,7 @@
 #include <new>
 
 #include "diagnose.h"
+#include "pool.h"
 #include "send_steps.h"
 
 namespace coop::pml {
@@ -30,6 +31,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 }
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
+    take_over(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
     r.in_flight.down();
@@ -45,6 +47,7 @@ void complete_for_user(SendRequest& r) noexcept {
     status.MPI_TAG = r.base.req_base.req_tag;
     status.MPI_ERROR = OMPI_SUCCESS;
     status._ucount = r.bytes();
+    hand_on(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
@@ -119,10 +122,7 @@ Next send_fragments(SendRequest& r) noexcept {
         std::size_t payload = std::min(r.end - r.next, room);
         mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
         if (!descriptor) return wait_for_resources(r);
-        auto& header = *static_cast<wire::FragHeader*>(descriptor->des_segments->seg_addr.pval);
-        header = {wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, r.next};
-        wire::seal(header);
-        damage_if_told(wire::Kind::kFrag, &header, sizeof header);
+        write_header(*descriptor, wire::Kind::kFrag, wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, r.next});
         r.next += payload;  // before it is out: a callback may look at it
         r.lane_bytes[lane] += payload;
         if (hand_over(r, btl, descriptor, wire::Kind::kFrag) == Sent::kRefused) {
@@ -172,7 +172,7 @@ Next send_fin(SendRequest& r) noexcept {
 bool take_steps(SendRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
-        switch (r.step) {
+        switch (r.step.load(std::memory_order_relaxed)) {
         case SendStep::kStart: next = start_step(r); break;
         case SendStep::kAnswer: next = read_answer(r); break;
         case SendStep::kFragments: next = send_fragments(r); break;
@@ -181,7 +181,7 @@ bool take_steps(SendRequest& r) noexcept {
         case SendStep::kDrain:
             if (r.in_flight.now() > 0) return false;
             if (r.answered.load(std::memory_order_relaxed)) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
-            r.step = SendStep::kOver;
+            r.step.store(SendStep::kOver, std::memory_order_relaxed);
             return true;
         case SendStep::kOver: return false;
         }
@@ -238,7 +238,7 @@ void drop(SendRequest& r) noexcept {
 
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                        ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept {
-    auto* r = reinterpret_cast<SendRequest*>(opal_free_list_wait(&mca_pml_base_send_requests));
+    auto* r = wait_and_take<SendRequest>(mca_pml_base_send_requests);
     r->base.req_base.req_proc = peer.proc;
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
@@ -254,7 +254,7 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.mpi()->req_status._cancelled = 0;
     r.sequence = sequence;
     r.base.req_base.req_sequence = sequence;
-    r.step = SendStep::kStart;
+    r.step.store(SendStep::kStart, std::memory_order_relaxed);
     r.mpi_complete = r.store != nullptr;  // nobody to tell
     r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
@@ -294,7 +294,7 @@ void on_read(SendRequest& r, const wire::FinHeader& header) noexcept {
 
 void recycle(SendRequest& r) noexcept {
     MCA_PML_BASE_SEND_REQUEST_FINI(&r.base);
-    opal_free_list_return(&mca_pml_base_send_requests, reinterpret_cast<opal_free_list_item_t*>(&r));
+    give_back(mca_pml_base_send_requests, &r);
 }
 
 void prepare_item(SendRequest& r) noexcept {
@@ -304,6 +304,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
     new (&r.in_flight) Count;
+    new (&r.step) std::atomic<SendStep>(SendStep::kOver);
     new (&r.waiting) Waiting{{}, &r};
     new (&r.answered) std::atomic<bool>(false);
     new (&r.run) RdmaRun;

@@ -34,7 +34,7 @@ struct SendRequest {
     Peer* peer;
     std::uint64_t id;            // in Module::sends; 0: none
     std::uint16_t sequence;
-    SendStep step;
+    std::atomic<SendStep> step;  // changed by who holds the baton; arrivals check it
     void* store;                 // a buffered send's payload; nobody waits for such a request
     void (*release_store)(void*);
     bool mpi_complete;           // the user's request is complete already

@@ -55,10 +55,7 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
         begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload, MCA_BTL_DES_FLAGS_PRIORITY);
     if (!descriptor) return wait_in_line(r);
 
-    auto& header = *static_cast<wire::MatchHeader*>(descriptor->des_segments->seg_addr.pval);
-    header = match_header(r, wire::Kind::kMatch, 0);
-    wire::seal_match(header);
-    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    write_header(*descriptor, wire::Kind::kMatch, match_header(r, wire::Kind::kMatch, 0));
     if (hand_over(r, btl, descriptor, wire::Kind::kMatch) == Sent::kRefused) return wait_in_line(r);
     return eager_sent(r);
 }
@@ -96,7 +93,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     }
     header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
 
-    r.step = SendStep::kAnswer;  // before the packet is out: the answer may come from within
+    r.step.store(SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
     if (payload == 0) {
         unsigned char packet[sizeof header + wire::kMaxHandleBytes];
         if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
@@ -106,13 +103,10 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     } else if (mca_btl_base_descriptor_t* descriptor =
                    begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
-        auto& whole = *static_cast<wire::RtsHeader*>(descriptor->des_segments->seg_addr.pval);
-        whole = header;
-        wire::seal(whole);
-        damage_if_told(wire::Kind::kRts, &whole, sizeof whole);
+        write_header(*descriptor, wire::Kind::kRts, header);
         if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
     }
-    r.step = SendStep::kStart;
+    r.step.store(SendStep::kStart, std::memory_order_relaxed);
     return wait_in_line(r);
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Objects from Open MPI's free lists.
+#pragma once
+
+#include "module.h"
+#include "tsan.h"
+
+namespace coop::pml {
+
+// Null: there is no more.
+template <class Object>
+Object* take(opal_free_list_t& list) noexcept {
+    auto* object = reinterpret_cast<Object*>(opal_free_list_get(&list));
+    take_over(object);
+    return object;
+}
+
+// The same, but waits until there is one.
+template <class Object>
+Object* wait_and_take(opal_free_list_t& list) noexcept {
+    auto* object = reinterpret_cast<Object*>(opal_free_list_wait(&list));
+    take_over(object);
+    return object;
+}
+
+template <class Object>
+void give_back(opal_free_list_t& list, Object* object) noexcept {
+    hand_on(object);
+    opal_free_list_return(&list, reinterpret_cast<opal_free_list_item_t*>(object));
+}
+
+}  // namespace coop::pml
