@@ -20,7 +20,7 @@ import time
 
 # Seconds. Hang guards: under ob1 nearly all take less than one. Those that take longer than LONG are left to --long.
 TIME_LIMIT = 40
-LONG = 6
+LONG = 15
 
 
 def parse_arguments():
