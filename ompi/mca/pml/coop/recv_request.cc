@@ -43,6 +43,12 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
         bytes += s.seg_len - cut;
     }
     if (bytes == 0 || offset >= r.capacity) return;
+    if (count == 1 && !opal_convertor_need_buffers(&r.convertor())) {
+        void* to;  // one piece to one place: the convertor would do no more, at some cost
+        opal_convertor_get_offset_pointer(&r.convertor(), offset, &to);
+        std::memcpy(to, pieces[0].iov_base, std::min(bytes, r.capacity - offset));
+        return;
+    }
     Guard guard(r.lock);
     opal_convertor_set_position(&r.convertor(), &offset);
     opal_convertor_unpack(&r.convertor(), pieces, &count, &bytes);
@@ -137,7 +143,7 @@ mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.r
 
 Next grant(RecvRequest& r) noexcept {
     if (!r.id) {
-        if (!(r.id = module.recvs.acquire(&r))) return wait_for_resources(r);
+        if (!(r.id = module.recvs.acquire(&r, module.threads))) return wait_for_resources(r);
         module.counters.up(Gauge::kRendezvous);
     }
     unsigned char packet[sizeof(wire::CtsHeader) + wire::kMaxHandleBytes];
@@ -271,7 +277,7 @@ void advance(RecvRequest& r) noexcept {
         if (take_steps(r)) {
             over = true;
             if (r.id) {
-                module.recvs.release(r.id);
+                module.recvs.release(r.id, module.threads);
                 r.id = 0;
                 module.counters.down(Gauge::kRendezvous);
             }

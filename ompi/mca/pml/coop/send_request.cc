@@ -213,7 +213,7 @@ void advance(SendRequest& r) noexcept {
         if (take_steps(r)) {
             over = true;
             if (r.id) {
-                module.sends.release(r.id);
+                module.sends.release(r.id, module.threads);
                 r.id = 0;
                 module.counters.down(Gauge::kRendezvous);
             }

@@ -62,7 +62,7 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
 
 Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
     if (!r.id) {
-        if (!(r.id = module.sends.acquire(&r))) return wait_in_line(r);
+        if (!(r.id = module.sends.acquire(&r, module.threads))) return wait_in_line(r);
         r.references.take();  // the answer's
         module.counters.up(Gauge::kRendezvous);
     }

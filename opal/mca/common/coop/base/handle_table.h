@@ -39,8 +39,9 @@ public:
 
     // The id under which `object` is found until release(); 0 when all
     // 262144 slots are taken or memory is short: the caller retries later.
-    std::uint64_t acquire(T* object) noexcept {
-        std::lock_guard guard(lock_);
+    // With `threads` false nobody else is inside the table.
+    std::uint64_t acquire(T* object, bool threads = true) noexcept {
+        Held held(lock_, threads);
         if (free_ == kNone && !grow()) return 0;
         const std::uint32_t index = free_;
         Slot& slot = at(index);
@@ -48,20 +49,20 @@ public:
         slot.object.store(object, std::memory_order_release);
         const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed) | 1u;
         slot.generation.store(generation, std::memory_order_release);  // odd: in use
-        in_use_.fetch_add(1, std::memory_order_relaxed);
+        in_use_.store(in_use_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         return (std::uint64_t{generation} << 32) | (index + 1);
     }
 
     // Forgets `id`; an id that is not in use is ignored.
-    void release(std::uint64_t id) noexcept {
-        std::lock_guard guard(lock_);
+    void release(std::uint64_t id, bool threads = true) noexcept {
+        Held held(lock_, threads);
         Slot* slot = live_slot(id);
         if (!slot) return;
         slot->generation.store(static_cast<std::uint32_t>(id >> 32) + 1, std::memory_order_release);
         slot->object.store(nullptr, std::memory_order_relaxed);
         slot->next_free = free_;
         free_ = static_cast<std::uint32_t>(id) - 1;
-        in_use_.fetch_sub(1, std::memory_order_relaxed);
+        in_use_.store(in_use_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     }
 
     // The object behind `id`, or null when there is none (any more).
@@ -77,6 +78,21 @@ public:
 
 private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    class Held {
+    public:
+        Held(SpinLock& lock, bool threads) noexcept : lock_(threads ? &lock : nullptr) {
+            if (lock_) lock_->lock();
+        }
+        ~Held() {
+            if (lock_) lock_->unlock();
+        }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+
+    private:
+        SpinLock* lock_;
+    };
 
     struct Slot {
         std::atomic<T*> object{nullptr};

@@ -6,29 +6,37 @@
 namespace coop::wire {
 namespace {
 
-// Check word over `bytes` bytes from `data`, with the two bytes at
-// `check_at` taken as zero.
-std::uint16_t check_of(const void* data, std::size_t bytes, std::size_t check_at) noexcept {
-    const auto* p = static_cast<const unsigned char*>(data);
-    std::uint64_t state = kSeed ^ (std::uint64_t{bytes} << 32);
-    for (std::size_t at = 0; at < bytes; at += 8) {
-        unsigned char word[8] = {};
-        const std::size_t n = bytes - at < 8 ? bytes - at : 8;
-        std::memcpy(word, p + at, n);
-        if (check_at >= at && check_at < at + 8) word[check_at - at] = word[check_at - at + 1] = 0;
-        std::uint64_t value;
-        std::memcpy(&value, word, 8);
-        state = mix(state, value);
+std::uint64_t mix_bytes(std::uint64_t state, const unsigned char* p, std::size_t bytes) noexcept {
+    for (; bytes >= 8; p += 8, bytes -= 8) {
+        std::uint64_t word;
+        std::memcpy(&word, p, 8);
+        state = mix(state, word);
     }
-    return fold(state);
+    if (bytes == 0) return state;
+    std::uint64_t word = 0;
+    std::memcpy(&word, p, bytes);
+    return mix(state, word);
 }
 
-std::size_t sealed_bytes(const RtsHeader& h) noexcept { return sizeof h + h.handle_bytes; }
-std::size_t sealed_bytes(const CtsHeader& h) noexcept { return sizeof h + h.handle_bytes; }
-std::size_t sealed_bytes(const FragHeader& h) noexcept { return sizeof h; }
-std::size_t sealed_bytes(const FinHeader& h) noexcept { return sizeof h; }
+// Check word over a header and what follows it, `bytes` bytes in all, with the
+// header's own check word, two bytes at `kCheckAt`, taken as zero. The header's
+// part has a fixed length: no loop is left of it.
+template <class Header, std::size_t kCheckAt>
+std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
+    static_assert(sizeof(Header) % 8 == 0);
+    unsigned char copy[sizeof(Header)];
+    std::memcpy(copy, &header, sizeof copy);
+    copy[kCheckAt] = copy[kCheckAt + 1] = 0;
+    const std::uint64_t state = mix_bytes(kSeed ^ (std::uint64_t{bytes} << 32), copy, sizeof copy);
+    return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof copy));
+}
 
-constexpr std::size_t kRtsCheckAt = offsetof(RtsHeader, match) + offsetof(MatchHeader, check);
+std::uint16_t check_of(const RtsHeader& h) noexcept {
+    return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(h, sizeof h + h.handle_bytes);
+}
+std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + h.handle_bytes); }
+std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
+std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
 
 // One bounded field after the other; remembers the first that does not hold.
 class Fields {
@@ -84,10 +92,10 @@ const char* name(Kind kind) noexcept {
 }
 
 void seal(MatchHeader& h) noexcept { seal_match(h); }
-void seal(RtsHeader& h) noexcept { h.match.check = check_of(&h, sealed_bytes(h), kRtsCheckAt); }
-void seal(CtsHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(CtsHeader, check)); }
-void seal(FragHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(FragHeader, check)); }
-void seal(FinHeader& h) noexcept { h.check = check_of(&h, sealed_bytes(h), offsetof(FinHeader, check)); }
+void seal(RtsHeader& h) noexcept { h.match.check = check_of(h); }
+void seal(CtsHeader& h) noexcept { h.check = check_of(h); }
+void seal(FragHeader& h) noexcept { h.check = check_of(h); }
+void seal(FinHeader& h) noexcept { h.check = check_of(h); }
 
 bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept {
     if (!long_enough<MatchHeader>(Kind::kMatch, first_bytes, damage)) return false;
@@ -115,7 +123,7 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
     fields.in("inline bytes", h.inline_bytes, payload, payload)
         .in("inline bytes", h.inline_bytes, 0, h.length)
         .in("send id", h.send_id, 1, UINT64_MAX);
-    if (fields.ok()) check_matches(fields, h.match.check, check_of(&h, sealed_bytes(h), kRtsCheckAt));
+    if (fields.ok()) check_matches(fields, h.match.check, check_of(h));
     return fields.ok();
 }
 
@@ -129,7 +137,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
-    if (fields.ok()) check_matches(fields, h.check, check_of(&h, sealed_bytes(h), offsetof(CtsHeader, check)));
+    if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }
 
@@ -138,7 +146,7 @@ bool valid_frag(const void* bytes, std::size_t first_bytes, Damage& damage) noex
     const auto& h = *static_cast<const FragHeader*>(bytes);
     if (!kind_is(Kind::kFrag, h.kind, damage)) return false;
     Fields fields(Kind::kFrag, damage);
-    check_matches(fields, h.check, check_of(&h, sizeof h, offsetof(FragHeader, check)));
+    check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }
 
@@ -150,7 +158,7 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     fields.in("direction", h.to_receiver, 0, 1)
         .in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1);
-    check_matches(fields, h.check, check_of(&h, sizeof h, offsetof(FinHeader, check)));
+    check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }
 
