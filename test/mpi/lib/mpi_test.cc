@@ -2,6 +2,8 @@
 // The harness behind mpi_test.h, with main().
 #include "mpi_test.h"
 
+#include "keep_loaded.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -181,6 +183,7 @@ int main(int argc, char** argv) {
     enter("MPI_Init", -1);
     int provided = 0;
     MPI_Init_thread(&argc, &argv, settings().thread_level, &provided);
+    keep_components_loaded();
     if (provided < settings().thread_level) fail(__FILE__, __LINE__, "MPI does not give the thread level");
 
     MPI_Comm parent = MPI_COMM_NULL;

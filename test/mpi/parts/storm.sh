@@ -41,7 +41,7 @@ part_storm() {
                 storm "storm.protocol_${protocol}_over_$ground" "$ground" "${ranks[$ground]}" 1500 \
                     --mca pml_coop_protocol $protocol -- --seed 6
             done
-            storm "storm.threads_by_rput_over_$ground" "$ground" 2 1500 --mca pml_coop_protocol rput -- --seed 7 --threads 3
+            storm "storm.threads_by_rput_over_$ground" "$ground" "${ranks[$ground]}" 1500 --mca pml_coop_protocol rput -- --seed 7 --threads 3
             # Many short operations per message, and limits that no transport has by itself.
             storm "storm.small_chunks_over_$ground" "$ground" 3 1000 --mca pml_coop_rdma_chunk 4096 --mca pml_coop_rdma_depth 1 \
                 --mca pml_coop_eager_limit 64 --mca pml_coop_send_depth 1 -- --seed 8

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "keep_loaded.h"
 #include "round.h"
 
 namespace storm {
@@ -93,6 +94,7 @@ int main(int argc, char** argv) {
     int provided = 0, rank = 0, size = 0;
     const int wanted = options.threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, wanted, &provided);
+    keep_components_loaded();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == 0) {
