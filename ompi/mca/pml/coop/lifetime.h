@@ -95,4 +95,25 @@ private:
     std::atomic<std::uint32_t> bits_{kDone};
 };
 
+// Lets whoever comes first take the request's steps, for all who come meanwhile.
+// `take_steps` returns true once, when the protocol is over.
+template <class Request, class TakeSteps>
+void drive(Request& r, TakeSteps take_steps) noexcept {
+    if (!r.baton.take(module.threads)) return;
+    bool over = false;
+    do {
+        over |= take_steps(r);
+    } while (!r.baton.pass(module.threads));
+    if (over) drop(r);
+}
+
+// Takes a request's id out of the table: its rendezvous is over.
+template <class Request>
+void forget(HandleTable<Request>& table, Request& r) noexcept {
+    if (!r.id) return;
+    table.release(r.id, module.threads);
+    r.id = 0;
+    module.counters.down(Gauge::kRendezvous);
+}
+
 }  // namespace coop::pml

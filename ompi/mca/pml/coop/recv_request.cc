@@ -213,7 +213,11 @@ bool take_steps(RecvRequest& r) noexcept {
             break;
         case RecvStep::kGet: next = get(r); break;
         case RecvStep::kFin: next = send_fin(r); break;
-        case RecvStep::kOver: return !std::exchange(r.over, true);
+        case RecvStep::kOver:
+            if (std::exchange(r.over, true)) return false;
+            forget(module.recvs, r);
+            close_memory(r);
+            return true;
         }
     }
     return false;
@@ -270,22 +274,7 @@ void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     else receive_rts(r, peer, packet);
 }
 
-void advance(RecvRequest& r) noexcept {
-    if (!r.baton.take(module.threads)) return;
-    bool over = false;
-    do {
-        if (take_steps(r)) {
-            over = true;
-            if (r.id) {
-                module.recvs.release(r.id, module.threads);
-                r.id = 0;
-                module.counters.down(Gauge::kRendezvous);
-            }
-            close_memory(r);
-        }
-    } while (!r.baton.pass(module.threads));
-    if (over) drop(r);
-}
+void advance(RecvRequest& r) noexcept { drive(r, take_steps); }
 
 void drop(RecvRequest& r) noexcept {
     if (r.references.drop()) finish(r);

@@ -181,6 +181,7 @@ bool take_steps(SendRequest& r) noexcept {
         case SendStep::kDrain:
             if (r.in_flight.now() > 0) return false;
             if (r.answered.load(std::memory_order_relaxed)) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
+            forget(module.sends, r);
             r.step.store(SendStep::kOver, std::memory_order_relaxed);
             return true;
         case SendStep::kOver: return false;
@@ -206,21 +207,7 @@ void retry(Deferred* deferred) {
 
 }  // namespace
 
-void advance(SendRequest& r) noexcept {
-    if (!r.baton.take(module.threads)) return;
-    bool over = false;
-    do {
-        if (take_steps(r)) {
-            over = true;
-            if (r.id) {
-                module.sends.release(r.id, module.threads);
-                r.id = 0;
-                module.counters.down(Gauge::kRendezvous);
-            }
-        }
-    } while (!r.baton.pass(module.threads));
-    if (over) drop(r);
-}
+void advance(SendRequest& r) noexcept { drive(r, take_steps); }
 
 void serve_line(Deferred* deferred) {
     auto& peer = *reinterpret_cast<Peer*>(reinterpret_cast<char*>(deferred) - offsetof(Peer, deferred));
