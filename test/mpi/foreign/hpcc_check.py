@@ -33,11 +33,13 @@ def main(path):
             "HPL and PTRANS counted their residuals")
     require(problems, "FAILED" not in text, "nothing is marked FAILED")
     require(problems, float(summary.get("PTRANS_residual", "inf")) < 16, f"PTRANS_residual={summary.get('PTRANS_residual')}")
-    # RandomAccess does every update twice and allows 1 % of errors; without faults there are none.
+    # RandomAccess tolerates 1 % of wrong locations, and with a number of ranks that is not a power of two it has some now
+    # and then, under stock Open MPI as well: its own verdict counts.
     for kind in ("MPIRandomAccess", "MPIRandomAccess_LCG"):
-        require(problems, summary.get(kind + "_Errors") == "0", f"{kind}_Errors={summary.get(kind + '_Errors')}")
+        fraction = float(summary.get(kind + "_ErrorsFraction", "inf"))
+        require(problems, 0 <= fraction < 0.01, f"{kind}_ErrorsFraction={fraction}")
     errors = re.findall(r"Found (\d+) errors in (\d+) locations \((\w+)\)", text)
-    require(problems, len(errors) >= 4 and all(n == "0" and verdict == "passed" for n, _, verdict in errors),
+    require(problems, len(errors) >= 4 and all(verdict == "passed" for _, _, verdict in errors),
             f"RandomAccess verifications {errors}")
     require(problems, float(summary.get("MPIFFT_maxErr", "inf")) < 1e-12, f"MPIFFT_maxErr={summary.get('MPIFFT_maxErr')}")
     nodes = re.findall(r"Node\(s\) with error (\d+)", text)
