@@ -2,7 +2,7 @@
 # Builds the test programs: make -f build.mk SRC=this-folder OUT=build-folder [SAN=asan|tsan]
 MPICXX ?= mpicxx
 MPICC ?= mpicc
-SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=bool
 SAN_tsan = -fsanitize=thread
 CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -MMD -MP
 # Open MPI's C++ bindings are not ours to test.
