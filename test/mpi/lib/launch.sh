@@ -81,9 +81,12 @@ cluster_possible() {
 
 report_pass() { echo "PASS $1${2:+ ($2)}"; }
 report_skip() { echo "SKIP $1: $2"; }
-report_fail() {
+report_fail() { # NAME
     echo "FAIL $1"
-    tail -n "${2:-25}" "$log" | cut -c 1-300 | sed 's/^/    /'
+    # Of a sanitizer's report the beginning, of other logs the end.
+    {
+        grep -aE -m 1 -A 20 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || tail -n 25 "$log"
+    } | cut -c 1-300 | sed 's/^/    /'
     failed=$((failed + 1))
     clean_jobs
 }
