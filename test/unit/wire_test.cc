@@ -299,6 +299,22 @@ TEST(MatchHeaders, the_eager_test_and_the_diagnosis_agree) {
     }
 }
 
+TEST(MatchHeaders, put_together_in_registers_equals_sealed_field_by_field) {
+    SCOPED_TRACE(::testing::Message() << "seed " << kRandomSeed);
+    std::mt19937_64 random(kRandomSeed);
+    for (int i = 0; i < 20000; ++i) {
+        MatchHeader by_field = match_header(Kind::kMatch);
+        by_field.flags = 0;
+        by_field.context = static_cast<std::uint16_t>(random());
+        by_field.source = static_cast<std::int32_t>(random());
+        by_field.tag = static_cast<std::int32_t>(random());
+        by_field.sequence = static_cast<std::uint16_t>(random());
+        seal(by_field);
+        const MatchWords at_once = sealed_match(by_field.context, by_field.source, by_field.tag, by_field.sequence);
+        ASSERT_EQ(std::memcmp(&at_once, &by_field, sizeof by_field), 0) << "tag " << by_field.tag << ", source " << by_field.source;
+    }
+}
+
 // --- fields: sealed by a sender that is wrong ------------------------------------
 
 struct Wrong {

@@ -52,9 +52,8 @@ void write_header(mca_btl_base_descriptor_t& descriptor, wire::Kind kind, const 
 
 // An eager message at once, copied by the transport before this returns. False:
 // the transport has no such way, or no room just now.
-inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchHeader header, std::size_t bytes) noexcept {
+inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept {
     if (!btl.btl->btl_sendi || module.faults.hit(Fault::kSendi)) return false;
-    wire::seal_match(header);
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     return mca_bml_base_sendi(&btl, &convertor, &header, sizeof header, bytes, MCA_BTL_NO_ORDER,
                               MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr) == OMPI_SUCCESS;

@@ -43,7 +43,7 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
     if (bytes > peer.eager_payload || peer.has_line()) return false;
 
     Convertor convertor(peer, buf, count, datatype);
-    const wire::MatchHeader header{wire::Kind::kMatch, 0, static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
     if (!send_immediate(*peer.eager(), convertor.get(), header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;

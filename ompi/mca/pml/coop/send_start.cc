@@ -47,7 +47,9 @@ Next eager_sent(SendRequest& r) noexcept {
 }
 
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
-    if (send_immediate(btl, r.convertor(), match_header(r, wire::Kind::kMatch, 0), r.bytes())) return eager_sent(r);
+    const auto& b = r.base.req_base;
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence);
+    if (send_immediate(btl, r.convertor(), header, r.bytes())) return eager_sent(r);
     if (prefers_to_wait(r, btl)) return wait_in_line(r);
     rewind(r, 0);  // the attempt may have moved it
     std::size_t payload = r.bytes();
