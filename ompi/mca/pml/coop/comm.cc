@@ -111,10 +111,16 @@ Peer& Comm::make_peer(std::int32_t rank) noexcept {
     return *peer;
 }
 
+bool Peer::may_offer() noexcept {
+    if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return false;
+    return reach(*this) && can_share() && rdma->btl->btl_registration_handle_size == 0;
+}
+
 bool connect(Peer& peer) noexcept {
     mca_bml_base_endpoint_t* endpoint = mca_bml_base_get_endpoint(peer.proc);
     if (!endpoint || endpoint->btl_eager.arr_size == 0) return false;
     if (!same_version(peer.proc)) return false;
+    Neighbour* neighbour = neighbour_of(peer.proc);
 
     Guard guard(module.lock);
     if (peer.endpoint.load(std::memory_order_relaxed)) return true;  // another thread was here first
@@ -122,6 +128,7 @@ bool connect(Peer& peer) noexcept {
     for (std::size_t i = 0; i < endpoint->btl_eager.arr_size; ++i)
         peer.eager_payload = std::min(peer.eager_payload, endpoint->btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
     choose_rdma(peer, *endpoint);
+    peer.neighbour = neighbour;
     peer.usage = usage_of_peer(peer.proc);
     peer.endpoint.store(endpoint, std::memory_order_release);
     return true;

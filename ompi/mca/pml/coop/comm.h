@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "module.h"
+#include "node.h"
 #include "coop/match/engine.h"
 
 namespace coop::pml {
@@ -28,6 +29,7 @@ struct Peer {
     std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(); the fields below belong to it
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
+    Neighbour* neighbour = nullptr;            // null: on another node
     float rdma_share = 1;                      // of the bandwidth to the peer
     std::size_t eager_payload = 0;             // largest that any of the transports for first packets takes
     Usage* usage = nullptr;                    // pml_coop_report 2
@@ -35,7 +37,7 @@ struct Peer {
     // Sends that found no room, in order. Later ones queue up behind them.
     List<Waiting, &Waiting::node> line;        // under Module::lock
     std::atomic<std::uint32_t> waiting{0};     // its length
-    Deferred deferred{{}, serve_line, false};
+    Deferred deferred{{}, serve_line, nullptr};
     bool has_line() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
 
     std::uint16_t take_sequence() noexcept {
@@ -49,6 +51,17 @@ struct Peer {
     mca_bml_base_btl_t* eager() noexcept {
         return mca_bml_base_btl_array_get_next(&endpoint.load(std::memory_order_relaxed)->btl_eager);
     }
+
+    // Both of us may copy between each other's buffers, and we see its board.
+    bool can_share() const noexcept {
+        constexpr std::uint32_t kBoth = MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_PUT;
+        return neighbour && neighbour->board && !neighbour->copy_error && rdma && (rdma->btl_flags & kBoth) == kBoth;
+    }
+    // Whether receives may be offered to it: it is on this node, another process,
+    // and its transport needs no registration.
+    bool may_offer() noexcept;
+
+    bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
 
     std::uint32_t job_rank() const noexcept { return proc->super.proc_name.vpid; }
 

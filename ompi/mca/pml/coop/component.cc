@@ -49,6 +49,7 @@ extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
     *priority = static_cast<int>(std::max<std::int64_t>(module.config.priority, 0));  // out of range: enable() will say so
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
+    open_node();
     publish_modex();
     return &base_module;
 }
@@ -57,6 +58,7 @@ extern "C" int mca_pml_coop_fini(void) {
     const int rc = mca_bml.bml_finalize();
     if (!module.enabled) return rc;
     module.enabled = false;
+    close_node();
     opal_progress_unregister(mca_pml_coop_progress);
     OBJ_DESTRUCT(&module.arrived);
     OBJ_DESTRUCT(&module.rdma_ops);

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ void out_of_memory(const char* what) {
 void parameter_out_of_range(const ParamError& error) {
     let_rank_0_speak();
     say("parameter", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
+    abort_job(nullptr);
+}
+
+void parameter_ignored(const ParamError& error) noexcept {
+    say("parameter-ignored", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), module.my_rank);
+}
+
+void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror(error)); }
+
+void peer_died(const Peer& peer) {
+    say("peer-died", host(), module.my_rank, peer.job_rank());
     abort_job(nullptr);
 }
 

@@ -2,7 +2,7 @@
 //
 // What pml/coop says when it cannot go on: one message of the help file that
 // names the peer and the field (or the parameter, the value and the range),
-// then the end of the job. None of these functions returns.
+// then the end of the job. Those marked so do not return.
 #pragma once
 
 #include "comm.h"
@@ -24,6 +24,14 @@ namespace coop::pml {
 [[noreturn]] void out_of_memory(const char* what);
 [[noreturn]] void versions_differ(std::uint32_t peer, const std::string& their_version);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);
+[[noreturn]] void peer_died(const Peer& peer);
 [[noreturn]] void abort_job(const char* why);
+
+// A notice, not an end: messages inside this node go through shared memory.
+void no_kernel_copy(int error) noexcept;
+
+// A parameter was written while the job runs, with a value it cannot have; the
+// old one stays.
+void parameter_ignored(const ParamError& error) noexcept;
 
 }  // namespace coop::pml

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "modex.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -17,8 +18,10 @@ constexpr const char* kKey = "pml.coop";
 struct Card {
     std::uint32_t wire_version;
     std::uint32_t report;
+    BoardCard board;
+    std::uint64_t copy_works;  // to ourselves, at least
 };
-static_assert(sizeof(Card) == 8);
+static_assert(sizeof(Card) == 40);
 
 std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     std::uint8_t* bytes = nullptr;
@@ -26,15 +29,21 @@ std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     int rc;
     OPAL_MODEX_RECV_STRING(rc, kKey, &proc->super.proc_name, &bytes, &size);
     std::optional<Card> card;
-    if (rc == OMPI_SUCCESS && bytes && size >= sizeof(Card)) std::memcpy(&card.emplace(), bytes, sizeof(Card));
+    if (rc == OMPI_SUCCESS && bytes && size >= sizeof(Card::wire_version)) std::memcpy(&card.emplace(), bytes, std::min(size, sizeof(Card)));
     std::free(bytes);
     return card;
+}
+
+// Whether the kernel lets us copy at all (a seccomp filter may not).
+bool copies_work_here() noexcept {
+    const BoardCard own = board_card();
+    return node::try_copy(own.pid, own.nonce_address, own.nonce) == 0;
 }
 
 }  // namespace
 
 void publish_modex() noexcept {
-    Card card{wire::kVersion, static_cast<std::uint32_t>(module.config.report)};
+    Card card{wire::kVersion, static_cast<std::uint32_t>(module.config.report), board_card(), copies_work_here()};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
     static_cast<void>(rc);  // a peer that finds nothing says so
@@ -55,6 +64,19 @@ bool same_version(ompi_proc_t* proc) noexcept {
         return true;
     }
     versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
+}
+
+bool published_board(ompi_proc_t* proc, BoardCard& board) noexcept {
+    const auto card = card_of(proc);
+    if (card) board = card->board;
+    return card.has_value();
+}
+
+bool rank_0_can_copy() noexcept {
+    opal_process_name_t name{OMPI_PROC_MY_NAME->jobid, 0};
+    ompi_proc_t* proc = ompi_proc_find(reinterpret_cast<ompi_process_name_t*>(&name));
+    const auto card = proc ? card_of(proc) : std::nullopt;
+    return card && card->copy_works;
 }
 
 std::int64_t published_report(ompi_proc_t* proc) noexcept {

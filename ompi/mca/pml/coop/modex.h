@@ -3,7 +3,7 @@
 // What each process tells every other one at start, through PMIx.
 #pragma once
 
-#include "module.h"
+#include "node.h"
 
 namespace coop::pml {
 
@@ -12,6 +12,13 @@ void publish_modex() noexcept;
 // False: the peer runs a version that does not understand ours; this has been
 // said and the job is ending.
 bool same_version(ompi_proc_t* proc) noexcept;
+
+// What the peer says of its board. False: it says nothing.
+bool published_board(ompi_proc_t* proc, BoardCard& board) noexcept;
+
+// Rank 0 of our job may copy from itself: what denies it to others is then not
+// denied to everybody.
+bool rank_0_can_copy() noexcept;
 
 // The peer's pml_coop_report.
 std::int64_t published_report(ompi_proc_t* proc) noexcept;

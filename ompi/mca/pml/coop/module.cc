@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "module.h"
 
+#include <chrono>
 #include <utility>
 
 #include "arrived.h"
 #include "diagnose.h"
+#include "node.h"
 #include "on_match.h"
 #include "recv_request.h"
 #include "report.h"
@@ -66,60 +68,115 @@ int register_arrivals() noexcept {
     return mca_bml.bml_register_error(mca_pml_coop_on_error);
 }
 
-Deferred* next_deferred() noexcept {
+// A process that comes back to the progress engine at once, time and again, has
+// nothing else to do. (MPI_Test now and then between computations is not that,
+// nor is a process that yields its core to others.)
+using Clock = std::chrono::steady_clock;
+constexpr auto kAtOnce = std::chrono::microseconds(5);
+constexpr int kTimeAndAgain = 4;
+
+Clock::time_point left_progress;  // only a hint: threads may mix theirs
+int quick_returns = 0;
+
+void notice_idleness() noexcept {
+    if (module.threads) return;  // others may compute
+    quick_returns = Clock::now() - left_progress < kAtOnce ? quick_returns + 1 : 0;
+    module.idle.store(quick_returns >= kTimeAndAgain, std::memory_order_relaxed);
+}
+
+void leave_progress() noexcept {
+    if (!module.threads) left_progress = Clock::now();
+}
+
+Deferred* next_of(WorkQueue& queue) noexcept {
     Guard guard(module.lock);
-    Deferred* work = module.deferred.pop_front();
+    Deferred* work = queue.list.pop_front();
     if (!work) return nullptr;
-    work->queued = false;
-    module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
+    work->queue = nullptr;
+    queue.length.fetch_sub(1, std::memory_order_relaxed);
     return work;
+}
+
+bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
+    static bool registered = false;  // under Module::lock
+    bool first;
+    {
+        Guard guard(module.lock);
+        if (work.queue) return false;
+        work.queue = &queue;
+        if (in_front) queue.list.push_front(&work);
+        else queue.list.push_back(&work);
+        queue.length.fetch_add(1, std::memory_order_relaxed);
+        first = !std::exchange(registered, true);
+    }
+    // From the first work on; until then progress costs nothing.
+    if (first) opal_progress_register(mca_pml_coop_progress);
+    return true;
+}
+
+// Work that is back in the queue was no progress: opal_progress may yield.
+int retry_deferred() noexcept {
+    const std::uint32_t before = module.deferred.length.load(std::memory_order_relaxed);
+    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
+        Deferred* work = next_of(module.deferred);
+        if (!work) break;
+        module.counters.down(Gauge::kDeferred);
+        work->retry(work);
+    }
+    const std::uint32_t after = module.deferred.length.load(std::memory_order_relaxed);
+    return after < before ? static_cast<int>(before - after) : 0;
+}
+
+// Goes through the copies until one has made a chunk of progress: then others
+// get their turn, control messages of other peers first of all.
+// (Cooperative Rendezvous Protocols, section II-C)
+int copy_a_chunk() noexcept {
+    const std::uint32_t before = module.copying.length.load(std::memory_order_relaxed);
+    const std::uint64_t copies = module.counters.total(Counter::kCopies);
+    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
+        Deferred* work = next_of(module.copying);
+        if (!work) break;
+        work->retry(work);
+        if (module.counters.total(Counter::kCopies) != copies) return 1;
+    }
+    const std::uint32_t after = module.copying.length.load(std::memory_order_relaxed);
+    return after < before ? static_cast<int>(before - after) : 0;
 }
 
 }  // namespace
 
 bool defer(Deferred& work) noexcept {
-    static bool registered = false;  // under Module::lock
-    bool fresh, first;
-    {
-        Guard guard(module.lock);
-        fresh = !std::exchange(work.queued, true);
-        first = !std::exchange(registered, true);
-        if (fresh) {
-            module.deferred.push_back(&work);
-            module.deferred_count.fetch_add(1, std::memory_order_relaxed);
-        }
-    }
-    // From the first shortage on; until then progress costs nothing.
-    if (first) opal_progress_register(mca_pml_coop_progress);
-    if (fresh) module.counters.up(Gauge::kDeferred);
-    return fresh;
+    if (!enqueue(module.deferred, work, false)) return false;
+    module.counters.up(Gauge::kDeferred);
+    return true;
 }
+
+bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
 void undefer(Deferred& work) noexcept {
     Guard guard(module.lock);
-    if (!std::exchange(work.queued, false)) return;
-    module.deferred.remove(&work);
-    module.deferred_count.fetch_sub(1, std::memory_order_relaxed);
-    module.counters.down(Gauge::kDeferred);
+    WorkQueue* queue = std::exchange(work.queue, nullptr);
+    if (!queue) return;
+    queue->list.remove(&work);
+    queue->length.fetch_sub(1, std::memory_order_relaxed);
+    if (queue == &module.deferred) module.counters.down(Gauge::kDeferred);
 }
 
 extern "C" int mca_pml_coop_progress() {
-    const std::uint32_t before = module.deferred_count.load(std::memory_order_relaxed);
-    for (std::uint32_t rounds = before; rounds > 0; --rounds) {
-        Deferred* work = next_deferred();
-        if (!work) break;
-        module.counters.down(Gauge::kDeferred);
-        work->retry(work);
+    int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
+    if (module.copying.length.load(std::memory_order_relaxed) > 0) {
+        notice_idleness();
+        events += copy_a_chunk();
+        leave_progress();
     }
-    // Work that is back in the queue was no progress: opal_progress may yield.
-    const std::uint32_t after = module.deferred_count.load(std::memory_order_relaxed);
-    return after < before ? static_cast<int>(before - after) : 0;
+    return events;
 }
 
 extern "C" int mca_pml_coop_enable(bool enable) {
     if (!enable || module.enabled) return OMPI_SUCCESS;
     check_parameters();
     module.threads = opal_using_threads();
+    module.crowded = is_crowded();
     module.my_rank = ompi_proc_local()->super.proc_name.vpid;
     module.usage = Usage(rndv::kRows, rndv::kReasons);
     module.usage.set_threads(module.threads);

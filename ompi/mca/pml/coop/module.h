@@ -8,6 +8,7 @@
 //   send_request   a send, step by step;         recv_request a receive, step by step
 //   send_start.cc  its first step                rdma.h       the gets and puts of both
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
+//   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc
 //
@@ -23,6 +24,7 @@
 #include "coop/base/handle_table.h"
 #include "coop/base/usage.h"
 #include "coop/match/engine.h"
+#include "coop/rndv/board.h"
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
 #include "params.h"
@@ -33,12 +35,18 @@ struct SendRequest;
 struct RecvRequest;
 struct Arrived;
 
-// Work that a transport refused for want of resources; the progress function
-// retries it in order.
+// Work for the progress function: refused by a transport for want of resources,
+// or a copy that goes on chunk by chunk.
+struct WorkQueue;
 struct Deferred {
     ListNode node;
     void (*retry)(Deferred*) = nullptr;
-    bool queued = false;  // under Module::lock
+    WorkQueue* queue = nullptr;  // where it stands; null: nowhere. Under Module::lock
+};
+
+struct WorkQueue {
+    List<Deferred, &Deferred::node> list;  // under Module::lock
+    std::atomic<std::uint32_t> length{0};
 };
 
 struct Module {
@@ -53,11 +61,15 @@ struct Module {
     opal_free_list_t rdma_ops;  // RdmaOp
 
     opal_mutex_t lock;  // of the lists below
-    List<Deferred, &Deferred::node> deferred;
-    std::atomic<std::uint32_t> deferred_count{0};
+    WorkQueue deferred;         // wait for resources; tried again in order
+    WorkQueue copying;          // copies under way; one chunk at a time
     List<match::Arrival, &match::Arrival::node> homeless;  // for communicators that are not here yet
 
+    rndv::SlotPool slots;       // of our board
+
     std::uint32_t my_rank = 0;  // in the job; in every control header
+    bool crowded = false;       // more processes on this node than cores
+    std::atomic<bool> idle{false};  // waiting, with nothing but progress to make
     bool threads = false;       // several threads may be inside MPI
     bool enabled = false;
 };
@@ -84,6 +96,10 @@ extern mca_pml_base_module_t base_module;
 // Queues `work` for retry; harmless when it is queued already. True when it was not.
 bool defer(Deferred& work) noexcept;
 void undefer(Deferred& work) noexcept;  // takes it back, if it is queued
+
+// Queues a copy that goes on: in front if it has just copied a chunk (messages
+// end one after the other, not all at last), behind if it waits for the other side.
+bool go_on_copying(Deferred& work, bool in_front) noexcept;
 
 // Called back by Open MPI; the names are those of mca_pml_base_module_t.
 extern "C" {
@@ -118,7 +134,7 @@ int mca_pml_coop_start(size_t count, ompi_request_t** requests);
 int mca_pml_coop_dump(ompi_communicator_t* comm, int verbose);
 int mca_pml_coop_ft_event(int state);
 
-int mca_pml_coop_progress(void);  // retries deferred work; registered from the first shortage on
+int mca_pml_coop_progress(void);  // deferred work and copies; registered when there is some for the first time
 }
 
 }  // namespace coop::pml

@@ -34,17 +34,30 @@ Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const ch
     return *request;
 }
 
-// The grant stays within the message, and RPUT brings a handle of the right size.
+// A grant answers an RTS; a second one, for fragments, takes the place of a
+// cooperative copy that neither side can do.
+bool may_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
+    const SendStep step = r.step.load(std::memory_order_acquire);
+    if (step == SendStep::kAnswer) return !r.answered.load(std::memory_order_acquire);
+    return step == SendStep::kCopy && h.row == static_cast<std::uint8_t>(rndv::Row::kSend) &&
+           !r.fall_back.load(std::memory_order_acquire) && r.shared.claims.stuck();
+}
+
+// The grant stays within the message; RPUT and COOP bring a handle of the right
+// size, COOP a plan that can be counted.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
-    if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
-        diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
+    if (!may_grant(r, h)) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
     if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
-    if (h.row != static_cast<std::uint8_t>(rndv::Row::kRput) || h.length == 0) return;
-    if (!r.peer->rdma) diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
+    const bool coop = h.row == static_cast<std::uint8_t>(rndv::Row::kCoop);
+    if (h.length == 0 || (!coop && h.row != static_cast<std::uint8_t>(rndv::Row::kRput))) return;
+    if (!r.peer->rdma || (coop && !r.peer->can_share()))
+        diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
     const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
     const std::size_t handle = btl.btl_register_mem ? btl.btl_registration_handle_size : 0;
     if (h.handle_bytes != handle) diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
+    if (coop && rndv::ChunkPlan{h.length, h.chunk}.count() > UINT32_MAX)
+        diagnose_field(wire::Kind::kCts, "chunk bytes", h.sender, h.chunk, h.length / UINT32_MAX + 1, UINT32_MAX);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ void release_early(Comm& c, Peer& peer, Due& due) noexcept {
     while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
         Arrived* arrived = Arrived::from(arrival);
         arrived->posted = c.engine.take_posted(peer.source, arrival->tag);
+        if (peer.source.offered) meet_offered(peer, arrived->header(), arrived->posted);
         if (arrived->posted) {
             due.push_back(arrival);
         } else {
@@ -62,6 +63,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
             return hold_back(peer, packet);
         }
         posted = c.engine.take_posted(peer.source, header.tag);
+        if (peer.source.offered) meet_offered(peer, header, posted);
         if (!posted) keep_unexpected(c, peer, packet);
         if (!peer.source.early.empty()) [[unlikely]] release_early(c, peer, due);
     }

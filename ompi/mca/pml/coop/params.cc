@@ -5,18 +5,20 @@ namespace coop::pml {
 namespace {
 
 constexpr std::int64_t kKiB = 1024, kGiB = 1024 * 1024 * kKiB;
-constexpr const char* kProtocols[] = {"auto", "rget", "rput", "send"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
      .help = "Priority among the pmls that the parameter pml names. Open MPI 4.1 considers pml/coop only where it is "
              "named there (--mca pml coop, or pml = coop in openmpi-mca-params.conf), whatever its priority.",
      .level = 4},
-    {.name = "protocol", .type = ParamType::kChoice, .choices = kProtocols,
-     .help = "How messages beyond the eager limit travel. auto: the best that the transport can do; rget: the "
-             "receiver reads; rput: the sender writes; send: fragments, copied in and out. Where the transport "
-             "lacks what is asked for, the next best is taken and the report says so.",
-     .level = 2},
+    {.name = "protocol", .type = ParamType::kChoice, .choices = rndv::kWishNames,
+     .help = "How messages beyond the eager limit travel. hybrid: chosen for each message from the calls and the load "
+             "of both sides; rget: the receiver reads; rput: the sender writes; send: fragments, copied in and out. "
+             "Inside a node also coop: both sides copy, chunk by chunk; coop_fixed: each copies one half; coop_coll: "
+             "chosen by the calls of both sides (blocking or not); coop_load: who has less to copy copies. Where "
+             "something is not possible the next best is taken and the report says so. A sender's wish goes before "
+             "the receiver's, unless it is hybrid.",
+     .level = 2, .settable_at_run_time = true},
     {.name = "eager_limit", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 64, .max = kGiB,
      .help = "Largest message that is sent at once, with no handshake. The transport's own eager limit applies "
              "where that is lower (btl_vader_eager_limit, btl_tcp_eager_limit, ...). It cannot be below the size "
@@ -36,6 +38,18 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "rdma_depth", .type = ParamType::kInt, .unit = "operations", .default_value = 4, .min = 1, .max = 1024,
      .help = "RDMA operations of one message that are under way at a time.", .level = 5},
+    {.name = "coop_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 32 * kKiB, .min = 0, .max = 1024 * kGiB,
+     .help = "Smallest message inside a node that both sides copy under the hybrid protocol; shorter ones are copied by "
+             "the receiver.",
+     .level = 4, .settable_at_run_time = true},
+    {.name = "copy_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = 512 * kKiB, .min = 16 * kKiB, .max = kGiB,
+     .help = "Largest piece of a copy inside a node; between two pieces other messages get their turn. Cooperative "
+             "copies of less than eight such pieces are cut into eighths, of 16 KiB at least.",
+     .level = 4, .settable_at_run_time = true},
+    {.name = "rtr_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
+     .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
+             "asking, even while the receiver computes (RTR). 0: none is offered.",
+     .level = 4, .settable_at_run_time = true},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "fragments", .default_value = 8, .min = 1, .max = 1024,
      .help = "Fragments of one message that are under way at a time when it goes by fragments.", .level = 5},
     {.name = "unexpected_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = 128, .min = 64,
@@ -69,7 +83,8 @@ struct Place {
 constexpr Place kPlaces[] = {
     {&Config::priority, nullptr},          {nullptr, &Config::protocol_name},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
-    {&Config::rdma_depth, nullptr},        {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
+    {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
+    {&Config::rtr_min, nullptr},           {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
     {&Config::report, nullptr},            {nullptr, &Config::fault},
 };

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 
 #include "comm.h"
 #include "lifetime.h"
@@ -24,7 +25,7 @@ namespace coop::pml {
 struct RdmaOp {
     opal_free_list_item_t item;
     void* request;       // SendRequest (put) or RecvRequest (get)
-    std::size_t offset;  // in the message
+    std::size_t offset;  // in the message; of a cooperative copy: the chunk's index
 };
 
 // The range [begin, end) of a message, moved by operations in rising order,
@@ -33,12 +34,14 @@ struct RdmaOp {
 struct RdmaRun {
     std::size_t begin = 0, end = 0;
     std::size_t next = 0;                     // first byte not yet asked for
+    std::size_t chunk = 0;                    // largest operation
     std::atomic<std::size_t> failed_at{0};    // lowest offset that failed; end: none did
     Count in_flight;
 
-    void start(std::size_t from, std::size_t to) noexcept {
+    void start(std::size_t from, std::size_t to, std::size_t largest) noexcept {
         begin = next = from;
         end = to;
+        chunk = largest;
         failed_at.store(to, std::memory_order_relaxed);
         in_flight.start(0);
     }
@@ -55,9 +58,7 @@ struct RdmaRun {
     std::size_t done_to() const noexcept { return failed_at.load(std::memory_order_relaxed); }
 
     std::size_t next_bytes(std::size_t transport_limit) const noexcept {
-        std::size_t limit = static_cast<std::size_t>(module.config.rdma_chunk);
-        if (transport_limit > 0) limit = std::min(limit, transport_limit);
-        return std::min(end - next, limit);
+        return std::min(end - next, transport_limit > 0 ? std::min(chunk, transport_limit) : chunk);
     }
 };
 
@@ -83,6 +84,9 @@ void close_memory(Request& r) noexcept {
     r.registration = nullptr;
 }
 
+// A buffer that the other side reads, or writes, and that we write from, or read into.
+constexpr std::uint32_t kShareAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ | MCA_BTL_REG_FLAG_REMOTE_WRITE;
+
 // The two operations.
 struct RdmaKind {
     decltype(&mca_bml_base_put) issue;
@@ -92,6 +96,58 @@ struct RdmaKind {
 };
 inline constexpr RdmaKind kPutKind{mca_bml_base_put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
 inline constexpr RdmaKind kGetKind{mca_bml_base_get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
+
+using RdmaDone = mca_btl_base_rdma_completion_fn_t;
+
+// Copies shorter than this are not timed: looking at the clock would cost too much of them.
+constexpr std::size_t kWorthTiming = 16 * 1024;
+
+class CopyTimer {
+public:
+    explicit CopyTimer(std::size_t bytes) noexcept : bytes_(bytes), start_(bytes < kWorthTiming ? 0 : now_ns()) {}
+    void done() const noexcept {
+        module.counters.count(Counter::kCopies);
+        module.counters.count(Counter::kCopiedBytes, bytes_);
+        if (start_ > 0) module.counters.count(Counter::kCopyTime, now_ns() - start_);
+    }
+
+private:
+    static std::uint64_t now_ns() noexcept {
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+    }
+    std::size_t bytes_;
+    std::uint64_t start_;
+};
+
+// Hands one operation on [at, at + bytes) of the message to the transport;
+// `done` is called with an RdmaOp that holds `label`, perhaps before this
+// returns. Returns what the transport returned.
+template <class Request>
+int issue(Request& r, const RdmaKind& kind, std::size_t at, std::size_t bytes, std::size_t label, RdmaDone done) noexcept {
+    if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
+    if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
+    auto* op = take<RdmaOp>(module.rdma_ops);
+    if (!op) return OMPI_ERR_OUT_OF_RESOURCE;
+    const mca_btl_base_module_t& btl = *r.rdma->btl;
+    op->request = &r;
+    op->offset = label;
+
+    void* local;
+    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
+    auto* handle = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
+    r.references.take();  // the transport's; it may call back before it returns
+    r.run.in_flight.up();
+    const CopyTimer timer(bytes);
+    const int rc = kind.issue(r.rdma, local, r.remote_address + at, r.registration, handle, bytes, 0, MCA_BTL_NO_ORDER, done, op);
+    if (rc == OMPI_SUCCESS) {
+        if (r.peer->neighbour) timer.done();
+        return rc;
+    }
+    r.run.in_flight.down();
+    static_cast<void>(r.references.drop());  // never the last: our caller holds one
+    give_back(module.rdma_ops, op);
+    return rc;
+}
 
 template <class Request>
 void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
@@ -105,37 +161,10 @@ void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_b
     drop(r);
 }
 
-// Starts the next operation. Returns what the transport returned.
-template <class Request>
-int start_rdma(Request& r, const RdmaKind& kind) noexcept {
-    if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
-    if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
-    auto* op = take<RdmaOp>(module.rdma_ops);
-    if (!op) return OMPI_ERR_OUT_OF_RESOURCE;
-    const mca_btl_base_module_t& btl = *r.rdma->btl;
-    const std::size_t at = r.run.next, bytes = r.run.next_bytes(btl.*kind.limit);
-    op->request = &r;
-    op->offset = at;
-
-    void* local;
-    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
-    auto* handle = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
-    r.references.take();  // the transport's; it may call back before it returns
-    r.run.in_flight.up();
-    r.run.next += bytes;
-    const int rc = kind.issue(r.rdma, local, r.remote_address + at, r.registration, handle, bytes, 0, MCA_BTL_NO_ORDER,
-                              on_rdma_done<Request>, op);
-    if (rc == OMPI_SUCCESS) return rc;
-    r.run.next -= bytes;
-    r.run.in_flight.down();
-    static_cast<void>(r.references.drop());  // never the last: our caller holds one
-    give_back(module.rdma_ops, op);
-    return rc;
-}
-
 enum class Rdma {
     kUnderWay,  // wait for completions
     kShortage,  // retry later
+    kChunkDone, // let others have their turn, then go on
     kOver,      // all done up to run.done_to()
 };
 
@@ -143,13 +172,25 @@ template <class Request>
 Rdma drive_rdma(Request& r, const RdmaKind& kind) noexcept {
     while (r.run.more()) {
         if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Rdma::kUnderWay;
-        const int rc = start_rdma(r, kind);
-        if (rc == OMPI_SUCCESS) continue;
+        const std::size_t at = r.run.next, bytes = r.run.next_bytes(r.rdma->btl->*kind.limit);
+        r.run.next += bytes;  // before the call: it may call back
+        const int rc = issue(r, kind, at, bytes, at, on_rdma_done<Request>);
+        if (rc == OMPI_SUCCESS) {
+            // A transport that copies with our CPU has done so already.
+            if (r.peer->neighbour && r.run.more() && r.run.drained()) return Rdma::kChunkDone;
+            continue;
+        }
+        r.run.next = at;
         module.counters.count(kind.retries);
         if (is_shortage(rc)) return Rdma::kShortage;
-        r.run.fail(r.run.next);
+        r.run.fail(at);
     }
     return r.run.drained() ? Rdma::kOver : Rdma::kUnderWay;
+}
+
+// Bytes of one operation: inside a node short enough for others to get a turn.
+inline std::size_t chunk_for(const Peer& peer) noexcept {
+    return static_cast<std::size_t>(peer.neighbour ? module.config.copy_chunk : module.config.rdma_chunk);
 }
 
 }  // namespace coop::pml

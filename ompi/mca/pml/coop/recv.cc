@@ -23,6 +23,7 @@ int cancel_recv(ompi_request_t* request, int) {
     {
         Guard guard(c.lock);
         if (!r.posted.node.linked()) return OMPI_SUCCESS;
+        if (r.offered && !withdraw(r)) return OMPI_SUCCESS;  // the sender is writing
         match::Engine::cancel(&r.posted);
     }
 
@@ -44,7 +45,7 @@ int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
 }
 
 // The receive of a message that a matched probe holds.
-RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message) noexcept {
+RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message, rndv::RecvCall call) noexcept {
     auto* arrived = static_cast<Arrived*>((*message)->req_ptr);
     ompi_communicator_t* comm = (*message)->comm;
     RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);
@@ -52,6 +53,7 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
     hand_on(*message);
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
+    r->call = call;
     start_recv_of(*r, arrived);
     OBJ_RELEASE(comm);
     return r;
@@ -63,6 +65,7 @@ extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datat
                                  ompi_communicator_t* comm, ompi_status_public_t* status) {
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
     if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    set_blocking(*r);
     start_recv(*r);
     return wait(*r, status);
 }
@@ -86,7 +89,7 @@ extern "C" int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t*
 
 extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
                                    ompi_request_t** request) {
-    RecvRequest* r = take(buf, count, datatype, message);
+    RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kIrecv);
     if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
     *request = r->mpi();
     return OMPI_SUCCESS;
@@ -94,7 +97,7 @@ extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* dat
 
 extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
                                   ompi_status_public_t* status) {
-    RecvRequest* r = take(buf, count, datatype, message);
+    RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kRecv);
     return r ? wait(*r, status) : OMPI_ERR_TEMP_OUT_OF_RESOURCE;
 }
 

@@ -100,15 +100,91 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
-    s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
+    s.wish = static_cast<rndv::Wish>(h.wish);
+    if (s.wish == rndv::Wish::kHybrid) s.wish = static_cast<rndv::Wish>(module.config.protocol);
+    s.coop_min = static_cast<std::size_t>(module.config.coop_min);
+    s.send_call = static_cast<rndv::SendCall>(h.call);
+    s.recv_call = r.call;
+    s.crowded = module.crowded;
+    s.kernel_copy_denied = peer.copy_denied();
     if (r.rdma && offered != rndv::Row::kSend) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
-        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle;
-        s.can_put = r.rdma->btl_flags & MCA_BTL_FLAGS_PUT;
+        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
+        s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
+        s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
+        if (s.can_share) {
+            s.receiver_load = rndv::load_of(*my_board());
+            s.sender_load = rndv::load_of(*peer.neighbour->board);
+        }
     }
     r.situation = s;
     // The sender's reason stands where it offered no RDMA at all.
     r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
+}
+
+// -- the slot of a cooperative copy, and the load that it means ------------------
+
+bool take_slot(RecvRequest& r) noexcept {
+    if (r.has_slot) return true;
+    Guard guard(module.lock);
+    const auto slot = module.slots.acquire();
+    if (!slot) return false;
+    r.has_slot = true;
+    r.slot = *slot;
+    r.generation = rndv::arm(my_board()->slots[r.slot]);
+    return true;
+}
+
+void free_slot(RecvRequest& r) noexcept {
+    if (!std::exchange(r.has_slot, false)) return;
+    Guard guard(module.lock);
+    module.slots.release(r.slot);
+}
+
+// Puts on both boards what each side now has to copy.
+void count_load(RecvRequest& r, std::size_t bytes) noexcept {
+    if (!r.situation.can_share) return;
+    const rndv::Shares share = rndv::shares(r.choice, bytes);
+    r.load = share.receiver;
+    rndv::add_load(*my_board(), share.receiver);
+    if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);
+}
+
+void settle_load(RecvRequest& r) noexcept {
+    if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
+}
+
+std::uint32_t chunk_of(const RecvRequest& r, std::size_t bytes) noexcept {
+    const mca_btl_base_module_t& btl = *r.rdma->btl;
+    std::uint64_t chunk = r.choice.split == rndv::Split::kHalves
+                              ? rndv::half_bytes(bytes)
+                              : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
+    for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
+        if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, UINT32_MAX));
+}
+
+// False: no slot is free.
+bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
+    if (!take_slot(r)) return false;
+    const std::size_t bytes = r.wanted - from;
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, chunk_of(r, bytes), r.choice.split);
+    count_load(r, bytes);
+    return true;
+}
+
+// The sender has taken the offer of this receive and copies already.
+void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
+    if (!r.has_slot || h.slot != r.slot + 1 || h.generation != r.generation || h.length > r.capacity || r.landed.load(std::memory_order_relaxed) > 0 ||
+        my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
+        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), h.slot, 0, 0);
+    r.choice.split = static_cast<rndv::Split>(h.split);
+    if (rndv::ChunkPlan{r.wanted, h.chunk}.count() > UINT32_MAX)
+        diagnose_field(wire::Kind::kRts, "chunk bytes", r.peer->job_rank(), h.chunk, r.wanted / UINT32_MAX + 1, UINT32_MAX);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, h.chunk, r.choice.split);
+    r.load = rndv::shares(r.choice, r.wanted).receiver;
+    r.step = RecvStep::kCopy;
 }
 
 // The row for what is missing from `from` on, with everything known.
@@ -121,14 +197,25 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
     for (;;) {
         const rndv::Choice choice = rndv::choose(r.situation);
         if (choice.row != rndv::Row::kSend || r.choice.row != rndv::Row::kSend) r.choice = choice;
-        if (choice.row == rndv::Row::kRget) {
-            if (open_memory(r, from, r.wanted - from, MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_WRITE)) {
-                r.run.start(from, r.wanted);
+        if (choice.row == rndv::Row::kCoop) {
+            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
+                if (prepare_copy(r, from)) return go(r, RecvStep::kGrant);
+                r.situation.slot_free = false;
+            } else {
+                r.situation.put_refused = true;
+            }
+        } else if (choice.row == rndv::Row::kRget) {
+            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
+                count_load(r, r.wanted - from);
+                r.run.start(from, r.wanted, chunk_for(*r.peer));
                 return go(r, RecvStep::kGet);
             }
             r.situation.get_refused = true;
         } else if (choice.row == rndv::Row::kRput) {
-            if (open_memory(r, from, r.wanted - from, MCA_BTL_REG_FLAG_REMOTE_WRITE)) return go(r, RecvStep::kGrant);
+            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
+                count_load(r, r.wanted - from);
+                return go(r, RecvStep::kGrant);
+            }
             r.situation.put_refused = true;
         } else {
             return go(r, RecvStep::kGrant);
@@ -156,7 +243,14 @@ Next grant(RecvRequest& r) noexcept {
     h.recv_id = r.id;
     h.offset = r.grant_from;
     h.length = r.wanted - r.grant_from;
-    if (r.choice.row == rndv::Row::kRput && h.length > 0) {
+    const bool coop = r.choice.row == rndv::Row::kCoop;
+    if (coop) {
+        h.split = static_cast<std::uint8_t>(r.choice.split);
+        h.slot = r.slot + 1;
+        h.generation = r.generation;
+        h.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
+    }
+    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
         void* address;
         opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
@@ -166,10 +260,36 @@ Next grant(RecvRequest& r) noexcept {
         }
     }
     wire::seal(h);
-    r.step = RecvStep::kLanding;  // before the CTS is out: data may come from within
+    r.step = coop ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes) == Sent::kYes) return Next::kGoOn;
     r.step = RecvStep::kGrant;
     return wait_for_resources(r);
+}
+
+// -- kCopy -------------------------------------------------------------------------
+
+Next wait_for_turn(RecvRequest& r, bool in_front) noexcept {
+    r.references.take();
+    if (!go_on_copying(r.deferred, in_front)) drop_ours(r);
+    return Next::kWait;
+}
+
+// Our side of a cooperative copy. Where neither side can copy, fragments carry
+// all of it again.
+Next copy(RecvRequest& r) noexcept {
+    switch (drive_shared(r, kGetKind)) {
+    case Shared::kUnderWay: return Next::kWait;
+    case Shared::kShortage: return wait_for_resources(r);
+    case Shared::kChunkDone: return wait_for_turn(r, true);
+    case Shared::kWait: return wait_for_turn(r, false);
+    case Shared::kOver:
+        r.landed.store(r.wanted, std::memory_order_relaxed);
+        return go(r, RecvStep::kOver);
+    case Shared::kStuck: break;
+    }
+    r.choice = {rndv::Row::kSend, rndv::Reason::kRdmaRefused};
+    r.grant_from = r.shared.from;
+    return go(r, RecvStep::kGrant);
 }
 
 // -- kGet, kFin -----------------------------------------------------------------
@@ -178,6 +298,7 @@ Next get(RecvRequest& r) noexcept {
     switch (drive_rdma(r, kGetKind)) {
     case Rdma::kUnderWay: return Next::kWait;
     case Rdma::kShortage: return wait_for_resources(r);
+    case Rdma::kChunkDone: return wait_for_turn(r, true);
     case Rdma::kOver: break;
     }
     r.landed.store(r.run.done_to(), std::memory_order_relaxed);
@@ -213,10 +334,13 @@ bool take_steps(RecvRequest& r) noexcept {
             break;
         case RecvStep::kGet: next = get(r); break;
         case RecvStep::kFin: next = send_fin(r); break;
+        case RecvStep::kCopy: next = copy(r); break;
         case RecvStep::kOver:
             if (std::exchange(r.over, true)) return false;
             forget(module.recvs, r);
             close_memory(r);
+            settle_load(r);
+            free_slot(r);
             return true;
         }
     }
@@ -236,9 +360,11 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     read_rts(r, peer, h, packet.btl);
     unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
+    r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
-    static_cast<void>(choose(r, r.grant_from));
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) join_copy(r, h);
+    else static_cast<void>(choose(r, r.grant_from));
     advance(r);
     drop(r);
 }
@@ -251,6 +377,30 @@ void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
     opal_convertor_copy_and_prepare_for_recv(proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
                                              &b.req_convertor);
     opal_convertor_get_packed_size(&b.req_convertor, &r.capacity);
+}
+
+// Whether the receive would be offered to its sender, once posted.
+bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
+    const auto least = static_cast<std::size_t>(module.config.rtr_min);
+    if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
+    const auto wish = static_cast<rndv::Wish>(module.config.protocol);
+    if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
+    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && !opal_convertor_need_buffers(&r.convertor());
+}
+
+// Offers the receive to its sender, which then need not ask (RTR): if its next
+// message with this tag is sure to find this receive. Under Comm::lock, just
+// posted. (Cooperative Rendezvous Protocols, Table II)
+void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
+    if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
+    void* address;
+    opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
+    rndv::open_offer(*my_board(), r.slot, r.generation,
+                     {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
+                     reinterpret_cast<std::uint64_t>(address), r.call == rndv::RecvCall::kRecv);
+    r.offered = true;
+    peer.source.offered = &r.posted;
+    module.counters.count(Counter::kOffers);
 }
 
 void activate(RecvRequest& r) noexcept {
@@ -267,6 +417,25 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     set_status(r, h, packet.bytes() - sizeof h);
     unpack(r, packet, sizeof h, 0);
     finish(r);
+}
+
+bool withdraw(RecvRequest& r) noexcept {
+    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) return false;
+    r.offered = false;
+    of(r.comm()).peer(r.posted.source).source.offered = nullptr;
+    free_slot(r);
+    return true;
+}
+
+void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept {
+    RecvRequest& r = *RecvRequest::from(peer.source.offered);
+    if (posted != &r.posted) return rndv::message_passed(*my_board(), r.slot, peer.source.expected);
+    peer.source.offered = nullptr;
+    r.offered = false;
+    const bool by_offer = header.kind == wire::Kind::kRts && reinterpret_cast<const wire::RtsHeader&>(header).row == static_cast<std::uint8_t>(rndv::Row::kRtr);
+    if (by_offer) return;  // join_copy() looks whether that is so
+    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
+    free_slot(r);
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
@@ -311,6 +480,7 @@ RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, 
     MCA_PML_BASE_RECV_REQUEST_INIT(&r->base, buf, count, datatype, src, tag, comm, persistent);
     r->posted.source = src;
     r->posted.tag = tag;
+    r->call = rndv::RecvCall::kIrecv;
     r->fate.start_idle();
     return r;
 }
@@ -323,12 +493,14 @@ void start_recv(RecvRequest& r) noexcept {
     // One architecture per job: any process's convertor serves for MPI_ANY_SOURCE.
     convertor_for(r, peer ? peer->proc : ompi_proc_local());
 
+    const bool offerable = worth_offering(c, peer, r);
     match::Arrival* arrival;
     {
         Guard guard(c.lock);
         arrival = c.engine.find_unexpected(source, r.posted.tag);
         if (arrival) c.engine.remove_unexpected(arrival);
         else c.engine.post(source, &r.posted);
+        if (!arrival && offerable) offer(c, *peer, r);
     }
 
     if (!arrival) return;
@@ -361,7 +533,11 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.landed) std::atomic<std::size_t>(0);
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
+    new (&r.shared) SharedCopy;
     r.id = 0;
+    r.has_slot = false;
+    r.offered = false;
+    r.load = 0;
     r.rdma = nullptr;
     r.registration = nullptr;
     r.deferred.retry = retry;

@@ -10,8 +10,12 @@
 //        |                     kLanding ----- all bytes here ------> kOver
 //        |                                                            ^
 //        +-------------------> kGet --- all read ---> kFin -----------+
-//                               | refused               FIN sent
-//                               +--> kGrant (the rest)
+//        |                      | refused               FIN sent |
+//        |                      +--> kGrant (the rest)           |
+//        | kGrant (coop), or the RTS used our offer (rtr)        |
+//        +-------------------> kCopy --- all copied -------------+
+//                               | neither side can
+//                               +--> kGrant (send)
 //
 // A step that a transport refuses for want of resources is retried by the
 // progress function. Threading: advance() is driven by whoever holds the
@@ -22,10 +26,11 @@
 #include "arrived.h"
 #include "lifetime.h"
 #include "rdma.h"
+#include "shared_copy.h"
 
 namespace coop::pml {
 
-enum class RecvStep : std::uint8_t { kPosted, kGrant, kLanding, kGet, kFin, kOver };
+enum class RecvStep : std::uint8_t { kPosted, kGrant, kLanding, kGet, kFin, kCopy, kOver };
 
 struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
@@ -55,6 +60,14 @@ struct RecvRequest {
     std::uint64_t remote_address;  // of the first byte of the message
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
+    // Our slot of the board, for a cooperative copy or an offer.
+    bool has_slot;
+    bool offered;                // it holds an offer of this receive that may still be taken
+    std::uint32_t slot, generation;
+    SharedCopy shared;           // kCopy
+    std::uint64_t load;          // bytes that the load board counts for this message
+    rndv::RecvCall call;
+
     // What the RTS says of the sender, for choose().
     rndv::Situation situation;
 
@@ -69,6 +82,16 @@ struct RecvRequest {
 
 RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
                        bool persistent) noexcept;
+
+// Before start_recv, where the caller waits in the call.
+inline void set_blocking(RecvRequest& request) noexcept { request.call = rndv::RecvCall::kRecv; }
+
+// A message of the peer has had its turn and found `posted` (or nothing) while
+// one of our receives is on offer to that peer. Under Comm::lock.
+void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept;
+
+// Takes back an offer that nobody has taken. False: the sender has. Under Comm::lock.
+[[nodiscard]] bool withdraw(RecvRequest& request) noexcept;
 
 // Matches an unexpected message or posts the receive.
 void start_recv(RecvRequest& request) noexcept;

@@ -101,10 +101,11 @@ void wait(SendRequest& r) noexcept {
 
 // Starts a send that is not buffered. Null: it is gone already.
 inline SendRequest* begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
-                               mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) noexcept {
+                               mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking) noexcept {
     const std::uint16_t sequence = peer.take_sequence();
     if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return nullptr;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
+    if (blocking) set_blocking(*r);
     start_send(*r, sequence);
     return r;
 }
@@ -149,7 +150,7 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
-    SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm);
+    SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, true);
     if (!r) return OMPI_SUCCESS;
     wait(*r);
     const int rc = r->mpi()->req_status.MPI_ERROR;
@@ -164,7 +165,7 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
-    if (SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm)) *request = r->mpi();
+    if (SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, false)) *request = r->mpi();
     return OMPI_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "diagnose.h"
 #include "pool.h"
@@ -90,6 +91,7 @@ namespace {
 Next read_answer(SendRequest& r) noexcept {
     if (!r.answered.load(std::memory_order_acquire)) return Next::kWait;
     if (r.fin || r.next == r.end) return go(r, SendStep::kDrain);
+    if (r.choice.row == rndv::Row::kCoop) return go(r, SendStep::kCopy);
     return go(r, r.choice.row == rndv::Row::kRput ? SendStep::kPut : SendStep::kFragments);
 }
 
@@ -134,6 +136,30 @@ Next send_fragments(SendRequest& r) noexcept {
     return go(r, SendStep::kDrain);
 }
 
+// -- kCopy -------------------------------------------------------------------
+
+Next wait_for_turn(SendRequest& r, bool in_front) noexcept {
+    r.references.take();
+    if (!go_on_copying(r.deferred, in_front)) drop_ours(r);
+    return Next::kWait;
+}
+
+// Our side of a cooperative copy. The grant for fragments, where neither side
+// can copy, sends us elsewhere.
+Next copy(SendRequest& r) noexcept {
+    if (r.fall_back.load(std::memory_order_acquire)) return go(r, SendStep::kFragments);
+    switch (drive_shared(r, kPutKind)) {
+    case Shared::kUnderWay: return Next::kWait;
+    case Shared::kShortage: return wait_for_resources(r);
+    case Shared::kChunkDone: return wait_for_turn(r, true);
+    case Shared::kWait:
+    case Shared::kStuck: return wait_for_turn(r, false);
+    case Shared::kOver: break;
+    }
+    if (std::exchange(r.answer_due, false)) drop_ours(r);  // none will come
+    return go(r, SendStep::kDrain);
+}
+
 // -- kPut, kFin -------------------------------------------------------------
 
 Next put(SendRequest& r) noexcept {
@@ -141,6 +167,7 @@ Next put(SendRequest& r) noexcept {
     switch (drive_rdma(r, kPutKind)) {
     case Rdma::kUnderWay: return Next::kWait;
     case Rdma::kShortage: return wait_for_resources(r);
+    case Rdma::kChunkDone: return wait_for_turn(r, true);
     case Rdma::kOver: break;
     }
     return go(r, SendStep::kFin);
@@ -178,9 +205,11 @@ bool take_steps(SendRequest& r) noexcept {
         case SendStep::kFragments: next = send_fragments(r); break;
         case SendStep::kPut: next = put(r); break;
         case SendStep::kFin: next = send_fin(r); break;
+        case SendStep::kCopy: next = copy(r); break;
         case SendStep::kDrain:
             if (r.in_flight.now() > 0) return false;
-            if (r.answered.load(std::memory_order_relaxed)) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
+            if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
+            if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
             forget(module.sends, r);
             r.step.store(SendStep::kOver, std::memory_order_relaxed);
             return true;
@@ -230,8 +259,17 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
     r->store = nullptr;
+    r->call = mode == MCA_PML_BASE_SEND_BUFFERED ? rndv::SendCall::kBsend : rndv::SendCall::kIsend;
     r->fate.start_idle();
     return r;
+}
+
+void set_blocking(SendRequest& r) noexcept {
+    switch (r.base.req_send_mode) {
+    case MCA_PML_BASE_SEND_SYNCHRONOUS: r.call = rndv::SendCall::kSsend; break;
+    case MCA_PML_BASE_SEND_READY: r.call = rndv::SendCall::kRsend; break;
+    default: r.call = rndv::SendCall::kSend; break;
+    }
 }
 
 void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
@@ -246,6 +284,11 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
     r.fin = false;
+    r.answer_due = false;
+    r.offered = false;
+    r.fall_back.store(false, std::memory_order_relaxed);
+    r.load = 0;
+    r.run.start(0, 0, 1);
     r.fate.start();
     if (r.store) static_cast<void>(r.fate.user_freed());
     r.references.start(2);  // the protocol's and ours
@@ -258,15 +301,25 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
 }
 
 void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle) noexcept {
-    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
+    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.split)};
     r.recv_id = header.recv_id;
     r.next = header.offset;
     std::fill(std::begin(r.lane_bytes), std::end(r.lane_bytes), 0);
     r.end = header.offset + header.length;
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
-    if (r.choice.row == rndv::Row::kRput) r.run.start(r.next, r.end);
+    r.run.start(r.next, r.end, chunk_for(*r.peer));
+    if (r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;
+    const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
+    if (more) {
+        r.shared.start(r.peer->neighbour->board->slots[header.slot - 1], rndv::Side::kSender, header.generation, header.offset,
+                       header.length, header.chunk, r.choice.split);
+    }
+    r.answer_due = more;
+    if (r.step.load(std::memory_order_relaxed) == SendStep::kCopy) r.fall_back.store(true, std::memory_order_release);
     r.answered.store(true, std::memory_order_release);
+    r.references.take();  // ours, while we may still hold the answer's
+    if (!more) drop_ours(r);
     advance(r);
     drop(r);
 }
@@ -274,6 +327,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
 void on_read(SendRequest& r, const wire::FinHeader& header) noexcept {
     r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
     r.fin = true;
+    r.answer_due = false;
     r.answered.store(true, std::memory_order_release);
     advance(r);
     drop(r);
@@ -290,6 +344,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.references) References;
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
+    new (&r.shared) SharedCopy;
     new (&r.in_flight) Count;
     new (&r.step) std::atomic<SendStep>(SendStep::kOver);
     new (&r.waiting) Waiting{{}, &r};

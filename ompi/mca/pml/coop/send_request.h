@@ -4,14 +4,17 @@
 //
 //                       fits eager                     packets gone
 //     kStart ------------------------------------------> kDrain -> kOver
-//       | RTS                                              ^  ^
-//       v         FIN, or CTS with nothing left            |  |
-//     kAnswer ---------------------------------------------+  |
-//       | CTS: send            | CTS: rput                     |
-//       v                      v   refused                     |
-//     kFragments <---------- kPut ---------> kFin -------------+
-//       |                                                      |
-//       +------------------------------------------------------+
+//       | RTS            | RTS, receive was offered        ^  ^
+//       v                +--------------+                  |  |
+//     kAnswer ---- FIN, or CTS with ----|------------------+  |
+//       |          nothing left         |                     |
+//       | CTS: send   | CTS: rput       | CTS: coop           |
+//       v             v                 v          all copied |
+//     kFragments <- kPut -> kFin      kCopy ------------------+
+//       |  ^    refused       |         | neither side can,   |
+//       |  |                  |         v CTS: send           |
+//       |  +------------------|---------+                     |
+//       +---------------------+-------------------------------+
 //
 // A step that a transport refuses for want of resources is retried by the
 // progress function. Messages that could not start stand in their peer's line,
@@ -21,12 +24,13 @@
 #include "coop/base/spin_lock.h"
 #include "lifetime.h"
 #include "rdma.h"
+#include "shared_copy.h"
 
 namespace coop::pml {
 
 constexpr std::size_t kMaxLanes = 8;  // transports that share the fragments of a message
 
-enum class SendStep : std::uint8_t { kStart, kAnswer, kFragments, kPut, kFin, kDrain, kOver };
+enum class SendStep : std::uint8_t { kStart, kAnswer, kFragments, kPut, kFin, kCopy, kDrain, kOver };
 
 struct SendRequest {
     mca_pml_base_send_request_t base;  // first: Open MPI sees this
@@ -46,6 +50,14 @@ struct SendRequest {
     bool first_in_line;          // taken from there, and back to its head if refused
     std::uint8_t patience;       // immediate sends to try before a descriptor is used
     Count in_flight;             // our packets in the hands of transports
+
+    rndv::SendCall call;         // what MPI call this is
+    bool answer_due;             // an RTS or a COOP grant is out: a reference is held for what may answer it
+    bool offered;                // the receive was offered, and `offer` taken
+    rndv::Taken offer;
+    SharedCopy shared;           // kCopy
+    std::atomic<bool> fall_back; // kCopy: neither side could; the rest is granted as fragments
+    std::uint64_t load;          // bytes that the load board counts for this message
 
     // From the answer; valid once `answered` is true.
     std::atomic<bool> answered;
@@ -72,6 +84,8 @@ struct SendRequest {
 // A request for these arguments, not started. `peer` must have been reached.
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                        ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept;
+// Before start_send, where the caller waits in the call.
+void set_blocking(SendRequest& request) noexcept;
 void start_send(SendRequest& request, std::uint16_t sequence) noexcept;
 void advance(SendRequest& request) noexcept;
 void drop(SendRequest& request) noexcept;  // one reference

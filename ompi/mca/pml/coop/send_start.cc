@@ -22,15 +22,50 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.bytes = r.bytes();
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
+    s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = static_cast<rndv::Wish>(module.config.protocol);
+    s.send_call = r.call;
+    s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
     if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
         s.rdma_share = r.peer->rdma_share;
-        s.can_get = rdma->btl_flags & MCA_BTL_FLAGS_GET;
-        s.can_put = rdma->btl_flags & MCA_BTL_FLAGS_PUT;
+        s.kernel_copy_denied = r.peer->copy_denied();
+        s.can_get = (rdma->btl_flags & MCA_BTL_FLAGS_GET) && !s.kernel_copy_denied;
+        s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
+        s.can_share = r.peer->can_share();
     }
     return s;
+}
+
+// Takes the offer of the receive that this message will find, if there is one.
+void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
+    if (!rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
+    const auto& b = r.base.req_base;
+    rndv::Board& theirs = *r.peer->neighbour->board;
+    const auto taken = rndv::take_offer(theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});
+    if (!taken) return;
+    module.counters.count(Counter::kOffersTaken);
+    s.offered = true;
+    s.recv_call = taken->blocking ? rndv::RecvCall::kRecv : rndv::RecvCall::kIrecv;
+    s.sender_load = rndv::load_of(*my_board());
+    s.receiver_load = rndv::load_of(theirs);
+    r.offer = *taken;
+}
+
+// Our side of the copy into an offered receive.
+void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
+    r.offered = true;
+    r.choice = choice;
+    r.remote_address = r.offer.address;
+    const auto chunk = choice.split == rndv::Split::kHalves ? rndv::half_bytes(r.bytes())
+                                                            : rndv::chunk_bytes(r.bytes(), static_cast<std::uint64_t>(module.config.copy_chunk));
+    rndv::Board& theirs = *r.peer->neighbour->board;
+    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), static_cast<std::uint32_t>(chunk), choice.split);
+    const rndv::Shares share = rndv::shares(choice, r.bytes());
+    r.load = share.sender;
+    rndv::add_load(*my_board(), share.sender);
+    rndv::add_load(theirs, share.receiver);
 }
 
 // The transport was full a moment ago. Waiting for room is cheaper on both sides
@@ -66,10 +101,12 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     if (!r.id) {
         if (!(r.id = module.sends.acquire(&r, module.threads))) return wait_in_line(r);
         r.references.take();  // the answer's
+        r.answer_due = true;
         module.counters.up(Gauge::kRendezvous);
     }
 
-    mca_bml_base_btl_t& btl = offer.row == rndv::Row::kRget || offer.row == rndv::Row::kRput ? *r.peer->rdma : eager;
+    const bool by_rdma = offer.row != rndv::Row::kEager && offer.row != rndv::Row::kSend;
+    mca_bml_base_btl_t& btl = by_rdma ? *r.peer->rdma : eager;
     wire::RtsHeader header{};
     header.match = match_header(r, wire::Kind::kRts, 0);
     header.length = r.bytes();
@@ -78,10 +115,18 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     header.reason = static_cast<std::uint8_t>(offer.reason);
     if (s.sender_contiguous) header.match.flags |= wire::kFlagContiguous;
     if (s.synchronous) header.match.flags |= wire::kFlagSync;
-    header.match.flags |= wire::wish_flag(static_cast<std::uint8_t>(s.wish));
+    if (s.can_share) header.match.flags |= wire::kFlagShare;
+    header.wish = static_cast<std::uint8_t>(s.wish);
+    header.call = static_cast<std::uint8_t>(s.send_call);
 
     std::size_t handle_bytes = 0, payload = 0;
-    if (offer.row == rndv::Row::kRget) {
+    if (offer.row == rndv::Row::kRtr) {
+        header.split = static_cast<std::uint8_t>(offer.split);
+        header.slot = r.offer.slot + 1;
+        header.generation = r.offer.generation;
+        header.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
+    }
+    if (by_rdma && offer.row != rndv::Row::kRput) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
         header.match.flags |= wire::kFlagGet;
@@ -95,7 +140,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     }
     header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
 
-    r.step.store(SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
+    r.step.store(offer.row == rndv::Row::kRtr ? SendStep::kCopy : SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
     if (payload == 0) {
         unsigned char packet[sizeof header + wire::kMaxHandleBytes];
         if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
@@ -118,12 +163,19 @@ Next start_step(SendRequest& r) noexcept {
     rewind(r, 0);
     mca_bml_base_btl_t& btl = *r.peer->eager();
     rndv::Situation s = situation_of(r);
-    rndv::Choice offer = rndv::choose(s);
     r.rdma = r.peer->rdma;
-    if (offer.row == rndv::Row::kRget && !open_memory(r, 0, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ)) {
+    if (r.offered) return start_rendezvous(r, btl, s, r.choice);  // the transport had no room for the RTS a moment ago
+    if (s.bytes > s.eager_limit) look_for_offer(r, s);
+    rndv::Choice offer = rndv::choose(s);
+    if (offer.row == rndv::Row::kRtr) {
+        start_offered(r, offer);
+        return start_rendezvous(r, btl, s, offer);
+    }
+    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }
+    r.choice = offer;
     if (offer.row == rndv::Row::kEager && !s.synchronous) return start_eager(r, btl);
     return start_rendezvous(r, btl, s, offer);
 }

@@ -25,6 +25,11 @@ enum class Counter : std::uint8_t {
     kRetryGet,
     kRetryPut,
     kOutOfOrder,
+    kCopies,
+    kCopiedBytes,
+    kCopyTime,
+    kOffers,
+    kOffersTaken,
     kCount
 };
 
@@ -112,6 +117,11 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kRetryPut, "retries_put", "RDMA writes tried again because the transport refused them."),
     detail::total_of(Counter::kOutOfOrder, "out_of_order",
                      "Messages that arrived ahead of an earlier one of the same sender and communicator."),
+    detail::total_of(Counter::kCopies, "copies", "Copies between processes of this node that this process made (each chunk is one)."),
+    detail::total_of(Counter::kCopiedBytes, "copied_bytes", "Bytes of these copies."),
+    detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in those of them that are 16 KiB or longer."),
+    detail::total_of(Counter::kOffers, "offers", "Receives that were offered to their sender (RTR)."),
+    detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives that this process, as sender, has written into."),
     detail::level_of(Gauge::kUnexpected, "unexpected_now",
                      "Messages that have arrived and that no receive has asked for yet."),
     detail::high_of(Gauge::kUnexpected, "unexpected_high", "Longest the queue of unexpected messages has been."),

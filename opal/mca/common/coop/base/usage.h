@@ -29,7 +29,7 @@ namespace coop {
 class Usage {
 public:
     static constexpr std::uint32_t kMaxRows = 8;
-    static constexpr std::uint32_t kMaxReasons = 24;
+    static constexpr std::uint32_t kMaxReasons = 32;
     static constexpr std::uint32_t kVersion = 1;  // of the words
 
     Usage() = default;  // no rows: ignores everything

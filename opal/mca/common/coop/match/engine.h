@@ -57,6 +57,7 @@ struct Source {
     List<Posted, &Posted::node> posted;
     List<Arrival, &Arrival::node> unexpected;
     List<Arrival, &Arrival::node> early;
+    Posted* offered = nullptr;   // the receive that is on offer to this source (RTR), still in `posted`
 };
 
 enum class Turn { kNow, kEarly, kRepeated };
@@ -120,6 +121,19 @@ public:
         receive->post_number = next_post_++;
         if (receive->source == kAnySource) any_source_.push_back(receive);
         else source->posted.push_back(receive);
+    }
+
+    // Whether the source's next message with the tag of `receive`, which has just
+    // been posted, is sure to find it: nothing that was posted before can take
+    // that message. (Long queues are not searched: then it is not sure.)
+    bool is_next_for(Source& source, Posted* receive) noexcept {
+        if (receive->tag == kAnyTag) return false;
+        int patience = 16;
+        for (Posted* p = source.posted.front(); p != receive; p = source.posted.next(p))
+            if (tag_matches(p->tag, receive->tag) || --patience == 0) return false;
+        for (Posted* p = any_source_.front(); p; p = any_source_.next(p))
+            if (tag_matches(p->tag, receive->tag) || --patience == 0) return false;
+        return true;
     }
 
     static void cancel(Posted* receive) noexcept { receive->node.unlink(); }

@@ -8,6 +8,11 @@ namespace {
 // fragments over all transports of the peer.
 constexpr double kWorthwhileShare = 0.5;
 
+constexpr bool is_forced(Wish wish) noexcept { return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend; }
+constexpr bool is_cooperative(Wish wish) noexcept { return !is_forced(wish); }
+
+constexpr bool sender_waits(SendCall call) noexcept { return call == SendCall::kSend || call == SendCall::kSsend || call == SendCall::kRsend; }
+
 Choice choose_rdma(const Situation& s) noexcept {
     const bool get = s.can_get && !s.get_refused;
     const bool put = s.can_put && !s.put_refused;
@@ -20,7 +25,59 @@ Choice choose_rdma(const Situation& s) noexcept {
     if (get) return {Row::kRget, Reason::kForcedUnavailable};
     const bool refused = s.get_refused || s.put_refused;
     if (put) return {Row::kRput, s.get_refused ? Reason::kGetRefused : denied ? Reason::kForcedUnavailable : Reason::kNoGet};
+    if (s.kernel_copy_denied) return {Row::kSend, Reason::kNoKernelCopy};
     return {Row::kSend, refused ? Reason::kRdmaRefused : denied ? Reason::kForcedUnavailable : Reason::kNoRdma};
+}
+
+// Who waits, by the calls of the two sides: Table II of the paper, with the row
+// that it names (the hybrid reads a Split from the reason instead). A buffered
+// send leaves its caller free, so the receiver copies if it waits; the table
+// lets the sender copy when it does not.
+Choice by_calls(const Situation& s) noexcept {
+    const bool buffered = s.send_call == SendCall::kBsend;
+    if (s.recv_call == RecvCall::kRecv) {
+        if (sender_waits(s.send_call)) return {Row::kCoop, Reason::kBothWait};
+        return {Row::kRget, Reason::kReceiverWaits};
+    }
+    if (sender_waits(s.send_call) || buffered) return {Row::kRput, Reason::kSenderWaits};
+    return {Row::kCoop, Reason::kNobodyWaits};
+}
+
+// The side that has less to copy copies; at even load the receiver, which
+// needs one packet less.
+Choice by_load(const Situation& s) noexcept {
+    if (s.receiver_load < s.sender_load) return {Row::kRget, Reason::kReceiverLighter};
+    if (s.sender_load < s.receiver_load) return {Row::kRput, Reason::kSenderLighter};
+    return {Row::kRget, Reason::kEvenLoad};
+}
+
+constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
+
+// Section II-D: the calls decide where they can, the load where they cannot.
+// Where there are cores to spare, a side that idles helps the one that leads.
+Choice hybrid(const Situation& s) noexcept {
+    if (s.bytes < s.coop_min && !s.offered) return {Row::kRget, Reason::kBelowCoopMin};
+    Choice choice = by_calls(s);
+    if (choice.reason == Reason::kNobodyWaits || (s.crowded && choice.row == Row::kCoop)) choice = by_load(s);
+    if (s.crowded) return choice;
+    return {Row::kCoop, choice.reason, lead_of(choice.row)};
+}
+
+Choice choose_cooperative(const Situation& s) noexcept {
+    Choice choice{Row::kCoop, Reason::kForced};
+    switch (s.wish) {
+    case Wish::kHybrid: choice = hybrid(s); break;
+    case Wish::kCoop: break;
+    case Wish::kCoopFixed: choice.split = Split::kHalves; break;
+    case Wish::kCoopColl: choice = by_calls(s); break;
+    case Wish::kCoopLoad: choice = by_load(s); break;
+    case Wish::kRget:
+    case Wish::kRput:
+    case Wish::kSend: break;
+    }
+    if (s.offered) return {Row::kRtr, Reason::kOffered, choice.row == Row::kCoop ? choice.split : lead_of(choice.row)};
+    if (choice.row == Row::kCoop && !s.slot_free) return {Row::kRget, Reason::kNoSlot};
+    return choice;
 }
 
 }  // namespace
@@ -28,14 +85,41 @@ Choice choose_rdma(const Situation& s) noexcept {
 Choice choose(const Situation& s) noexcept {
     if (s.bytes <= s.eager_limit)
         return {Row::kEager, s.synchronous ? Reason::kSynchronousFitsInline : Reason::kFitsEager};
-    if (!s.sender_contiguous) return {Row::kSend, Reason::kSenderPieces};
-    if (!s.receiver_contiguous) return {Row::kSend, Reason::kReceiverPieces};
+    const bool contiguous = s.sender_contiguous && s.receiver_contiguous;
+    if (!contiguous && (!s.large_pieces || s.wish == Wish::kSend))
+        return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
-    if (s.wish == Wish::kAuto) {
+    if (!is_forced(s.wish)) {
         if (s.bytes < s.rdma_min) return {Row::kSend, Reason::kBelowRdmaMin};
         if ((s.can_get || s.can_put) && s.rdma_share < kWorthwhileShare) return {Row::kSend, Reason::kStripedOverTransports};
     }
+    if (is_cooperative(s.wish) && s.can_share && contiguous && !s.get_refused && !s.put_refused) return choose_cooperative(s);
     return choose_rdma(s);
+}
+
+bool wants_offer(const Situation& s) noexcept {
+    if (!s.can_share || !s.sender_contiguous) return false;
+    if (s.wish != Wish::kHybrid && !(s.wish == Wish::kCoopColl && s.send_call == SendCall::kRsend)) return false;
+    const Row row = choose(s).row;
+    return row == Row::kCoop || row == Row::kRget || row == Row::kRput;
+}
+
+Shares shares(const Choice& choice, std::uint64_t bytes) noexcept {
+    switch (choice.row) {
+    case Row::kEager:
+    case Row::kSend: return {};
+    case Row::kRput: return {bytes, 0};
+    case Row::kRget: return {0, bytes};
+    case Row::kCoop:
+    case Row::kRtr: break;
+    }
+    switch (choice.split) {
+    case Split::kReceiverLeads: return {0, bytes};
+    case Split::kSenderLeads: return {bytes, 0};
+    case Split::kBoth:
+    case Split::kHalves: break;
+    }
+    return {bytes / 2, bytes - bytes / 2};
 }
 
 const char* name(Row row) noexcept {
@@ -44,6 +128,8 @@ const char* name(Row row) noexcept {
     case Row::kSend: return "send";
     case Row::kRput: return "rput";
     case Row::kRget: return "rget";
+    case Row::kCoop: return "coop";
+    case Row::kRtr: return "rtr";
     }
     return "unknown";
 }
@@ -52,8 +138,8 @@ const char* text(Reason reason) noexcept {
     switch (reason) {
     case Reason::kFitsEager: return "fits the eager limit";
     case Reason::kSynchronousFitsInline: return "synchronous, fits beside the RTS";
-    case Reason::kForced: return "asked for by pml_coop_protocol";
-    case Reason::kForcedUnavailable: return "the transport cannot do what pml_coop_protocol asks for";
+    case Reason::kForced: return "asked for";
+    case Reason::kForcedUnavailable: return "the transport cannot do what is asked for";
     case Reason::kReceiverReads: return "the receiver reads the send buffer";
     case Reason::kNoGet: return "the transport puts but does not get";
     case Reason::kNoRdma: return "the transport has no RDMA";
@@ -64,6 +150,17 @@ const char* text(Reason reason) noexcept {
     case Reason::kGetRefused: return "the transport refused to get";
     case Reason::kRdmaRefused: return "the transport refused RDMA";
     case Reason::kNothingLeft: return "everything came along with the RTS";
+    case Reason::kBothWait: return "both sides wait: both copy";
+    case Reason::kSenderWaits: return "the sender waits, the receiver may compute";
+    case Reason::kReceiverWaits: return "the receiver waits, the sender may compute";
+    case Reason::kNobodyWaits: return "both sides may compute: who has time copies";
+    case Reason::kReceiverLighter: return "the receiver has less to copy";
+    case Reason::kSenderLighter: return "the sender has less to copy";
+    case Reason::kEvenLoad: return "both sides have as much to copy";
+    case Reason::kBelowCoopMin: return "below pml_coop_coop_min";
+    case Reason::kOffered: return "the receive was offered to the sender";
+    case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
+    case Reason::kNoSlot: return "no slot for a cooperative copy is free";
     }
     return "unknown";
 }
@@ -78,8 +175,16 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kBelowRdmaMin:
         sentence += " of " + std::to_string(s.rdma_min) + " bytes";
         break;
+    case Reason::kBelowCoopMin:
+        sentence += " of " + std::to_string(s.coop_min) + " bytes";
+        break;
     case Reason::kStripedOverTransports:
         sentence += " that has " + std::to_string(static_cast<int>(s.rdma_share * 100)) + " % of the bandwidth";
+        break;
+    case Reason::kReceiverLighter:
+    case Reason::kSenderLighter:
+    case Reason::kEvenLoad:
+        sentence += " (sender " + std::to_string(s.sender_load) + " bytes, receiver " + std::to_string(s.receiver_load) + " bytes)";
         break;
     case Reason::kForced:
     case Reason::kForcedUnavailable:
@@ -91,6 +196,13 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kGetRefused:
     case Reason::kRdmaRefused:
     case Reason::kNothingLeft:
+    case Reason::kBothWait:
+    case Reason::kSenderWaits:
+    case Reason::kReceiverWaits:
+    case Reason::kNobodyWaits:
+    case Reason::kOffered:
+    case Reason::kNoKernelCopy:
+    case Reason::kNoSlot:
         break;
     }
     return sentence;

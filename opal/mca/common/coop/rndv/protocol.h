@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The protocol rows of pml/coop and the one function that chooses among them.
-// (Cooperative Rendezvous Protocols, section I-A: RPUT and RGET; the send
-// pipeline is what remains without RDMA.)
+// (Cooperative Rendezvous Protocols: section I-A for RPUT and RGET, II-A1 for
+// COOP, II-B1 with Table II for the choice by calls, II-B2 for the choice by
+// load, II-D for the hybrid; the send pipeline is what remains without RDMA.)
 //
 // The sender asks choose() when a message starts, taking the receiver to be as
 // it would wish; the receiver asks again, with both sides known, when the
-// message is matched, and its answer counts. Both answers carry their reason,
-// and describe() turns them into the sentence that pml_coop_report prints.
+// message is matched, and its answer counts. An offer that the receiver has
+// made (RTR) tells the sender everything: then its answer counts. Each answer
+// carries its reason, and describe() turns it into the sentence that
+// pml_coop_report prints.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +27,10 @@ enum class Row : std::uint8_t {
     kSend,   // RTS, CTS, then fragments copied in and out
     kRput,   // RTS, CTS with the receive buffer, put by the sender, FIN
     kRget,   // RTS with the send buffer, get by the receiver, FIN
+    kCoop,   // RTS with the send buffer, CTS with the receive buffer, both copy; each sees the end on the board
+    kRtr,    // the receive was offered: RTS, both copy at once; each sees the end on the board
 };
-constexpr std::size_t kRows = 4;
+constexpr std::size_t kRows = 6;
 
 enum class Reason : std::uint8_t {
     kFitsEager,
@@ -42,35 +47,85 @@ enum class Reason : std::uint8_t {
     kGetRefused,
     kRdmaRefused,
     kNothingLeft,
+    kBothWait,
+    kSenderWaits,
+    kReceiverWaits,
+    kNobodyWaits,
+    kReceiverLighter,
+    kSenderLighter,
+    kEvenLoad,
+    kBelowCoopMin,
+    kOffered,
+    kNoKernelCopy,
+    kNoSlot,
 };
-constexpr std::size_t kReasons = 14;
+constexpr std::size_t kReasons = 25;
 
 // pml_coop_protocol
-enum class Wish : std::uint8_t { kAuto, kRget, kRput, kSend };
+enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
+constexpr std::size_t kWishes = 8;
+constexpr const char* kWishNames[kWishes] = {"hybrid", "rget", "rput", "send", "coop", "coop_fixed", "coop_coll", "coop_load"};
+
+// The MPI call behind each side of a message, as far as it tells what its caller
+// does meanwhile: wait, or perhaps compute. Nonblocking synchronous and ready
+// sends are kIsend.
+enum class SendCall : std::uint8_t { kSend, kIsend, kBsend, kSsend, kRsend };
+enum class RecvCall : std::uint8_t { kRecv, kIrecv };
+constexpr std::size_t kSendCalls = 5;
+
+// Who copies in a cooperative row. With a side that leads, the other one helps
+// while it has nothing else to do.
+enum class Split : std::uint8_t { kBoth, kHalves, kReceiverLeads, kSenderLeads };
+constexpr std::size_t kSplits = 4;
 
 // Everything the choice depends on, for one message.
 struct Situation {
     std::size_t bytes = 0;         // of the message
     std::size_t eager_limit = 0;   // largest payload that goes eagerly
     std::size_t rdma_min = 0;      // smallest message worth RDMA
+    std::size_t coop_min = 0;      // smallest message worth two copiers
     double rdma_share = 1.0;       // of the bandwidth to the peer, that the RDMA transport has: 0..1
-    Wish wish = Wish::kAuto;
+    Wish wish = Wish::kHybrid;
     bool synchronous = false;
     bool sender_contiguous = true;
     bool receiver_contiguous = true;  // the sender's guess: true
+    bool large_pieces = false;        // not contiguous, but a get of each piece is worth it
     bool can_get = false;             // transport abilities
     bool can_put = false;
     bool get_refused = false;         // tried for this message, in vain
     bool put_refused = false;
+    bool kernel_copy_denied = false;  // the transport could, but the kernel does not let these two
+
+    // Cooperation inside a node.
+    bool can_share = false;           // each sees the other's board, and both may copy
+    bool slot_free = true;            // the receiver has a slot for it
+    bool offered = false;             // the sender has taken an offer of the receiver
+    bool crowded = false;             // more processes than cores: two copiers are no faster than one
+    SendCall send_call = SendCall::kIsend;
+    RecvCall recv_call = RecvCall::kIrecv;
+    std::uint64_t sender_load = 0;    // bytes that each still has to copy
+    std::uint64_t receiver_load = 0;
 };
 
 struct Choice {
     Row row;
     Reason reason;
+    Split split = Split::kBoth;  // kCoop and kRtr
     bool operator==(const Choice&) const = default;
 };
 
 COOP_EXPORT Choice choose(const Situation& situation) noexcept;
+
+// Whether the sender should look for an offer of the receiver (RTR) before it
+// chooses: the paper's table names it for ready sends; the hybrid takes it
+// wherever both sides may copy.
+COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
+
+// What each side has to copy under this choice, for the load board.
+struct Shares {
+    std::uint64_t sender = 0, receiver = 0;  // bytes
+};
+COOP_EXPORT Shares shares(const Choice& choice, std::uint64_t bytes) noexcept;
 
 COOP_EXPORT const char* name(Row row) noexcept;
 COOP_EXPORT const char* text(Reason reason) noexcept;  // "the receiver reads straight from the send buffer"

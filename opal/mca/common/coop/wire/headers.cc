@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/wire/headers.h"
 
+#include "coop/rndv/board.h"
+#include "coop/rndv/chunk.h"
 #include "coop/rndv/protocol.h"
 
 namespace coop::wire {
@@ -74,6 +76,13 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
+// The words of a cooperative copy: all there, or none.
+void slot_fields(Fields& fields, bool cooperative, std::uint8_t split, std::uint32_t slot, std::uint32_t chunk) noexcept {
+    fields.in("split", split, 0, rndv::kSplits - 1)
+        .in("slot", slot, cooperative ? 1 : 0, cooperative ? rndv::kSlots : 0)
+        .in("chunk bytes", chunk, cooperative ? 1 : 0, cooperative ? UINT32_MAX : 0);
+}
+
 void match_fields(Fields& fields, const MatchHeader& h) noexcept {
     fields.in("source rank", static_cast<std::uint32_t>(h.source), 0, INT32_MAX);
 }
@@ -116,8 +125,11 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
     fields.in("flags", h.match.flags, 0, kRtsFlags)
         .in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1)
+        .in("wish", h.wish, 0, rndv::kWishes - 1)
+        .in("call", h.call, 0, rndv::kSendCalls - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes);
+    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kRtr), h.split, h.slot, h.chunk);
     if (!fields.ok()) return false;
     const std::size_t payload = packet_bytes - sizeof h - h.handle_bytes;
     fields.in("inline bytes", h.inline_bytes, payload, payload)
@@ -137,6 +149,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
+    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.split, h.slot, h.chunk);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }

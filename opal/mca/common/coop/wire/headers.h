@@ -10,8 +10,10 @@
 //        <---------------------------- CTS     grant: "send me [offset, offset+length)"
 //     FRAG + payload -------------------->       granted as send pipeline
 //     put ...; FIN ---------------------->       granted as RPUT
+//     (both copy, both see the end on the receiver's board)  granted as COOP
 //
-// Exactly one FIN or one CTS answers an RTS. Byte order: the host's (Open MPI
+// Exactly one FIN or one CTS answers an RTS; an RTS of the row RTR needs no
+// answer. A copy that both sides are refused brings one more CTS. Byte order: the host's (Open MPI
 // as packaged refuses mixed architectures). Lengths and offsets in bytes.
 //
 // Trust: everything here comes from a peer. Each header carries a check word
@@ -27,7 +29,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 1;            // carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 2;            // carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -49,11 +51,9 @@ static_assert(sizeof(MatchHeader) == 16 && offsetof(MatchHeader, check) == 14);
 constexpr std::uint8_t kFlagContiguous = 1;  // RTS: the send buffer is one piece of memory
 constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are valid, the receiver may get
 constexpr std::uint8_t kFlagSync = 4;        // RTS: synchronous send, answer even when all data came along
-constexpr std::uint8_t kFlagWish = 0x18;     // RTS: two bits, the sender's pml_coop_protocol (rndv::Wish)
+constexpr std::uint8_t kFlagShare = 8;       // RTS: the sender sees the receiver's board and may put
+constexpr std::uint8_t kFlagPieces = 16;     // RTS: address is that of a list of pieces (with kFlagGet)
 constexpr std::uint8_t kRtsFlags = 0x1f;
-
-constexpr std::uint8_t wish_flag(std::uint8_t wish) noexcept { return static_cast<std::uint8_t>(wish << 3); }
-constexpr std::uint8_t wish_of(std::uint8_t flags) noexcept { return static_cast<std::uint8_t>((flags & kFlagWish) >> 3); }
 
 // Ready to send. Followed by handle_bytes of registration handle, then by
 // inline_bytes of payload.
@@ -66,11 +66,28 @@ struct RtsHeader {
     std::uint16_t handle_bytes;
     std::uint8_t row;            // rndv::Row that the sender offers
     std::uint8_t reason;         // rndv::Reason for it
+    std::uint8_t wish;           // rndv::Wish of the sender
+    std::uint8_t call;           // rndv::SendCall
+    std::uint8_t split;          // rndv::Split; RTR
+    std::uint8_t reserved;       // zero
+    std::uint32_t slot;          // RTR: 1 + slot of the receiver's board; otherwise 0
+    std::uint32_t generation;    // RTR: of that slot
+    std::uint32_t chunk;         // RTR: bytes of a chunk
+    std::uint32_t pieces;        // with kFlagPieces: length of the list
+    std::uint32_t reserved2;     // zero
 };
-static_assert(sizeof(RtsHeader) == 48 && offsetof(RtsHeader, length) == 16);
+static_assert(sizeof(RtsHeader) == 72 && offsetof(RtsHeader, length) == 16 && offsetof(RtsHeader, slot) == 52);
 
-// Clear to send: the one grant for a message. Followed by handle_bytes of
-// registration handle when row is RPUT. length 0: everything is there already.
+// With kFlagPieces: the send buffer as pieces of memory, in order, at `address`.
+struct Piece {
+    std::uint64_t address;
+    std::uint64_t bytes;
+};
+
+// Clear to send: the grant for a message (a second one, for fragments, takes
+// the place of a cooperative copy that neither side can do). Followed by
+// handle_bytes of registration handle when row is RPUT or COOP. length 0:
+// everything is there already.
 struct CtsHeader {
     Kind kind;
     std::uint8_t row;            // rndv::Row granted
@@ -80,12 +97,15 @@ struct CtsHeader {
     std::uint64_t recv_id;       // names the receive request in FRAG and FIN
     std::uint64_t offset;        // granted range of the message
     std::uint64_t length;
-    std::uint64_t address;       // where `offset` lands; valid for RPUT
+    std::uint64_t address;       // where `offset` lands; valid for RPUT and COOP
     std::uint16_t handle_bytes;
     std::uint8_t reason;         // rndv::Reason for row
-    std::uint8_t reserved[5];    // zero
+    std::uint8_t split;          // rndv::Split; COOP
+    std::uint32_t slot;          // COOP: 1 + slot of the receiver's board; otherwise 0
+    std::uint32_t generation;    // COOP: of that slot
+    std::uint32_t chunk;         // COOP: bytes of a chunk
 };
-static_assert(sizeof(CtsHeader) == 56 && offsetof(CtsHeader, send_id) == 8);
+static_assert(sizeof(CtsHeader) == 64 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, slot) == 52);
 
 // One fragment of a send pipeline, followed by its payload.
 struct FragHeader {
@@ -112,7 +132,7 @@ struct FinHeader {
 };
 static_assert(sizeof(FinHeader) == 32);
 
-constexpr std::size_t kLargestHeader = sizeof(CtsHeader);
+constexpr std::size_t kLargestHeader = sizeof(RtsHeader);
 
 // What is wrong with a header, for the diagnosis: the first field that does
 // not hold. min and max are inclusive.

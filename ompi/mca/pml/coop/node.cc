@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include "diagnose.h"
+#include "modex.h"
+
+namespace coop::pml {
+namespace {
+
+// Read by neighbours that try a copy.
+std::uint64_t nonce;
+node::SharedMemory own_memory;
+rndv::Board* own_board = nullptr;
+
+std::map<std::uint64_t, std::unique_ptr<Neighbour>>& neighbours() {
+    static std::map<std::uint64_t, std::unique_ptr<Neighbour>> all;
+    return all;
+}
+
+// A parameter of btl/vader: its value as a word, and whether somebody set it.
+struct Mechanism {
+    std::string name;
+    bool is_set = false;
+};
+
+Mechanism vader_mechanism() {
+    const mca_base_var_t* variable = nullptr;
+    const int index = mca_base_var_find("opal", "btl", "vader", "single_copy_mechanism");
+    if (index < 0 || mca_base_var_get(index, &variable) != OPAL_SUCCESS || !variable->mbv_enumerator) return {};
+    const mca_base_var_storage_t* value = nullptr;
+    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+    if (mca_base_var_get_value(index, &value, &source, nullptr) != OPAL_SUCCESS || !value) return {};
+    char* name = nullptr;
+    if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, value->intval, &name) != OPAL_SUCCESS || !name) return {};
+    Mechanism mechanism{name, source == MCA_BASE_VAR_SOURCE_COMMAND_LINE || source == MCA_BASE_VAR_SOURCE_ENV || source == MCA_BASE_VAR_SOURCE_FILE || source == MCA_BASE_VAR_SOURCE_OVERRIDE};
+    std::free(name);
+    return mechanism;
+}
+
+// The lowest process of the node speaks, and only rank 0 where what it sees is
+// the same everywhere.
+bool speaks_for_node() noexcept {
+    return opal_process_info.my_local_rank == 0 && (ompi_proc_local()->super.proc_name.vpid == 0 || rank_0_can_copy());
+}
+
+// Says once that copies have to go through shared memory, unless that was asked for.
+void announce(int error) {
+    static std::atomic<bool> announced{false};
+    if (announced.exchange(true) || !speaks_for_node()) return;
+    no_kernel_copy(error);
+}
+
+// CMA needs the permission of the kernel for each pair of processes: tried
+// here. The other mechanisms have no such surprise.
+int copy_error(const BoardCard& card) {
+    const Mechanism mechanism = vader_mechanism();
+    if (mechanism.name == "cma") return node::try_copy(card.pid, card.nonce_address, card.nonce);
+    // vader is not there, does without as it was told, or has found out by itself
+    return mechanism.name.empty() || mechanism.is_set || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
+}
+
+rndv::Board* attach(Neighbour& neighbour, const BoardCard& card) noexcept {
+    if (!own_board || card.fd < 0) return nullptr;
+    neighbour.memory = node::SharedMemory::attach(card.pid, card.fd, sizeof(rndv::Board));
+    auto* board = static_cast<rndv::Board*>(neighbour.memory.address());
+    return board && board->magic == rndv::Board::kMagic && board->nonce == card.nonce ? board : nullptr;
+}
+
+}  // namespace
+
+void open_node() noexcept {
+    nonce = node::random_word();
+    own_memory = node::SharedMemory::create(sizeof(rndv::Board));
+    if (!own_memory) return;
+    own_board = new (own_memory.address()) rndv::Board;
+    own_board->nonce = nonce;
+}
+
+void close_node() noexcept {
+    neighbours().clear();
+    own_board = nullptr;
+    own_memory = {};
+}
+
+BoardCard board_card() noexcept {
+    return {static_cast<std::int32_t>(getpid()), own_memory.fd(), nonce, reinterpret_cast<std::uint64_t>(&nonce)};
+}
+
+rndv::Board* my_board() noexcept { return own_board; }
+
+Neighbour* neighbour_of(ompi_proc_t* proc) noexcept {
+    if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
+    {
+        Guard guard(module.lock);
+        if (auto known = neighbours().find(name_of(proc)); known != neighbours().end()) return known->second.get();
+    }
+    BoardCard card{};
+    if (!published_board(proc, card)) return nullptr;
+    auto fresh = std::make_unique<Neighbour>();
+    fresh->pid = card.pid;
+    fresh->board = attach(*fresh, card);
+    fresh->copy_error = copy_error(card);
+    if (fresh->copy_error) announce(fresh->copy_error);
+
+    Guard guard(module.lock);
+    return neighbours().try_emplace(name_of(proc), std::move(fresh)).first->second.get();
+}
+
+bool is_crowded() noexcept {
+    return static_cast<long>(opal_process_info.num_local_peers) + 1 > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The board of a process: what it shares with the other processes of its node.
+// (Cooperative Rendezvous Protocols, sections II-A1, II-B2.)
+//
+//     Load    how many bytes the process still has to copy; who decides about a
+//             message adds, who has copied subtracts
+//     Slot    one message that both of its ends may copy, on the receiver's board
+//     Offer   in the same place: a posted receive, for the sender to write into
+//             without asking (RTR)
+//
+// A slot is cut into chunks, and each chunk costs a ticket of one counter:
+//
+//     receiver ->  0  1  2  3 ...            ... n-2  n-1  <- sender
+//
+// The receiver works from the front, the sender from the back; together they
+// hold as many tickets as chunks, so the two never meet in one chunk, each reads
+// its memory in order, and the faster or earlier one does more. A copy that the
+// kernel refuses is returned for the other side to take.
+//
+// Generations: a slot is used again and again; every word carries the generation
+// it belongs to, so a side that is late finds that the copy is over instead of
+// disturbing the next one.
+//
+// Threading: words of a board are atomics, changed by two processes. A Claims is
+// one side's view and belongs to one thread at a time. Ownership: the process
+// whose board it is frees and reuses its slots. Errors: a board is a peer's
+// memory: whatever it holds, a claim stays within the plan.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace coop::rndv {
+
+constexpr std::uint32_t kSlots = 64;
+
+enum class Side : std::uint8_t { kReceiver, kSender };
+constexpr Side other(Side side) noexcept { return side == Side::kReceiver ? Side::kSender : Side::kReceiver; }
+
+// A generation above, a small number below.
+constexpr std::uint64_t stamped(std::uint32_t generation, std::uint32_t value) noexcept { return (std::uint64_t{generation} << 32) | value; }
+constexpr std::uint32_t generation_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+constexpr std::uint32_t value_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
+
+// A posted receive, for one sender to write into. The fields hold while it is kOpen.
+struct Offer {
+    enum Phase : std::uint32_t { kClosed, kOpen, kTaken };
+    std::atomic<std::uint64_t> phase{0};      // generation, Phase
+    std::atomic<std::uint64_t> sender{0};     // job id << 32 | rank in the job
+    std::atomic<std::uint64_t> address{0};    // of the receive buffer
+    std::atomic<std::uint64_t> capacity{0};   // bytes
+    std::atomic<std::uint32_t> context{0};    // communicator id
+    std::atomic<std::int32_t> tag{0};
+    std::atomic<std::uint32_t> expected{0};   // sequence of the sender's next message, all before it having found other receives
+    std::atomic<std::uint32_t> blocking{0};   // the receiver waits in MPI_Recv
+};
+
+struct Slot {
+    alignas(64) std::atomic<std::uint64_t> tickets{0};  // generation, chunks taken
+    std::atomic<std::uint64_t> returned[2]{};           // by Side: generation, 1 + chunk whose copy was refused
+    std::atomic<std::uint32_t> done{0};                 // chunks copied
+    std::atomic<std::uint32_t> refused{0};              // bit per Side: its copies are refused
+    alignas(64) Offer offer;
+};
+
+struct Board {
+    static constexpr std::uint64_t kMagic = 0x6472616f62706f63ull;  // "copboard"
+
+    std::uint64_t magic = kMagic;
+    std::uint64_t nonce = 0;  // as in the card of its process: it is that process's board
+    alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
+    alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: worth a look
+    std::array<Slot, kSlots> slots{};
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 128);
+
+// -- load ----------------------------------------------------------------------
+
+inline void add_load(Board& board, std::uint64_t bytes) noexcept { board.to_copy.fetch_add(bytes, std::memory_order_relaxed); }
+
+// Never below zero: a process that died between adding and copying, or a damaged
+// board, must not make a load look endless.
+inline void subtract_load(Board& board, std::uint64_t bytes) noexcept {
+    std::uint64_t now = board.to_copy.load(std::memory_order_relaxed);
+    while (!board.to_copy.compare_exchange_weak(now, now > bytes ? now - bytes : 0, std::memory_order_relaxed)) {
+    }
+}
+
+inline std::uint64_t load_of(const Board& board) noexcept { return board.to_copy.load(std::memory_order_relaxed); }
+
+// -- slots ---------------------------------------------------------------------
+
+// The receiver's own slots: which are free. Not shared.
+class SlotPool {
+public:
+    // Slots start as free.
+    std::optional<std::uint32_t> acquire() noexcept {
+        if (free_ == 0) return std::nullopt;
+        const auto index = static_cast<std::uint32_t>(__builtin_ctzll(free_));
+        free_ &= free_ - 1;
+        return index;
+    }
+    void release(std::uint32_t index) noexcept { free_ |= std::uint64_t{1} << index; }
+
+private:
+    std::uint64_t free_ = ~std::uint64_t{0};
+    static_assert(kSlots == 64);
+};
+
+// Begins a new generation of a slot and returns it. Only its owner, and only
+// while nobody else may use it.
+inline std::uint32_t arm(Slot& slot) noexcept {
+    const std::uint32_t generation = generation_of(slot.tickets.load(std::memory_order_relaxed)) + 1;
+    slot.done.store(0, std::memory_order_relaxed);
+    slot.refused.store(0, std::memory_order_relaxed);
+    for (auto& word : slot.returned) word.store(stamped(generation, 0), std::memory_order_relaxed);
+    slot.tickets.store(stamped(generation, 0), std::memory_order_release);
+    return generation;
+}
+
+// One side of a cooperative copy.
+class Claims {
+public:
+    Claims() = default;
+
+    // `chunks` > 0. With `one_each` a side takes one chunk and no more (the
+    // paper's fixed halves: two chunks).
+    void start(Slot& slot, Side side, std::uint32_t generation, std::uint32_t chunks, bool one_each) noexcept {
+        slot_ = &slot;
+        side_ = side;
+        generation_ = generation;
+        chunks_ = chunks;
+        mine_ = 0;
+        one_each_ = one_each;
+        refused_ = false;
+    }
+    void forget() noexcept { slot_ = nullptr; }
+    bool started() const noexcept { return slot_ != nullptr; }
+
+    // A chunk to copy, or nothing: none is left for this side at present.
+    std::optional<std::uint32_t> claim() noexcept {
+        if (refused_) return std::nullopt;
+        if (auto chunk = take_returned()) return chunk;
+        if (mine_ >= chunks_ || (one_each_ && mine_ == 1)) return std::nullopt;
+        if (!take_ticket()) return std::nullopt;
+        const std::uint32_t nth = mine_++;
+        return side_ == Side::kReceiver ? nth : chunks_ - 1 - nth;
+    }
+
+    void copied() noexcept { slot_->done.fetch_add(1, std::memory_order_acq_rel); }
+
+    // The claimed chunk cannot be copied from this side, nor can any other.
+    void refused(std::uint32_t chunk) noexcept {
+        refused_ = true;
+        slot_->returned[index(side_)].store(stamped(generation_, chunk + 1), std::memory_order_release);
+        slot_->refused.fetch_or(bit(side_), std::memory_order_acq_rel);
+    }
+
+    // All chunks are copied (or the slot serves another message already, which
+    // is only so once they were).
+    bool over() const noexcept {
+        return generation_of(slot_->tickets.load(std::memory_order_acquire)) != generation_ ||
+               slot_->done.load(std::memory_order_acquire) >= chunks_;
+    }
+    // Neither side can copy: another protocol must.
+    bool stuck() const noexcept { return !over() && refused_bits() == (bit(Side::kReceiver) | bit(Side::kSender)); }
+    bool other_is_refused() const noexcept { return !over() && (refused_bits() & bit(other(side_))); }
+
+    std::uint32_t generation() const noexcept { return generation_; }
+    std::uint32_t chunks_taken() const noexcept { return mine_; }
+
+private:
+    static std::size_t index(Side side) noexcept { return static_cast<std::size_t>(side); }
+    static std::uint32_t bit(Side side) noexcept { return 1u << static_cast<unsigned>(side); }
+    std::uint32_t refused_bits() const noexcept { return slot_->refused.load(std::memory_order_acquire); }
+
+    bool take_ticket() noexcept {
+        std::uint64_t word = slot_->tickets.load(std::memory_order_relaxed);
+        do {
+            if (generation_of(word) != generation_ || value_of(word) >= chunks_) return false;
+        } while (!slot_->tickets.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_relaxed));
+        return true;
+    }
+
+    std::optional<std::uint32_t> take_returned() noexcept {
+        auto& place = slot_->returned[index(other(side_))];
+        std::uint64_t word = place.load(std::memory_order_acquire);
+        const std::uint32_t chunk = value_of(word);
+        if (generation_of(word) != generation_ || chunk == 0 || chunk > chunks_) return std::nullopt;
+        if (!place.compare_exchange_strong(word, stamped(generation_, 0), std::memory_order_acq_rel)) return std::nullopt;
+        return chunk - 1;
+    }
+
+    Slot* slot_ = nullptr;
+    std::uint32_t generation_ = 0;
+    std::uint32_t chunks_ = 0;
+    std::uint32_t mine_ = 0;  // tickets that this side has had
+    Side side_ = Side::kReceiver;
+    bool one_each_ = false;
+    bool refused_ = false;
+};
+
+// -- offers (RTR) ----------------------------------------------------------------
+
+// What a sender looks for, and what it finds.
+struct OfferKey {
+    std::uint64_t sender;
+    std::uint32_t context;
+    std::int32_t tag;
+    std::uint32_t sequence;  // of the message that it is about to send
+    std::uint64_t bytes;     // of that message
+};
+struct Taken {
+    std::uint32_t slot;
+    std::uint32_t generation;
+    std::uint64_t address;
+    bool blocking;
+};
+
+// Opens an offer in an armed slot. Owner only.
+inline void open_offer(Board& board, std::uint32_t index, std::uint32_t generation, const OfferKey& key, std::uint64_t address,
+                       bool blocking) noexcept {
+    Offer& o = board.slots[index].offer;
+    o.sender.store(key.sender, std::memory_order_relaxed);
+    o.context.store(key.context, std::memory_order_relaxed);
+    o.tag.store(key.tag, std::memory_order_relaxed);
+    o.expected.store(key.sequence, std::memory_order_relaxed);
+    o.capacity.store(key.bytes, std::memory_order_relaxed);
+    o.address.store(address, std::memory_order_relaxed);
+    o.blocking.store(blocking, std::memory_order_relaxed);
+    o.phase.store(stamped(generation, Offer::kOpen), std::memory_order_release);
+    board.open_offers.fetch_or(std::uint64_t{1} << index, std::memory_order_release);
+}
+
+// Another message of that sender has had its turn and did not want the receive.
+inline void message_passed(Board& board, std::uint32_t index, std::uint32_t expected) noexcept {
+    board.slots[index].offer.expected.store(expected, std::memory_order_release);
+}
+
+// Takes an offer back. False: the sender has taken it. Owner only.
+[[nodiscard]] inline bool close_offer(Board& board, std::uint32_t index, std::uint32_t generation) noexcept {
+    std::uint64_t open = stamped(generation, Offer::kOpen);
+    const bool closed =
+        board.slots[index].offer.phase.compare_exchange_strong(open, stamped(generation, Offer::kClosed), std::memory_order_acq_rel);
+    board.open_offers.fetch_and(~(std::uint64_t{1} << index), std::memory_order_relaxed);
+    return closed;
+}
+
+// The receive that the message described by `key` will find, if it is on offer:
+// the same sender, communicator and tag, room enough, and all earlier messages
+// of this sender past it (so that none of them can want it). It is then this
+// message's.
+inline std::optional<Taken> take_offer(Board& board, const OfferKey& key) noexcept {
+    for (std::uint64_t open = board.open_offers.load(std::memory_order_acquire); open != 0; open &= open - 1) {
+        const auto index = static_cast<std::uint32_t>(__builtin_ctzll(open));
+        Offer& o = board.slots[index].offer;
+        std::uint64_t phase = o.phase.load(std::memory_order_acquire);
+        if (value_of(phase) != Offer::kOpen || o.sender.load(std::memory_order_relaxed) != key.sender ||
+            o.context.load(std::memory_order_relaxed) != key.context || o.tag.load(std::memory_order_relaxed) != key.tag)
+            continue;
+        if (o.expected.load(std::memory_order_acquire) != key.sequence || o.capacity.load(std::memory_order_relaxed) < key.bytes)
+            return std::nullopt;
+        const Taken taken{index, generation_of(phase), o.address.load(std::memory_order_relaxed), o.blocking.load(std::memory_order_relaxed) != 0};
+        if (!o.phase.compare_exchange_strong(phase, stamped(generation_of(phase), Offer::kTaken), std::memory_order_acq_rel)) return std::nullopt;
+        return taken;
+    }
+    return std::nullopt;
+}
+
+}  // namespace coop::rndv

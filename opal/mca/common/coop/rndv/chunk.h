@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a long copy is cut. (Cooperative Rendezvous Protocols, section II-C:
+// between two chunks the library answers other peers.)
+//
+// Units: bytes. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace coop::rndv {
+
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kSmallestChunk = 16 * 1024;
+constexpr std::uint64_t kChunksPerMessage = 8;  // until the chunks reach their largest size
+
+// An eighth of the message, in whole pages, between kSmallestChunk and `largest`:
+// short messages are still shared by two, long ones do not pay a system call for
+// every few pages.
+constexpr std::uint64_t chunk_bytes(std::uint64_t message_bytes, std::uint64_t largest) noexcept {
+    const std::uint64_t pages = (message_bytes / kChunksPerMessage + kPageBytes - 1) / kPageBytes;
+    return std::min(std::max(pages * kPageBytes, kSmallestChunk), largest);
+}
+
+// Halves, for the fixed split: the first is the longer one.
+constexpr std::uint64_t half_bytes(std::uint64_t message_bytes) noexcept { return message_bytes - message_bytes / 2; }
+
+// `bytes` [0, total) cut into chunks of `chunk` bytes.
+struct ChunkPlan {
+    std::uint64_t total = 0;
+    std::uint64_t chunk = 1;  // > 0
+
+    constexpr std::uint64_t count() const noexcept { return total / chunk + (total % chunk != 0); }
+    constexpr std::uint64_t begin(std::uint64_t index) const noexcept { return index * chunk; }
+    constexpr std::uint64_t bytes(std::uint64_t index) const noexcept { return std::min(chunk, total - begin(index)); }
+};
+
+}  // namespace coop::rndv
