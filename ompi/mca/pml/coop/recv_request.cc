@@ -106,6 +106,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.send_call = static_cast<rndv::SendCall>(h.call);
     s.recv_call = r.call;
     s.crowded = module.crowded;
+    s.receiver_sends = module.sends.in_use() > 0;
     s.kernel_copy_denied = peer.copy_denied();
     if (r.rdma && offered != rndv::Row::kSend) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;

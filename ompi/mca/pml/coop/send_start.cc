@@ -40,7 +40,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
 
 // Takes the offer of the receive that this message will find, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
-    if (!rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
+    // Where the peer may be sending to us as well, it decides, with both in view.
+    if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
     rndv::Board& theirs = *r.peer->neighbour->board;
     const auto taken = rndv::take_offer(theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});

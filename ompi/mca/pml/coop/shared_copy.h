@@ -97,26 +97,29 @@ void watch_peer(Request& r) noexcept {
     if (!node::is_alive(r.peer->neighbour->pid)) peer_died(*r.peer);
 }
 
+// Copies chunks until enough has been copied for others to get a turn.
 template <class Request>
 Shared drive_shared(Request& r, const RdmaKind& kind) noexcept {
-    if (!r.run.drained()) return Shared::kUnderWay;
-    if (r.shared.claims.over()) return Shared::kOver;
-    const auto chunk = r.shared.next_chunk();
-    if (!chunk) {
-        if (r.shared.claims.stuck()) return Shared::kStuck;
-        watch_peer(r);
+    for (std::uint64_t copied = 0;;) {
+        if (!r.run.drained()) return Shared::kUnderWay;
+        if (r.shared.claims.over()) return Shared::kOver;
+        if (copied >= static_cast<std::uint64_t>(module.config.copy_chunk)) return Shared::kChunkDone;
+        const auto chunk = r.shared.next_chunk();
+        if (!chunk && copied > 0) return Shared::kChunkDone;
+        if (!chunk) return r.shared.claims.stuck() ? Shared::kStuck : (watch_peer(r), Shared::kWait);
+        r.shared.waiting_since = {};
+        const std::uint64_t bytes = r.shared.plan.bytes(*chunk);
+        const int rc = issue(r, kind, r.shared.from + r.shared.plan.begin(*chunk), bytes, *chunk, on_chunk_done<Request>);
+        copied += bytes;
+        if (rc == OMPI_SUCCESS) continue;
+        module.counters.count(kind.retries);
+        if (is_shortage(rc)) {
+            r.shared.keep(*chunk);
+            return Shared::kShortage;
+        }
+        r.shared.claims.refused(*chunk);
         return Shared::kWait;
     }
-    r.shared.waiting_since = {};
-    const int rc = issue(r, kind, r.shared.from + r.shared.plan.begin(*chunk), r.shared.plan.bytes(*chunk), *chunk, on_chunk_done<Request>);
-    if (rc == OMPI_SUCCESS) return !r.run.drained() ? Shared::kUnderWay : r.shared.claims.over() ? Shared::kOver : Shared::kChunkDone;
-    module.counters.count(kind.retries);
-    if (is_shortage(rc)) {
-        r.shared.keep(*chunk);
-        return Shared::kShortage;
-    }
-    r.shared.claims.refused(*chunk);
-    return Shared::kWait;
 }
 
 }  // namespace coop::pml

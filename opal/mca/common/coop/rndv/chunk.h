@@ -12,15 +12,17 @@
 namespace coop::rndv {
 
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t kSmallestChunk = 16 * 1024;
-constexpr std::uint64_t kChunksPerMessage = 8;  // until the chunks reach their largest size
+constexpr std::uint64_t kSmallestChunk = 256 * 1024;  // of a message that has two of them
+constexpr std::uint64_t kChunksPerMessage = 8;       // until the chunks reach their largest size
 
-// An eighth of the message, in whole pages, between kSmallestChunk and `largest`:
-// short messages are still shared by two, long ones do not pay a system call for
-// every few pages.
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+// An eighth of the message, in whole pages, between kSmallestChunk (or half a
+// short message) and `largest`: each chunk costs a system call, and the last one
+// is waited for.
 constexpr std::uint64_t chunk_bytes(std::uint64_t message_bytes, std::uint64_t largest) noexcept {
-    const std::uint64_t pages = (message_bytes / kChunksPerMessage + kPageBytes - 1) / kPageBytes;
-    return std::min(std::max(pages * kPageBytes, kSmallestChunk), largest);
+    const std::uint64_t least = std::min(kSmallestChunk, std::max(whole_pages(message_bytes / 2), kPageBytes));
+    return std::min(std::max(whole_pages(message_bytes / kChunksPerMessage), least), largest);
 }
 
 // Halves, for the fixed split: the first is the longer one.

@@ -54,12 +54,15 @@ Choice by_load(const Situation& s) noexcept {
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
 
 // Section II-D: the calls decide where they can, the load where they cannot.
-// Where there are cores to spare, a side that idles helps the one that leads.
+// Where there are cores to spare, a side that idles helps the one that leads;
+// where both ends send at once, or there are no spare cores, nobody idles, and
+// whole messages are copied by one side (its cache then has all of it).
 Choice hybrid(const Situation& s) noexcept {
     if (s.bytes < s.coop_min && !s.offered) return {Row::kRget, Reason::kBelowCoopMin};
+    if (s.receiver_sends) return by_load(s);
     Choice choice = by_calls(s);
     if (choice.reason == Reason::kNobodyWaits || (s.crowded && choice.row == Row::kCoop)) choice = by_load(s);
-    if (s.crowded) return choice;
+    if (s.crowded || (s.sender_load > 0 && s.receiver_load > 0)) return choice;
     return {Row::kCoop, choice.reason, lead_of(choice.row)};
 }
 

@@ -100,6 +100,7 @@ struct Situation {
     bool can_share = false;           // each sees the other's board, and both may copy
     bool slot_free = true;            // the receiver has a slot for it
     bool offered = false;             // the sender has taken an offer of the receiver
+    bool receiver_sends = false;      // the receiver has rendezvous of its own under way
     bool crowded = false;             // more processes than cores: two copiers are no faster than one
     SendCall send_call = SendCall::kIsend;
     RecvCall recv_call = RecvCall::kIrecv;
