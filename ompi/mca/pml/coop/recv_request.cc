@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "diagnose.h"
+#include "hints.h"
 #include "packet.h"
 #include "pool.h"
 
@@ -101,10 +102,10 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
     s.wish = static_cast<rndv::Wish>(h.wish);
-    if (s.wish == rndv::Wish::kHybrid) s.wish = static_cast<rndv::Wish>(module.config.protocol);
+    if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.send_call = static_cast<rndv::SendCall>(h.call);
-    s.recv_call = r.call;
+    s.recv_call = call_for(r.comm(), r.call);
     s.crowded = module.crowded;
     s.receiver_sends = module.sends.in_use() > 0;
     s.kernel_copy_denied = peer.copy_denied();
@@ -384,7 +385,7 @@ void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
     const auto least = static_cast<std::size_t>(module.config.rtr_min);
     if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
-    const auto wish = static_cast<rndv::Wish>(module.config.protocol);
+    const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
     return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && !opal_convertor_need_buffers(&r.convertor());
 }
@@ -398,7 +399,7 @@ void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
     opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
     rndv::open_offer(*my_board(), r.slot, r.generation,
                      {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
-                     reinterpret_cast<std::uint64_t>(address), r.call == rndv::RecvCall::kRecv);
+                     reinterpret_cast<std::uint64_t>(address), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
     r.offered = true;
     peer.source.offered = &r.posted;
     module.counters.count(Counter::kOffers);

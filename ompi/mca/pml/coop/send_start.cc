@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "hints.h"
 #include "send_steps.h"
 
 namespace coop::pml {
@@ -23,8 +24,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
-    s.wish = static_cast<rndv::Wish>(module.config.protocol);
-    s.send_call = r.call;
+    s.wish = wish_for(r.base.req_base.req_comm);
+    s.send_call = call_for(r.base.req_base.req_comm, r.call);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
@@ -162,6 +163,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 
 Next start_step(SendRequest& r) noexcept {
     rewind(r, 0);
+    take_in_written_parameters();
     mca_bml_base_btl_t& btl = *r.peer->eager();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
