@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How much of a transfer hides behind computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver: MPI_Irecv),
- * computes without calling MPI, and waits for it; rank 1 sits in the blocking MPI_Recv or MPI_Send of the other side. In turn
+ * computes without calling MPI (unless told to), and waits for it; rank 1 sits in the blocking MPI_Recv or MPI_Send of the other side. In turn
  * with that, rank 0 measures the transfer alone and the computing alone:
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
+ *
+ * With --tests the computing is interrupted by calls of MPI_Test, evenly spread: where the transfer needs rank 0's part (a
+ * receiver that is to answer the sender's request, say), it gets to it only there.
  *
  * A word of one byte precedes each transfer, so that both sides begin together: the receiver says that it is about to
  * receive, or (--side receiver) that its receive is posted.
@@ -20,7 +23,7 @@ enum { kTotal, kTransfer, kComputing, kRatio };
 
 static const char *const columns[] = {"total_us", "transfer_us", "compute_us", "compute/total", NULL};
 static const char *const sides[] = {"sender", "receiver", NULL};
-static double side = 0, factor = 1, compute_us = 0;
+static double side = 0, factor = 1, compute_us = 0, tests = 0;
 static size_t known_bytes; /* of which steps is the computing */
 static long steps;
 
@@ -43,6 +46,18 @@ static void await_word(int peer)
     MPI_Recv(&word, 1, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void compute_and_test(long computing, MPI_Request *request)
+{
+    const int parts = (int)tests + 1;
+    for (int part = 0; part < parts; ++part) {
+        int done;
+        bench_compute(computing * (part + 1) / parts - computing * part / parts);
+        if (part < parts - 1 && computing > 0) {
+            MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
 /* Rank 0: start, compute, wait. */
 static double measured_side(struct bench *b, size_t bytes, long computing)
 {
@@ -57,7 +72,7 @@ static double measured_side(struct bench *b, size_t bytes, long computing)
         MPI_Irecv(b->recv, (int)bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, &request);
         tell();
     }
-    bench_compute(computing);
+    compute_and_test(computing, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     return bench_now_s() - begin_s;
 }
@@ -155,6 +170,8 @@ int main(int argc, char **argv)
          .low = 0.01, .high = 1000, .target = &factor},
         {.name = "compute-us", .value = "US", .help = "computing time in microseconds instead", .low = 0.1, .high = 1e7,
          .target = &compute_us},
+        {.name = "tests", .value = "N", .help = "calls of MPI_Test in the computing (default 0)", .low = 0, .high = 1e6,
+         .whole = true, .target = &tests},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_overlap",
                                     .summary = "share of a transfer that hides behind computing",
