@@ -57,8 +57,9 @@ def size_panel(axes, record, keys, title, label, log=True, ticks=7):
 
 
 def legend(axes):
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8)
+    entries = len(axes.get_legend_handles_labels()[0])
+    if entries:
+        axes.legend(frameon=False, fontsize=8, ncol=2 if entries > 6 else 1)
 
 
 def nothing(axes, words):
