@@ -3,6 +3,8 @@
 // Handing packets to a BTL, with its return codes put into three words.
 #pragma once
 
+#include <algorithm>
+
 #include "comm.h"
 
 namespace coop::pml {
@@ -11,6 +13,9 @@ namespace coop::pml {
 constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
     return static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(kind));
 }
+
+// Header, and handle or list of pieces.
+constexpr std::size_t kLongestControl = wire::kLargestHeader + std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
 
 enum class Sent {
     kYes,      // the transport has it

@@ -54,6 +54,10 @@ constexpr ParamRow kParams[] = {
      .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
              "asking, even while the receiver computes (RTR). 0: none is offered.",
      .level = 4, .settable_at_run_time = true},
+    {.name = "piece_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 8 * kKiB, .min = 64, .max = kGiB,
+     .help = "Average length of the contiguous pieces of a derived datatype from which on they are copied directly, one "
+             "by one, inside a node; shorter ones are packed by the sender and unpacked by the receiver.",
+     .level = 5, .settable_at_run_time = true},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "fragments", .default_value = 8, .min = 1, .max = 1024,
      .help = "Fragments of one message that are under way at a time when it goes by fragments.", .level = 5},
     {.name = "unexpected_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = 128, .min = 64,
@@ -93,7 +97,7 @@ constexpr Place kPlaces[] = {
     {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
-    {&Config::rtr_min, nullptr},           {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
+    {&Config::rtr_min, nullptr},           {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
     {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {nullptr, &Config::fault},
 };

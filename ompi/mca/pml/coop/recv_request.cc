@@ -83,6 +83,22 @@ void finish(RecvRequest& r) noexcept {
 
 // -- RTS ----------------------------------------------------------------------
 
+// Both sides as pieces, where they are large enough and the transport needs no
+// handle for them.
+bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    if (!r.rdma || r.rdma->btl->btl_registration_handle_size > 0 || r.wanted == 0) return false;
+    if (h.pieces > 0) {
+        const auto* list = reinterpret_cast<const wire::Piece*>(reinterpret_cast<const unsigned char*>(&h + 1) + h.handle_bytes);
+        if (!r.remote_pieces.take_over(list, h.pieces, h.length))
+            diagnose_field(wire::Kind::kRts, "pieces (they are not the message)", r.peer->job_rank(), h.pieces, 0, 0);
+    } else if (!(h.match.flags & wire::kFlagContiguous)) {
+        return false;
+    }
+    if (!opal_convertor_need_buffers(&r.convertor())) return true;
+    const bool all = r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
+    return all;
+}
+
 void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
     r.peer = &peer;
     r.send_id = h.send_id;
@@ -119,6 +135,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
             s.sender_load = rndv::load_of(*peer.neighbour->board);
         }
     }
+    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
     r.situation = s;
     // The sender's reason stands where it offered no RDMA at all.
     r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
@@ -343,6 +360,8 @@ bool take_steps(RecvRequest& r) noexcept {
             close_memory(r);
             settle_load(r);
             free_slot(r);
+            r.local_pieces.clear();
+            r.remote_pieces.clear();
             return true;
         }
     }
@@ -360,7 +379,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
     read_rts(r, peer, h, packet.btl);
-    unpack(r, packet, sizeof h + h.handle_bytes, 0);
+    if (h.inline_bytes > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
     r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours
@@ -438,6 +457,23 @@ void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* po
     if (by_offer) return;  // join_copy() looks whether that is so
     if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
     free_slot(r);
+}
+
+Copy next_copy(RecvRequest& r, std::size_t at, std::size_t most) noexcept {
+    Copy copy{nullptr, r.remote_address + at, most};
+    if (r.remote_pieces.any()) {
+        const wire::Piece there = r.remote_pieces.at(at);
+        copy.remote = there.address;
+        copy.bytes = std::min<std::size_t>(copy.bytes, there.bytes);
+    }
+    if (r.local_pieces.any()) {
+        const wire::Piece here = r.local_pieces.at(at);
+        copy.local = reinterpret_cast<void*>(here.address);
+        copy.bytes = std::min<std::size_t>(copy.bytes, here.bytes);
+    } else {
+        opal_convertor_get_offset_pointer(&r.convertor(), at, &copy.local);
+    }
+    return copy;
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
@@ -536,6 +572,8 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
     new (&r.shared) SharedCopy;
+    new (&r.local_pieces) Pieces;
+    new (&r.remote_pieces) Pieces;
     r.id = 0;
     r.has_slot = false;
     r.offered = false;

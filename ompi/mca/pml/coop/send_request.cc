@@ -211,6 +211,7 @@ bool take_steps(SendRequest& r) noexcept {
             if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
             if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
             forget(module.sends, r);
+            r.pieces.clear();
             r.step.store(SendStep::kOver, std::memory_order_relaxed);
             return true;
         case SendStep::kOver: return false;
@@ -345,6 +346,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
     new (&r.shared) SharedCopy;
+    new (&r.pieces) Pieces;
     new (&r.in_flight) Count;
     new (&r.step) std::atomic<SendStep>(SendStep::kOver);
     new (&r.waiting) Waiting{{}, &r};

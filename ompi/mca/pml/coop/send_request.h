@@ -23,6 +23,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "lifetime.h"
+#include "pieces.h"
 #include "rdma.h"
 #include "shared_copy.h"
 
@@ -53,6 +54,7 @@ struct SendRequest {
 
     rndv::SendCall call;         // what MPI call this is
     bool answer_due;             // an RTS or a COOP grant is out: a reference is held for what may answer it
+    Pieces pieces;               // of the buffer, where they are large; lives in prepared memory
     bool offered;                // the receive was offered, and `offer` taken
     rndv::Taken offer;
     SharedCopy shared;           // kCopy
@@ -80,6 +82,9 @@ struct SendRequest {
     opal_convertor_t& convertor() noexcept { return base.req_base.req_convertor; }
     std::size_t bytes() const noexcept { return base.req_bytes_packed; }
 };
+
+// What drive_rdma() moves next: puts are contiguous on both sides.
+inline Copy next_copy(SendRequest& r, std::size_t at, std::size_t most) noexcept { return contiguous_copy(r, at, most); }
 
 // A request for these arguments, not started. `peer` must have been reached.
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,

@@ -18,6 +18,15 @@ wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8
     return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
 }
 
+// The pieces of a buffer that is not contiguous, if the receiver could read them
+// one by one: large ones, and few enough for the RTS to name them all.
+bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
+    if (!s.can_get || !r.peer->neighbour || s.bytes <= s.eager_limit) return false;
+    const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
+    if (btl.btl_registration_handle_size > 0 || btl.btl_eager_limit < kLongestControl) return false;
+    return r.pieces.collect(r.convertor(), s.bytes, static_cast<std::size_t>(module.config.piece_min));
+}
+
 rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
@@ -36,6 +45,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         s.can_share = r.peer->can_share();
     }
+    if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
     return s;
 }
 
@@ -128,7 +138,10 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         header.generation = r.offer.generation;
         header.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
     }
-    if (by_rdma && offer.row != rndv::Row::kRput) {
+    if (offer.reason == rndv::Reason::kLargePieces) {
+        header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
+        header.pieces = static_cast<std::uint32_t>(r.pieces.count());
+    } else if (by_rdma && offer.row != rndv::Row::kRput) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
         header.match.flags |= wire::kFlagGet;
@@ -144,11 +157,13 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 
     r.step.store(offer.row == rndv::Row::kRtr ? SendStep::kCopy : SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
     if (payload == 0) {
-        unsigned char packet[sizeof header + wire::kMaxHandleBytes];
+        unsigned char packet[kLongestControl];
+        const std::size_t list = header.pieces * sizeof(wire::Piece);
         if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
+        if (list) std::memcpy(packet + sizeof header + handle_bytes, r.pieces.data(), list);
         auto& whole = *new (packet) wire::RtsHeader(header);
         wire::seal(whole);
-        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes) == Sent::kYes) return Next::kGoOn;
+        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes + list) == Sent::kYes) return Next::kGoOn;
     } else if (mca_btl_base_descriptor_t* descriptor =
                    begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
@@ -174,7 +189,7 @@ Next start_step(SendRequest& r) noexcept {
         start_offered(r, offer);
         return start_rendezvous(r, btl, s, offer);
     }
-    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
+    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && offer.reason != rndv::Reason::kLargePieces && !open_memory(r, 0, r.bytes(), kShareAccess)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }

@@ -109,7 +109,7 @@ Shared drive_shared(Request& r, const RdmaKind& kind) noexcept {
         if (!chunk) return r.shared.claims.stuck() ? Shared::kStuck : (watch_peer(r), Shared::kWait);
         r.shared.waiting_since = {};
         const std::uint64_t bytes = r.shared.plan.bytes(*chunk);
-        const int rc = issue(r, kind, r.shared.from + r.shared.plan.begin(*chunk), bytes, *chunk, on_chunk_done<Request>);
+        const int rc = issue(r, kind, contiguous_copy(r, r.shared.from + r.shared.plan.begin(*chunk), bytes), *chunk, on_chunk_done<Request>);
         copied += bytes;
         if (rc == OMPI_SUCCESS) continue;
         module.counters.count(kind.retries);
