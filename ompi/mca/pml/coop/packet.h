@@ -17,6 +17,13 @@ constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
 // Header, and handle or list of pieces.
 constexpr std::size_t kLongestControl = wire::kLargestHeader + std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
 
+// Whether a message of the peer may be moved piece by piece: a copy needs no
+// handle, and the list fits beside a header.
+inline bool takes_pieces(const Peer& peer) noexcept {
+    return peer.neighbour && peer.rdma && peer.rdma->btl->btl_registration_handle_size == 0 &&
+           peer.rdma->btl->btl_eager_limit >= kLongestControl;
+}
+
 enum class Sent {
     kYes,      // the transport has it
     kRefused,  // no resources just now: retry later

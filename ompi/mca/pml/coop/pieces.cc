@@ -24,11 +24,12 @@ bool Pieces::collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t
 bool Pieces::take_over(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept {
     list_.assign(list, list + count);
     found_ = found_at_ = 0;
+    std::uint64_t held = 0;
     for (const wire::Piece& piece : list_) {
-        if (piece.bytes == 0 || piece.bytes > bytes) return false;
-        bytes -= piece.bytes;
+        if (piece.bytes == 0 || piece.bytes > UINT64_MAX - held) return false;
+        held += piece.bytes;
     }
-    return bytes == 0;
+    return held >= bytes;
 }
 
 wire::Piece Pieces::at(std::uint64_t offset) noexcept {

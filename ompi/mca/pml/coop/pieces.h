@@ -25,7 +25,7 @@ public:
     // `average` bytes or more on average. False: they are not, and there are none here.
     bool collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t average) noexcept;
 
-    // A peer's list. False: its bytes are not those of the message.
+    // A peer's list. False: it does not hold that many bytes.
     bool take_over(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept;
 
     // Where byte `offset` of the message lies, and how many follow it in its

@@ -7,6 +7,7 @@
 //     registration    ours, where it asks for one   references, advance(), drop()
 //     remote_address  of the message's first byte   convertor()
 //     remote_handle   the peer's registration
+//     local_pieces, remote_pieces   buffers that are not contiguous
 //
 // Errors: what a transport refuses for good is left to another protocol, from
 // the first failure on.
@@ -126,12 +127,23 @@ struct Copy {
     std::size_t bytes;
 };
 
-// [at, at + bytes) of a message that is contiguous on both sides.
+// The message from `at` on, as far as both sides are in one piece, `most` bytes at most.
 template <class Request>
-Copy contiguous_copy(Request& r, std::size_t at, std::size_t bytes) noexcept {
-    void* local;
-    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
-    return {local, r.remote_address + at, bytes};
+Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
+    Copy copy{nullptr, r.remote_address + at, most};
+    if (r.remote_pieces.any()) {
+        const wire::Piece there = r.remote_pieces.at(at);
+        copy.remote = there.address;
+        copy.bytes = std::min<std::size_t>(copy.bytes, there.bytes);
+    }
+    if (r.local_pieces.any()) {
+        const wire::Piece here = r.local_pieces.at(at);
+        copy.local = reinterpret_cast<void*>(here.address);
+        copy.bytes = std::min<std::size_t>(copy.bytes, here.bytes);
+    } else {
+        opal_convertor_get_offset_pointer(&r.convertor(), at, &copy.local);
+    }
+    return copy;
 }
 
 // Hands one operation to the transport; `done` is called with an RdmaOp that

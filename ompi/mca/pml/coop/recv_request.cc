@@ -86,7 +86,7 @@ void finish(RecvRequest& r) noexcept {
 // Both sides as pieces, where they are large enough and the transport needs no
 // handle for them.
 bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
-    if (!r.rdma || r.rdma->btl->btl_registration_handle_size > 0 || r.wanted == 0) return false;
+    if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
     if (h.pieces > 0) {
         const auto* list = reinterpret_cast<const wire::Piece*>(reinterpret_cast<const unsigned char*>(&h + 1) + h.handle_bytes);
         if (!r.remote_pieces.take_over(list, h.pieces, h.length))
@@ -95,8 +95,7 @@ bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
         return false;
     }
     if (!opal_convertor_need_buffers(&r.convertor())) return true;
-    const bool all = r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
-    return all;
+    return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
 }
 
 void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
@@ -252,7 +251,7 @@ Next grant(RecvRequest& r) noexcept {
         if (!(r.id = module.recvs.acquire(&r, module.threads))) return wait_for_resources(r);
         module.counters.up(Gauge::kRendezvous);
     }
-    unsigned char packet[sizeof(wire::CtsHeader) + wire::kMaxHandleBytes];
+    unsigned char packet[kLongestControl];
     auto& h = *new (packet) wire::CtsHeader{};
     h.kind = wire::Kind::kCts;
     h.row = static_cast<std::uint8_t>(r.choice.row);
@@ -269,7 +268,10 @@ Next grant(RecvRequest& r) noexcept {
         h.generation = r.generation;
         h.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
     }
-    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
+    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
+        h.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
+        std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
+    } else if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
         void* address;
         opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
@@ -280,7 +282,7 @@ Next grant(RecvRequest& r) noexcept {
     }
     wire::seal(h);
     r.step = coop ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
-    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes) == Sent::kYes) return Next::kGoOn;
+    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     r.step = RecvStep::kGrant;
     return wait_for_resources(r);
 }
@@ -457,23 +459,6 @@ void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* po
     if (by_offer) return;  // join_copy() looks whether that is so
     if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
     free_slot(r);
-}
-
-Copy next_copy(RecvRequest& r, std::size_t at, std::size_t most) noexcept {
-    Copy copy{nullptr, r.remote_address + at, most};
-    if (r.remote_pieces.any()) {
-        const wire::Piece there = r.remote_pieces.at(at);
-        copy.remote = there.address;
-        copy.bytes = std::min<std::size_t>(copy.bytes, there.bytes);
-    }
-    if (r.local_pieces.any()) {
-        const wire::Piece here = r.local_pieces.at(at);
-        copy.local = reinterpret_cast<void*>(here.address);
-        copy.bytes = std::min<std::size_t>(copy.bytes, here.bytes);
-    } else {
-        opal_convertor_get_offset_pointer(&r.convertor(), at, &copy.local);
-    }
-    return copy;
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {

@@ -59,7 +59,7 @@ struct RecvRequest {
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
     std::uint64_t remote_address;  // of the first byte of the message
-    Pieces local_pieces, remote_pieces;  // kGet; none: contiguous
+    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
     // Our slot of the board, for a cooperative copy or an offer.
@@ -81,9 +81,6 @@ struct RecvRequest {
     opal_convertor_t& convertor() noexcept { return base.req_base.req_convertor; }
     ompi_communicator_t* comm() noexcept { return base.req_base.req_comm; }
 };
-
-// What drive_rdma() moves next: as far as both sides are in one piece.
-Copy next_copy(RecvRequest& request, std::size_t at, std::size_t most) noexcept;
 
 RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
                        bool persistent) noexcept;

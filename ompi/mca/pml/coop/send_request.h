@@ -54,7 +54,7 @@ struct SendRequest {
 
     rndv::SendCall call;         // what MPI call this is
     bool answer_due;             // an RTS or a COOP grant is out: a reference is held for what may answer it
-    Pieces pieces;               // of the buffer, where they are large; lives in prepared memory
+    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     bool offered;                // the receive was offered, and `offer` taken
     rndv::Taken offer;
     SharedCopy shared;           // kCopy
@@ -82,9 +82,6 @@ struct SendRequest {
     opal_convertor_t& convertor() noexcept { return base.req_base.req_convertor; }
     std::size_t bytes() const noexcept { return base.req_bytes_packed; }
 };
-
-// What drive_rdma() moves next: puts are contiguous on both sides.
-inline Copy next_copy(SendRequest& r, std::size_t at, std::size_t most) noexcept { return contiguous_copy(r, at, most); }
 
 // A request for these arguments, not started. `peer` must have been reached.
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,

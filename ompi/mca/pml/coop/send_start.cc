@@ -18,13 +18,11 @@ wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8
     return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
 }
 
-// The pieces of a buffer that is not contiguous, if the receiver could read them
+// The pieces of a buffer that is not contiguous, if the receiver could copy them
 // one by one: large ones, and few enough for the RTS to name them all.
 bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
-    if (!s.can_get || !r.peer->neighbour || s.bytes <= s.eager_limit) return false;
-    const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
-    if (btl.btl_registration_handle_size > 0 || btl.btl_eager_limit < kLongestControl) return false;
-    return r.pieces.collect(r.convertor(), s.bytes, static_cast<std::size_t>(module.config.piece_min));
+    if (!s.can_get || !takes_pieces(*r.peer) || s.bytes <= s.eager_limit) return false;
+    return r.local_pieces.collect(r.convertor(), s.bytes, static_cast<std::size_t>(module.config.piece_min));
 }
 
 rndv::Situation situation_of(SendRequest& r) noexcept {
@@ -138,9 +136,9 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         header.generation = r.offer.generation;
         header.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
     }
-    if (offer.reason == rndv::Reason::kLargePieces) {
+    if (by_rdma && offer.row != rndv::Row::kRput && r.local_pieces.any()) {
         header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
-        header.pieces = static_cast<std::uint32_t>(r.pieces.count());
+        header.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
     } else if (by_rdma && offer.row != rndv::Row::kRput) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
@@ -160,7 +158,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         unsigned char packet[kLongestControl];
         const std::size_t list = header.pieces * sizeof(wire::Piece);
         if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
-        if (list) std::memcpy(packet + sizeof header + handle_bytes, r.pieces.data(), list);
+        if (list) std::memcpy(packet + sizeof header + handle_bytes, r.local_pieces.data(), list);
         auto& whole = *new (packet) wire::RtsHeader(header);
         wire::seal(whole);
         if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes + list) == Sent::kYes) return Next::kGoOn;
@@ -189,7 +187,7 @@ Next start_step(SendRequest& r) noexcept {
         start_offered(r, offer);
         return start_rendezvous(r, btl, s, offer);
     }
-    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && offer.reason != rndv::Reason::kLargePieces && !open_memory(r, 0, r.bytes(), kShareAccess)) {
+    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }

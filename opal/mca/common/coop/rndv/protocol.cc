@@ -89,10 +89,7 @@ Choice choose(const Situation& s) noexcept {
     if (s.bytes <= s.eager_limit)
         return {Row::kEager, s.synchronous ? Reason::kSynchronousFitsInline : Reason::kFitsEager};
     const bool contiguous = s.sender_contiguous && s.receiver_contiguous;
-    if (!contiguous) {
-        if (s.large_pieces && s.can_get && !s.get_refused && s.wish != Wish::kSend) return {Row::kRget, Reason::kLargePieces};
-        return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
-    }
+    if (!contiguous && !s.large_pieces) return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
     if (!is_forced(s.wish)) {
         if (s.bytes < s.rdma_min) return {Row::kSend, Reason::kBelowRdmaMin};
@@ -166,7 +163,6 @@ const char* text(Reason reason) noexcept {
     case Reason::kOffered: return "the receive was offered to the sender";
     case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
     case Reason::kNoSlot: return "no slot for a cooperative copy is free";
-    case Reason::kLargePieces: return "not contiguous, but in large pieces: each is read by itself";
     }
     return "unknown";
 }
@@ -209,7 +205,6 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kOffered:
     case Reason::kNoKernelCopy:
     case Reason::kNoSlot:
-    case Reason::kLargePieces:
         break;
     }
     return sentence;

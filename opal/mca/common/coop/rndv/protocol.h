@@ -58,9 +58,8 @@ enum class Reason : std::uint8_t {
     kOffered,
     kNoKernelCopy,
     kNoSlot,
-    kLargePieces,
 };
-constexpr std::size_t kReasons = 26;
+constexpr std::size_t kReasons = 25;
 
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
@@ -90,7 +89,7 @@ struct Situation {
     bool synchronous = false;
     bool sender_contiguous = true;
     bool receiver_contiguous = true;  // the sender's guess: true
-    bool large_pieces = false;        // not contiguous, but in pieces that are worth a get each
+    bool large_pieces = false;        // not contiguous, but in pieces that are worth a copy each
     bool can_get = false;             // transport abilities
     bool can_put = false;
     bool get_refused = false;         // tried for this message, in vain
