@@ -174,6 +174,15 @@ void print_packets() {
         FIELD(RtsHeader, handle_bytes, "registration handle between header and payload"),
         FIELD(RtsHeader, row, "protocol that the sender offers"),
         FIELD(RtsHeader, reason, "and why"),
+        FIELD(RtsHeader, wish, "the sender's ``pml_coop_protocol``"),
+        FIELD(RtsHeader, call, "the sender's MPI call"),
+        FIELD(RtsHeader, split, "who copies; rtr only, otherwise 0"),
+        FIELD(RtsHeader, reserved, "zero"),
+        FIELD(RtsHeader, slot, "1 + slot of the receiver's board; rtr only, otherwise 0"),
+        FIELD(RtsHeader, generation, "of that slot; rtr only"),
+        FIELD(RtsHeader, chunk, "bytes of a chunk; rtr only, otherwise 0"),
+        FIELD(RtsHeader, pieces, "entries of the list of pieces; valid with the flag *pieces*"),
+        FIELD(RtsHeader, reserved2, "zero"),
     };
     print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, payload", rts);
     const std::vector<std::vector<std::string>> flags = {
@@ -181,9 +190,11 @@ void print_packets() {
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
         {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
         {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
-        {"wish", std::to_string(coop::wire::kFlagWish), "two bits: the sender's ``pml_coop_protocol``"},
+        {"share", std::to_string(coop::wire::kFlagShare), "the sender sees the receiver's board and may put"},
+        {"pieces", std::to_string(coop::wire::kFlagPieces), "the address is that of a list of pieces (with *get*)"},
     };
-    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync | coop::wire::kFlagWish));
+    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync |
+                                            coop::wire::kFlagShare | coop::wire::kFlagPieces));
     print_table("20 10 70", flags);
 
     const Field cts[] = {
@@ -195,10 +206,13 @@ void print_packets() {
         FIELD(CtsHeader, recv_id, "names the receive request in FRAG and FIN"),
         FIELD(CtsHeader, offset, "start of the granted range of the message"),
         FIELD(CtsHeader, length, "its length; 0: everything is there already"),
-        FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput"),
-        FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput only"),
+        FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput and coop"),
+        FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput and coop only"),
         FIELD(CtsHeader, reason, "why this row"),
-        FIELD(CtsHeader, reserved, "zero"),
+        FIELD(CtsHeader, split, "who copies; coop only, otherwise 0"),
+        FIELD(CtsHeader, slot, "1 + slot of the receiver's board; coop only, otherwise 0"),
+        FIELD(CtsHeader, generation, "of that slot; coop only"),
+        FIELD(CtsHeader, chunk, "bytes of a chunk; coop only, otherwise 0"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle", cts);
 
@@ -228,13 +242,34 @@ void print_packets() {
 
 // --- decisions -------------------------------------------------------------
 
-using coop::rndv::Situation, coop::rndv::Wish;
+using coop::rndv::Choice, coop::rndv::Reason, coop::rndv::RecvCall, coop::rndv::Row, coop::rndv::SendCall, coop::rndv::Situation,
+    coop::rndv::Split, coop::rndv::Wish;
 
 bool gets(const Situation& s) { return s.can_get && !s.get_refused; }
 bool puts(const Situation& s) { return s.can_put && !s.put_refused; }
 bool refused(const Situation& s) { return s.get_refused || s.put_refused; }
 bool short_message(const Situation& s) { return s.bytes <= s.eager_limit; }
-bool automatic(const Situation& s) { return s.wish == Wish::kAuto; }
+bool forced(const Situation& s) { return s.wish == Wish::kRget || s.wish == Wish::kRput || s.wish == Wish::kSend; }
+
+bool both_may_copy(const Situation& s) { return !forced(s) && s.can_share && !refused(s); }
+bool no_slot(const Situation& s) {
+    Situation with_slot = s;
+    with_slot.slot_free = true;
+    return both_may_copy(s) && !s.slot_free && coop::rndv::choose(with_slot).row == Row::kCoop;
+}
+bool by(Wish wish, const Situation& s) { return both_may_copy(s) && s.wish == wish; }
+
+bool sender_waits(const Situation& s) { return s.send_call != SendCall::kIsend && s.send_call != SendCall::kBsend; }
+bool receiver_waits(const Situation& s) { return s.recv_call == RecvCall::kRecv; }
+bool both_wait(const Situation& s) { return sender_waits(s) && receiver_waits(s); }
+bool sender_is_the_one(const Situation& s) { return !receiver_waits(s) && s.send_call != SendCall::kIsend; }
+
+bool lighter_receiver(const Situation& s) { return s.receiver_load < s.sender_load; }
+bool lighter_sender(const Situation& s) { return s.sender_load < s.receiver_load; }
+bool busy(const Situation& s) { return s.crowded || (s.sender_load > 0 && s.receiver_load > 0); }
+bool hybrid(const Situation& s) { return by(Wish::kHybrid, s); }
+bool busy_one_copies(const Situation& s) { return hybrid(s) && busy(s); }
+bool nobody_decides(const Situation& s) { return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || both_wait(s); }
 
 struct Case {
     const char* condition;
@@ -246,66 +281,164 @@ constexpr Case kCases[] = {
     {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
-    {"``auto``, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return automatic(s) && s.bytes < s.rdma_min; }},
-    {"``auto``, the RDMA transport has less than half of the bandwidth to the peer",
-     [](const Situation& s) { return automatic(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
+    {"*free*, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
+    {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
+     [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
+
+    {"*shared*, the sender has taken an offer", [](const Situation& s) { return both_may_copy(s) && s.offered; }},
+    {"*shared*, both would copy, but the receiver has no slot left", no_slot},
+    {"*shared*, ``coop``", [](const Situation& s) { return by(Wish::kCoop, s); }},
+    {"*shared*, ``coop_fixed``", [](const Situation& s) { return by(Wish::kCoopFixed, s); }},
+    {"*shared*, ``coop_coll``: both wait", [](const Situation& s) { return by(Wish::kCoopColl, s) && both_wait(s); }},
+    {"*shared*, ``coop_coll``: the receiver waits", [](const Situation& s) { return by(Wish::kCoopColl, s) && receiver_waits(s); }},
+    {"*shared*, ``coop_coll``: the sender waits, or its send is buffered",
+     [](const Situation& s) { return by(Wish::kCoopColl, s) && sender_is_the_one(s); }},
+    {"*shared*, ``coop_coll``: nobody waits", [](const Situation& s) { return by(Wish::kCoopColl, s); }},
+    {"*shared*, ``coop_load``: the receiver has less to copy", [](const Situation& s) { return by(Wish::kCoopLoad, s) && lighter_receiver(s); }},
+    {"*shared*, ``coop_load``: the sender has less to copy", [](const Situation& s) { return by(Wish::kCoopLoad, s) && lighter_sender(s); }},
+    {"*shared*, ``coop_load``: as much", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
+
+    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min``", [](const Situation& s) { return hybrid(s) && s.bytes < s.coop_min; }},
+    {"*shared*, ``hybrid``, the receiver sends as well: the receiver has less to copy",
+     [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_receiver(s); }},
+    {"*shared*, ``hybrid``, the receiver sends as well: the sender has less to copy",
+     [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_sender(s); }},
+    {"*shared*, ``hybrid``, the receiver sends as well: as much", [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
+    {"*shared*, ``hybrid``, both wait, cores enough", [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
+    {"*shared*, ``hybrid``, *busy*, both wait or neither: the receiver has less to copy",
+     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && lighter_receiver(s); }},
+    {"*shared*, ``hybrid``, *busy*, both wait or neither: the sender has less to copy",
+     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && lighter_sender(s); }},
+    {"*shared*, ``hybrid``, *busy*, both wait or neither: as much",
+     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s); }},
+    {"*shared*, ``hybrid``, *busy*, the receiver waits", [](const Situation& s) { return busy_one_copies(s) && receiver_waits(s); }},
+    {"*shared*, ``hybrid``, *busy*, the sender waits, or its send is buffered", busy_one_copies},
+    {"*shared*, ``hybrid``, nobody waits: the receiver has less to copy",
+     [](const Situation& s) { return hybrid(s) && nobody_decides(s) && lighter_receiver(s); }},
+    {"*shared*, ``hybrid``, nobody waits: the sender has less to copy",
+     [](const Situation& s) { return hybrid(s) && nobody_decides(s) && lighter_sender(s); }},
+    {"*shared*, ``hybrid``, nobody waits: as much", [](const Situation& s) { return hybrid(s) && nobody_decides(s); }},
+    {"*shared*, ``hybrid``, the receiver waits", [](const Situation& s) { return hybrid(s) && receiver_waits(s); }},
+    {"*shared*, ``hybrid``, the sender waits, or its send is buffered", hybrid},
+
     {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
     {"``rput``, the transport puts", [](const Situation& s) { return s.wish == Wish::kRput && puts(s); }},
-    {"``auto``, the transport gets", [](const Situation& s) { return automatic(s) && gets(s); }},
+    {"*free*, the transport gets", [](const Situation& s) { return !forced(s) && gets(s); }},
     {"``rput``, the transport gets", gets},
     {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
     {"``rget``, the transport puts", [](const Situation& s) { return puts(s) && s.wish == Wish::kRget; }},
-    {"``auto``, the transport puts", puts},
+    {"*free*, the transport puts", puts},
+    {"the kernel lets neither copy from the other", [](const Situation& s) { return s.kernel_copy_denied; }},
     {"get or put was refused", refused},
-    {"``rget`` or ``rput``, neither get nor put", [](const Situation& s) { return !automatic(s); }},
-    {"``auto``, neither get nor put", [](const Situation&) { return true; }},
+    {"``rget`` or ``rput``, neither get nor put", forced},
+    {"*free*, neither get nor put", [](const Situation&) { return true; }},
 };
 
-// Every combination of what the choice depends on, one bit or two of `n` each.
-Situation situation(unsigned n) {
-    const auto bit = [&n] { const bool b = n & 1; n >>= 1; return b; };
-    Situation s;
-    s.eager_limit = 4040;
-    s.bytes = bit() ? 1 << 20 : 64;
-    s.rdma_min = bit() ? 2 << 20 : 0;
-    s.rdma_share = bit() ? 1 : 0.4;
-    s.wish = static_cast<Wish>(2 * bit() + bit());
-    s.synchronous = bit();
-    s.sender_contiguous = bit();
-    s.receiver_contiguous = bit();
-    s.can_get = bit();
-    s.can_put = bit();
-    s.get_refused = bit();
-    s.put_refused = bit();
-    return s;
+const char* copiers(const Choice& choice) {
+    switch (choice.row) {
+    case Row::kEager:
+    case Row::kSend: return "–";
+    case Row::kRget: return "receiver";
+    case Row::kRput: return "sender";
+    case Row::kRtr: return "as without the offer";
+    case Row::kCoop: break;
+    }
+    switch (choice.split) {
+    case Split::kBoth: return "both, chunk by chunk";
+    case Split::kHalves: return "each one half";
+    case Split::kReceiverLeads: return "receiver; an idle sender helps";
+    case Split::kSenderLeads: return "sender; an idle receiver helps";
+    }
+    fail("a row is copied by nobody");
 }
-constexpr unsigned kSituations = 1 << 12;
+
+// Every combination of what the choice depends on: each call of pick(n) yields
+// one of n values, by the digits of one number.
+class Digits {
+public:
+    explicit Digits(unsigned long number) : rest_(number) {}
+    unsigned pick(unsigned n) {
+        const auto digit = static_cast<unsigned>(rest_ % n);
+        rest_ /= n;
+        return digit;
+    }
+    bool bit() { return pick(2) == 1; }
+    bool used_up() const { return rest_ == 0; }
+
+private:
+    unsigned long rest_;
+};
+
+void pick_common(Situation& s, Digits& digits) {
+    s.eager_limit = 4024;
+    s.bytes = digits.bit() ? 1 << 20 : 64;
+    s.rdma_min = digits.bit() ? 2 << 20 : 0;
+    s.rdma_share = digits.bit() ? 1 : 0.4;
+    s.wish = static_cast<Wish>(digits.pick(coop::rndv::kWishes));
+    s.synchronous = digits.bit();
+    s.sender_contiguous = digits.bit();
+    s.receiver_contiguous = digits.bit();
+    s.get_refused = digits.bit();
+    s.put_refused = digits.bit();
+}
+
+// Two processes that each see the other's board.
+bool pick_sharing(Situation& s, unsigned long number) {
+    Digits digits(number);
+    pick_common(s, digits);
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}};
+    const auto& loads = kLoads[digits.pick(6)];
+    s.can_share = s.can_get = s.can_put = true;
+    s.sender_load = loads[0];
+    s.receiver_load = loads[1];
+    s.coop_min = digits.bit() ? 2 << 20 : 0;
+    s.slot_free = digits.bit();
+    s.offered = digits.bit();
+    s.receiver_sends = digits.bit();
+    s.crowded = digits.bit();
+    s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));
+    s.recv_call = static_cast<RecvCall>(digits.pick(2));
+    return digits.used_up();
+}
+
+// Two others.
+bool pick_apart(Situation& s, unsigned long number) {
+    Digits digits(number);
+    pick_common(s, digits);
+    s.can_get = digits.bit();
+    s.can_put = digits.bit();
+    s.kernel_copy_denied = digits.bit();
+    return digits.used_up();
+}
 
 // The table holds for every situation, or there is no table.
 void print_decisions() {
-    using coop::rndv::Choice, coop::rndv::Reason;
     std::vector<std::optional<Choice>> answers(std::size(kCases));
     std::vector<bool> shown(coop::rndv::kReasons, false);
     shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // the receiver's own: the last line
-    for (unsigned n = 0; n < kSituations; ++n) {
-        const Situation s = situation(n);
-        std::size_t i = 0;
-        while (!kCases[i].holds(s)) ++i;
-        const Choice choice = coop::rndv::choose(s);
-        if (answers[i] && *answers[i] != choice) fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
-        answers[i] = choice;
-        shown[static_cast<std::size_t>(choice.reason)] = true;
-    }
+    for (auto pick : {pick_apart, pick_sharing})
+        for (unsigned long n = 0;; ++n) {
+            Situation s;
+            if (!pick(s, n)) break;
+            std::size_t i = 0;
+            while (!kCases[i].holds(s)) ++i;
+            Choice choice = coop::rndv::choose(s);
+            if (choice.row == Row::kRtr) choice.split = Split::kBoth;  // as without the offer
+            if (answers[i] && *answers[i] != choice) fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
+            answers[i] = choice;
+            shown[static_cast<std::size_t>(choice.reason)] = true;
+        }
     for (std::size_t i = 0; i < shown.size(); ++i)
         if (!shown[i]) fail(std::string("no situation leads to the reason \"") + coop::rndv::text(static_cast<Reason>(i)) + '"');
 
-    std::vector<std::vector<std::string>> rows = {{"", "First that holds", "Row", "Reason, as reported"}};
+    std::vector<std::vector<std::string>> rows = {{"", "First that holds", "Row", "Who copies", "Reason, as reported"}};
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
         if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
-        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)), coop::rndv::text(answers[i]->reason)});
+        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)), copiers(*answers[i]),
+                        coop::rndv::text(answers[i]->reason)});
     }
-    rows.push_back({"–", "receiver: nothing is missing once the RTS is here", "as offered", coop::rndv::text(Reason::kNothingLeft)});
-    print_table("6 46 12 36", rows);
+    rows.push_back({"–", "receiver: nothing is missing once the RTS is here", "as offered", "–", coop::rndv::text(Reason::kNothingLeft)});
+    print_table("6 38 10 18 28", rows);
 }
 
 struct Part {
