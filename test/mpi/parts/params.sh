@@ -53,7 +53,7 @@ stock_is_chosen() {
 part_params() {
     check params.unreachable_peer_is_the_usual_error unreachable_peer
     if [ "$pml" != coop ]; then return; fi
-    check params.unknown_protocol_is_refused refused pml_coop_protocol bogus "auto, rget, rput, send"
+    check params.unknown_protocol_is_refused refused pml_coop_protocol bogus "hybrid, rget, rput, send, coop, coop_fixed, coop_coll, coop_load"
     check params.negative_size_is_refused refused pml_coop_eager_limit -1 "64..1073741824 bytes"
     check params.threshold_below_the_header_is_refused refused pml_coop_eager_limit 10 "64..1073741824 bytes"
     check params.depth_of_zero_is_refused refused pml_coop_rdma_depth 0 "1..1024"
