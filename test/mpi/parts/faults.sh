@@ -48,7 +48,7 @@ part_faults() {
         faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 hybrid 1000 3
     done
     damaged match 16 hybrid
-    damaged rts 72 hybrid
+    damaged rts 48 hybrid
     damaged cts 72 send
     damaged cts 72 rput
     damaged cts 72 coop

@@ -87,10 +87,10 @@ void finish(RecvRequest& r) noexcept {
 // handle for them.
 bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
-    if (h.pieces > 0) {
-        const auto* list = reinterpret_cast<const wire::Piece*>(reinterpret_cast<const unsigned char*>(&h + 1) + h.handle_bytes);
-        if (!r.remote_pieces.take_over(list, h.pieces, h.length))
-            diagnose_field(wire::Kind::kRts, "pieces (they are not the message)", r.peer->job_rank(), h.pieces, 0, 0);
+    if (h.match.flags & wire::kFlagPieces) {
+        const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
+        if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
+            diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
     } else if (!(h.match.flags & wire::kFlagContiguous)) {
         return false;
     }
@@ -102,7 +102,8 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     r.peer = &peer;
     r.send_id = h.send_id;
     r.wanted = std::min<std::size_t>(h.length, r.capacity);
-    r.landed.store(std::min<std::size_t>(h.inline_bytes, r.wanted), std::memory_order_relaxed);
+    const std::size_t payload = h.match.flags & wire::kFlagPieces ? 0 : h.inline_bytes;
+    r.landed.store(std::min<std::size_t>(payload, r.wanted), std::memory_order_relaxed);
     r.grant_from = r.landed.load(std::memory_order_relaxed);
     r.remote_address = h.address;
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
@@ -116,7 +117,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
-    s.wish = static_cast<rndv::Wish>(h.wish);
+    s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
     if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.send_call = static_cast<rndv::SendCall>(h.call);
@@ -129,9 +130,10 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
         s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
         s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
-        if (s.can_share) {
+        if (rndv::load_matters(s)) {
             s.receiver_load = rndv::load_of(*my_board());
-            s.sender_load = rndv::load_of(*peer.neighbour->board);
+            // Theirs is in another cache: looked at only where ours does not decide.
+            if (s.receiver_load > 0) s.sender_load = rndv::load_of(*peer.neighbour->board);
         }
     }
     if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
@@ -161,7 +163,7 @@ void free_slot(RecvRequest& r) noexcept {
 
 // Puts on both boards what each side now has to copy.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
-    if (!r.situation.can_share) return;
+    if (!rndv::load_matters(r.situation)) return;
     const rndv::Shares share = rndv::shares(r.choice, bytes);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
@@ -193,14 +195,15 @@ bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
 
 // The sender has taken the offer of this receive and copies already.
 void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    const wire::SlotWords& words = wire::slot_words(h);
     const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
-    if (!r.has_slot || h.slot != r.slot + 1 || h.generation != r.generation || h.length > r.capacity || r.landed.load(std::memory_order_relaxed) > 0 ||
+    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
         my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
-        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), h.slot, 0, 0);
-    r.choice.split = static_cast<rndv::Split>(h.split);
-    if (rndv::ChunkPlan{r.wanted, h.chunk}.count() > UINT32_MAX)
-        diagnose_field(wire::Kind::kRts, "chunk bytes", r.peer->job_rank(), h.chunk, r.wanted / UINT32_MAX + 1, UINT32_MAX);
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, h.chunk, r.choice.split);
+        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
+    if (rndv::ChunkPlan{r.wanted, words.chunk}.count() > UINT32_MAX)
+        diagnose_field(wire::Kind::kRts, "chunk bytes", r.peer->job_rank(), words.chunk, r.wanted / UINT32_MAX + 1, UINT32_MAX);
+    r.choice.split = static_cast<rndv::Split>(words.split);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
     r.load = rndv::shares(r.choice, r.wanted).receiver;
     r.step = RecvStep::kCopy;
 }
@@ -262,21 +265,16 @@ Next grant(RecvRequest& r) noexcept {
     h.offset = r.grant_from;
     h.length = r.wanted - r.grant_from;
     const bool coop = r.choice.row == rndv::Row::kCoop;
-    if (coop) {
-        h.split = static_cast<std::uint8_t>(r.choice.split);
-        h.slot = r.slot + 1;
-        h.generation = r.generation;
-        h.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
-    }
+    if (coop) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
     if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
-        h.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
+        h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
         std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
     } else if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
         void* address;
         opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
         if (r.registration) {
-            h.handle_bytes = static_cast<std::uint16_t>(r.rdma->btl->btl_registration_handle_size);
+            h.handle_bytes = static_cast<std::uint8_t>(r.rdma->btl->btl_registration_handle_size);
             std::memcpy(packet + sizeof h, r.registration, h.handle_bytes);
         }
     }
@@ -381,7 +379,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
     read_rts(r, peer, h, packet.btl);
-    if (h.inline_bytes > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
+    if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
     r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours

@@ -303,7 +303,7 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
 }
 
 void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle) noexcept {
-    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.split)};
+    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.copy.split)};
     r.recv_id = header.recv_id;
     r.next = header.offset;
     std::fill(std::begin(r.lane_bytes), std::end(r.lane_bytes), 0);
@@ -314,11 +314,11 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(r.next, r.end, chunk_for(*r.peer));
-    if (r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;
+    if (r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;  // as the receiver has counted
     const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
     if (more) {
-        r.shared.start(r.peer->neighbour->board->slots[header.slot - 1], rndv::Side::kSender, header.generation, header.offset,
-                       header.length, header.chunk, r.choice.split);
+        r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
+                       header.length, header.copy.chunk, r.choice.split);
     }
     r.answer_due = more;
     if (r.step.load(std::memory_order_relaxed) == SendStep::kCopy) r.fall_back.store(true, std::memory_order_release);

@@ -107,6 +107,24 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
     return eager_sent(r);
 }
 
+// The RTS, and what goes with it: handle, slot, pieces. Returns its length.
+std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, const SendRequest& r, const rndv::Choice& offer) noexcept {
+    std::size_t length = sizeof header;
+    const auto add = [&](const void* from, std::size_t bytes) {
+        if (bytes > 0) std::memcpy(packet + length, from, bytes);
+        length += bytes;
+    };
+    add(r.registration, header.handle_bytes);
+    if (offer.row == rndv::Row::kRtr) {
+        const wire::SlotWords words{r.offer.slot, r.offer.generation, static_cast<std::uint32_t>(r.shared.plan.chunk),
+                                    static_cast<std::uint8_t>(offer.split), {}};
+        add(&words, sizeof words);
+    }
+    add(r.local_pieces.data(), header.inline_bytes);
+    wire::seal(*new (packet) wire::RtsHeader(header));
+    return length;
+}
+
 Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
     if (!r.id) {
         if (!(r.id = module.sends.acquire(&r, module.threads))) return wait_in_line(r);
@@ -126,19 +144,13 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     if (s.sender_contiguous) header.match.flags |= wire::kFlagContiguous;
     if (s.synchronous) header.match.flags |= wire::kFlagSync;
     if (s.can_share) header.match.flags |= wire::kFlagShare;
-    header.wish = static_cast<std::uint8_t>(s.wish);
+    header.match.flags |= wire::wish_flag(static_cast<std::uint8_t>(s.wish));
     header.call = static_cast<std::uint8_t>(s.send_call);
 
     std::size_t handle_bytes = 0, payload = 0;
-    if (offer.row == rndv::Row::kRtr) {
-        header.split = static_cast<std::uint8_t>(offer.split);
-        header.slot = r.offer.slot + 1;
-        header.generation = r.offer.generation;
-        header.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
-    }
     if (by_rdma && offer.row != rndv::Row::kRput && r.local_pieces.any()) {
         header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
-        header.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
+        header.inline_bytes = static_cast<std::uint32_t>(r.local_pieces.count() * sizeof(wire::Piece));
     } else if (by_rdma && offer.row != rndv::Row::kRput) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
@@ -151,17 +163,13 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
         payload = std::min({limit, r.peer->eager_payload, r.bytes()});
     }
-    header.handle_bytes = static_cast<std::uint16_t>(handle_bytes);
+    header.handle_bytes = static_cast<std::uint8_t>(handle_bytes);
 
     r.step.store(offer.row == rndv::Row::kRtr ? SendStep::kCopy : SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
     if (payload == 0) {
         unsigned char packet[kLongestControl];
-        const std::size_t list = header.pieces * sizeof(wire::Piece);
-        if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
-        if (list) std::memcpy(packet + sizeof header + handle_bytes, r.local_pieces.data(), list);
-        auto& whole = *new (packet) wire::RtsHeader(header);
-        wire::seal(whole);
-        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes + list) == Sent::kYes) return Next::kGoOn;
+        const std::size_t bytes = write_rts(packet, header, r, offer);
+        if (send_control(btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) return Next::kGoOn;
     } else if (mca_btl_base_descriptor_t* descriptor =
                    begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);

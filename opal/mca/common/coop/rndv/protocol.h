@@ -122,6 +122,12 @@ COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 // wherever both sides may copy.
 COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
+// Whether the message is counted on the load board: where both sides could copy,
+// and under the hybrid only messages that are worth the atomic operations.
+constexpr bool load_matters(const Situation& s) noexcept {
+    return s.can_share && (s.bytes >= s.coop_min || s.wish != Wish::kHybrid);
+}
+
 // What each side has to copy under this choice, for the load board.
 struct Shares {
     std::uint64_t sender = 0, receiver = 0;  // bytes

@@ -33,13 +33,17 @@ std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
     return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof copy));
 }
 
+// What follows an RTS that is not payload.
+std::size_t behind(const RtsHeader& h) noexcept {
+    return h.handle_bytes + (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr) ? sizeof(SlotWords) : 0) +
+           (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
+}
+std::size_t behind(const CtsHeader& h) noexcept { return h.handle_bytes + h.pieces * sizeof(Piece); }
+
 std::uint16_t check_of(const RtsHeader& h) noexcept {
-    return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(
-        h, sizeof h + h.handle_bytes + h.pieces * sizeof(Piece));
+    return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(h, sizeof h + behind(h));
 }
-std::uint16_t check_of(const CtsHeader& h) noexcept {
-    return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + h.handle_bytes + h.pieces * sizeof(Piece));
-}
+std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + behind(h)); }
 std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
 std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
 
@@ -79,11 +83,11 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
-// The words of a cooperative copy: all there, or none.
-void slot_fields(Fields& fields, bool cooperative, std::uint8_t split, std::uint32_t slot, std::uint32_t chunk) noexcept {
-    fields.in("split", split, 0, rndv::kSplits - 1)
-        .in("slot", slot, cooperative ? 1 : 0, cooperative ? rndv::kSlots : 0)
-        .in("chunk bytes", chunk, cooperative ? 1 : 0, cooperative ? UINT32_MAX : 0);
+// The words of a cooperative copy; zero where there is none.
+void slot_fields(Fields& fields, bool cooperative, const SlotWords& words) noexcept {
+    fields.in("split", words.split, 0, cooperative ? rndv::kSplits - 1 : 0)
+        .in("slot", words.slot, 0, cooperative ? rndv::kSlots - 1 : 0)
+        .in("chunk bytes", words.chunk, cooperative ? 1 : 0, cooperative ? UINT32_MAX : 0);
 }
 
 void match_fields(Fields& fields, const MatchHeader& h) noexcept {
@@ -125,24 +129,20 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
     if (!kind_is(Kind::kRts, h.match.kind, damage)) return false;
     Fields fields(Kind::kRts, damage);
     match_fields(fields, h.match);
-    fields.in("flags", h.match.flags, 0, kRtsFlags)
-        .in("row", h.row, 0, rndv::kRows - 1)
+    const bool in_pieces = h.match.flags & kFlagPieces;
+    fields.in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1)
-        .in("wish", h.wish, 0, rndv::kWishes - 1)
+        .in("wish", wish_of(h.match.flags), 0, rndv::kWishes - 1)
         .in("call", h.call, 0, rndv::kSendCalls - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
-        .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes);
-    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kRtr), h.split, h.slot, h.chunk);
-    const bool in_pieces = h.match.flags & kFlagPieces;
-    fields.in("pieces", h.pieces, in_pieces ? 1 : 0, in_pieces ? kMaxPieces : 0);
+        .in("pieces", in_pieces ? h.inline_bytes : sizeof(Piece), sizeof(Piece), kMaxPieces * sizeof(Piece))
+        .in("handle bytes", sizeof h + behind(h), 0, first_bytes);
     if (!fields.ok()) return false;
-    const std::size_t list = h.pieces * sizeof(Piece);
-    fields.in("pieces", sizeof h + h.handle_bytes + list, 0, first_bytes);
-    if (!fields.ok()) return false;
-    const std::size_t payload = packet_bytes - sizeof h - h.handle_bytes - list;
-    fields.in("inline bytes", h.inline_bytes, payload, payload)
-        .in("inline bytes", h.inline_bytes, 0, h.length)
-        .in("send id", h.send_id, 1, UINT64_MAX);
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) slot_fields(fields, true, slot_words(h));
+    const std::size_t payload = packet_bytes - sizeof h - behind(h);
+    if (in_pieces) fields.in("pieces", h.inline_bytes % sizeof(Piece), 0, 0).in("inline bytes", payload, 0, 0);
+    else fields.in("inline bytes", h.inline_bytes, payload, payload).in("inline bytes", h.inline_bytes, 0, h.length);
+    fields.in("send id", h.send_id, 1, UINT64_MAX);
     if (fields.ok()) check_matches(fields, h.match.check, check_of(h));
     return fields.ok();
 }
@@ -155,11 +155,10 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     fields.in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
-        .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes)
+        .in("pieces", h.pieces, 0, kMaxPieces)
+        .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
-    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.split, h.slot, h.chunk);
-    fields.in("pieces", h.pieces, 0, kMaxPieces)
-        .in("pieces", sizeof h + h.handle_bytes + h.pieces * sizeof(Piece), 0, first_bytes);
+    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.copy);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }

@@ -53,7 +53,10 @@ constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are vali
 constexpr std::uint8_t kFlagSync = 4;        // RTS: synchronous send, answer even when all data came along
 constexpr std::uint8_t kFlagShare = 8;       // RTS: the sender sees the receiver's board and may put
 constexpr std::uint8_t kFlagPieces = 16;     // RTS: the send buffer is the pieces that follow, the receiver may get them
-constexpr std::uint8_t kRtsFlags = 0x1f;
+constexpr std::uint8_t kFlagWish = 0xe0;     // RTS: three bits, the sender's pml_coop_protocol (rndv::Wish)
+
+constexpr std::uint8_t wish_flag(std::uint8_t wish) noexcept { return static_cast<std::uint8_t>(wish << 5); }
+constexpr std::uint8_t wish_of(std::uint8_t flags) noexcept { return static_cast<std::uint8_t>(flags >> 5); }
 
 // A buffer that is not contiguous, as pieces of memory in the order of the message.
 struct Piece {
@@ -62,28 +65,41 @@ struct Piece {
 };
 constexpr std::size_t kMaxPieces = 240;  // the packet stays below 4 KiB, a usual eager limit
 
-// Ready to send. Followed by handle_bytes of registration handle, then by
-// inline_bytes of payload or, with kFlagPieces, by `pieces` Pieces.
+// Ready to send. Followed by handle_bytes of registration handle, then by the
+// SlotWords of an RTR, then by inline_bytes of payload or, with kFlagPieces, of
+// Pieces. Short on purpose: 64 of them, a usual window, fit into the 4 KiB that
+// btl/vader has for each peer.
 struct RtsHeader {
     MatchHeader match;
     std::uint64_t length;        // whole message
     std::uint64_t send_id;       // names the send request in the answer
     std::uint64_t address;       // of the send buffer; valid with kFlagGet
-    std::uint32_t inline_bytes;  // payload in this packet
-    std::uint16_t handle_bytes;
+    std::uint32_t inline_bytes;  // of payload or Pieces in this packet
+    std::uint8_t handle_bytes;
     std::uint8_t row;            // rndv::Row that the sender offers
     std::uint8_t reason;         // rndv::Reason for it
-    std::uint8_t wish;           // rndv::Wish of the sender
     std::uint8_t call;           // rndv::SendCall
-    std::uint8_t split;          // rndv::Split; RTR
-    std::uint8_t reserved;       // zero
-    std::uint32_t slot;          // RTR: 1 + slot of the receiver's board; otherwise 0
-    std::uint32_t generation;    // RTR: of that slot
-    std::uint32_t chunk;         // RTR: bytes of a chunk
-    std::uint32_t pieces;        // with kFlagPieces: their number
-    std::uint32_t reserved2;     // zero
 };
-static_assert(sizeof(RtsHeader) == 72 && offsetof(RtsHeader, length) == 16 && offsetof(RtsHeader, slot) == 52);
+static_assert(sizeof(RtsHeader) == 48 && offsetof(RtsHeader, length) == 16 && offsetof(RtsHeader, call) == 47);
+
+// Which slot of the receiver's board a cooperative copy uses, and how.
+struct SlotWords {
+    std::uint32_t slot;          // its index
+    std::uint32_t generation;
+    std::uint32_t chunk;         // bytes of a chunk
+    std::uint8_t split;          // rndv::Split
+    std::uint8_t reserved[3];    // zero
+};
+static_assert(sizeof(SlotWords) == 16);
+
+// Of a valid RTS of the row RTR.
+inline const SlotWords& slot_words(const RtsHeader& rts) noexcept {
+    return *reinterpret_cast<const SlotWords*>(reinterpret_cast<const unsigned char*>(&rts + 1) + rts.handle_bytes);
+}
+// Of a valid RTS with kFlagPieces.
+inline const Piece* pieces_of(const RtsHeader& rts) noexcept {
+    return reinterpret_cast<const Piece*>(reinterpret_cast<const unsigned char*>(&rts + 1) + rts.handle_bytes);
+}
 
 // Clear to send: the grant for a message (a second one, for fragments, takes
 // the place of a cooperative copy that neither side can do). Followed by
@@ -99,16 +115,13 @@ struct CtsHeader {
     std::uint64_t offset;        // granted range of the message
     std::uint64_t length;
     std::uint64_t address;       // where `offset` lands; valid for RPUT and COOP
-    std::uint16_t handle_bytes;
+    SlotWords copy;              // COOP; otherwise zero
+    std::uint8_t handle_bytes;
     std::uint8_t reason;         // rndv::Reason for row
-    std::uint8_t split;          // rndv::Split; COOP
-    std::uint32_t slot;          // COOP: 1 + slot of the receiver's board; otherwise 0
-    std::uint32_t generation;    // COOP: of that slot
-    std::uint32_t chunk;         // COOP: bytes of a chunk
-    std::uint32_t pieces;        // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
-    std::uint32_t reserved;      // zero
+    std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
+    std::uint8_t reserved[5];    // zero
 };
-static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, slot) == 52);
+static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 
 // One fragment of a send pipeline, followed by its payload.
 struct FragHeader {
@@ -135,7 +148,7 @@ struct FinHeader {
 };
 static_assert(sizeof(FinHeader) == 32);
 
-constexpr std::size_t kLargestHeader = sizeof(RtsHeader);
+constexpr std::size_t kLargestHeader = sizeof(CtsHeader);
 
 // What is wrong with a header, for the diagnosis: the first field that does
 // not hold. min and max are inclusive.
