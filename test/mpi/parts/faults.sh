@@ -37,20 +37,20 @@ part_faults() {
         return
     fi
     for ground in vader tcp; do
-        faulty_storm refusals_of_all_kinds $ground busy:7,alloc:11,register:5,get:3,put:3 auto
+        faulty_storm refusals_of_all_kinds $ground busy:7,alloc:11,register:5,get:3,put:3 hybrid
         faulty_storm busy_and_no_descriptor $ground busy:2,alloc:3 send
-        faulty_storm no_immediate_send $ground sendi:1 auto 500
-        faulty_storm no_memory_is_registered $ground register:1 auto 500
+        faulty_storm no_immediate_send $ground sendi:1 hybrid 500
+        faulty_storm no_memory_is_registered $ground register:1 hybrid 500
         faulty_storm get_is_never_there $ground get:1 rget 500
         faulty_storm put_is_never_there $ground put:1 rput 500
         faulty_storm get_is_often_busy $ground get_busy:2 rget 500
         faulty_storm put_is_often_busy $ground put_busy:2 rput 500
-        faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 auto 1000 3
+        faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 hybrid 1000 3
     done
-    damaged match 16 auto
-    damaged rts 48 auto
-    damaged cts 56 send
-    damaged cts 56 rput
+    damaged match 16 hybrid
+    damaged rts 72 hybrid
+    damaged cts 64 send
+    damaged cts 64 rput
     damaged frag 24 send
     damaged fin 32 rget
     damaged fin 32 rput
