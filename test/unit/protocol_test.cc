@@ -449,7 +449,7 @@ Situation offered(Situation s) {
     return s;
 }
 
-TEST(Offers, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been) {
+TEST(OffersTaken, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been) {
     for (SendCall send : kSendCallList)
         for (RecvCall recv : kRecvCallList)
             for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5), with(sharing(send, recv), [](S& t) { t.crowded = true; })}) {
@@ -463,12 +463,12 @@ TEST(Offers, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been) {
             }
 }
 
-TEST(Offers, neither_a_slot_nor_the_size_stands_in_the_way) {
+TEST(OffersTaken, neither_a_slot_nor_the_size_stands_in_the_way) {
     EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.slot_free = false; })).row, Row::kRtr) << "the offer is in a slot";
     EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.coop_min = t.bytes + 1; })).row, Row::kRtr);
 }
 
-TEST(Offers, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
+TEST(OffersTaken, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
     for (SendCall send : kSendCallList) {
         const Situation s = sharing(send);
         EXPECT_TRUE(wants_offer(s));
@@ -481,13 +481,13 @@ TEST(Offers, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
     }
 }
 
-TEST(Offers, are_looked_for_by_coop_coll_for_ready_sends_only) {
+TEST(OffersTaken, are_looked_for_by_coop_coll_for_ready_sends_only) {
     for (SendCall send : kSendCallList) EXPECT_EQ(wants_offer(wishing(Wish::kCoopColl, sharing(send))), send == SendCall::kRsend);
     for (Wish wish : {Wish::kCoop, Wish::kCoopFixed, Wish::kCoopLoad, Wish::kRget, Wish::kRput, Wish::kSend})
         for (SendCall send : kSendCallList) EXPECT_FALSE(wants_offer(wishing(wish, sharing(send))));
 }
 
-TEST(Offers, whoever_wants_one_can_use_it) {
+TEST(OffersTaken, whoever_wants_one_can_use_it) {
     for (const Situation& s : all_situations())
         EXPECT_TRUE(implies(wants_offer(s), choose(offered(s)).row == Row::kRtr)) << describe(choose(offered(s)), s);
 }

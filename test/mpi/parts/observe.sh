@@ -33,7 +33,7 @@ parameters_are_shown() {
     ompi_info --param pml coop --level 9 >"$log.job" || return 1
     cat "$log.job"
     local name
-    for name in priority protocol eager_limit rndv_inline rdma_min rdma_chunk rdma_depth coop_min copy_chunk rtr_min send_depth report
+    for name in priority protocol eager_limit rndv_inline rdma_min rdma_chunk rdma_depth coop_min copy_chunk rtr_min send_depth report \
         fault; do
         grep -q "pml_coop_$name" "$log.job" || { echo "pml_coop_$name is not there"; return 1; }
     done
