@@ -21,7 +21,7 @@ double bench_now_s(void)
 }
 
 /* Slots start on cache lines; while verifying, a page behind each holds its guard. */
-static size_t stride_of(const struct bench *b, size_t bytes)
+size_t bench_stride(const struct bench *b, size_t bytes)
 {
     return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);
 }
@@ -35,7 +35,7 @@ int bench_window(const struct bench *b, size_t bytes)
 
 unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot)
 {
-    return buffer + (size_t)slot * stride_of(b, bytes);
+    return buffer + (size_t)slot * bench_stride(b, bytes);
 }
 
 int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests)
@@ -64,6 +64,30 @@ int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *re
     return window;
 }
 
+void bench_send_window(struct bench *b, size_t bytes, int to)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window; ++slot) {
+        unsigned char *at = bench_slot(b, b->send, bytes, slot);
+        if (b->options.verify) {
+            bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
+        }
+        MPI_Send(at, (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD);
+    }
+}
+
+void bench_receive_window(struct bench *b, size_t bytes, int from)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window; ++slot) {
+        unsigned char *at = bench_slot(b, b->recv, bytes, slot);
+        if (b->options.verify) {
+            bench_guard(at, bytes);
+        }
+        MPI_Recv(at, (int)bytes, MPI_BYTE, from, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 void bench_check_window(struct bench *b, size_t bytes, int from)
 {
     const int window = bench_window(b, bytes);
@@ -77,11 +101,12 @@ static size_t next_size(size_t bytes)
     return bytes * 2;
 }
 
-static unsigned char *new_buffer(const struct bench *b)
+static unsigned char *new_buffer(const struct bench *b, const struct bench_spec *spec)
 {
     size_t need = 0;
     for (size_t bytes = b->options.min_bytes; bytes <= b->options.max_bytes; bytes = next_size(bytes)) {
-        const size_t here = (size_t)bench_window(b, bytes) * stride_of(b, bytes);
+        const int slots = spec->slots ? b->slots : bench_window(b, bytes);
+        const size_t here = (size_t)slots * bench_stride(b, bytes);
         need = here > need ? here : need;
     }
     void *buffer = NULL;
@@ -137,23 +162,45 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
+static int columns_of(const struct bench_spec *spec)
 {
-    static double figures[kMaxBatches];
-    int batches = 0;
-    warm_up(b, spec, bytes);
-    const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
-    for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
-        const double seconds = timed(b, spec, bytes, iterations);
-        figures[batches] = spec->figure(b, bytes, iterations, seconds);
-        spent_s += seconds;
+    int count = 0;
+    while (spec->more && spec->more[count]) {
+        ++count;
     }
-    if (b->rank != 0) {
-        return;
+    return count;
+}
+
+/* Sorts. What is not known once is not known at all. */
+static double median_of(double *values, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        if (isnan(values[i])) {
+            return NAN;
+        }
     }
-    qsort(figures, (size_t)batches, sizeof figures[0], ascending);
-    const double median = (figures[(batches - 1) / 2] + figures[batches / 2]) / 2;
+    qsort(values, (size_t)count, sizeof values[0], ascending);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+static void print_more(double value)
+{
+    if (isnan(value)) {
+        printf(" %16s", "-");
+    } else {
+        printf(" %16.3f", value);
+    }
+}
+
+static double figures[kMaxBatches], more[kMaxMore][kMaxBatches];
+
+static void print_row(const struct bench *b, const struct bench_spec *spec, size_t bytes, int batches)
+{
+    const double median = median_of(figures, batches);
     printf("%-10zu %16.*f", bytes, spec->decimals, median);
+    for (int i = 0; i < columns_of(spec); ++i) {
+        print_more(spec->running ? more[i][batches - 1] : median_of(more[i], batches));
+    }
     if (b->options.spread) {
         const bool lower = strcmp(spec->better, "lower") == 0;
         printf(" %16.*f %16.*f", spec->decimals, figures[lower ? 0 : batches - 1], spec->decimals,
@@ -161,6 +208,29 @@ static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes
     }
     printf("\n");
     fflush(stdout);
+}
+
+static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
+{
+    int batches = 0;
+    b->batch = -1;
+    warm_up(b, spec, bytes);
+    const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
+    for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
+        b->batch = batches;
+        const double seconds = timed(b, spec, bytes, iterations);
+        figures[batches] = spec->figure(b, bytes, iterations, seconds);
+        for (int i = 0; i < kMaxMore; ++i) {
+            more[i][batches] = b->more[i];
+        }
+        spent_s += seconds;
+    }
+    if (b->rank == 0) {
+        print_row(b, spec, bytes, batches);
+    }
+    if (spec->after_size) {
+        spec->after_size(b, bytes);
+    }
 }
 
 /* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for people. */
@@ -183,18 +253,23 @@ static void print_header(const struct bench *b, const struct bench_spec *spec)
         printf(", up to %d batches in %g s", o->batches, o->target_s);
     }
     printf("%s\n", o->verify ? ", data verified (the figures say nothing about speed)" : "");
-    printf("# %-8s %16s%s\n", "size", spec->unit, o->spread ? "             best            worst" : "");
+    printf("# %-8s %16s", "size", spec->unit);
+    for (int i = 0; i < columns_of(spec); ++i) {
+        printf(" %16s", spec->more[i]);
+    }
+    printf("%s\n", o->spread ? "             best            worst" : "");
     fflush(stdout);
 }
 
 static const char *wrong_ranks(const struct bench *b, const struct bench_spec *spec)
 {
+    static const char *const needs[] = {"exactly 2 ranks", "an even number of ranks", "at least 2 ranks"};
     static char text[80];
-    if (spec->many_pairs ? b->ranks % 2 == 0 : b->ranks == 2) {
+    const bool right[] = {b->ranks == 2, b->ranks % 2 == 0, b->ranks >= 2};
+    if (right[spec->ranks]) {
         return NULL;
     }
-    snprintf(text, sizeof text, "needs %s, was started with %d",
-             spec->many_pairs ? "an even number of ranks" : "exactly 2 ranks", b->ranks);
+    snprintf(text, sizeof text, "needs %s, was started with %d", needs[spec->ranks], b->ranks);
     return text;
 }
 
@@ -228,14 +303,21 @@ int bench_main(int argc, char **argv, const struct bench_spec *spec)
         return leave(0);
     }
 
-    b.requests = malloc(2 * (size_t)b.options.window * sizeof(MPI_Request));
-    b.send = new_buffer(&b);
-    b.recv = new_buffer(&b);
+    b.slots = spec->slots ? spec->slots(&b) : b.options.window;
+    b.requests = malloc(2 * (size_t)b.slots * sizeof(MPI_Request));
+    b.send = new_buffer(&b, spec);
+    b.recv = new_buffer(&b, spec);
     if (b.rank == 0) {
         print_header(&b, spec);
     }
+    if (spec->start) {
+        spec->start(&b);
+    }
     for (size_t bytes = b.options.min_bytes; bytes <= b.options.max_bytes; bytes = next_size(bytes)) {
         measure(&b, spec, bytes);
+    }
+    if (spec->end) {
+        spec->end(&b);
     }
     free(b.send);
     free(b.recv);

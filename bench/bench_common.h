@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { kMaxWindow = 4096, kMaxBatches = 1001 };
+enum { kMaxWindow = 4096, kMaxBatches = 1001, kMaxMore = 9 };
 
 /* Bytes in flight per direction are limited, so that a window of 64 does not need 4 GiB at 64 MiB a message. */
 #define BENCH_IN_FLIGHT_BYTES ((size_t)128 << 20)
@@ -37,9 +37,26 @@ struct bench {
     struct bench_options options;
     int rank, ranks;
     unsigned char *send, *recv;
-    MPI_Request *requests; /* 2 * window */
+    MPI_Request *requests; /* two per slot */
+    int slots;             /* messages that fit into send and into recv */
     uint64_t message;      /* counts on both sides alike; part of the pattern, so stale data never passes for new */
+    int batch;             /* from 0; -1 while warming up and choosing the iterations */
+    double operation_s;    /* set by bench_operations() */
+    double more[kMaxMore]; /* of this batch, set by the kernel on rank 0: the further columns. NAN: unknown */
 };
+
+/* A long option of one benchmark. Whatever it is, it ends up in a double. */
+struct bench_extra {
+    const char *name;
+    const char *value;        /* what the help calls it; NULL: a switch, which sets 1 */
+    const char *help;
+    const char *const *words; /* the allowed ones, up to a NULL: the index is set; or NULL: a number from low to high */
+    double low, high;
+    bool whole;               /* a number without a fraction */
+    double *target;           /* holds the default before */
+};
+
+enum bench_ranks { kTwoRanks, kPairsOfRanks, kTwoRanksOrMore };
 
 struct bench_spec {
     const char *name;    /* of the program */
@@ -48,13 +65,23 @@ struct bench_spec {
     const char *better;  /* "lower" or "higher" */
     int decimals;        /* of the printed figure */
     bool windowed;
-    bool many_pairs;     /* any even number of ranks; otherwise exactly two */
-    size_t default_max_bytes;
+    enum bench_ranks ranks;
+    size_t default_min_bytes, default_max_bytes;
+    size_t element_bytes;                /* 0, or what every size must be a multiple of */
+    int (*slots)(const struct bench *);  /* messages in a buffer where there is no window; NULL: one */
+    const struct bench_extra *extra;     /* up to one without a name; NULL: none */
+    const char *const *more;             /* names of the further columns, up to a NULL; NULL: none */
+    bool running;                        /* they are totals of the size so far: the last batch's are printed, not medians */
+
+    void (*start)(struct bench *); /* by every rank, with the buffers there, and after the last size; NULL: nothing to do */
+    void (*end)(struct bench *);
 
     /* Called by every rank; the result counts on rank 0 only. */
     double (*seconds)(struct bench *, size_t bytes, long iterations);
     /* The figure to print. */
     double (*figure)(const struct bench *, size_t bytes, long iterations, double seconds);
+    /* Called by every rank behind the line of a size; NULL: nothing to add. What it prints begins with #. */
+    void (*after_size)(struct bench *, size_t bytes);
 };
 
 int bench_main(int argc, char **argv, const struct bench_spec *spec);
@@ -63,12 +90,32 @@ double bench_now_s(void);
 
 /* Messages in flight at this size, and where the buffer of each begins. */
 int bench_window(const struct bench *b, size_t bytes);
+size_t bench_stride(const struct bench *b, size_t bytes);
 unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot);
 
 /* The windowed kernels in three steps: post, complete, look. With -d they fill and check, otherwise they only move. */
 int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests);
 int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *requests);
 void bench_check_window(struct bench *b, size_t bytes, int from);
+
+/* The same with one blocking call per message; checking is left to bench_check_window(). */
+void bench_send_window(struct bench *b, size_t bytes, int to);
+void bench_receive_window(struct bench *b, size_t bytes, int from);
+
+/* bench_operation.c. An operation of all ranks, in three steps of which the second is timed. */
+struct bench_operation {
+    void (*prepare)(struct bench *, size_t bytes); /* with -d only */
+    void (*operate)(struct bench *, size_t bytes);
+    void (*check)(struct bench *, size_t bytes);   /* with -d only */
+};
+
+/* All ranks begin each operation together, behind a barrier. Returns the time of everything; b->operation_s becomes that of
+ * the operations on the slowest rank (rank 0 only). */
+double bench_operations(struct bench *b, size_t bytes, long iterations, const struct bench_operation *operation);
+double bench_operation_us(const struct bench *b, size_t bytes, long iterations, double seconds);
+
+/* One element per slot for collectives, or MPI_BYTE's equivalent where slots are packed. To be freed. */
+MPI_Datatype bench_slot_type(const struct bench *b, size_t bytes);
 
 /* bench_options.c. Returns NULL, or what is wrong in one line. */
 const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *options);
@@ -79,5 +126,9 @@ enum { kGuardBytes = 64 };
 void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message);
 void bench_guard(unsigned char *buffer, size_t bytes);
 void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message);
+
+/* Of floats that are small whole numbers, so that their sum over all ranks is exact in any order. */
+void bench_fill_floats(float *buffer, size_t count, int from, uint64_t message);
+void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t message);
 
 #endif

@@ -3,10 +3,10 @@
 #include "bench_common.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_BYTES ((size_t)1 << 30) /* an MPI count is an int */
 
@@ -66,7 +66,13 @@ static const char *parse_one(int option, const char *value, const struct bench_s
     char *end;
     switch (option) {
     case 'm':
-        return parse_range(value, o) ? NULL : complain('m', value, "use SIZE or MIN:MAX, from 1 to 1G, e.g. 1:64M");
+        if (!parse_range(value, o)) {
+            return complain('m', value, "use SIZE or MIN:MAX, from 1 to 1G, e.g. 1:64M");
+        }
+        if (spec->element_bytes && o->min_bytes % spec->element_bytes != 0) {
+            return complain('m', value, "sizes must be multiples of an element of 4 bytes");
+        }
+        return NULL;
     case 'i':
         if (!parse_long(value, 1, 1000000000, &number)) {
             return complain('i', value, "use 1 to 1000000000 iterations per batch");
@@ -120,9 +126,87 @@ static const char *parse_one(int option, const char *value, const struct bench_s
     }
 }
 
+enum { kMaxExtra = 8, kExtraBase = 1000 };
+
+static int extras_of(const struct bench_spec *spec)
+{
+    int count = 0;
+    while (spec->extra && spec->extra[count].name) {
+        ++count;
+    }
+    return count;
+}
+
+static const char *complain_extra(const struct bench_extra *extra, const char *value, const char *allowed)
+{
+    snprintf(complaint, sizeof complaint, "option --%s: value '%s' not allowed: use %s", extra->name, value, allowed);
+    return complaint;
+}
+
+static const char *parse_word(const struct bench_extra *extra, const char *value)
+{
+    char allowed[128] = "";
+    for (int i = 0; extra->words[i]; ++i) {
+        if (strcmp(extra->words[i], value) == 0) {
+            *extra->target = i;
+            return NULL;
+        }
+        const size_t used = strlen(allowed);
+        snprintf(allowed + used, sizeof allowed - used, "%s%s", i ? " or " : "", extra->words[i]);
+    }
+    return complain_extra(extra, value, allowed);
+}
+
+static const char *parse_extra(const struct bench_extra *extra, const char *value)
+{
+    if (!extra->value) {
+        *extra->target = 1;
+        return NULL;
+    }
+    if (extra->words) {
+        return parse_word(extra, value);
+    }
+    char *end, allowed[64];
+    const double number = strtod(value, &end);
+    if (end == value || *end || !(number >= extra->low && number <= extra->high) ||
+        (extra->whole && number != (double)(long long)number)) {
+        snprintf(allowed, sizeof allowed, "a %snumber from %.10g to %.10g", extra->whole ? "whole " : "", extra->low,
+                 extra->high);
+        return complain_extra(extra, value, allowed);
+    }
+    *extra->target = number;
+    return NULL;
+}
+
+/* getopt's word for something that is none of ours, or lacks its value. */
+static const char *complain_unknown(int option, int count, const struct bench_spec *spec, const char *word)
+{
+    char name[64];
+    if (optopt >= kExtraBase && optopt < kExtraBase + count) {
+        snprintf(name, sizeof name, "--%s", spec->extra[optopt - kExtraBase].name);
+        const bool takes = spec->extra[optopt - kExtraBase].value != NULL;
+        snprintf(complaint, sizeof complaint, "option %s %s; -h lists them", name, takes ? "needs a value" : "takes no value");
+        return complaint;
+    }
+    if (optopt) {
+        snprintf(name, sizeof name, "-%c", optopt);
+    } else {
+        snprintf(name, sizeof name, "%s", word);
+    }
+    snprintf(complaint, sizeof complaint, "option %s %s; -h lists them", name,
+             option == ':' ? "needs a value" : "is unknown");
+    return complaint;
+}
+
 const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *o)
 {
-    *o = (struct bench_options){.min_bytes = 1,
+    struct option longs[kMaxExtra + 1] = {{0}};
+    const int extras = extras_of(spec);
+    for (int i = 0; i < extras; ++i) {
+        longs[i] = (struct option){spec->extra[i].name, spec->extra[i].value ? required_argument : no_argument, NULL,
+                                   kExtraBase + i};
+    }
+    *o = (struct bench_options){.min_bytes = spec->default_min_bytes ? spec->default_min_bytes : 1,
                                 .max_bytes = spec->default_max_bytes,
                                 .warmup = -1,
                                 .window = spec->windowed ? 64 : 1,
@@ -131,13 +215,12 @@ const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, st
                                 .fault_at = -1};
     opterr = 0;
     int option;
-    while ((option = getopt(argc, argv, ":m:i:x:w:b:T:F:dsh")) != -1) {
+    while ((option = getopt_long(argc, argv, ":m:i:x:w:b:T:F:dsh", longs, NULL)) != -1) {
         if (option == '?' || option == ':') {
-            snprintf(complaint, sizeof complaint, "option -%c %s; -h lists them", optopt,
-                     option == ':' ? "needs a value" : "is unknown");
-            return complaint;
+            return complain_unknown(option, extras, spec, argv[optind - 1]);
         }
-        const char *wrong = parse_one(option, optarg, spec, o);
+        const char *wrong = option >= kExtraBase ? parse_extra(&spec->extra[option - kExtraBase], optarg)
+                                                 : parse_one(option, optarg, spec, o);
         if (wrong) {
             return wrong;
         }
@@ -155,12 +238,12 @@ const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, st
 void bench_print_help(const struct bench_spec *spec)
 {
     printf("%s: %s\n\n"
-           "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default 1:%zu)\n"
+           "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default %zu:%zu)\n"
            "  -T SECONDS  measuring time per size (default 0.1); decides the iterations unless -i does\n"
            "  -i N        iterations per batch\n"
            "  -b N        batches per size; the median of them is printed (default 101, fewer where one takes long)\n"
            "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
-           spec->name, spec->summary, spec->default_max_bytes);
+           spec->name, spec->summary, spec->default_min_bytes ? spec->default_min_bytes : 1, spec->default_max_bytes);
     if (spec->windowed) {
         printf("  -w N        messages in flight (default 64; not more than 128 MiB of them, but at least 2)\n");
     }
@@ -168,4 +251,10 @@ void bench_print_help(const struct bench_spec *spec)
            "  -d          check every byte received; the figures then say nothing about speed\n"
            "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
            "  -h          this text\n");
+    for (int i = 0; i < extras_of(spec); ++i) {
+        const struct bench_extra *extra = &spec->extra[i];
+        char option[64];
+        snprintf(option, sizeof option, "--%s%s%s", extra->name, extra->value ? " " : "", extra->value ? extra->value : "");
+        printf("  %-22s %s\n", option, extra->help);
+    }
 }

@@ -7,6 +7,7 @@
 #include "bench_common.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { kGuardByte = 0xa5 };
@@ -45,51 +46,107 @@ void bench_guard(unsigned char *buffer, size_t bytes)
     memset(buffer + bytes, kGuardByte, kGuardBytes);
 }
 
-static unsigned expected_at(uint64_t seed, size_t bytes, size_t offset)
+/* What a received message must be: a pattern, or bytes worked out before. */
+struct expectation {
+    uint64_t seed;              /* of the pattern, where there are no bytes */
+    const unsigned char *bytes; /* NULL: the pattern */
+    char what[80];              /* for people */
+};
+
+static unsigned expected_at(const struct expectation *e, size_t bytes, size_t offset)
 {
     if (offset >= bytes) {
         return kGuardByte;
     }
-    const uint64_t word = word_at(seed, offset / 8);
+    if (e->bytes) {
+        return e->bytes[offset];
+    }
+    const uint64_t word = word_at(e->seed, offset / 8);
     unsigned char raw[8];
     memcpy(raw, &word, 8);
     return raw[offset % 8];
 }
 
-static void report(const struct bench *b, const unsigned char *buffer, size_t bytes, int from, uint64_t message)
+static void report(const struct bench *b, const unsigned char *buffer, size_t bytes, const struct expectation *e)
 {
-    const uint64_t seed = seed_of(from, message);
     size_t first = 0, wrong = 0;
     for (size_t at = 0; at < bytes + kGuardBytes; ++at) {
-        if (buffer[at] != expected_at(seed, bytes, at) && wrong++ == 0) {
+        if (buffer[at] != expected_at(e, bytes, at) && wrong++ == 0) {
             first = at;
         }
     }
     fprintf(stderr,
-            "data mismatch on rank %d: message %llu of %zu bytes from rank %d, first wrong offset %zu%s: "
-            "expected 0x%02x, seen 0x%02x (%zu wrong bytes)\n",
-            b->rank, (unsigned long long)message, bytes, from, first, first >= bytes ? " (past the end)" : "",
-            expected_at(seed, bytes, first), buffer[first], wrong);
+            "data mismatch on rank %d: %s, first wrong offset %zu%s: expected 0x%02x, seen 0x%02x (%zu wrong bytes)\n",
+            b->rank, e->what, first, first >= bytes ? " (past the end)" : "", expected_at(e, bytes, first),
+            buffer[first], wrong);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message)
+static bool same(const unsigned char *buffer, size_t bytes, const struct expectation *e)
+{
+    if (e->bytes) {
+        return memcmp(buffer, e->bytes, bytes) == 0;
+    }
+    for (size_t at = 0; at < bytes; at += 8) {
+        const uint64_t word = word_at(e->seed, at / 8);
+        if (memcmp(buffer + at, &word, bytes - at < 8 ? bytes - at : 8) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check(const struct bench *b, unsigned char *buffer, size_t bytes, const struct expectation *e)
 {
     const long long fault = b->options.fault_at;
     if (fault >= 0 && (size_t)fault < bytes + kGuardBytes) {
         buffer[fault] ^= 0x40;
     }
-    const uint64_t seed = seed_of(from, message);
-    bool good = true;
-    for (size_t at = 0; at < bytes && good; at += 8) {
-        const uint64_t word = word_at(seed, at / 8);
-        good = memcmp(buffer + at, &word, bytes - at < 8 ? bytes - at : 8) == 0;
-    }
+    bool good = same(buffer, bytes, e);
     for (size_t at = bytes; at < bytes + kGuardBytes && good; ++at) {
         good = buffer[at] == kGuardByte;
     }
     if (!good) {
-        report(b, buffer, bytes, from, message);
+        report(b, buffer, bytes, e);
     }
+}
+
+void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message)
+{
+    struct expectation e = {.seed = seed_of(from, message)};
+    snprintf(e.what, sizeof e.what, "message %llu of %zu bytes from rank %d", (unsigned long long)message, bytes, from);
+    check(b, buffer, bytes, &e);
+}
+
+static float float_at(uint64_t seed, size_t at)
+{
+    return (float)(word_at(seed, at) & 0xff);
+}
+
+void bench_fill_floats(float *buffer, size_t count, int from, uint64_t message)
+{
+    const uint64_t seed = seed_of(from, message);
+    for (size_t at = 0; at < count; ++at) {
+        buffer[at] = float_at(seed, at);
+    }
+}
+
+void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t message)
+{
+    float *sum = calloc(count, sizeof *sum);
+    if (!sum) {
+        fprintf(stderr, "rank %d: no memory for a sum of %zu floats\n", b->rank, count);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    for (int from = 0; from < b->ranks; ++from) {
+        const uint64_t seed = seed_of(from, message);
+        for (size_t at = 0; at < count; ++at) {
+            sum[at] += float_at(seed, at);
+        }
+    }
+    struct expectation e = {.bytes = (const void *)sum};
+    snprintf(e.what, sizeof e.what, "sum %llu of %zu floats over all ranks", (unsigned long long)message, count);
+    check(b, (void *)buffer, count * sizeof *buffer, &e);
+    free(sum);
 }

@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bandwidth both ways at once: each rank sends and receives a window of messages; the sum of both directions. */
+/*
+ * Bandwidth both ways at once: each rank sends and receives a window of messages; the sum of both directions. With
+ * --blocking the messages of a window are exchanged one by one, by MPI_Sendrecv.
+ */
 #include "bench_common.h"
+
+enum { kTag = 7 };
+
+static double blocking = 0;
+
+static void exchange_one_by_one(struct bench *b, size_t bytes, int peer)
+{
+    const int window = bench_window(b, bytes);
+    for (int slot = 0; slot < window; ++slot) {
+        unsigned char *out = bench_slot(b, b->send, bytes, slot), *in = bench_slot(b, b->recv, bytes, slot);
+        if (b->options.verify) {
+            bench_fill(out, bytes, b->rank, b->message + (uint64_t)slot);
+            bench_guard(in, bytes);
+        }
+        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, peer, kTag, in, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+}
+
+static void exchange(struct bench *b, size_t bytes, int peer)
+{
+    const int window = bench_window(b, bytes);
+    if (blocking != 0) {
+        exchange_one_by_one(b, bytes, peer);
+    } else {
+        bench_post_receives(b, bytes, peer, b->requests);
+        bench_post_sends(b, bytes, peer, b->requests + window);
+        MPI_Waitall(2 * window, b->requests, MPI_STATUSES_IGNORE);
+    }
+    bench_check_window(b, bytes, peer);
+}
 
 static double seconds(struct bench *b, size_t bytes, long iterations)
 {
@@ -9,10 +43,7 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     MPI_Barrier(MPI_COMM_WORLD);
     const double start_s = bench_now_s();
     for (long i = 0; i < iterations; ++i, b->message += (uint64_t)window) {
-        bench_post_receives(b, bytes, peer, b->requests);
-        bench_post_sends(b, bytes, peer, b->requests + window);
-        MPI_Waitall(2 * window, b->requests, MPI_STATUSES_IGNORE);
-        bench_check_window(b, bytes, peer);
+        exchange(b, bytes, peer);
     }
     /* Rank 0 may be done while rank 1 still receives: only when both are has everything moved. */
     MPI_Barrier(MPI_COMM_WORLD);
@@ -26,12 +57,16 @@ static double figure(const struct bench *b, size_t bytes, long iterations, doubl
 
 int main(int argc, char **argv)
 {
+    const struct bench_extra extra[] = {
+        {.name = "blocking", .help = "MPI_Sendrecv, one pair of messages after the other", .target = &blocking},
+        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_bibw",
                                     .summary = "bandwidth both ways at once, a window of messages in flight each way",
                                     .unit = "MB/s",
                                     .better = "higher",
                                     .decimals = 3,
                                     .windowed = true,
+                                    .extra = extra,
                                     .default_max_bytes = 64 << 20,
                                     .seconds = seconds,
                                     .figure = figure};

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
                                     .better = "higher",
                                     .decimals = 0,
                                     .windowed = true,
-                                    .many_pairs = true,
+                                    .ranks = kPairsOfRanks,
                                     .default_max_bytes = 64 << 10,
                                     .seconds = seconds,
                                     .figure = figure};

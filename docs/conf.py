@@ -26,7 +26,8 @@ html_css_files = ["coop.css"]
 manuals = [
     ("coop-env", "print the settings that make Open MPI find ompi-coop", 1),
     ("coop-ab", "compare one command under several settings", 1),
-    ("coop-bench", "MPI benchmarks: latency, bandwidth, message rate, memory", 1),
+    ("coop-figures", "compare rendezvous protocols on this machine and draw the results", 1),
+    ("coop-bench", "MPI benchmarks: latency, bandwidth, message rate, memory, patterns, overlap", 1),
     ("mca_pml_coop", "point-to-point component of ompi-coop for Open MPI", 7),
 ]
 man_pages = [(f"man/{name}", name, about, [], section) for name, about, section in manuals]

@@ -181,7 +181,7 @@ void print_packets() {
         FIELD(RtsHeader, slot, "1 + slot of the receiver's board; rtr only, otherwise 0"),
         FIELD(RtsHeader, generation, "of that slot; rtr only"),
         FIELD(RtsHeader, chunk, "bytes of a chunk; rtr only, otherwise 0"),
-        FIELD(RtsHeader, pieces, "entries of the list of pieces; valid with the flag *pieces*"),
+        FIELD(RtsHeader, pieces, "number of the pieces that follow; valid with the flag *pieces*"),
         FIELD(RtsHeader, reserved2, "zero"),
     };
     print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, payload", rts);
@@ -191,7 +191,7 @@ void print_packets() {
         {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
         {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
         {"share", std::to_string(coop::wire::kFlagShare), "the sender sees the receiver's board and may put"},
-        {"pieces", std::to_string(coop::wire::kFlagPieces), "the address is that of a list of pieces (with *get*)"},
+        {"pieces", std::to_string(coop::wire::kFlagPieces), "the send buffer is not contiguous; its pieces follow (with *get*)"},
     };
     static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync |
                                             coop::wire::kFlagShare | coop::wire::kFlagPieces));
@@ -213,6 +213,8 @@ void print_packets() {
         FIELD(CtsHeader, slot, "1 + slot of the receiver's board; coop only, otherwise 0"),
         FIELD(CtsHeader, generation, "of that slot; coop only"),
         FIELD(CtsHeader, chunk, "bytes of a chunk; coop only, otherwise 0"),
+        FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
+        FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle", cts);
 

@@ -11,14 +11,15 @@ import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem")
+BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
+              "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap")
 
-tool = bench = scratch = ""
+tool = figures_tool = bench = scratch = ""
 
 
 def setup(prefix, folder):
     """Finds the programs; puts coop-ab's package on Python's path, for the tests of its parts."""
-    global tool, bench, scratch
+    global tool, figures_tool, bench, scratch
     scratch = folder
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     os.environ.pop("PYTHONPATH", None)
@@ -30,6 +31,7 @@ def setup(prefix, folder):
         tool, bench = f"{TOP}/tools/coop-ab", f"{folder}/bench"
         sys.path.insert(0, f"{TOP}/tools")
         build_benchmarks(bench)
+    figures_tool = os.path.join(os.path.dirname(tool), "coop-figures")
 
 
 def build_benchmarks(into):
@@ -49,6 +51,10 @@ def coop_ab(*arguments, env=None, timeout=60):
     """Runs the tool; stdout, stderr and returncode as text."""
     return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False,
                           env={**os.environ, **(env or {})})
+
+
+def coop_figures(*arguments, timeout=60):
+    return subprocess.run([figures_tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def mpirun(ranks, program, *arguments, timeout=60):

@@ -49,8 +49,9 @@ part_faults() {
     done
     damaged match 16 hybrid
     damaged rts 72 hybrid
-    damaged cts 64 send
-    damaged cts 64 rput
+    damaged cts 72 send
+    damaged cts 72 rput
+    damaged cts 72 coop
     damaged frag 24 send
     damaged fin 32 rget
     damaged fin 32 rput

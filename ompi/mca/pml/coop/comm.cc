@@ -6,6 +6,7 @@
 
 #include "arrived.h"
 #include "diagnose.h"
+#include "hints.h"
 #include "modex.h"
 #include "on_match.h"
 #include "report.h"
@@ -152,6 +153,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
     ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
 
     settle_homeless(*c);
+    subscribe_hints(comm);
     if (comm == &ompi_mpi_comm_self.comm) report_at_finalize();
     return OMPI_SUCCESS;
 }

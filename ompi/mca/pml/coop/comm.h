@@ -84,6 +84,7 @@ struct Comm {
 
     ompi_communicator_t* comm;
     std::int32_t size;
+    std::atomic<std::int8_t> protocol_hint{-1}, overlap_hint{-1};  // info keys; -1: none (hints.h)
     opal_mutex_t lock;  // of the engine and of each Peer::source
     match::Engine engine;
     std::unique_ptr<std::atomic<Peer*>[]> peers;

@@ -17,14 +17,15 @@ namespace {
 extern "C" int mca_pml_coop_register(void) {
     for (std::size_t i = 0; i < params().size(); ++i) {
         const ParamRow& row = params()[i];
-        std::int64_t* number = number_of(module.config, i);
-        const char** text = text_of(module.config, i);
+        std::int64_t* number = number_of(module.given, i);
+        const char** text = text_of(module.given, i);
         if (number) *number = row.default_value;
         else *text = row.type == ParamType::kChoice ? row.choices[static_cast<std::size_t>(row.default_value)] : row.default_text;
         mca_base_component_var_register(&mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(),
-                                        number ? MCA_BASE_VAR_TYPE_INT64_T : MCA_BASE_VAR_TYPE_STRING, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                        number ? MCA_BASE_VAR_TYPE_INT64_T : MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                        row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
                                         static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                        MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
+                                        row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
     }
     register_performance_variables(mca_pml_coop_component.pmlm_version);
     return OMPI_SUCCESS;
@@ -47,7 +48,7 @@ bool any_transport(std::uint32_t flag) noexcept {
 
 extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress_threads, bool mpi_threads) {
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
-    *priority = static_cast<int>(std::max<std::int64_t>(module.config.priority, 0));  // out of range: enable() will say so
+    *priority = static_cast<int>(std::max<std::int64_t>(module.given.priority, 0));  // out of range: enable() will say so
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
     open_node();
     publish_modex();

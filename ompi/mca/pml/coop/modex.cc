@@ -43,7 +43,7 @@ bool copies_work_here() noexcept {
 }  // namespace
 
 void publish_modex() noexcept {
-    Card card{wire::kVersion, static_cast<std::uint32_t>(module.config.report), board_card(), copies_work_here()};
+    Card card{wire::kVersion, static_cast<std::uint32_t>(module.given.report), board_card(), copies_work_here()};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
     static_cast<void>(rc);  // a peer that finds nothing says so

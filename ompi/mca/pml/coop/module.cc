@@ -26,6 +26,7 @@ extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t*, std::int32_t, opal
 }
 
 void check_parameters() noexcept {
+    module.config = module.given;
     if (auto error = check(module.config)) parameter_out_of_range(*error);
     const char* fault = module.config.fault ? module.config.fault : "";
     auto faults = Faults::parse(fault);

@@ -10,7 +10,7 @@
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
 //   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
-//   probe.cc       probes                        report.cc, pvars.cc
+//   probe.cc       probes                        report.cc, pvars.cc, hints.cc
 //
 // Threading: Guard takes a lock only where several threads may be inside MPI.
 // Lock order: a communicator's matching lock, then the module's lock; no
@@ -50,7 +50,8 @@ struct WorkQueue {
 };
 
 struct Module {
-    Config config;
+    Config given;   // as Open MPI and its tools write it
+    Config config;  // checked
     Faults faults;
     Usage usage;
     Counters counters;

@@ -36,7 +36,7 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
     static opal_convertor_t no_payload{};  // some transports look at its flags even so
-    unsigned char copy[wire::kLargestHeader + wire::kMaxHandleBytes];
+    unsigned char copy[kLongestControl];
     if (module.faults.armed()) [[unlikely]] {
         std::memcpy(copy, header, bytes);
         damage_if_told(kind, copy, bytes);

@@ -3,6 +3,8 @@
 // Handing packets to a BTL, with its return codes put into three words.
 #pragma once
 
+#include <algorithm>
+
 #include "comm.h"
 
 namespace coop::pml {
@@ -10,6 +12,16 @@ namespace coop::pml {
 // The BTL tags under which the kinds of packets travel.
 constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
     return static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(kind));
+}
+
+// Header, and handle or list of pieces.
+constexpr std::size_t kLongestControl = wire::kLargestHeader + std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
+
+// Whether a message of the peer may be moved piece by piece: a copy needs no
+// handle, and the list fits beside a header.
+inline bool takes_pieces(const Peer& peer) noexcept {
+    return peer.neighbour && peer.rdma && peer.rdma->btl->btl_registration_handle_size == 0 &&
+           peer.rdma->btl->btl_eager_limit >= kLongestControl;
 }
 
 enum class Sent {

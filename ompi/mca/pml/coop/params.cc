@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "params.h"
 
+#include <cstring>
+
 namespace coop::pml {
 namespace {
 
 constexpr std::int64_t kKiB = 1024, kGiB = 1024 * 1024 * kKiB;
+
+constexpr const char* kOverlaps[] = {"auto", "yes", "no"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
@@ -50,6 +54,10 @@ constexpr ParamRow kParams[] = {
      .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
              "asking, even while the receiver computes (RTR). 0: none is offered.",
      .level = 4, .settable_at_run_time = true},
+    {.name = "piece_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 8 * kKiB, .min = 64, .max = kGiB,
+     .help = "Average length of the contiguous pieces of a derived datatype from which on they are copied directly, one "
+             "by one, inside a node; shorter ones are packed by the sender and unpacked by the receiver.",
+     .level = 5, .settable_at_run_time = true},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "fragments", .default_value = 8, .min = 1, .max = 1024,
      .help = "Fragments of one message that are under way at a time when it goes by fragments.", .level = 5},
     {.name = "unexpected_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = 128, .min = 64,
@@ -67,6 +75,10 @@ constexpr ParamRow kParams[] = {
      .help = "Report at MPI_Finalize. 1: rank 0 prints which protocol carried how many messages and bytes of which "
              "size, and why. 2: the same per pair of processes.",
      .level = 1},
+    {.name = "overlap", .type = ParamType::kChoice, .choices = kOverlaps,
+     .help = "Whether this process computes while its messages inside a node travel. auto: as its calls look (blocking ones "
+             "wait, nonblocking ones compute); yes: it computes, the other side is to copy; no: it waits, and copies.",
+     .level = 3, .settable_at_run_time = true},
     {.name = "fault", .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, and "
@@ -75,18 +87,19 @@ constexpr ParamRow kParams[] = {
 };
 static_assert(params_are_valid(kParams));
 
-// Row by row where the value lies: exactly one of the two.
+// Row by row where the value lies: a number or a text, and for a kChoice the
+// text as given and the index that it stands for.
 struct Place {
     std::int64_t Config::*number;
     const char* Config::*text;
 };
 constexpr Place kPlaces[] = {
-    {&Config::priority, nullptr},          {nullptr, &Config::protocol_name},  {&Config::eager_limit, nullptr},
+    {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
-    {&Config::rtr_min, nullptr},           {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
+    {&Config::rtr_min, nullptr},           {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
-    {&Config::report, nullptr},            {nullptr, &Config::fault},
+    {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {nullptr, &Config::fault},
 };
 static_assert(std::size(kPlaces) == std::size(kParams));
 
@@ -104,7 +117,7 @@ static_assert(places_match());
 std::span<const ParamRow> params() noexcept { return kParams; }
 
 std::int64_t* number_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].number ? &(config.*kPlaces[row].number) : nullptr;
+    return kPlaces[row].text ? nullptr : &(config.*kPlaces[row].number);
 }
 
 const char** text_of(Config& config, std::size_t row) noexcept {
@@ -117,9 +130,23 @@ std::optional<ParamError> check(Config& config) {
         const char** text = text_of(config, i);
         const char* given = text && *text ? *text : "";
         if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
-        if (row.type == ParamType::kChoice) config.protocol = static_cast<std::int64_t>(*choice_index(row, given));
+        if (row.type == ParamType::kChoice) config.*kPlaces[i].number = static_cast<std::int64_t>(*choice_index(row, given));
     }
     return std::nullopt;
+}
+
+bool same_values(const Config& given, const Config& checked) noexcept {
+    for (std::size_t i = 0; i < std::size(kParams); ++i) {
+        const Place& place = kPlaces[i];
+        if (!kParams[i].settable_at_run_time) continue;
+        if (!place.text) {
+            if (given.*place.number != checked.*place.number) return false;
+        } else {
+            const char* word = given.*place.text;
+            if (!word || std::strcmp(word, kParams[i].choices[static_cast<std::size_t>(checked.*place.number)]) != 0) return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace coop::pml

@@ -12,7 +12,7 @@
 
 namespace coop::pml {
 
-// Values in the units of their rows. Ranges hold after Params::check().
+// Values in the units of their rows. Ranges hold after check().
 struct Config {
     std::int64_t priority = 0;
     std::int64_t protocol = 0;  // rndv::Wish
@@ -24,13 +24,16 @@ struct Config {
     std::int64_t coop_min = 0;
     std::int64_t copy_chunk = 0;
     std::int64_t rtr_min = 0;
+    std::int64_t piece_min = 0;
     std::int64_t send_depth = 0;
     std::int64_t unexpected_inline = 0;
     std::int64_t free_list_num = 0;
     std::int64_t free_list_max = 0;
     std::int64_t free_list_inc = 0;
     std::int64_t report = 0;
+    std::int64_t overlap = 0;   // Overlap
     const char* protocol_name = nullptr;  // as given; protocol is its index
+    const char* overlap_name = nullptr;
     const char* fault = nullptr;          // specification of coop/base/fault.h
 };
 
@@ -41,7 +44,10 @@ std::span<const ParamRow> params() noexcept;
 std::int64_t* number_of(Config& config, std::size_t row) noexcept;
 const char** text_of(Config& config, std::size_t row) noexcept;
 
-// What the values of `config` do not keep to; sets Config::protocol.
+// What the values of `config` do not keep to; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);
+
+// Whether a checked Config still says what `given` does.
+bool same_values(const Config& given, const Config& checked) noexcept;
 
 }  // namespace coop::pml

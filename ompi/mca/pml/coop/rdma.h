@@ -7,6 +7,7 @@
 //     registration    ours, where it asks for one   references, advance(), drop()
 //     remote_address  of the message's first byte   convertor()
 //     remote_handle   the peer's registration
+//     local_pieces, remote_pieces   buffers that are not contiguous
 //
 // Errors: what a transport refuses for good is left to another protocol, from
 // the first failure on.
@@ -119,11 +120,36 @@ private:
     std::uint64_t start_;
 };
 
-// Hands one operation on [at, at + bytes) of the message to the transport;
-// `done` is called with an RdmaOp that holds `label`, perhaps before this
-// returns. Returns what the transport returned.
+// One operation: from or to here, to or from there.
+struct Copy {
+    void* local;
+    std::uint64_t remote;
+    std::size_t bytes;
+};
+
+// The message from `at` on, as far as both sides are in one piece, `most` bytes at most.
 template <class Request>
-int issue(Request& r, const RdmaKind& kind, std::size_t at, std::size_t bytes, std::size_t label, RdmaDone done) noexcept {
+Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
+    Copy copy{nullptr, r.remote_address + at, most};
+    if (r.remote_pieces.any()) {
+        const wire::Piece there = r.remote_pieces.at(at);
+        copy.remote = there.address;
+        copy.bytes = std::min<std::size_t>(copy.bytes, there.bytes);
+    }
+    if (r.local_pieces.any()) {
+        const wire::Piece here = r.local_pieces.at(at);
+        copy.local = reinterpret_cast<void*>(here.address);
+        copy.bytes = std::min<std::size_t>(copy.bytes, here.bytes);
+    } else {
+        opal_convertor_get_offset_pointer(&r.convertor(), at, &copy.local);
+    }
+    return copy;
+}
+
+// Hands one operation to the transport; `done` is called with an RdmaOp that
+// holds `label`, perhaps before this returns. Returns what the transport returned.
+template <class Request>
+int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t label, RdmaDone done) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
     auto* op = take<RdmaOp>(module.rdma_ops);
@@ -132,13 +158,11 @@ int issue(Request& r, const RdmaKind& kind, std::size_t at, std::size_t bytes, s
     op->request = &r;
     op->offset = label;
 
-    void* local;
-    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
     auto* handle = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
-    const CopyTimer timer(bytes);
-    const int rc = kind.issue(r.rdma, local, r.remote_address + at, r.registration, handle, bytes, 0, MCA_BTL_NO_ORDER, done, op);
+    const CopyTimer timer(copy.bytes);
+    const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
     if (rc == OMPI_SUCCESS) {
         if (r.peer->neighbour) timer.done();
         return rc;
@@ -170,14 +194,17 @@ enum class Rdma {
 
 template <class Request>
 Rdma drive_rdma(Request& r, const RdmaKind& kind) noexcept {
+    std::size_t copied = 0;
     while (r.run.more()) {
         if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Rdma::kUnderWay;
-        const std::size_t at = r.run.next, bytes = r.run.next_bytes(r.rdma->btl->*kind.limit);
-        r.run.next += bytes;  // before the call: it may call back
-        const int rc = issue(r, kind, at, bytes, at, on_rdma_done<Request>);
+        const std::size_t at = r.run.next;
+        const Copy copy = next_copy(r, at, r.run.next_bytes(r.rdma->btl->*kind.limit));
+        r.run.next += copy.bytes;  // before the call: it may call back
+        const int rc = issue(r, kind, copy, at, on_rdma_done<Request>);
         if (rc == OMPI_SUCCESS) {
             // A transport that copies with our CPU has done so already.
-            if (r.peer->neighbour && r.run.more() && r.run.drained()) return Rdma::kChunkDone;
+            copied += copy.bytes;
+            if (r.peer->neighbour && copied >= r.run.chunk && r.run.more() && r.run.drained()) return Rdma::kChunkDone;
             continue;
         }
         r.run.next = at;

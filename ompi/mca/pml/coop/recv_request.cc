@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "diagnose.h"
+#include "hints.h"
 #include "packet.h"
 #include "pool.h"
 
@@ -82,6 +83,21 @@ void finish(RecvRequest& r) noexcept {
 
 // -- RTS ----------------------------------------------------------------------
 
+// Both sides as pieces, where they are large enough and the transport needs no
+// handle for them.
+bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
+    if (h.pieces > 0) {
+        const auto* list = reinterpret_cast<const wire::Piece*>(reinterpret_cast<const unsigned char*>(&h + 1) + h.handle_bytes);
+        if (!r.remote_pieces.take_over(list, h.pieces, h.length))
+            diagnose_field(wire::Kind::kRts, "pieces (they are not the message)", r.peer->job_rank(), h.pieces, 0, 0);
+    } else if (!(h.match.flags & wire::kFlagContiguous)) {
+        return false;
+    }
+    if (!opal_convertor_need_buffers(&r.convertor())) return true;
+    return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
+}
+
 void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
     r.peer = &peer;
     r.send_id = h.send_id;
@@ -101,10 +117,10 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
     s.wish = static_cast<rndv::Wish>(h.wish);
-    if (s.wish == rndv::Wish::kHybrid) s.wish = static_cast<rndv::Wish>(module.config.protocol);
+    if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.send_call = static_cast<rndv::SendCall>(h.call);
-    s.recv_call = r.call;
+    s.recv_call = call_for(r.comm(), r.call);
     s.crowded = module.crowded;
     s.receiver_sends = module.sends.in_use() > 0;
     s.kernel_copy_denied = peer.copy_denied();
@@ -118,6 +134,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
             s.sender_load = rndv::load_of(*peer.neighbour->board);
         }
     }
+    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
     r.situation = s;
     // The sender's reason stands where it offered no RDMA at all.
     r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
@@ -234,7 +251,7 @@ Next grant(RecvRequest& r) noexcept {
         if (!(r.id = module.recvs.acquire(&r, module.threads))) return wait_for_resources(r);
         module.counters.up(Gauge::kRendezvous);
     }
-    unsigned char packet[sizeof(wire::CtsHeader) + wire::kMaxHandleBytes];
+    unsigned char packet[kLongestControl];
     auto& h = *new (packet) wire::CtsHeader{};
     h.kind = wire::Kind::kCts;
     h.row = static_cast<std::uint8_t>(r.choice.row);
@@ -251,7 +268,10 @@ Next grant(RecvRequest& r) noexcept {
         h.generation = r.generation;
         h.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
     }
-    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
+    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
+        h.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
+        std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
+    } else if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
         void* address;
         opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
@@ -262,7 +282,7 @@ Next grant(RecvRequest& r) noexcept {
     }
     wire::seal(h);
     r.step = coop ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
-    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes) == Sent::kYes) return Next::kGoOn;
+    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     r.step = RecvStep::kGrant;
     return wait_for_resources(r);
 }
@@ -342,6 +362,8 @@ bool take_steps(RecvRequest& r) noexcept {
             close_memory(r);
             settle_load(r);
             free_slot(r);
+            r.local_pieces.clear();
+            r.remote_pieces.clear();
             return true;
         }
     }
@@ -359,7 +381,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
     read_rts(r, peer, h, packet.btl);
-    unpack(r, packet, sizeof h + h.handle_bytes, 0);
+    if (h.inline_bytes > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
     r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours
@@ -384,7 +406,7 @@ void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
     const auto least = static_cast<std::size_t>(module.config.rtr_min);
     if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
-    const auto wish = static_cast<rndv::Wish>(module.config.protocol);
+    const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
     return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && !opal_convertor_need_buffers(&r.convertor());
 }
@@ -398,7 +420,7 @@ void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
     opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
     rndv::open_offer(*my_board(), r.slot, r.generation,
                      {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
-                     reinterpret_cast<std::uint64_t>(address), r.call == rndv::RecvCall::kRecv);
+                     reinterpret_cast<std::uint64_t>(address), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
     r.offered = true;
     peer.source.offered = &r.posted;
     module.counters.count(Counter::kOffers);
@@ -535,6 +557,8 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
     new (&r.shared) SharedCopy;
+    new (&r.local_pieces) Pieces;
+    new (&r.remote_pieces) Pieces;
     r.id = 0;
     r.has_slot = false;
     r.offered = false;

@@ -25,6 +25,7 @@
 #include "coop/base/spin_lock.h"
 #include "arrived.h"
 #include "lifetime.h"
+#include "pieces.h"
 #include "rdma.h"
 #include "shared_copy.h"
 
@@ -58,6 +59,7 @@ struct RecvRequest {
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
     std::uint64_t remote_address;  // of the first byte of the message
+    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
     // Our slot of the board, for a cooperative copy or an offer.

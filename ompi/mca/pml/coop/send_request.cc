@@ -211,6 +211,8 @@ bool take_steps(SendRequest& r) noexcept {
             if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
             if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
             forget(module.sends, r);
+            r.local_pieces.clear();
+            r.remote_pieces.clear();
             r.step.store(SendStep::kOver, std::memory_order_relaxed);
             return true;
         case SendStep::kOver: return false;
@@ -308,6 +310,9 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.end = header.offset + header.length;
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
+    const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) + header.handle_bytes);
+    if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
+        diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(r.next, r.end, chunk_for(*r.peer));
     if (r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;
     const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
@@ -345,6 +350,8 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
     new (&r.shared) SharedCopy;
+    new (&r.local_pieces) Pieces;
+    new (&r.remote_pieces) Pieces;
     new (&r.in_flight) Count;
     new (&r.step) std::atomic<SendStep>(SendStep::kOver);
     new (&r.waiting) Waiting{{}, &r};

@@ -23,6 +23,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "lifetime.h"
+#include "pieces.h"
 #include "rdma.h"
 #include "shared_copy.h"
 
@@ -53,6 +54,7 @@ struct SendRequest {
 
     rndv::SendCall call;         // what MPI call this is
     bool answer_due;             // an RTS or a COOP grant is out: a reference is held for what may answer it
+    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     bool offered;                // the receive was offered, and `offer` taken
     rndv::Taken offer;
     SharedCopy shared;           // kCopy

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "hints.h"
 #include "send_steps.h"
 
 namespace coop::pml {
@@ -17,14 +18,21 @@ wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8
     return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
 }
 
+// The pieces of a buffer that is not contiguous, if the receiver could copy them
+// one by one: large ones, and few enough for the RTS to name them all.
+bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
+    if (!s.can_get || !takes_pieces(*r.peer) || s.bytes <= s.eager_limit) return false;
+    return r.local_pieces.collect(r.convertor(), s.bytes, static_cast<std::size_t>(module.config.piece_min));
+}
+
 rndv::Situation situation_of(SendRequest& r) noexcept {
     rndv::Situation s;
     s.bytes = r.bytes();
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
-    s.wish = static_cast<rndv::Wish>(module.config.protocol);
-    s.send_call = r.call;
+    s.wish = wish_for(r.base.req_base.req_comm);
+    s.send_call = call_for(r.base.req_base.req_comm, r.call);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
@@ -35,6 +43,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         s.can_share = r.peer->can_share();
     }
+    if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
     return s;
 }
 
@@ -127,7 +136,10 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         header.generation = r.offer.generation;
         header.chunk = static_cast<std::uint32_t>(r.shared.plan.chunk);
     }
-    if (by_rdma && offer.row != rndv::Row::kRput) {
+    if (by_rdma && offer.row != rndv::Row::kRput && r.local_pieces.any()) {
+        header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
+        header.pieces = static_cast<std::uint32_t>(r.local_pieces.count());
+    } else if (by_rdma && offer.row != rndv::Row::kRput) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
         header.match.flags |= wire::kFlagGet;
@@ -143,11 +155,13 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 
     r.step.store(offer.row == rndv::Row::kRtr ? SendStep::kCopy : SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
     if (payload == 0) {
-        unsigned char packet[sizeof header + wire::kMaxHandleBytes];
+        unsigned char packet[kLongestControl];
+        const std::size_t list = header.pieces * sizeof(wire::Piece);
         if (handle_bytes) std::memcpy(packet + sizeof header, r.registration, handle_bytes);
+        if (list) std::memcpy(packet + sizeof header + handle_bytes, r.local_pieces.data(), list);
         auto& whole = *new (packet) wire::RtsHeader(header);
         wire::seal(whole);
-        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes) == Sent::kYes) return Next::kGoOn;
+        if (send_control(btl, wire::Kind::kRts, packet, sizeof header + handle_bytes + list) == Sent::kYes) return Next::kGoOn;
     } else if (mca_btl_base_descriptor_t* descriptor =
                    begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
@@ -162,6 +176,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 
 Next start_step(SendRequest& r) noexcept {
     rewind(r, 0);
+    take_in_written_parameters();
     mca_bml_base_btl_t& btl = *r.peer->eager();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;

@@ -30,18 +30,20 @@ struct SharedCopy {
     std::size_t from = 0;                // first byte of the message in the plan
     rndv::Split split = rndv::Split::kBoth;
     rndv::Side side = rndv::Side::kReceiver;
-    bool holds = false;                  // a claimed chunk that the transport had no room for
-    std::uint32_t held = 0;
+    std::optional<std::uint32_t> chunk;  // claimed, and being copied …
+    std::size_t at = 0;                  // … up to this byte of the message
+    std::atomic<bool> failed{false};     // … or refused by the transport
     std::chrono::steady_clock::time_point waiting_since{};
 
-    void start(rndv::Slot& slot, rndv::Side my_side, std::uint32_t generation, std::size_t from_byte, std::size_t bytes, std::uint32_t chunk,
+    void start(rndv::Slot& slot, rndv::Side my_side, std::uint32_t generation, std::size_t from_byte, std::size_t bytes, std::uint32_t chunk_bytes,
                rndv::Split by) noexcept {
-        plan = {bytes, chunk};
+        plan = {bytes, chunk_bytes};
         claims.start(slot, my_side, generation, static_cast<std::uint32_t>(plan.count()), by == rndv::Split::kHalves);
         from = from_byte;
         split = by;
         side = my_side;
-        holds = false;
+        chunk.reset();
+        failed.store(false, std::memory_order_relaxed);
         waiting_since = {};
     }
 
@@ -54,14 +56,13 @@ struct SharedCopy {
         return module.idle.load(std::memory_order_relaxed) && !module.crowded && rndv::load_of(*my_board()) == 0;
     }
 
-    std::optional<std::uint32_t> next_chunk() noexcept {
-        if (std::exchange(holds, false)) return held;
-        return may_claim() ? claims.claim() : std::nullopt;
+    bool claim() noexcept {
+        if (may_claim()) chunk = claims.claim();
+        if (chunk) at = begin();
+        return chunk.has_value();
     }
-    void keep(std::uint32_t chunk) noexcept {
-        holds = true;
-        held = chunk;
-    }
+    std::size_t begin() const noexcept { return from + plan.begin(*chunk); }
+    std::size_t end() const noexcept { return begin() + plan.bytes(*chunk); }
 };
 
 template <class Request>
@@ -69,8 +70,7 @@ void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
                    int status) {
     auto* op = static_cast<RdmaOp*>(context);
     auto& r = *static_cast<Request*>(op->request);
-    if (status == OMPI_SUCCESS) r.shared.claims.copied();
-    else r.shared.claims.refused(static_cast<std::uint32_t>(op->offset));
+    if (status != OMPI_SUCCESS) r.shared.failed.store(true, std::memory_order_relaxed);
     give_back(module.rdma_ops, op);
     r.run.in_flight.down();
     advance(r);
@@ -97,28 +97,49 @@ void watch_peer(Request& r) noexcept {
     if (!node::is_alive(r.peer->neighbour->pid)) peer_died(*r.peer);
 }
 
+// Goes on with the claimed chunk: one operation, or several where a buffer is in
+// pieces. Returns what the transport returned.
+template <class Request>
+int copy_some(Request& r, const RdmaKind& kind) noexcept {
+    const Copy copy = next_copy(r, r.shared.at, r.shared.end() - r.shared.at);
+    const int rc = issue(r, kind, copy, 0, on_chunk_done<Request>);
+    if (rc == OMPI_SUCCESS) r.shared.at += copy.bytes;
+    else module.counters.count(kind.retries);
+    return rc;
+}
+
+// Takes note of a chunk that is copied, or refused.
+template <class Request>
+void settle_chunk(Request& r) noexcept {
+    SharedCopy& s = r.shared;
+    if (s.failed.load(std::memory_order_relaxed)) s.claims.refused(*s.chunk);
+    else if (s.at == s.end()) s.claims.copied();
+    else return;
+    s.chunk.reset();
+    s.failed.store(false, std::memory_order_relaxed);
+}
+
 // Copies chunks until enough has been copied for others to get a turn.
 template <class Request>
 Shared drive_shared(Request& r, const RdmaKind& kind) noexcept {
-    for (std::uint64_t copied = 0;;) {
+    SharedCopy& s = r.shared;
+    for (std::size_t copied = 0;;) {
         if (!r.run.drained()) return Shared::kUnderWay;
-        if (r.shared.claims.over()) return Shared::kOver;
-        if (copied >= static_cast<std::uint64_t>(module.config.copy_chunk)) return Shared::kChunkDone;
-        const auto chunk = r.shared.next_chunk();
-        if (!chunk && copied > 0) return Shared::kChunkDone;
-        if (!chunk) return r.shared.claims.stuck() ? Shared::kStuck : (watch_peer(r), Shared::kWait);
-        r.shared.waiting_since = {};
-        const std::uint64_t bytes = r.shared.plan.bytes(*chunk);
-        const int rc = issue(r, kind, r.shared.from + r.shared.plan.begin(*chunk), bytes, *chunk, on_chunk_done<Request>);
-        copied += bytes;
-        if (rc == OMPI_SUCCESS) continue;
-        module.counters.count(kind.retries);
-        if (is_shortage(rc)) {
-            r.shared.keep(*chunk);
-            return Shared::kShortage;
+        if (s.chunk) settle_chunk(r);
+        if (s.claims.over()) return Shared::kOver;
+        if (copied >= static_cast<std::size_t>(module.config.copy_chunk)) return Shared::kChunkDone;
+        if (!s.chunk && !s.claim()) {
+            if (copied > 0) return Shared::kChunkDone;
+            if (s.claims.stuck()) return Shared::kStuck;
+            watch_peer(r);
+            return Shared::kWait;
         }
-        r.shared.claims.refused(*chunk);
-        return Shared::kWait;
+        s.waiting_since = {};
+        const std::size_t before = s.at;
+        const int rc = copy_some(r, kind);
+        copied += s.at - before;
+        if (is_shortage(rc)) return Shared::kShortage;
+        if (rc != OMPI_SUCCESS) s.failed.store(true, std::memory_order_relaxed);
     }
 }
 

@@ -89,14 +89,13 @@ Choice choose(const Situation& s) noexcept {
     if (s.bytes <= s.eager_limit)
         return {Row::kEager, s.synchronous ? Reason::kSynchronousFitsInline : Reason::kFitsEager};
     const bool contiguous = s.sender_contiguous && s.receiver_contiguous;
-    if (!contiguous && (!s.large_pieces || s.wish == Wish::kSend))
-        return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
+    if (!contiguous && !s.large_pieces) return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
     if (!is_forced(s.wish)) {
         if (s.bytes < s.rdma_min) return {Row::kSend, Reason::kBelowRdmaMin};
         if ((s.can_get || s.can_put) && s.rdma_share < kWorthwhileShare) return {Row::kSend, Reason::kStripedOverTransports};
     }
-    if (is_cooperative(s.wish) && s.can_share && contiguous && !s.get_refused && !s.put_refused) return choose_cooperative(s);
+    if (is_cooperative(s.wish) && s.can_share && !s.get_refused && !s.put_refused) return choose_cooperative(s);
     return choose_rdma(s);
 }
 

@@ -89,7 +89,7 @@ struct Situation {
     bool synchronous = false;
     bool sender_contiguous = true;
     bool receiver_contiguous = true;  // the sender's guess: true
-    bool large_pieces = false;        // not contiguous, but a get of each piece is worth it
+    bool large_pieces = false;        // not contiguous, but in pieces that are worth a copy each
     bool can_get = false;             // transport abilities
     bool can_put = false;
     bool get_refused = false;         // tried for this message, in vain

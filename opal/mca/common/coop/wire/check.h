@@ -19,8 +19,8 @@
 
 namespace coop::wire {
 
-constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
-constexpr int kMostWords = static_cast<int>((kLargestHeader + kMaxHandleBytes + 7) / 8);
+constexpr std::uint64_t kFactor = 0xBF58476D1CE4E5B9ull;
+constexpr int kMostWords = static_cast<int>((kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece) + 7) / 8);
 
 constexpr bool every_flipped_bit_shows(std::uint64_t factor, int words) {
     std::uint64_t power = 1;

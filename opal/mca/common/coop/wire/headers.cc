@@ -34,9 +34,12 @@ std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
 }
 
 std::uint16_t check_of(const RtsHeader& h) noexcept {
-    return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(h, sizeof h + h.handle_bytes);
+    return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(
+        h, sizeof h + h.handle_bytes + h.pieces * sizeof(Piece));
 }
-std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + h.handle_bytes); }
+std::uint16_t check_of(const CtsHeader& h) noexcept {
+    return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + h.handle_bytes + h.pieces * sizeof(Piece));
+}
 std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
 std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
 
@@ -130,8 +133,13 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes);
     slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kRtr), h.split, h.slot, h.chunk);
+    const bool in_pieces = h.match.flags & kFlagPieces;
+    fields.in("pieces", h.pieces, in_pieces ? 1 : 0, in_pieces ? kMaxPieces : 0);
     if (!fields.ok()) return false;
-    const std::size_t payload = packet_bytes - sizeof h - h.handle_bytes;
+    const std::size_t list = h.pieces * sizeof(Piece);
+    fields.in("pieces", sizeof h + h.handle_bytes + list, 0, first_bytes);
+    if (!fields.ok()) return false;
+    const std::size_t payload = packet_bytes - sizeof h - h.handle_bytes - list;
     fields.in("inline bytes", h.inline_bytes, payload, payload)
         .in("inline bytes", h.inline_bytes, 0, h.length)
         .in("send id", h.send_id, 1, UINT64_MAX);
@@ -150,6 +158,8 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", sizeof h + std::size_t{h.handle_bytes}, 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
     slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.split, h.slot, h.chunk);
+    fields.in("pieces", h.pieces, 0, kMaxPieces)
+        .in("pieces", sizeof h + h.handle_bytes + h.pieces * sizeof(Piece), 0, first_bytes);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }

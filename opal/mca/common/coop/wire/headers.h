@@ -52,11 +52,18 @@ constexpr std::uint8_t kFlagContiguous = 1;  // RTS: the send buffer is one piec
 constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are valid, the receiver may get
 constexpr std::uint8_t kFlagSync = 4;        // RTS: synchronous send, answer even when all data came along
 constexpr std::uint8_t kFlagShare = 8;       // RTS: the sender sees the receiver's board and may put
-constexpr std::uint8_t kFlagPieces = 16;     // RTS: address is that of a list of pieces (with kFlagGet)
+constexpr std::uint8_t kFlagPieces = 16;     // RTS: the send buffer is the pieces that follow, the receiver may get them
 constexpr std::uint8_t kRtsFlags = 0x1f;
 
+// A buffer that is not contiguous, as pieces of memory in the order of the message.
+struct Piece {
+    std::uint64_t address;
+    std::uint64_t bytes;
+};
+constexpr std::size_t kMaxPieces = 240;  // the packet stays below 4 KiB, a usual eager limit
+
 // Ready to send. Followed by handle_bytes of registration handle, then by
-// inline_bytes of payload.
+// inline_bytes of payload or, with kFlagPieces, by `pieces` Pieces.
 struct RtsHeader {
     MatchHeader match;
     std::uint64_t length;        // whole message
@@ -73,21 +80,15 @@ struct RtsHeader {
     std::uint32_t slot;          // RTR: 1 + slot of the receiver's board; otherwise 0
     std::uint32_t generation;    // RTR: of that slot
     std::uint32_t chunk;         // RTR: bytes of a chunk
-    std::uint32_t pieces;        // with kFlagPieces: length of the list
+    std::uint32_t pieces;        // with kFlagPieces: their number
     std::uint32_t reserved2;     // zero
 };
 static_assert(sizeof(RtsHeader) == 72 && offsetof(RtsHeader, length) == 16 && offsetof(RtsHeader, slot) == 52);
 
-// With kFlagPieces: the send buffer as pieces of memory, in order, at `address`.
-struct Piece {
-    std::uint64_t address;
-    std::uint64_t bytes;
-};
-
 // Clear to send: the grant for a message (a second one, for fragments, takes
 // the place of a cooperative copy that neither side can do). Followed by
-// handle_bytes of registration handle when row is RPUT or COOP. length 0:
-// everything is there already.
+// handle_bytes of registration handle, then by Pieces, when row is RPUT or COOP.
+// length 0: everything is there already.
 struct CtsHeader {
     Kind kind;
     std::uint8_t row;            // rndv::Row granted
@@ -104,8 +105,10 @@ struct CtsHeader {
     std::uint32_t slot;          // COOP: 1 + slot of the receiver's board; otherwise 0
     std::uint32_t generation;    // COOP: of that slot
     std::uint32_t chunk;         // COOP: bytes of a chunk
+    std::uint32_t pieces;        // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
+    std::uint32_t reserved;      // zero
 };
-static_assert(sizeof(CtsHeader) == 64 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, slot) == 52);
+static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, slot) == 52);
 
 // One fragment of a send pipeline, followed by its payload.
 struct FragHeader {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What pml/coop says about the copies this process made, by MPI_T performance variables. Other components have no such
+ * variables: then bench_pvars_open() returns false, and readings are NAN.
+ */
+#ifndef COOP_BENCH_PVARS_H
+#define COOP_BENCH_PVARS_H
+
+#include <stdbool.h>
+
+struct bench_pvars {
+    double copies;       /* copy operations of this process */
+    double copied_bytes; /* by them */
+    double copy_time_s;  /* in them */
+};
+
+/* After MPI_Init. True if all of the variables are there. */
+bool bench_pvars_open(void);
+/* Totals since bench_pvars_open(); differences of two readings are what counts. */
+struct bench_pvars bench_pvars_read(void);
+void bench_pvars_close(void);
+
+#endif

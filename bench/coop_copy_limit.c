@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What two processes can move at most by copies of the kernel: no MPI in between, only flags in shared memory. A message goes
+ * from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half (process_vm_readv) while
+ * rank 0 writes the second (process_vm_writev); both say when they are done and wait for each other again. With --one rank 1
+ * reads all of it. Buffers, messages per iteration and the acknowledgement behind them are those of coop_bw --blocking.
+ *
+ * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both must be on
+ * one host and allowed to touch each other's memory.
+ */
+#define _GNU_SOURCE
+#include "bench_common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { kSpinsBeforeYield = 10000 };
+
+/* Each rank writes its own lines only. Numbers of messages, from 1; they never go back. */
+struct flags {
+    _Alignas(64) atomic_ulong ready[2][8];
+    _Alignas(64) atomic_ulong done[2][8];
+};
+
+/* What a rank tells the other. */
+struct address_space {
+    long pid, flags_fd;
+    unsigned long send, recv;
+};
+
+static double one = 0;
+static struct flags *flags;
+static struct address_space spaces[2];
+static unsigned long number; /* of the message, or of the acknowledgement */
+
+static void give_up(const struct bench *b, const char *what)
+{
+    fprintf(stderr, "coop_copy_limit: rank %d: %s: %s (both ranks must be on one host, and may need CAP_SYS_PTRACE)\n",
+            b->rank, what, strerror(errno));
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 4);
+    exit(4);
+}
+
+static void tell_each_other(struct bench *b, int fd)
+{
+    const struct address_space mine = {getpid(), fd, (unsigned long)(uintptr_t)b->send, (unsigned long)(uintptr_t)b->recv};
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, spaces, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int new_flags(const struct bench *b)
+{
+    const int fd = memfd_create("coop_copy_limit", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, sizeof *flags) != 0) {
+        give_up(b, "no shared memory");
+    }
+    return fd;
+}
+
+static int flags_of_the_other(const struct bench *b)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/fd/%ld", spaces[0].pid, spaces[0].flags_fd);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        give_up(b, path);
+    }
+    return fd;
+}
+
+static void start(struct bench *b)
+{
+    int fd = -1;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama restricts it; elsewhere unknown */
+    if (b->rank == 0) {
+        fd = new_flags(b);
+    }
+    tell_each_other(b, fd);
+    if (b->rank == 1) {
+        fd = flags_of_the_other(b);
+    }
+    flags = mmap(NULL, sizeof *flags, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (flags == MAP_FAILED) {
+        give_up(b, "mmap");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    close(fd);
+}
+
+static void end(struct bench *b)
+{
+    (void)b;
+    munmap(flags, sizeof *flags);
+}
+
+static void meet(atomic_ulong mine[8], atomic_ulong other[8])
+{
+    atomic_store_explicit(&mine[0], number, memory_order_release);
+    for (long spins = 0; atomic_load_explicit(&other[0], memory_order_acquire) < number; ++spins) {
+        if (spins > kSpinsBeforeYield) {
+            sched_yield();
+        }
+    }
+}
+
+static void copy(const struct bench *b, bool write, unsigned char *here, unsigned long there, size_t bytes)
+{
+    const pid_t peer = (pid_t)spaces[1 - b->rank].pid;
+    for (size_t done = 0; done < bytes;) {
+        const struct iovec local = {here + done, bytes - done};
+        const struct iovec remote = {(void *)(uintptr_t)(there + done), bytes - done}; // NOLINT: an address elsewhere
+        const ssize_t moved = write ? process_vm_writev(peer, &local, 1, &remote, 1, 0)
+                                    : process_vm_readv(peer, &local, 1, &remote, 1, 0);
+        if (moved <= 0) {
+            give_up(b, write ? "process_vm_writev" : "process_vm_readv");
+        }
+        done += (size_t)moved;
+    }
+}
+
+/* Up to where rank 1 copies. */
+static size_t middle_of(size_t bytes)
+{
+    return one != 0 ? bytes : bytes / 2;
+}
+
+static void move(struct bench *b, size_t bytes, int slot)
+{
+    const size_t middle = middle_of(bytes), at = (size_t)slot * bench_stride(b, bytes);
+    ++number;
+    meet(flags->ready[b->rank], flags->ready[1 - b->rank]);
+    if (b->rank == 0) {
+        copy(b, true, b->send + at + middle, spaces[1].recv + at + middle, bytes - middle);
+    } else {
+        copy(b, false, b->recv + at, spaces[0].send + at, middle);
+    }
+    meet(flags->done[b->rank], flags->done[1 - b->rank]);
+}
+
+static void acknowledge(struct bench *b)
+{
+    ++number;
+    meet(flags->done[b->rank], flags->done[1 - b->rank]);
+}
+
+static void prepare(struct bench *b, size_t bytes)
+{
+    for (int slot = 0; slot < bench_window(b, bytes) && b->options.verify; ++slot) {
+        if (b->rank == 0) {
+            bench_fill(bench_slot(b, b->send, bytes, slot), bytes, 0, b->message + (uint64_t)slot);
+        } else {
+            bench_guard(bench_slot(b, b->recv, bytes, slot), bytes);
+        }
+    }
+}
+
+static double seconds(struct bench *b, size_t bytes, long iterations)
+{
+    const int window = bench_window(b, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start_s = bench_now_s();
+    for (long i = 0; i < iterations; ++i, b->message += (uint64_t)window) {
+        prepare(b, bytes);
+        for (int slot = 0; slot < window; ++slot) {
+            move(b, bytes, slot);
+        }
+        if (b->rank == 1) {
+            bench_check_window(b, bytes, 0);
+        }
+        acknowledge(b);
+    }
+    return bench_now_s() - start_s;
+}
+
+static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
+{
+    return (double)bytes * bench_window(b, bytes) * (double)iterations / elapsed_s / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    const struct bench_extra extra[] = {
+        {.name = "one", .help = "one copier: the receiver reads the whole message", .target = &one}, {.name = NULL}};
+    const struct bench_spec spec = {.name = "coop_copy_limit",
+                                    .summary = "copies by the kernel without MPI, half by each side",
+                                    .unit = "MB/s",
+                                    .better = "higher",
+                                    .decimals = 3,
+                                    .windowed = true,
+                                    .default_max_bytes = 64 << 20,
+                                    .extra = extra,
+                                    .start = start,
+                                    .end = end,
+                                    .seconds = seconds,
+                                    .figure = figure};
+    return bench_main(argc, argv, &spec);
+}

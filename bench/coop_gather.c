@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All to one: every other rank sends a message to rank 0 (MPI_Send), which receives all of them (MPI_Irecv, then
+ * MPI_Waitall). With --collective it is MPI_Gather, in which rank 0 keeps its own part where it is.
+ */
+#include "bench_common.h"
+
+enum { kTag = 12 };
+
+static double collective = 0;
+static MPI_Datatype slot_type = MPI_DATATYPE_NULL;
+
+static int slots(const struct bench *b)
+{
+    return b->ranks;
+}
+
+static void prepare(struct bench *b, size_t bytes)
+{
+    bench_fill(b->send, bytes, b->rank, b->message);
+    for (int peer = 0; b->rank == 0 && peer < b->ranks; ++peer) {
+        bench_guard(bench_slot(b, b->recv, bytes, peer), bytes);
+    }
+}
+
+static void gather(struct bench *b, size_t bytes)
+{
+    if (b->rank == 0) {
+        MPI_Gather(MPI_IN_PLACE, 1, slot_type, b->recv, 1, slot_type, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Gather(b->send, (int)bytes, MPI_BYTE, NULL, 0, slot_type, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void receive_from_all(struct bench *b, size_t bytes)
+{
+    for (int peer = 1; peer < b->ranks; ++peer) {
+        MPI_Irecv(bench_slot(b, b->recv, bytes, peer), (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+                  &b->requests[peer - 1]);
+    }
+    MPI_Waitall(b->ranks - 1, b->requests, MPI_STATUSES_IGNORE);
+}
+
+static void operate(struct bench *b, size_t bytes)
+{
+    if (collective != 0) {
+        gather(b, bytes);
+    } else if (b->rank == 0) {
+        receive_from_all(b, bytes);
+    } else {
+        MPI_Send(b->send, (int)bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
+    }
+}
+
+static void check(struct bench *b, size_t bytes)
+{
+    for (int peer = 1; b->rank == 0 && peer < b->ranks; ++peer) {
+        bench_check(b, bench_slot(b, b->recv, bytes, peer), bytes, peer, b->message);
+    }
+}
+
+static double seconds(struct bench *b, size_t bytes, long iterations)
+{
+    const struct bench_operation operation = {prepare, operate, check};
+    slot_type = bench_slot_type(b, bytes);
+    const double elapsed_s = bench_operations(b, bytes, iterations, &operation);
+    MPI_Type_free(&slot_type);
+    return elapsed_s;
+}
+
+int main(int argc, char **argv)
+{
+    const struct bench_extra extra[] = {
+        {.name = "collective", .help = "MPI_Gather instead of messages", .target = &collective}, {.name = NULL}};
+    const struct bench_spec spec = {.name = "coop_gather",
+                                    .summary = "all to one, a message from each rank",
+                                    .unit = "us",
+                                    .better = "lower",
+                                    .decimals = 3,
+                                    .ranks = kTwoRanksOrMore,
+                                    .default_max_bytes = 4 << 20,
+                                    .slots = slots,
+                                    .extra = extra,
+                                    .seconds = seconds,
+                                    .figure = bench_operation_us};
+    return bench_main(argc, argv, &spec);
+}

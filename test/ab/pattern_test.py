@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmarks of patterns on stock Open MPI, with few iterations: right data, readable output, clear complaints."""
+
+import unittest
+
+from bench_test import TINY
+from programs import coop_ab, mpirun
+import programs
+
+CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
+PAIRS = (("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
+         ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
+         ("coop_overlap", "--side", "receiver", "--tests", "3"))
+GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",), ("coop_gather", "--collective"),
+          ("coop_reduce",), ("coop_reduce", "--collective"), ("coop_bcast",), ("coop_bcast", "--chunks", "7"),
+          ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"))
+
+
+def size_of(command):
+    """A smallest size that is no power of two; a sum wants floats."""
+    return 12 if command[0] == "coop_reduce" else 3
+
+
+def sizes(text):
+    """A column may be '-', which rows() would not take for a number."""
+    return [int(line.split()[0]) for line in text.splitlines() if line[:1].isdigit()]
+
+
+class Patterns(unittest.TestCase):
+    def data_is_right(self, ranks, commands):
+        for command in commands:
+            with self.subTest(f"{ranks} ranks: {' '.join(command)}"):
+                low = size_of(command)
+                result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", f"{low}:{low << 16}")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(sizes(result.stdout), [low << n for n in range(17)])
+
+    def test_data_is_right_between_two_ranks(self):
+        self.data_is_right(2, PAIRS + GROUPS)
+
+    def test_data_is_right_among_four_ranks(self):
+        self.data_is_right(4, GROUPS)
+
+    def test_data_is_right_among_three_ranks(self):
+        self.data_is_right(3, GROUPS)
+
+    def test_a_damaged_byte_is_found_and_named(self):
+        for ranks, commands in ((2, PAIRS), (4, GROUPS)):
+            for command in commands:
+                with self.subTest(" ".join(command)):
+                    result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 8192, "-F", 5001)
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertIn("first wrong offset 5001", result.stderr)
+
+    def test_what_lies_behind_the_message_is_watched(self):
+        for ranks, commands in ((2, PAIRS), (4, GROUPS)):
+            for command in commands:
+                with self.subTest(" ".join(command)):
+                    result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 1024, "-F", 1030)
+                    self.assertIn("first wrong offset 1030 (past the end)", result.stderr)
+
+    def test_where_nobody_counts_copies_there_is_a_dash(self):
+        row = next(line for line in mpirun(2, "coop_profile", *TINY, "-m", 65536).stdout.splitlines() if line[:1].isdigit())
+        words = row.split()
+        self.assertEqual([words[3], words[4], words[7], words[8]], ["-"] * 4, row)
+        self.assertAlmostEqual(float(words[2]) + float(words[5]), 100, places=1, msg=row)
+        stencil = mpirun(4, "coop_stencil", *TINY, "-m", 65536).stdout
+        ranks = [line.split() for line in stencil.splitlines() if line.startswith("# rank   65536")]
+        self.assertEqual([words[3:5] for words in ranks], [[str(rank), "-"] for rank in range(4)], stencil)
+
+    def test_ideal_copies_are_half_of_a_ranks_messages(self):
+        text = mpirun(3, "coop_stencil", "-i", 5, "-b", 2, "-x", 0, "-m", 65536).stdout  # a row of three: 1, 2, 1 neighbours
+        ideal = [float(line.split()[5]) for line in text.splitlines() if line.startswith("# rank   65536")]
+        self.assertEqual(ideal, [10, 20, 10], text)
+
+    def test_columns_beyond_the_second_are_understood_by_coop_ab(self):
+        result = coop_ab("--setting", "one=", "--setting", "other=", "--quiet", "--repeats", 1, "--column", 3, "--", "mpirun",
+                         "-n", 2, "--oversubscribe", "--mca", "pml", "ob1", "{}", f"{programs.bench}/coop_overlap", *TINY,
+                         "-m", "64K")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_wrong_options_are_named_once_with_value_and_range(self):
+        for name, arguments, words in (
+                ("coop_bcast", ("--chunks", "0"), "option --chunks: value '0' not allowed: use a whole number from 1 to 4096"),
+                ("coop_bcast", ("--chunks", "1.5"), "option --chunks: value '1.5' not allowed: use a whole number"),
+                ("coop_bcast", ("--chunks",), "option --chunks needs a value"),
+                ("coop_bw", ("--blocking=3",), "option --blocking takes no value"),
+                ("coop_bw", ("--chunks", "4"), "option --chunks is unknown"),
+                ("coop_overlap", ("--side", "left"), "option --side: value 'left' not allowed: use sender or receiver"),
+                ("coop_overlap", ("--compute", "x"), "option --compute: value 'x' not allowed: use a number from 0.01 to 1000"),
+                ("coop_reduce", ("-m", "6"), "option -m: value '6' not allowed: sizes must be multiples"),
+                ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
+                ("coop_profile", ("--one",), "option --one is unknown"),
+                ("coop_scatter", ("-w", "4"), "one message in flight")):
+            with self.subTest(f"{name} {arguments}"):
+                result = mpirun(2, name, *arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(result.stderr.count(words), 1, result.stderr)
+
+    def test_wrong_number_of_ranks_is_refused(self):
+        for name in ("coop_copy_limit", "coop_profile", "coop_overlap"):
+            self.assertIn("needs exactly 2 ranks, was started with 3", mpirun(3, name).stderr)
+        for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_stencil"):
+            self.assertIn("needs at least 2 ranks, was started with 1", mpirun(1, name).stderr)
+
+    def test_help_lists_the_options_of_the_benchmark(self):
+        self.assertIn("--chunks N", mpirun(2, "coop_bcast", "-h").stdout)
+        self.assertIn("--side SIDE", mpirun(2, "coop_overlap", "-h").stdout)

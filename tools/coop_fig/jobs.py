@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which benchmark, with which options, under which settings, makes which figure."""
+
+import dataclasses
+
+from coop_ab.settings import Setting
+
+from .protocols import SETTINGS
+
+ALL = tuple(SETTINGS)
+STOCK_AND_MAIN = ("ob1", "ucx", "rget", "rput", "coop", "hybrid")
+BY_PATTERN = ("ob1", "ucx", "rget", "rput", "coop", "coop_coll", "hybrid")
+BY_LOAD = ("ob1", "rget", "rput", "coop", "coop_load", "hybrid")
+CHUNKS = (1, 4, 16, 64)
+LIMITS = (Setting("both", ""), Setting("one", "--one"))
+
+
+@dataclasses.dataclass
+class Job:
+    """One comparison: the benchmark prints `SIZE VALUE ...` lines, of which all columns are kept."""
+
+    name: str
+    program: str
+    options: list
+    ranks: int
+    settings: tuple
+    limit: bool = False  # no component to choose: the settings are options of the program
+
+    def command(self, mpirun, bench, cores):
+        placement = ["--bind-to", "core"] if self.ranks <= cores else ["--oversubscribe"]
+        start = [mpirun, "-n", str(self.ranks), *placement]
+        program = [f"{bench}/{self.program}", *self.options]
+        return start + (["--mca", "pml", "ob1", *program, "{}"] if self.limit else ["{}", *program])
+
+
+def sizes(low, high, seconds):
+    return ["-m", f"{low}:{high}", "-T", f"{seconds:g}"]
+
+
+def figure_jobs(quick, ranks):
+    """{figure: its jobs}. Sizes are those that go by rendezvous."""
+    seconds = 0.01 if quick else 0.03
+    top = "4M" if quick else "16M"
+    pair, group = sizes("16K", top, seconds), sizes("16K", "1M" if quick else "4M", seconds)
+    chunked = ["-m", "1M:4M" if quick else "1M:16M", "-T", f"{seconds:g}"]
+    return {
+        "profile": [Job("profile", "coop_profile", pair, 2, ("rput", "rget", "coop"))],
+        "bandwidth": [Job("one way", "coop_bw", [*pair, "--blocking"], 2, ALL),
+                      Job("limit", "coop_copy_limit", pair, 2, tuple(s.name for s in LIMITS), limit=True),
+                      Job("both ways", "coop_bibw", [*pair, "--blocking"], 2, ALL)],
+        "bcast": [Job(str(count), "coop_bcast", [*chunked, "--chunks", str(count)], ranks, STOCK_AND_MAIN)
+                  for count in (CHUNKS[::3] if quick else CHUNKS)],
+        "patterns": [Job(name, f"coop_{name}", group, ranks, BY_PATTERN) for name in ("scatter", "gather", "reduce")],
+        "stencil": [Job("stencil", "coop_stencil", [*group, "--skew", "20"], ranks, BY_LOAD)],
+        "overlap": [Job(side, "coop_overlap", [*group, "--side", side, "--tests", "8"], 2, STOCK_AND_MAIN)
+                    for side in ("sender", "receiver")],
+    }
+
+
+def settings_of(job, present):
+    if job.limit:
+        return list(LIMITS)
+    return [SETTINGS[name] for name in job.settings if name in present]
