@@ -203,16 +203,22 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
     }
 }
 
-TEST(Choose, moves_short_pieces_as_fragments_and_large_ones_by_one_side) {
+TEST(Choose, moves_short_pieces_as_fragments) {
     for (const Situation& s : all_situations())
-        if (!s.sender_contiguous || !s.receiver_contiguous) {
+        if ((!s.sender_contiguous || !s.receiver_contiguous) && !s.large_pieces) {
             const Row row = choose(s).row;
-            EXPECT_TRUE(implies(!s.large_pieces, row == Row::kEager || row == Row::kSend)) << describe(choose(s), s);
-            EXPECT_TRUE(row != Row::kCoop && row != Row::kRtr) << describe(choose(s), s);
+            EXPECT_TRUE(row == Row::kEager || row == Row::kSend) << describe(choose(s), s);
         }
-    const auto in_large_pieces = [](S& s) { s.sender_contiguous = false; s.large_pieces = true; };
-    EXPECT_EQ(choose(with(both(), in_large_pieces)), (Choice{Row::kRget, Reason::kReceiverReads}));
-    EXPECT_EQ(choose(with(wishing(Wish::kSend, both()), in_large_pieces)), (Choice{Row::kSend, Reason::kSenderPieces}));
+}
+
+TEST(Choose, moves_large_pieces_as_if_they_were_one) {
+    for (const Situation& s : all_situations()) {
+        Situation whole = s, pieces = s;
+        whole.sender_contiguous = whole.receiver_contiguous = true;
+        pieces.sender_contiguous = false;
+        pieces.large_pieces = true;
+        EXPECT_EQ(choose(pieces), choose(whole)) << describe(choose(pieces), pieces);
+    }
 }
 
 TEST(Choose, says_forced_only_when_the_wish_is_met) {
