@@ -170,21 +170,13 @@ void print_packets() {
         FIELD(RtsHeader, length, "bytes of the whole message"),
         FIELD(RtsHeader, send_id, "names the send request in the answer; never 0"),
         FIELD(RtsHeader, address, "of the send buffer; valid with the flag *get*"),
-        FIELD(RtsHeader, inline_bytes, "payload in this packet"),
-        FIELD(RtsHeader, handle_bytes, "registration handle between header and payload"),
+        FIELD(RtsHeader, inline_bytes, "payload in this packet; with the flag *pieces*: bytes of their list"),
+        FIELD(RtsHeader, handle_bytes, "registration handle behind the header"),
         FIELD(RtsHeader, row, "protocol that the sender offers"),
         FIELD(RtsHeader, reason, "and why"),
-        FIELD(RtsHeader, wish, "the sender's ``pml_coop_protocol``"),
         FIELD(RtsHeader, call, "the sender's MPI call"),
-        FIELD(RtsHeader, split, "who copies; rtr only, otherwise 0"),
-        FIELD(RtsHeader, reserved, "zero"),
-        FIELD(RtsHeader, slot, "1 + slot of the receiver's board; rtr only, otherwise 0"),
-        FIELD(RtsHeader, generation, "of that slot; rtr only"),
-        FIELD(RtsHeader, chunk, "bytes of a chunk; rtr only, otherwise 0"),
-        FIELD(RtsHeader, pieces, "number of the pieces that follow; valid with the flag *pieces*"),
-        FIELD(RtsHeader, reserved2, "zero"),
     };
-    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, payload", rts);
+    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces", rts);
     const std::vector<std::vector<std::string>> flags = {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
@@ -192,9 +184,10 @@ void print_packets() {
         {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
         {"share", std::to_string(coop::wire::kFlagShare), "the sender sees the receiver's board and may put"},
         {"pieces", std::to_string(coop::wire::kFlagPieces), "the send buffer is not contiguous; its pieces follow (with *get*)"},
+        {"wish", std::to_string(coop::wire::kFlagWish), "three bits: the sender's ``pml_coop_protocol``"},
     };
-    static_assert(coop::wire::kRtsFlags == (coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync |
-                                            coop::wire::kFlagShare | coop::wire::kFlagPieces));
+    static_assert((coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync | coop::wire::kFlagShare |
+                   coop::wire::kFlagPieces | coop::wire::kFlagWish) == 0xff);
     print_table("20 10 70", flags);
 
     const Field cts[] = {
@@ -207,16 +200,13 @@ void print_packets() {
         FIELD(CtsHeader, offset, "start of the granted range of the message"),
         FIELD(CtsHeader, length, "its length; 0: everything is there already"),
         FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput and coop"),
+        FIELD(CtsHeader, copy, "slot, generation and chunk of a cooperative copy, and who leads it; coop only, otherwise 0"),
         FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput and coop only"),
         FIELD(CtsHeader, reason, "why this row"),
-        FIELD(CtsHeader, split, "who copies; coop only, otherwise 0"),
-        FIELD(CtsHeader, slot, "1 + slot of the receiver's board; coop only, otherwise 0"),
-        FIELD(CtsHeader, generation, "of that slot; coop only"),
-        FIELD(CtsHeader, chunk, "bytes of a chunk; coop only, otherwise 0"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
         FIELD(CtsHeader, reserved, "zero"),
     };
-    print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle", cts);
+    print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);
 
     const Field frag[] = {
         FIELD(FragHeader, kind, "4"),

@@ -586,6 +586,112 @@ TEST_P(RandomStorm, matches_as_the_model_does) {
     }
 }
 
+// --- receives that may be offered ----------------------------------------------------
+
+class NextFor : public Matching {
+protected:
+    bool is_next(Receive& r) { return comm.engine.is_next_for(comm.source(r.source), &r); }
+};
+
+TEST_F(NextFor, a_lone_receive_is_next) { EXPECT_TRUE(is_next(receive(1, 7))); }
+
+TEST_F(NextFor, a_receive_for_any_tag_never_is) { EXPECT_FALSE(is_next(receive(1, kAnyTag))); }
+
+TEST_F(NextFor, behind_one_of_the_same_tag_it_is_not) {
+    receive(1, 7);
+    EXPECT_FALSE(is_next(receive(1, 7)));
+    send(1, 7);
+    EXPECT_EQ(comm.pairs, (Pairs{{0, 0}})) << "indeed";
+}
+
+TEST_F(NextFor, behind_a_wildcard_it_is_not) {
+    receive(1, kAnyTag);
+    EXPECT_FALSE(is_next(receive(1, 7)));
+    EXPECT_TRUE(is_next(receive(2, 7))) << "a wildcard of another source";
+    receive(kAnySource, 7);
+    EXPECT_FALSE(is_next(receive(3, 7)));
+    EXPECT_TRUE(is_next(receive(3, 8)));
+    receive(kAnySource, kAnyTag);
+    EXPECT_FALSE(is_next(receive(3, 9)));
+}
+
+TEST_F(NextFor, wildcards_do_not_take_what_is_the_librarys_own) {
+    receive(kAnySource, kAnyTag);
+    receive(1, kAnyTag);
+    EXPECT_TRUE(is_next(receive(1, -7)));
+}
+
+TEST_F(NextFor, other_tags_and_other_sources_do_not_matter) {
+    receive(1, 6);
+    receive(1, 8);
+    receive(2, 7);
+    EXPECT_TRUE(is_next(receive(1, 7)));
+}
+
+TEST_F(NextFor, what_is_posted_later_does_not_matter) {
+    Receive& first = receive(1, 7);
+    ASSERT_TRUE(is_next(first));
+    receive(1, 7);
+    receive(1, kAnyTag);
+    send(1, 7);
+    EXPECT_EQ(comm.pairs, (Pairs{{0, first.id}}));
+}
+
+TEST_F(NextFor, it_is_again_once_the_one_before_is_gone) {
+    Receive& before = receive(1, 7);
+    Receive& after = receive(1, 7);
+    ASSERT_FALSE(is_next(after));
+    Engine::cancel(&before);
+    EXPECT_TRUE(is_next(after));
+}
+
+TEST_F(NextFor, long_queues_are_not_searched) {
+    for (int i = 0; i < 15; ++i) receive(1, 100 + i);
+    EXPECT_TRUE(is_next(receive(1, 7)));
+    for (int i = 0; i < 8; ++i) receive(kAnySource, 200 + i);
+    EXPECT_FALSE(is_next(receive(1, 8))) << "both queues count";
+}
+
+// If it says so, then it is so: the next message of that source and tag finds it.
+TEST(NextForAtRandom, whoever_is_next_gets_the_message) {
+    constexpr unsigned kSeed = 12;
+    SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
+    std::mt19937 random(kSeed);
+    int offers = 0;
+    for (int round = 0; round < 3000; ++round) {
+        Communicator comm(2);
+        std::deque<Receive> receives;
+        std::deque<Message> messages;
+        int next[2] = {};
+        const auto post = [&](int source, int tag) -> Receive& {
+            Receive& r = receives.emplace_back();
+            r.source = source, r.tag = tag, r.id = static_cast<int>(receives.size());
+            comm.post(r);
+            return r;
+        };
+        const auto send = [&](int source, int tag) -> Message& {
+            Message& m = messages.emplace_back();
+            m.source = source, m.tag = tag, m.id = static_cast<int>(messages.size());
+            m.sequence = static_cast<std::uint16_t>(next[source]++);
+            comm.arrive(m);
+            return m;
+        };
+        const auto any = [&](int what, int n) { return random() % 5 == 0 ? what : static_cast<int>(random() % static_cast<unsigned>(n)); };
+        for (std::uint32_t n = random() % 4; n > 0; --n) post(any(kAnySource, 2), any(kAnyTag, 6));
+        for (std::uint32_t n = random() % 3; n > 0; --n) send(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
+        const std::size_t met = comm.pairs.size();
+        Receive& r = post(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
+        if (comm.pairs.size() > met || !comm.engine.is_next_for(comm.source(r.source), &r)) continue;
+        ++offers;
+        post(any(kAnySource, 2), any(kAnyTag, 6));  // too late to be in the way
+        for (int other = 0; other < 3; ++other)
+            if (const int tag = static_cast<int>(random() % 6); tag != r.tag) send(r.source, tag);
+        const Message& m = send(r.source, r.tag);
+        ASSERT_EQ(comm.pairs.back(), (Pair{m.id, r.id})) << "round " << round;
+    }
+    EXPECT_GT(offers, 1000);
+}
+
 // One source, far more messages than there are numbers.
 TEST(LongRun, numbers_wrap_several_times_under_reordering) {
     constexpr unsigned kSeed = 31;

@@ -8,7 +8,7 @@
 namespace coop {
 namespace {
 
-constexpr const char* kProtocols[] = {"auto", "rget", "rput"};
+constexpr const char* kProtocols[] = {"hybrid", "rget", "rput"};
 
 constexpr ParamRow kEager = {.name = "eager_limit",
                              .type = ParamType::kSize,
@@ -166,13 +166,13 @@ TEST(ParamValue, reads_booleans_as_open_mpi_does) {
 }
 
 TEST(ParamValue, finds_a_choice_by_its_exact_word) {
-    EXPECT_EQ(value(kProtocol, "auto"), 0);
+    EXPECT_EQ(value(kProtocol, "hybrid"), 0);
     EXPECT_EQ(value(kProtocol, "rput"), 2);
     EXPECT_EQ(choice_index(kProtocol, "rget"), 1u);
     EXPECT_FALSE(choice_index(kProtocol, "rge"));
     const auto bad = check(kProtocol, "RGET");
     ASSERT_TRUE(bad);
-    EXPECT_EQ(bad->message(), "protocol: the value \"RGET\" is not allowed (allowed: auto, rget, rput)");
+    EXPECT_EQ(bad->message(), "protocol: the value \"RGET\" is not allowed (allowed: hybrid, rget, rput)");
     EXPECT_TRUE(refused(kProtocol, "1"));
 }
 
@@ -187,7 +187,7 @@ TEST(ParamText, help_ends_with_unit_default_and_range) {
     EXPECT_EQ(help_text(kDepth), "Depth. [default: 4; range: -1..16]");
     EXPECT_EQ(help_text(kOpen), "No upper end. [default: 3; range: at least 2]");
     EXPECT_EQ(help_text(kAsync), "Progress. [default: false; range: true, false]");
-    EXPECT_EQ(help_text(kProtocol), "Protocol to use. [default: rget; choices: auto, rget, rput]");
+    EXPECT_EQ(help_text(kProtocol), "Protocol to use. [default: rget; choices: hybrid, rget, rput]");
     EXPECT_EQ(help_text(kFault), "Faults. [default: empty; range: any text]");
 }
 
@@ -226,7 +226,7 @@ TEST(ParamText, reference_has_one_entry_per_row) {
               "\n"
               "   :type: choice\n"
               "   :default: rget\n"
-              "   :choices: auto, rget, rput\n"
+              "   :choices: hybrid, rget, rput\n"
               "   :level: 3 (user/all)\n"
               "   :can be set: at start and while the job runs\n"
               "\n");

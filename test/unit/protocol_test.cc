@@ -12,7 +12,7 @@
 namespace coop::rndv {
 
 std::ostream& operator<<(std::ostream& out, const Choice& choice) {
-    return out << name(choice.row) << " (" << text(choice.reason) << ")";
+    return out << name(choice.row) << " (" << text(choice.reason) << "), split " << static_cast<int>(choice.split);
 }
 
 namespace {
@@ -99,12 +99,38 @@ const Case kCases[] = {
     {"rput wished but refused, puts only", with(putting(), [](S& s) { s.wish = Wish::kRput; s.put_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
 };
 
-// Every situation there is, up to the sizes, which stand below, at and above
-// each threshold.
-std::vector<Situation> all_situations() {
-    std::vector<Situation> all;
-    for (unsigned bits = 0; bits < 128; ++bits)
-        for (Wish wish : {Wish::kAuto, Wish::kRget, Wish::kRput, Wish::kSend})
+// Two processes of one node that share memory; enough cores, nothing else to do.
+Situation sharing(SendCall send = SendCall::kIsend, RecvCall recv = RecvCall::kIrecv) {
+    return with(both(), [=](S& s) {
+        s.can_share = true;
+        s.coop_min = 32768;
+        s.send_call = send;
+        s.recv_call = recv;
+    });
+}
+
+Situation wishing(Wish wish, Situation s = sharing()) {
+    s.wish = wish;
+    return s;
+}
+
+Situation loaded(Situation s, std::uint64_t sender, std::uint64_t receiver) {
+    s.sender_load = sender;
+    s.receiver_load = receiver;
+    return s;
+}
+
+constexpr SendCall kSendCallList[] = {SendCall::kSend, SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend};
+constexpr RecvCall kRecvCallList[] = {RecvCall::kRecv, RecvCall::kIrecv};
+constexpr Wish kCooperativeWishes[] = {Wish::kHybrid, Wish::kCoop, Wish::kCoopFixed, Wish::kCoopColl, Wish::kCoopLoad};
+
+constexpr bool is_forced(Wish wish) { return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend; }
+
+// What the transport and the wish have to do with it: every combination, with
+// sizes below, at and above each threshold.
+void add_transports(std::vector<Situation>& all) {
+    for (unsigned bits = 0; bits < 256; ++bits)
+        for (std::size_t wish = 0; wish < kWishes; ++wish)
             for (std::size_t bytes : {std::size_t{0}, kEagerLimit, kEagerLimit + 1, std::size_t{65535}, std::size_t{65536}})
                 for (double share : {0.0, 0.49, 0.5, 1.0}) {
                     Situation s;
@@ -112,7 +138,7 @@ std::vector<Situation> all_situations() {
                     s.eager_limit = kEagerLimit;
                     s.rdma_min = 65536;
                     s.rdma_share = share;
-                    s.wish = wish;
+                    s.wish = static_cast<Wish>(wish);
                     s.synchronous = bits & 1;
                     s.sender_contiguous = bits & 2;
                     s.receiver_contiguous = bits & 4;
@@ -120,8 +146,42 @@ std::vector<Situation> all_situations() {
                     s.can_put = bits & 16;
                     s.get_refused = bits & 32;
                     s.put_refused = bits & 64;
+                    s.kernel_copy_denied = bits & 128;
                     all.push_back(s);
                 }
+}
+
+// What the two sides have to do with it, where they share memory.
+void add_pairs(std::vector<Situation>& all) {
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {7, 7}, {0, 7}, {3, 7}, {7, 0}, {7, 3}};
+    for (unsigned bits = 0; bits < 256; ++bits)
+        for (std::size_t wish = 0; wish < kWishes; ++wish)
+            for (std::size_t bytes : {kEagerLimit, std::size_t{32767}, std::size_t{32768}})
+                for (const auto& loads : kLoads)
+                    for (SendCall send : kSendCallList)
+                        for (RecvCall recv : kRecvCallList) {
+                            Situation s = loaded(sharing(send, recv), loads[0], loads[1]);
+                            s.bytes = bytes;
+                            s.wish = static_cast<Wish>(wish);
+                            s.slot_free = bits & 1;
+                            s.offered = bits & 2;
+                            s.receiver_sends = bits & 4;
+                            s.crowded = bits & 8;
+                            s.get_refused = bits & 16;
+                            s.put_refused = bits & 32;
+                            s.sender_contiguous = bits & 64;
+                            s.large_pieces = bits & 128;
+                            all.push_back(s);
+                        }
+}
+
+const std::vector<Situation>& all_situations() {
+    static const std::vector<Situation> all = [] {
+        std::vector<Situation> made;
+        add_transports(made);
+        add_pairs(made);
+        return made;
+    }();
     return all;
 }
 
@@ -134,27 +194,41 @@ TEST(Choose, decides_as_the_table_says) {
 TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
+        const bool together = s.can_share && !s.get_refused && !s.put_refused;
+        EXPECT_TRUE(implies(choice.row == Row::kCoop, together && s.slot_free)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.row == Row::kRtr, together && s.offered)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRput, s.can_put && !s.put_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kEager, s.bytes <= s.eager_limit)) << describe(choice, s);
     }
 }
 
-TEST(Choose, moves_no_pieces_by_rdma) {
+TEST(Choose, moves_short_pieces_as_fragments) {
     for (const Situation& s : all_situations())
-        if (!s.sender_contiguous || !s.receiver_contiguous) {
+        if ((!s.sender_contiguous || !s.receiver_contiguous) && !s.large_pieces) {
             const Row row = choose(s).row;
             EXPECT_TRUE(row == Row::kEager || row == Row::kSend) << describe(choose(s), s);
         }
+}
+
+TEST(Choose, moves_large_pieces_as_if_they_were_one) {
+    for (const Situation& s : all_situations()) {
+        Situation whole = s, pieces = s;
+        whole.sender_contiguous = whole.receiver_contiguous = true;
+        pieces.sender_contiguous = false;
+        pieces.large_pieces = true;
+        EXPECT_EQ(choose(pieces), choose(whole)) << describe(choose(pieces), pieces);
+    }
 }
 
 TEST(Choose, says_forced_only_when_the_wish_is_met) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
         const bool met = (s.wish == Wish::kRget && choice.row == Row::kRget) || (s.wish == Wish::kRput && choice.row == Row::kRput) ||
-                         (s.wish == Wish::kSend && choice.row == Row::kSend);
+                         (s.wish == Wish::kSend && choice.row == Row::kSend) ||
+                         ((s.wish == Wish::kCoop || s.wish == Wish::kCoopFixed) && choice.row == Row::kCoop);
         EXPECT_TRUE(implies(choice.reason == Reason::kForced, met)) << describe(choice, s);
-        EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, !met && s.wish != Wish::kAuto)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, !met && is_forced(s.wish))) << describe(choice, s);
     }
 }
 
@@ -181,6 +255,287 @@ TEST(Choose, reaches_every_reason_but_the_receivers_own) {
     for (const Situation& s : all_situations()) reasons.insert(choose(s).reason);
     reasons.insert(Reason::kNothingLeft);  // given by a receiver that has everything
     EXPECT_EQ(reasons.size(), kReasons);
+}
+
+// --- the choice by calls -------------------------------------------------------------
+
+// Table II of the paper. A ready send's RTR is the row of an offered receive.
+struct ByCalls {
+    SendCall send;
+    Row with_recv, with_irecv;
+};
+constexpr ByCalls kTableII[] = {
+    {SendCall::kSend, Row::kCoop, Row::kRput},
+    {SendCall::kIsend, Row::kRget, Row::kCoop},
+    {SendCall::kBsend, Row::kRget, Row::kRput},
+    {SendCall::kSsend, Row::kCoop, Row::kRput},
+    {SendCall::kRsend, Row::kCoop, Row::kRput},
+};
+static_assert(std::size(kTableII) == kSendCalls);
+
+TEST(ByCalls, coop_coll_follows_table_ii_of_the_paper) {
+    for (const ByCalls& line : kTableII) {
+        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kRecv))).row, line.with_recv) << int(line.send);
+        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kIrecv))).row, line.with_irecv) << int(line.send);
+    }
+}
+
+TEST(ByCalls, the_reason_names_who_waits) {
+    const auto reason = [](SendCall send, RecvCall recv) { return choose(wishing(Wish::kCoopColl, sharing(send, recv))).reason; };
+    EXPECT_EQ(reason(SendCall::kSsend, RecvCall::kRecv), Reason::kBothWait);
+    EXPECT_EQ(reason(SendCall::kIsend, RecvCall::kRecv), Reason::kReceiverWaits);
+    EXPECT_EQ(reason(SendCall::kBsend, RecvCall::kRecv), Reason::kReceiverWaits);
+    EXPECT_EQ(reason(SendCall::kRsend, RecvCall::kIrecv), Reason::kSenderWaits);
+    EXPECT_EQ(reason(SendCall::kBsend, RecvCall::kIrecv), Reason::kSenderWaits);
+    EXPECT_EQ(reason(SendCall::kIsend, RecvCall::kIrecv), Reason::kNobodyWaits);
+}
+
+TEST(ByCalls, neither_load_nor_crowding_nor_size_changes_the_table) {
+    for (const ByCalls& line : kTableII)
+        for (RecvCall recv : kRecvCallList) {
+            const Situation quiet = wishing(Wish::kCoopColl, sharing(line.send, recv));
+            for (const Situation& s : {loaded(quiet, 9, 1), loaded(quiet, 1, 9), with(quiet, [](S& t) { t.crowded = true; }),
+                                       with(quiet, [](S& t) { t.receiver_sends = true; }), with(quiet, [](S& t) { t.coop_min = t.bytes + 1; })})
+                EXPECT_EQ(choose(s), choose(quiet)) << describe(choose(s), s);
+        }
+}
+
+// --- the choice by load --------------------------------------------------------------
+
+TEST(ByLoad, the_side_with_less_to_copy_copies) {
+    const Situation s = wishing(Wish::kCoopLoad);
+    EXPECT_EQ(choose(loaded(s, 0, 0)), (Choice{Row::kRget, Reason::kEvenLoad}));
+    EXPECT_EQ(choose(loaded(s, 5, 5)), (Choice{Row::kRget, Reason::kEvenLoad}));
+    EXPECT_EQ(choose(loaded(s, 5, 4)), (Choice{Row::kRget, Reason::kReceiverLighter}));
+    EXPECT_EQ(choose(loaded(s, 4, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    EXPECT_EQ(choose(loaded(s, 0, UINT64_MAX)), (Choice{Row::kRput, Reason::kSenderLighter}));
+}
+
+TEST(ByLoad, calls_make_no_difference) {
+    for (SendCall send : kSendCallList)
+        for (RecvCall recv : kRecvCallList)
+            EXPECT_EQ(choose(loaded(wishing(Wish::kCoopLoad, sharing(send, recv)), 4, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+}
+
+// --- the hybrid ----------------------------------------------------------------------
+
+struct HybridCase {
+    SendCall send;
+    RecvCall recv;
+    Choice expected;
+};
+
+TEST(Hybrid, with_cores_to_spare_the_calls_say_who_leads_and_the_other_helps) {
+    const HybridCase cases[] = {
+        {SendCall::kSend, RecvCall::kRecv, {Row::kCoop, Reason::kBothWait, Split::kBoth}},
+        {SendCall::kSsend, RecvCall::kRecv, {Row::kCoop, Reason::kBothWait, Split::kBoth}},
+        {SendCall::kRsend, RecvCall::kRecv, {Row::kCoop, Reason::kBothWait, Split::kBoth}},
+        {SendCall::kIsend, RecvCall::kRecv, {Row::kCoop, Reason::kReceiverWaits, Split::kReceiverLeads}},
+        {SendCall::kBsend, RecvCall::kRecv, {Row::kCoop, Reason::kReceiverWaits, Split::kReceiverLeads}},
+        {SendCall::kSend, RecvCall::kIrecv, {Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}},
+        {SendCall::kSsend, RecvCall::kIrecv, {Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}},
+        {SendCall::kRsend, RecvCall::kIrecv, {Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}},
+        {SendCall::kBsend, RecvCall::kIrecv, {Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}},
+        {SendCall::kIsend, RecvCall::kIrecv, {Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads}},
+    };
+    for (const HybridCase& c : cases) EXPECT_EQ(choose(sharing(c.send, c.recv)), c.expected) << int(c.send) << " x " << int(c.recv);
+}
+
+TEST(Hybrid, where_nobody_waits_the_lighter_side_leads) {
+    const Situation s = sharing(SendCall::kIsend, RecvCall::kIrecv);
+    EXPECT_EQ(choose(loaded(s, 5, 0)), (Choice{Row::kCoop, Reason::kReceiverLighter, Split::kReceiverLeads}));
+    EXPECT_EQ(choose(loaded(s, 0, 5)), (Choice{Row::kCoop, Reason::kSenderLighter, Split::kSenderLeads}));
+}
+
+TEST(Hybrid, nobody_helps_where_both_have_other_copies_to_do) {
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRget, Reason::kReceiverLighter}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kRecv), 3, 5)), (Choice{Row::kRget, Reason::kReceiverWaits}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kSend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRput, Reason::kSenderWaits}));
+}
+
+TEST(Hybrid, a_receiver_that_sends_as_well_decides_by_load_and_copies_whole_messages) {
+    for (SendCall send : kSendCallList)
+        for (RecvCall recv : kRecvCallList) {
+            const Situation s = with(sharing(send, recv), [](S& t) { t.receiver_sends = true; });
+            EXPECT_EQ(choose(s), (Choice{Row::kRget, Reason::kEvenLoad}));
+            EXPECT_EQ(choose(loaded(s, 5, 0)), (Choice{Row::kRget, Reason::kReceiverLighter}));
+            EXPECT_EQ(choose(loaded(s, 0, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+        }
+}
+
+TEST(Hybrid, on_a_crowded_node_one_side_copies_all) {
+    const auto crowded = [](SendCall send, RecvCall recv) { return with(sharing(send, recv), [](S& t) { t.crowded = true; }); };
+    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kRecv)), (Choice{Row::kRget, Reason::kEvenLoad}));
+    EXPECT_EQ(choose(loaded(crowded(SendCall::kSend, RecvCall::kRecv), 0, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    EXPECT_EQ(choose(loaded(crowded(SendCall::kSend, RecvCall::kRecv), 5, 0)), (Choice{Row::kRget, Reason::kReceiverLighter}));
+    EXPECT_EQ(choose(crowded(SendCall::kIsend, RecvCall::kRecv)), (Choice{Row::kRget, Reason::kReceiverWaits}));
+    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kIrecv)), (Choice{Row::kRput, Reason::kSenderWaits}));
+    EXPECT_EQ(choose(crowded(SendCall::kBsend, RecvCall::kIrecv)), (Choice{Row::kRput, Reason::kSenderWaits}));
+    EXPECT_EQ(choose(loaded(crowded(SendCall::kIsend, RecvCall::kIrecv), 0, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    for (const Situation& s : all_situations())
+        EXPECT_TRUE(implies(s.crowded && s.wish == Wish::kHybrid, choose(s).row != Row::kCoop)) << describe(choose(s), s);
+}
+
+TEST(Hybrid, copies_short_messages_by_the_receiver) {
+    const Situation s = sharing(SendCall::kSend, RecvCall::kRecv);
+    EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
+    EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min; })), (Choice{Row::kCoop, Reason::kBothWait}));
+    EXPECT_EQ(choose(with(wishing(Wish::kCoop), [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kCoop, Reason::kForced}))
+        << "a wish knows no threshold";
+}
+
+// --- cooperative wishes and their fallbacks -------------------------------------------
+
+TEST(Cooperative, coop_and_coop_fixed_are_taken_at_their_word) {
+    for (SendCall send : kSendCallList)
+        for (RecvCall recv : kRecvCallList)
+            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5), with(sharing(send, recv), [](S& t) { t.crowded = true; }),
+                                       with(sharing(send, recv), [](S& t) { t.receiver_sends = true; })}) {
+                EXPECT_EQ(choose(wishing(Wish::kCoop, s)), (Choice{Row::kCoop, Reason::kForced, Split::kBoth}));
+                EXPECT_EQ(choose(wishing(Wish::kCoopFixed, s)), (Choice{Row::kCoop, Reason::kForced, Split::kHalves}));
+            }
+}
+
+TEST(Cooperative, without_a_free_slot_the_receiver_copies) {
+    for (Wish wish : kCooperativeWishes) {
+        const Situation s = wishing(wish, sharing(SendCall::kSend, RecvCall::kRecv));
+        const Choice without = choose(with(s, [](S& t) { t.slot_free = false; }));
+        const Choice expected = choose(s).row == Row::kCoop ? Choice{Row::kRget, Reason::kNoSlot} : choose(s);
+        EXPECT_EQ(without, expected) << "a slot is needed only where both copy";
+    }
+}
+
+TEST(Cooperative, without_a_board_the_transport_decides_as_ever) {
+    for (Wish wish : kCooperativeWishes) {
+        const Situation s = wishing(wish, with(sharing(), [](S& t) { t.can_share = false; }));
+        EXPECT_EQ(choose(s), (Choice{Row::kRget, Reason::kReceiverReads}));
+        EXPECT_EQ(choose(with(s, [](S& t) { t.can_get = false; })), (Choice{Row::kRput, Reason::kNoGet}));
+        EXPECT_EQ(choose(with(s, [](S& t) { t.can_get = t.can_put = false; })), (Choice{Row::kSend, Reason::kNoRdma}));
+    }
+}
+
+TEST(Cooperative, a_refusal_leaves_the_message_to_one_side_or_to_fragments) {
+    for (Wish wish : kCooperativeWishes) {
+        const Situation s = wishing(wish);
+        EXPECT_EQ(choose(with(s, [](S& t) { t.put_refused = true; })), (Choice{Row::kRget, Reason::kReceiverReads}));
+        EXPECT_EQ(choose(with(s, [](S& t) { t.get_refused = true; })), (Choice{Row::kRput, Reason::kGetRefused}));
+        EXPECT_EQ(choose(with(s, [](S& t) { t.get_refused = t.put_refused = true; })), (Choice{Row::kSend, Reason::kRdmaRefused}));
+    }
+}
+
+TEST(Cooperative, where_the_kernel_denies_copies_fragments_say_so) {
+    for (Wish wish : {Wish::kHybrid, Wish::kCoop, Wish::kCoopFixed, Wish::kCoopColl, Wish::kCoopLoad, Wish::kRget, Wish::kRput}) {
+        const Situation s = wishing(wish, with(large(), [](S& t) { t.kernel_copy_denied = true; }));
+        EXPECT_EQ(choose(s), (Choice{Row::kSend, Reason::kNoKernelCopy}));
+    }
+}
+
+TEST(Cooperative, thresholds_of_rdma_hold_first) {
+    for (Wish wish : kCooperativeWishes) {
+        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_min = t.bytes + 1; })), (Choice{Row::kSend, Reason::kBelowRdmaMin}));
+        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_share = 0.4; })), (Choice{Row::kSend, Reason::kStripedOverTransports}));
+    }
+}
+
+TEST(Cooperative, forced_rows_know_nothing_of_boards_calls_or_load) {
+    for (SendCall send : kSendCallList)
+        for (RecvCall recv : kRecvCallList) {
+            const Situation s = with(loaded(sharing(send, recv), 5, 3), [](S& t) { t.offered = true; });
+            EXPECT_EQ(choose(wishing(Wish::kRget, s)), (Choice{Row::kRget, Reason::kForced}));
+            EXPECT_EQ(choose(wishing(Wish::kRput, s)), (Choice{Row::kRput, Reason::kForced}));
+            EXPECT_EQ(choose(wishing(Wish::kSend, s)), (Choice{Row::kSend, Reason::kForced}));
+        }
+}
+
+// --- offers --------------------------------------------------------------------------
+
+Situation offered(Situation s) {
+    s.offered = true;
+    return s;
+}
+
+TEST(OffersTaken, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been) {
+    for (SendCall send : kSendCallList)
+        for (RecvCall recv : kRecvCallList)
+            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5), with(sharing(send, recv), [](S& t) { t.crowded = true; })}) {
+                const Choice without = choose(s), with_offer = choose(offered(s));
+                EXPECT_EQ(with_offer.row, Row::kRtr);
+                EXPECT_EQ(with_offer.reason, Reason::kOffered);
+                const Split expected = without.row == Row::kRget   ? Split::kReceiverLeads
+                                       : without.row == Row::kRput ? Split::kSenderLeads
+                                                                   : without.split;
+                EXPECT_EQ(with_offer.split, expected) << describe(without, s);
+            }
+}
+
+TEST(OffersTaken, neither_a_slot_nor_the_size_stands_in_the_way) {
+    EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.slot_free = false; })).row, Row::kRtr) << "the offer is in a slot";
+    EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.coop_min = t.bytes + 1; })).row, Row::kRtr);
+}
+
+TEST(OffersTaken, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
+    for (SendCall send : kSendCallList) {
+        const Situation s = sharing(send);
+        EXPECT_TRUE(wants_offer(s));
+        EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.crowded = true; })));
+        EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min - 1; })));
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.can_share = false; })));
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.sender_contiguous = false; })));
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.eager_limit; }))) << "it goes eagerly";
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.rdma_min = t.bytes + 1; }))) << "it goes as fragments";
+    }
+}
+
+TEST(OffersTaken, are_looked_for_by_coop_coll_for_ready_sends_only) {
+    for (SendCall send : kSendCallList) EXPECT_EQ(wants_offer(wishing(Wish::kCoopColl, sharing(send))), send == SendCall::kRsend);
+    for (Wish wish : {Wish::kCoop, Wish::kCoopFixed, Wish::kCoopLoad, Wish::kRget, Wish::kRput, Wish::kSend})
+        for (SendCall send : kSendCallList) EXPECT_FALSE(wants_offer(wishing(wish, sharing(send))));
+}
+
+TEST(OffersTaken, whoever_wants_one_can_use_it) {
+    for (const Situation& s : all_situations())
+        EXPECT_TRUE(implies(wants_offer(s), choose(offered(s)).row == Row::kRtr)) << describe(choose(offered(s)), s);
+}
+
+// --- shares --------------------------------------------------------------------------
+
+TEST(SharesOf, one_side_copies_all_where_one_side_copies) {
+    const auto expect = [](Choice choice, std::uint64_t sender, std::uint64_t receiver) {
+        const Shares share = shares(choice, 1001);
+        EXPECT_EQ(share.sender, sender) << choice;
+        EXPECT_EQ(share.receiver, receiver) << choice;
+    };
+    expect({Row::kEager, Reason::kFitsEager}, 0, 0);
+    expect({Row::kSend, Reason::kForced}, 0, 0);
+    expect({Row::kRput, Reason::kForced}, 1001, 0);
+    expect({Row::kRget, Reason::kForced}, 0, 1001);
+    for (Row row : {Row::kCoop, Row::kRtr}) {
+        expect({row, Reason::kForced, Split::kSenderLeads}, 1001, 0);
+        expect({row, Reason::kForced, Split::kReceiverLeads}, 0, 1001);
+        expect({row, Reason::kForced, Split::kBoth}, 500, 501);
+        expect({row, Reason::kForced, Split::kHalves}, 500, 501);
+    }
+}
+
+TEST(SharesOf, every_byte_is_copied_once) {
+    for (const Situation& s : all_situations()) {
+        const Choice choice = choose(s);
+        const Shares share = shares(choice, s.bytes);
+        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend;
+        EXPECT_EQ(share.sender + share.receiver, by_cpu ? s.bytes : 0) << describe(choice, s);
+    }
+}
+
+// --- words ---------------------------------------------------------------------------
+
+TEST(Words, every_wish_has_a_name_of_its_own) {
+    EXPECT_EQ(std::set<std::string>(std::begin(kWishNames), std::end(kWishNames)).size(), kWishes);
+    EXPECT_STREQ(kWishNames[static_cast<std::size_t>(Wish::kHybrid)], "hybrid");
+    EXPECT_STREQ(kWishNames[static_cast<std::size_t>(Wish::kRget)], "rget");
+    EXPECT_STREQ(kWishNames[static_cast<std::size_t>(Wish::kSend)], "send");
+    EXPECT_STREQ(kWishNames[static_cast<std::size_t>(Wish::kCoopFixed)], "coop_fixed");
+    EXPECT_STREQ(kWishNames[static_cast<std::size_t>(Wish::kCoopLoad)], "coop_load");
 }
 
 TEST(Words, every_row_has_a_name_of_its_own) {
@@ -218,6 +573,10 @@ TEST(Words, the_sentence_has_the_numbers_that_decided) {
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_min = 1 << 21; })), " of 2097152 bytes");
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_share = 0.25; })), " that has 25 % of the bandwidth");
     EXPECT_EQ(ending(both()), "");
+    EXPECT_EQ(ending(with(sharing(), [](S& s) { s.bytes = 20000; })), " of 32768 bytes");
+    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 5, 3)), " (sender 5 bytes, receiver 3 bytes)");
+    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 0, 3)), " (sender 0 bytes, receiver 3 bytes)");
+    EXPECT_EQ(ending(wishing(Wish::kCoopLoad)), " (sender 0 bytes, receiver 0 bytes)");
 }
 
 TEST(Words, a_receiver_that_has_everything_says_so) {

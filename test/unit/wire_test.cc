@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "coop/rndv/board.h"
 #include "coop/rndv/protocol.h"
 
 namespace coop::wire {
@@ -57,8 +58,27 @@ Bytes good_rts() {
     h.handle_bytes = kHandle;
     h.row = static_cast<std::uint8_t>(rndv::Row::kRget);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kReceiverReads);
+    h.wish = static_cast<std::uint8_t>(rndv::Wish::kCoopLoad);
+    h.call = static_cast<std::uint8_t>(rndv::SendCall::kRsend);
     Bytes bytes = packet_of(&h, sizeof h, kHandle + kInline);
     seal(in<RtsHeader>(bytes));
+    return bytes;
+}
+
+// Into an offered receive.
+Bytes good_rtr() {
+    Bytes bytes = good_rts();
+    bytes.resize(sizeof(RtsHeader) + kHandle);
+    auto& h = in<RtsHeader>(bytes);
+    h.match.flags |= kFlagShare;
+    h.inline_bytes = 0;
+    h.row = static_cast<std::uint8_t>(rndv::Row::kRtr);
+    h.reason = static_cast<std::uint8_t>(rndv::Reason::kOffered);
+    h.split = static_cast<std::uint8_t>(rndv::Split::kSenderLeads);
+    h.slot = rndv::kSlots;
+    h.generation = 0xfffffffe;
+    h.chunk = 131072;
+    seal(h);
     return bytes;
 }
 
@@ -76,6 +96,44 @@ Bytes good_cts() {
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kNoGet);
     Bytes bytes = packet_of(&h, sizeof h, kHandle);
     seal(in<CtsHeader>(bytes));
+    return bytes;
+}
+
+constexpr std::uint32_t kPieces = 3;
+
+// From a buffer in pieces, which are named behind the handle.
+Bytes good_rts_in_pieces() {
+    Bytes bytes = good_rts();
+    bytes.resize(sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), 0x55);
+    auto& h = in<RtsHeader>(bytes);
+    h.match.flags = kFlagGet | kFlagPieces;
+    h.inline_bytes = 0;
+    h.pieces = kPieces;
+    seal(h);
+    return bytes;
+}
+
+// Into one.
+Bytes good_cts_in_pieces() {
+    Bytes bytes = good_cts();
+    bytes.resize(sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece), 0x66);
+    auto& h = in<CtsHeader>(bytes);
+    h.pieces = kPieces;
+    seal(h);
+    return bytes;
+}
+
+// Both are to copy.
+Bytes good_coop_cts() {
+    Bytes bytes = good_cts();
+    auto& h = in<CtsHeader>(bytes);
+    h.row = static_cast<std::uint8_t>(rndv::Row::kCoop);
+    h.reason = static_cast<std::uint8_t>(rndv::Reason::kBothWait);
+    h.split = static_cast<std::uint8_t>(rndv::Split::kHalves);
+    h.slot = 1;
+    h.generation = 7;
+    h.chunk = 65536;
+    seal(h);
     return bytes;
 }
 
@@ -99,24 +157,33 @@ Bytes good_fin() {
 
 // One kind of packet, as its receiver treats it.
 struct Format {
+    const char* name;
     Kind kind;
     std::size_t header_bytes;
-    std::size_t sealed_bytes;  // header and handle
+    std::size_t sealed_bytes;  // header, handle and pieces
     Bytes (*good)();
     bool (*valid)(const Bytes& bytes, Damage& damage);
 };
 
 const Format kFormats[] = {
-    {Kind::kMatch, sizeof(MatchHeader), sizeof(MatchHeader), good_match,
+    {"MATCH", Kind::kMatch, sizeof(MatchHeader), sizeof(MatchHeader), good_match,
      [](const Bytes& b, Damage& d) { return valid_match(b.data(), b.size(), d); }},
-    {Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle, good_rts,
+    {"RTS", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle, good_rts,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
-    {Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle, good_cts,
+    {"CTS", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle, good_cts,
      [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
-    {Kind::kFrag, sizeof(FragHeader), sizeof(FragHeader), good_frag,
+    {"FRAG", Kind::kFrag, sizeof(FragHeader), sizeof(FragHeader), good_frag,
      [](const Bytes& b, Damage& d) { return valid_frag(b.data(), b.size(), d); }},
-    {Kind::kFin, sizeof(FinHeader), sizeof(FinHeader), good_fin,
+    {"FIN", Kind::kFin, sizeof(FinHeader), sizeof(FinHeader), good_fin,
      [](const Bytes& b, Damage& d) { return valid_fin(b.data(), b.size(), d); }},
+    {"RTS_rtr", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle, good_rtr,
+     [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
+    {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), good_rts_in_pieces,
+     [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
+    {"CTS_pieces", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece), good_cts_in_pieces,
+     [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
+    {"CTS_coop", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle, good_coop_cts,
+     [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
 };
 
 class EveryKind : public ::testing::TestWithParam<Format> {
@@ -129,12 +196,12 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Wire, EveryKind, ::testing::ValuesIn(kFormats),
-                         [](const auto& format) { return std::string(name(format.param.kind)); });
+                         [](const auto& format) { return std::string(format.param.name); });
 
 // --- layout ------------------------------------------------------------------
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 1u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 2u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);
@@ -144,7 +211,7 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(MatchHeader, sequence), 12u);
     EXPECT_EQ(offsetof(MatchHeader, check), 14u);
 
-    EXPECT_EQ(sizeof(RtsHeader), 48u);
+    EXPECT_EQ(sizeof(RtsHeader), 72u);
     EXPECT_EQ(offsetof(RtsHeader, match), 0u);
     EXPECT_EQ(offsetof(RtsHeader, length), 16u);
     EXPECT_EQ(offsetof(RtsHeader, send_id), 24u);
@@ -153,8 +220,19 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(RtsHeader, handle_bytes), 44u);
     EXPECT_EQ(offsetof(RtsHeader, row), 46u);
     EXPECT_EQ(offsetof(RtsHeader, reason), 47u);
+    EXPECT_EQ(offsetof(RtsHeader, wish), 48u);
+    EXPECT_EQ(offsetof(RtsHeader, call), 49u);
+    EXPECT_EQ(offsetof(RtsHeader, split), 50u);
+    EXPECT_EQ(offsetof(RtsHeader, slot), 52u);
+    EXPECT_EQ(offsetof(RtsHeader, generation), 56u);
+    EXPECT_EQ(offsetof(RtsHeader, chunk), 60u);
+    EXPECT_EQ(offsetof(RtsHeader, pieces), 64u);
 
-    EXPECT_EQ(sizeof(CtsHeader), 56u);
+    EXPECT_EQ(sizeof(Piece), 16u);
+    EXPECT_EQ(offsetof(Piece, address), 0u);
+    EXPECT_EQ(offsetof(Piece, bytes), 8u);
+
+    EXPECT_EQ(sizeof(CtsHeader), 72u);
     EXPECT_EQ(offsetof(CtsHeader, kind), 0u);
     EXPECT_EQ(offsetof(CtsHeader, row), 1u);
     EXPECT_EQ(offsetof(CtsHeader, check), 2u);
@@ -166,6 +244,11 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, address), 40u);
     EXPECT_EQ(offsetof(CtsHeader, handle_bytes), 48u);
     EXPECT_EQ(offsetof(CtsHeader, reason), 50u);
+    EXPECT_EQ(offsetof(CtsHeader, split), 51u);
+    EXPECT_EQ(offsetof(CtsHeader, slot), 52u);
+    EXPECT_EQ(offsetof(CtsHeader, generation), 56u);
+    EXPECT_EQ(offsetof(CtsHeader, chunk), 60u);
+    EXPECT_EQ(offsetof(CtsHeader, pieces), 64u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -364,6 +447,11 @@ TEST(RtsHeaders, each_field_is_named) {
         sealed<RtsHeader>("flags", good_rts(), [](auto& h) { h.match.flags |= 32; }),
         sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
         sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
+        sealed<RtsHeader>("wish", good_rts(), [](auto& h) { h.wish = rndv::kWishes; }),
+        sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = rndv::kSendCalls; }),
+        sealed<RtsHeader>("split", good_rts(), [](auto& h) { h.split = rndv::kSplits; }),
+        sealed<RtsHeader>("slot", good_rts(), [](auto& h) { h.slot = 1; }),
+        sealed<RtsHeader>("chunk bytes", good_rts(), [](auto& h) { h.chunk = 1; }),
         sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline + 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline - 1; }),
@@ -372,6 +460,10 @@ TEST(RtsHeaders, each_field_is_named) {
         sealed<RtsHeader>("send id", good_rts(), [](auto& h) { h.send_id = 0; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.address ^= 4096; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.length += 1; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.wish ^= 1; }),
+        sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.reserved = 1; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.reserved2 = 1; }),
     });
 }
 
@@ -382,9 +474,119 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.offset = UINT64_MAX; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[4] = 1; }),
+        sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.split = rndv::kSplits; }),
+        sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.slot = 1; }),
+        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.chunk = 4096; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.generation += 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
     });
+}
+
+// A slot comes with the rows that use one, and with no other.
+TEST(RtsHeaders, an_offer_taken_names_its_slot_and_its_chunks) {
+    expect_refused(kFormats[1], {
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = 0; }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = rndv::kSlots + 1; }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = UINT32_MAX; }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kCoop); }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
+        sealed<RtsHeader>("chunk bytes", good_rtr(), [](auto& h) { h.chunk = 0; }),
+        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { h.split = rndv::kSplits; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.generation ^= 1; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.slot -= 1; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.chunk += 4096; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.split ^= 1; }),
+    });
+}
+
+TEST(CtsHeaders, a_grant_to_copy_together_names_its_slot_and_its_chunks) {
+    expect_refused(kFormats[2], {
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.slot = 0; }),
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.slot = rndv::kSlots + 1; }),
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRtr); }),
+        sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.chunk = 0; }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.split = 255; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.generation ^= 0x80000000; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.slot += 1; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.chunk ^= 4096; }),
+    });
+}
+
+// Lists of pieces: neither longer than allowed, nor than the packet.
+TEST(RtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
+    const Bytes whole = good_rts_in_pieces();
+    Damage damage{};
+    for (std::size_t first = sizeof(RtsHeader) + kHandle; first < whole.size(); ++first) {
+        Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
+        head.shrink_to_fit();
+        EXPECT_FALSE(valid_rts(head.data(), head.size(), whole.size(), damage));
+        EXPECT_STREQ(damage.field, "pieces");
+    }
+    for (std::uint32_t pieces : {0u, kPieces + 1, static_cast<std::uint32_t>(kMaxPieces) + 1, UINT32_MAX}) {
+        Bytes bytes = whole;
+        in<RtsHeader>(bytes).pieces = pieces;  // not sealed: it is bounded before anything behind the packet is read
+        EXPECT_FALSE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage));
+        EXPECT_STREQ(damage.field, "pieces") << pieces;
+    }
+    Bytes bare = whole;
+    in<RtsHeader>(bare).match.flags = kFlagGet;
+    EXPECT_FALSE(valid_rts(bare.data(), bare.size(), bare.size(), damage));
+    EXPECT_STREQ(damage.field, "pieces") << "a list without the flag";
+}
+
+TEST(CtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
+    const Bytes whole = good_cts_in_pieces();
+    Damage damage{};
+    for (std::size_t first = sizeof(CtsHeader) + kHandle; first < whole.size(); ++first) {
+        Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
+        head.shrink_to_fit();
+        EXPECT_FALSE(valid_cts(head.data(), head.size(), damage));
+        EXPECT_STREQ(damage.field, "pieces");
+    }
+    for (std::uint32_t pieces : {kPieces + 1, static_cast<std::uint32_t>(kMaxPieces) + 1, UINT32_MAX}) {
+        Bytes bytes = whole;
+        in<CtsHeader>(bytes).pieces = pieces;
+        EXPECT_FALSE(valid_cts(bytes.data(), bytes.size(), damage));
+        EXPECT_STREQ(damage.field, "pieces") << pieces;
+    }
+}
+
+TEST(Pieces, as_many_as_are_allowed_keep_the_packet_below_a_usual_eager_limit) {
+    EXPECT_LE(kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece), 4096u);
+}
+
+template <class Header, class Change>
+bool passes(Bytes (*good)(), Change change) {
+    Bytes bytes = good();
+    change(in<Header>(bytes));
+    seal(in<Header>(bytes));
+    Damage damage{};
+    if constexpr (std::is_same_v<Header, RtsHeader>) return valid_rts(bytes.data(), bytes.size(), bytes.size(), damage);
+    else return valid_cts(bytes.data(), bytes.size(), damage);
+}
+
+TEST(RtsHeaders, every_value_that_a_sender_may_write_passes) {
+    for (unsigned wish = 0; wish < rndv::kWishes; ++wish)
+        for (unsigned call = 0; call < rndv::kSendCalls; ++call)
+            EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.wish = static_cast<std::uint8_t>(wish), h.call = static_cast<std::uint8_t>(call); }));
+    for (unsigned split = 0; split < rndv::kSplits; ++split)
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.split = static_cast<std::uint8_t>(split); }));
+    for (std::uint32_t slot = 1; slot <= rndv::kSlots; ++slot)
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.slot = slot; }));
+    for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX})
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.chunk = chunk; }));
+    for (std::uint32_t generation : {0u, 1u, UINT32_MAX})
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.generation = generation; }));
+}
+
+TEST(CtsHeaders, every_value_that_a_receiver_may_write_passes) {
+    for (unsigned split = 0; split < rndv::kSplits; ++split)
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.split = static_cast<std::uint8_t>(split); }));
+    for (std::uint32_t slot = 1; slot <= rndv::kSlots; ++slot)
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.slot = slot; }));
+    for (std::uint32_t chunk : {1u, UINT32_MAX})
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.chunk = chunk; }));
 }
 
 TEST(FragHeaders, each_field_is_named) {
@@ -433,7 +635,7 @@ TEST(CtsHeaders, handle_and_header_must_lie_in_the_first_segment) {
 }
 
 TEST(RtsHeaders, limits_of_every_field_are_accepted) {
-    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes);
+    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
     h.match.flags = kRtsFlags;
@@ -443,6 +645,12 @@ TEST(RtsHeaders, limits_of_every_field_are_accepted) {
     h.handle_bytes = kMaxHandleBytes;
     h.row = rndv::kRows - 1;
     h.reason = rndv::kReasons - 1;
+    h.wish = rndv::kWishes - 1;
+    h.call = rndv::kSendCalls - 1;
+    h.split = rndv::kSplits - 1;
+    h.slot = rndv::kSlots;  // the last row is one with a slot
+    h.generation = h.chunk = UINT32_MAX;
+    h.pieces = kMaxPieces;
     std::memcpy(bytes.data(), &h, sizeof h);
     seal(in<RtsHeader>(bytes));
     Damage damage{};
@@ -466,14 +674,17 @@ TEST(CheckWord, differs_between_versions) {
 TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_piece) {
     SCOPED_TRACE(::testing::Message() << "seed " << kRandomSeed);
     std::mt19937 random(kRandomSeed);
-    for (int round = 0; round < 20; ++round) {
-        Bytes bytes(sizeof(RtsHeader) + kMaxHandleBytes);
+    for (int round = 0; round < 4; ++round) {
+        Bytes bytes(sizeof(RtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
         for (unsigned char& b : bytes) b = static_cast<unsigned char>(random());
         auto& h = in<RtsHeader>(bytes);
         h.match = match_header(Kind::kRts);
         h.inline_bytes = 0;
         h.handle_bytes = kMaxHandleBytes;
-        h.row = h.reason = 0;
+        h.row = h.reason = h.wish = h.call = h.split = 0;
+        h.slot = h.chunk = 0;
+        h.match.flags = kFlagPieces;
+        h.pieces = kMaxPieces;
         seal(h);
         Damage damage{};
         ASSERT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;

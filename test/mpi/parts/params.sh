@@ -58,6 +58,8 @@ part_params() {
     check params.threshold_below_the_header_is_refused refused pml_coop_eager_limit 10 "64..1073741824 bytes"
     check params.depth_of_zero_is_refused refused pml_coop_rdma_depth 0 "1..1024"
     check params.chunk_beyond_the_range_is_refused refused pml_coop_rdma_chunk 1073741825 "4096..1073741824 bytes"
+    check params.copy_chunk_below_the_range_is_refused refused pml_coop_copy_chunk 16383 "16384..1073741824 bytes"
+    check params.negative_offer_threshold_is_refused refused pml_coop_rtr_min -1 "0..1099511627776 bytes"
     check params.unknown_report_level_is_refused refused pml_coop_report 3 "0..2"
     check params.unknown_fault_is_refused refused pml_coop_fault nonsense:1 'there is no fault "nonsense"'
     check params.uncounted_fault_is_refused refused pml_coop_fault busy:zero '"busy:zero"'

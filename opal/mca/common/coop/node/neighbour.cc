@@ -26,8 +26,9 @@ void* map(int fd, std::size_t bytes) noexcept {
 // What create() made, and nobody else.
 bool is_ours(int fd, std::size_t bytes) noexcept {
     struct stat status{};
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
-           status.st_size == static_cast<off_t>(bytes) && (fcntl(fd, F_GET_SEALS) & kSeals) == kSeals;
+    const int seals = fcntl(fd, F_GET_SEALS);  // -1: nothing that can be sealed
+    return seals >= 0 && (seals & kSeals) == kSeals && fstat(fd, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
+           status.st_size == static_cast<off_t>(bytes);
 }
 
 }  // namespace

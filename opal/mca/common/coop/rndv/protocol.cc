@@ -100,7 +100,7 @@ Choice choose(const Situation& s) noexcept {
 }
 
 bool wants_offer(const Situation& s) noexcept {
-    if (!s.can_share || !s.sender_contiguous || s.bytes < s.coop_min) return false;
+    if (!s.can_share || !s.sender_contiguous || s.bytes < s.coop_min || s.get_refused || s.put_refused) return false;
     if (s.wish != Wish::kHybrid && !(s.wish == Wish::kCoopColl && s.send_call == SendCall::kRsend)) return false;
     const Row row = choose(s).row;
     return row == Row::kCoop || row == Row::kRget || row == Row::kRput;

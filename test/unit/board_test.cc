@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// rndv/board.h: tickets, returned chunks, generations and offers; first step by
+// step, then from two threads at a time, as two processes would.
+#include "coop/rndv/board.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace coop::rndv {
+namespace {
+
+constexpr unsigned kRandomSeed = 2718;
+
+// Two sides of one copy.
+struct Pair {
+    explicit Pair(std::uint32_t chunks, bool one_each = false) : generation(arm(slot)) {
+        receiver.start(slot, Side::kReceiver, generation, chunks, one_each);
+        sender.start(slot, Side::kSender, generation, chunks, one_each);
+    }
+    Claims& side(Side of) { return of == Side::kReceiver ? receiver : sender; }
+
+    Slot slot;
+    std::uint32_t generation;
+    Claims receiver, sender;
+};
+
+std::vector<std::uint32_t> copy_all(Claims& side) {
+    std::vector<std::uint32_t> chunks;
+    while (auto chunk = side.claim()) {
+        chunks.push_back(*chunk);
+        side.copied();
+    }
+    return chunks;
+}
+
+using Chunks = std::vector<std::uint32_t>;
+
+// --- tickets -------------------------------------------------------------------------
+
+TEST(Tickets, the_receiver_works_from_the_front_and_the_sender_from_the_back) {
+    Pair pair(5);
+    EXPECT_EQ(pair.receiver.claim(), 0u);
+    EXPECT_EQ(pair.sender.claim(), 4u);
+    EXPECT_EQ(pair.sender.claim(), 3u);
+    EXPECT_EQ(pair.receiver.claim(), 1u);
+    EXPECT_EQ(pair.receiver.claim(), 2u);
+    EXPECT_FALSE(pair.sender.claim());
+    EXPECT_FALSE(pair.receiver.claim());
+    EXPECT_EQ(pair.receiver.chunks_taken(), 3u);
+    EXPECT_EQ(pair.sender.chunks_taken(), 2u);
+}
+
+TEST(Tickets, one_side_alone_copies_everything) {
+    Pair receiving(4), sending(4);
+    EXPECT_EQ(copy_all(receiving.receiver), (Chunks{0, 1, 2, 3}));
+    EXPECT_TRUE(receiving.sender.over()) << "the other side sees it";
+    EXPECT_FALSE(receiving.sender.claim());
+    EXPECT_EQ(copy_all(sending.sender), (Chunks{3, 2, 1, 0}));
+    EXPECT_TRUE(sending.receiver.over());
+}
+
+TEST(Tickets, a_copy_is_over_when_all_is_copied_not_when_all_is_claimed) {
+    Pair pair(2);
+    ASSERT_TRUE(pair.receiver.claim());
+    ASSERT_TRUE(pair.sender.claim());
+    EXPECT_FALSE(pair.receiver.over());
+    pair.receiver.copied();
+    EXPECT_FALSE(pair.receiver.over());
+    EXPECT_FALSE(pair.sender.over());
+    pair.sender.copied();
+    EXPECT_TRUE(pair.receiver.over());
+    EXPECT_TRUE(pair.sender.over());
+    EXPECT_FALSE(pair.receiver.stuck());
+}
+
+TEST(Tickets, a_single_chunk_goes_to_whoever_comes_first) {
+    Pair pair(1);
+    EXPECT_EQ(pair.sender.claim(), 0u);
+    EXPECT_FALSE(pair.receiver.claim());
+}
+
+TEST(Tickets, every_chunk_is_claimed_once_whatever_the_interleaving) {
+    for (std::uint32_t chunks = 1; chunks <= 8; ++chunks)
+        for (std::uint32_t script = 0; script < (1u << chunks); ++script) {  // bit: whose turn
+            Pair pair(chunks);
+            std::multiset<std::uint32_t> claimed;
+            for (std::uint32_t turn = 0; turn < chunks; ++turn) {
+                const auto chunk = pair.side((script >> turn) & 1 ? Side::kSender : Side::kReceiver).claim();
+                ASSERT_TRUE(chunk) << "turn " << turn << " of script " << script;
+                claimed.insert(*chunk);
+            }
+            EXPECT_FALSE(pair.receiver.claim());
+            EXPECT_FALSE(pair.sender.claim());
+            for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) ASSERT_EQ(claimed.count(chunk), 1u) << "script " << script;
+        }
+}
+
+TEST(Tickets, of_fixed_halves_each_side_takes_its_own_and_no_more) {
+    Pair pair(2, true);
+    EXPECT_EQ(copy_all(pair.receiver), (Chunks{0}));
+    EXPECT_FALSE(pair.receiver.claim()) << "the sender's half, however late it is";
+    EXPECT_FALSE(pair.receiver.over());
+    EXPECT_EQ(copy_all(pair.sender), (Chunks{1}));
+    EXPECT_TRUE(pair.receiver.over());
+}
+
+// --- refusals ------------------------------------------------------------------------
+
+TEST(Refusals, a_returned_chunk_is_copied_by_the_other_side) {
+    for (Side refused : {Side::kReceiver, Side::kSender}) {
+        Pair pair(4);
+        Claims &weak = pair.side(refused), &strong = pair.side(other(refused));
+        const auto chunk = weak.claim();
+        ASSERT_TRUE(chunk);
+        weak.refused(*chunk);
+        EXPECT_FALSE(weak.claim()) << "who is refused once is not asked again";
+        EXPECT_TRUE(strong.other_is_refused());
+        EXPECT_FALSE(weak.other_is_refused());
+        EXPECT_FALSE(strong.stuck());
+        Chunks copied = copy_all(strong);
+        EXPECT_EQ(copied.front(), *chunk) << "the returned one first";
+        std::sort(copied.begin(), copied.end());
+        EXPECT_EQ(copied, (Chunks{0, 1, 2, 3}));
+        EXPECT_TRUE(weak.over());
+        EXPECT_TRUE(strong.over());
+    }
+}
+
+TEST(Refusals, of_fixed_halves_the_other_side_copies_both) {
+    Pair pair(2, true);
+    const auto chunk = pair.sender.claim();
+    ASSERT_EQ(chunk, 1u);
+    EXPECT_EQ(pair.receiver.claim(), 0u);
+    pair.receiver.copied();
+    EXPECT_FALSE(pair.receiver.claim());
+    pair.sender.refused(*chunk);
+    EXPECT_EQ(pair.receiver.claim(), 1u);
+    pair.receiver.copied();
+    EXPECT_TRUE(pair.sender.over());
+}
+
+TEST(Refusals, a_chunk_is_returned_once_even_if_two_ask_for_it) {
+    Pair pair(3);
+    const auto chunk = pair.sender.claim();
+    pair.sender.refused(*chunk);
+    EXPECT_EQ(pair.receiver.claim(), *chunk);
+    EXPECT_EQ(pair.receiver.claim(), 0u);
+    EXPECT_EQ(pair.receiver.claim(), 1u);
+    EXPECT_FALSE(pair.receiver.claim());
+}
+
+TEST(Refusals, both_sides_refused_is_stuck) {
+    Pair pair(4);
+    const auto front = pair.receiver.claim(), back = pair.sender.claim();
+    EXPECT_FALSE(pair.receiver.stuck());
+    pair.receiver.refused(*front);
+    EXPECT_FALSE(pair.receiver.stuck());
+    EXPECT_FALSE(pair.sender.stuck());
+    pair.sender.refused(*back);
+    EXPECT_TRUE(pair.receiver.stuck());
+    EXPECT_TRUE(pair.sender.stuck());
+    EXPECT_FALSE(pair.receiver.over());
+    EXPECT_FALSE(pair.receiver.claim());
+    EXPECT_FALSE(pair.sender.claim());
+}
+
+TEST(Refusals, a_side_that_takes_a_returned_chunk_and_is_refused_it_is_stuck) {
+    Pair pair(1);
+    const auto chunk = pair.receiver.claim();
+    pair.receiver.refused(*chunk);
+    const auto again = pair.sender.claim();
+    ASSERT_EQ(again, chunk);
+    pair.sender.refused(*again);
+    EXPECT_TRUE(pair.receiver.stuck());
+    EXPECT_TRUE(pair.sender.stuck());
+}
+
+TEST(Refusals, the_next_copy_of_the_slot_begins_without_them) {
+    Pair pair(2);
+    pair.receiver.refused(*pair.receiver.claim());
+    pair.sender.refused(*pair.sender.claim());
+    const std::uint32_t generation = arm(pair.slot);
+    Claims receiver, sender;
+    receiver.start(pair.slot, Side::kReceiver, generation, 2, false);
+    sender.start(pair.slot, Side::kSender, generation, 2, false);
+    EXPECT_FALSE(receiver.stuck());
+    EXPECT_FALSE(receiver.other_is_refused());
+    EXPECT_EQ(copy_all(receiver), (Chunks{0, 1}));
+    EXPECT_TRUE(sender.over());
+}
+
+// --- generations ---------------------------------------------------------------------
+
+TEST(Generations, rise_with_each_use_of_a_slot) {
+    Slot slot;
+    const std::uint32_t first = arm(slot);
+    EXPECT_EQ(arm(slot), first + 1);
+    EXPECT_EQ(arm(slot), first + 2);
+}
+
+TEST(Generations, wrap_without_harm) {
+    Slot slot;
+    slot.tickets.store(stamped(UINT32_MAX, 9));
+    const std::uint32_t generation = arm(slot);
+    EXPECT_EQ(generation, 0u);
+    Claims side;
+    side.start(slot, Side::kReceiver, generation, 3, false);
+    EXPECT_EQ(copy_all(side), (Chunks{0, 1, 2}));
+    EXPECT_TRUE(side.over());
+}
+
+TEST(Generations, a_late_side_finds_its_copy_over_and_leaves_the_next_one_alone) {
+    Pair old(3);
+    ASSERT_EQ(copy_all(old.receiver), (Chunks{0, 1, 2}));
+    const std::uint32_t generation = arm(old.slot);  // the receiver uses its slot again
+    Claims receiver, sender;
+    receiver.start(old.slot, Side::kReceiver, generation, 3, false);
+    sender.start(old.slot, Side::kSender, generation, 3, false);
+
+    EXPECT_TRUE(old.sender.over());
+    EXPECT_FALSE(old.sender.stuck());
+    EXPECT_FALSE(old.sender.other_is_refused());
+    EXPECT_FALSE(old.sender.claim());
+    receiver.refused(*receiver.claim());
+    EXPECT_FALSE(old.sender.claim()) << "a chunk that the new receiver has returned";
+    EXPECT_FALSE(old.sender.other_is_refused());
+    EXPECT_EQ(copy_all(sender), (Chunks{0, 2, 1}));
+    EXPECT_TRUE(receiver.over());
+}
+
+// --- a damaged board -----------------------------------------------------------------
+
+TEST(Claims, stay_within_the_plan_whatever_the_board_holds) {
+    std::mt19937_64 random(kRandomSeed);
+    SCOPED_TRACE(::testing::Message() << "seed " << kRandomSeed);
+    for (int round = 0; round < 20000; ++round) {
+        const auto chunks = static_cast<std::uint32_t>(1 + random() % 9);
+        Pair pair(chunks);
+        for (int i = 0; i < 12; ++i) {
+            const auto wild = [&] { return random() % 2 ? random() : stamped(pair.generation, static_cast<std::uint32_t>(random() % 16)); };
+            switch (random() % 5) {
+            case 0: pair.slot.tickets.store(wild()); break;
+            case 1: pair.slot.returned[random() % 2].store(wild()); break;
+            case 2: pair.slot.done.store(static_cast<std::uint32_t>(random() % 16)); break;
+            case 3: pair.slot.refused.store(static_cast<std::uint32_t>(random())); break;
+            default: break;
+            }
+            const auto chunk = pair.side(random() % 2 ? Side::kSender : Side::kReceiver).claim();
+            ASSERT_LT(chunk.value_or(0), chunks);
+            static_cast<void>(pair.receiver.stuck());
+        }
+    }
+}
+
+// --- two threads ---------------------------------------------------------------------
+
+// What each side copied of `plan` chunks: written without any further
+// synchronisation, so that ThreadSanitizer sees two copiers of one chunk, and a
+// reader that looks before the copy is over.
+struct Copied {
+    explicit Copied(std::uint32_t chunks) : by(chunks, 0) {}
+    std::vector<int> by;
+};
+
+void copy_in_thread(Claims& side, Copied& copied, int who, unsigned refuse_at) {
+    for (unsigned n = 0; !side.over(); ++n) {
+        const auto chunk = side.claim();
+        if (!chunk) {
+            if (side.stuck()) return;
+            std::this_thread::yield();
+            continue;
+        }
+        if (n == refuse_at) {
+            side.refused(*chunk);
+            continue;
+        }
+        copied.by[*chunk] += who;
+        side.copied();
+    }
+}
+
+constexpr unsigned kNever = ~0u;
+
+TEST(TwoThreads, copy_every_chunk_once) {
+    for (int round = 0; round < 300; ++round) {
+        const std::uint32_t chunks = 1 + static_cast<std::uint32_t>(round) % 97;
+        Pair pair(chunks);
+        Copied copied(chunks);
+        std::thread thread([&] { copy_in_thread(pair.sender, copied, 100, kNever); });
+        copy_in_thread(pair.receiver, copied, 1, kNever);
+        for (int by : copied.by) ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;  // seen before the other thread ends
+        thread.join();
+        EXPECT_EQ(pair.receiver.chunks_taken() + pair.sender.chunks_taken(), chunks);
+    }
+}
+
+TEST(TwoThreads, copy_every_chunk_once_while_one_side_is_refused) {
+    for (int round = 0; round < 300; ++round) {
+        const std::uint32_t chunks = 1 + static_cast<std::uint32_t>(round) % 23;
+        Pair pair(chunks);
+        Copied copied(chunks);
+        const bool sender_fails = round % 2 == 0;
+        const unsigned at = static_cast<unsigned>(round) % 5;
+        std::thread thread([&] { copy_in_thread(pair.sender, copied, 100, sender_fails ? at : kNever); });
+        copy_in_thread(pair.receiver, copied, 1, sender_fails ? kNever : at);
+        ASSERT_TRUE(pair.receiver.over());
+        for (int by : copied.by) ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;
+        thread.join();
+        ASSERT_TRUE(pair.sender.over());
+    }
+}
+
+TEST(TwoThreads, that_are_both_refused_end_up_stuck_or_done) {
+    int stuck = 0;
+    for (int round = 0; round < 300; ++round) {
+        Pair pair(16);
+        Copied copied(16);
+        std::thread thread([&] { copy_in_thread(pair.sender, copied, 100, 2); });
+        copy_in_thread(pair.receiver, copied, 1, 1);
+        thread.join();
+        ASSERT_EQ(pair.receiver.stuck(), pair.sender.stuck());
+        ASSERT_NE(pair.receiver.stuck(), pair.receiver.over());
+        for (int by : copied.by) ASSERT_TRUE(by == 0 || by == 1 || by == 100) << by;
+        stuck += pair.receiver.stuck();
+    }
+    EXPECT_GT(stuck, 0);
+}
+
+// The receiver frees and arms its slot at once; the sender is still looking at
+// the last copy when the next one begins.
+TEST(TwoThreads, use_one_slot_time_and_again) {
+    constexpr std::uint32_t kRounds = 3000, kChunks = 7;
+    Slot slot;
+    std::atomic<std::uint64_t> grant{0};  // generation + 1 of the copy that the sender may join
+    std::vector<Copied> copied(kRounds, Copied(kChunks));
+    std::thread thread([&] {
+        std::uint32_t last = 0;
+        for (std::uint32_t round = 0; round < kRounds;) {
+            const auto granted = static_cast<std::uint32_t>(grant.load(std::memory_order_acquire));
+            if (granted == last) {
+                std::this_thread::yield();
+                continue;
+            }
+            round = granted;
+            last = granted;
+            Claims sender;
+            sender.start(slot, Side::kSender, granted, kChunks, false);
+            copy_in_thread(sender, copied[granted - 1], 100, kNever);
+        }
+    });
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+        ASSERT_EQ(arm(slot), round);
+        Claims receiver;
+        receiver.start(slot, Side::kReceiver, round, kChunks, false);
+        grant.store(round, std::memory_order_release);
+        copy_in_thread(receiver, copied[round - 1], 1, kNever);
+        for (int by : copied[round - 1].by) ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;
+    }
+    thread.join();
+}
+
+// --- load ----------------------------------------------------------------------------
+
+TEST(Load, is_what_was_added_less_what_was_subtracted) {
+    Board board;
+    EXPECT_EQ(load_of(board), 0u);
+    add_load(board, 100);
+    add_load(board, 50);
+    subtract_load(board, 30);
+    EXPECT_EQ(load_of(board), 120u);
+}
+
+TEST(Load, never_falls_below_zero) {
+    Board board;
+    add_load(board, 10);
+    subtract_load(board, 11);
+    EXPECT_EQ(load_of(board), 0u);
+    subtract_load(board, UINT64_MAX);
+    EXPECT_EQ(load_of(board), 0u);
+}
+
+TEST(Load, of_several_threads_adds_up) {
+    Board board;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            for (std::uint64_t i = 1; i <= 5000; ++i) {
+                add_load(board, i);
+                subtract_load(board, i - 1);
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(load_of(board), 3u * 5000u);
+}
+
+// --- slots ---------------------------------------------------------------------------
+
+TEST(Slots, are_each_given_once_until_none_is_left) {
+    SlotPool pool;
+    std::set<std::uint32_t> given;
+    for (std::uint32_t i = 0; i < kSlots; ++i) {
+        const auto slot = pool.acquire();
+        ASSERT_TRUE(slot);
+        EXPECT_LT(*slot, kSlots);
+        EXPECT_TRUE(given.insert(*slot).second);
+    }
+    EXPECT_FALSE(pool.acquire());
+    pool.release(17);
+    EXPECT_EQ(pool.acquire(), 17u);
+    EXPECT_FALSE(pool.acquire());
+}
+
+// --- offers --------------------------------------------------------------------------
+
+constexpr OfferKey kWanted{.sender = 0x100000002, .context = 7, .tag = 33, .sequence = 65535, .bytes = 4096};
+constexpr std::uint64_t kAddress = 0x7f0000001000;
+
+// A receiver with one offer.
+struct Offering {
+    explicit Offering(const OfferKey& key = kWanted, std::uint32_t at = 5, bool blocking = true) : index(at) {
+        generation = arm(board->slots[index]);
+        open_offer(*board, index, generation, key, kAddress, blocking);
+    }
+    std::unique_ptr<Board> board = std::make_unique<Board>();
+    std::uint32_t index, generation;
+};
+
+template <class Change>
+OfferKey but(Change change) {
+    OfferKey key = kWanted;
+    change(key);
+    return key;
+}
+
+TEST(Offers, the_message_that_fits_takes_it_and_learns_where_to_write) {
+    Offering receiver;
+    const auto taken = take_offer(*receiver.board, kWanted);
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->slot, receiver.index);
+    EXPECT_EQ(taken->generation, receiver.generation);
+    EXPECT_EQ(taken->address, kAddress);
+    EXPECT_TRUE(taken->blocking);
+    EXPECT_FALSE(Offering(kWanted, 5, false).board->slots[5].offer.blocking.load());
+}
+
+TEST(Offers, an_offer_is_taken_once) {
+    Offering receiver;
+    EXPECT_TRUE(take_offer(*receiver.board, kWanted));
+    EXPECT_FALSE(take_offer(*receiver.board, kWanted));
+    EXPECT_FALSE(close_offer(*receiver.board, receiver.index, receiver.generation)) << "too late to take it back";
+}
+
+TEST(Offers, a_board_without_one_gives_none) {
+    Board board;
+    EXPECT_FALSE(take_offer(board, kWanted));
+}
+
+TEST(Offers, another_sender_communicator_tag_or_turn_does_not_fit) {
+    const OfferKey others[] = {
+        but([](OfferKey& k) { k.sender += 1; }),    but([](OfferKey& k) { k.sender ^= 1ull << 32; }),
+        but([](OfferKey& k) { k.context += 1; }),   but([](OfferKey& k) { k.tag += 1; }),
+        but([](OfferKey& k) { k.tag = -33; }),      but([](OfferKey& k) { k.sequence = 65534; }),
+        but([](OfferKey& k) { k.sequence = 0; }),
+    };
+    for (const OfferKey& key : others) {
+        Offering receiver;
+        EXPECT_FALSE(take_offer(*receiver.board, key));
+        EXPECT_TRUE(take_offer(*receiver.board, kWanted)) << "it is still there";
+    }
+}
+
+TEST(Offers, a_message_longer_than_the_buffer_does_not_fit_and_a_shorter_one_does) {
+    Offering receiver;
+    EXPECT_FALSE(take_offer(*receiver.board, but([](OfferKey& k) { k.bytes = 4097; })));
+    EXPECT_TRUE(take_offer(*receiver.board, but([](OfferKey& k) { k.bytes = 1; })));
+}
+
+TEST(Offers, taken_back_is_gone) {
+    Offering receiver;
+    EXPECT_TRUE(close_offer(*receiver.board, receiver.index, receiver.generation));
+    EXPECT_FALSE(take_offer(*receiver.board, kWanted));
+    EXPECT_FALSE(close_offer(*receiver.board, receiver.index, receiver.generation)) << "once";
+    EXPECT_EQ(receiver.board->open_offers.load(), 0u);
+}
+
+TEST(Offers, one_among_many_is_found) {
+    auto board = std::make_unique<Board>();
+    std::vector<std::uint32_t> generations;
+    for (std::uint32_t i = 0; i < kSlots; ++i) {
+        generations.push_back(arm(board->slots[i]));
+        open_offer(*board, i, generations[i], but([&](OfferKey& k) { k.sender = i; }), kAddress + i, false);
+    }
+    for (std::uint32_t i : {0u, 63u, 31u, 32u}) {
+        const auto taken = take_offer(*board, but([&](OfferKey& k) { k.sender = i; }));
+        ASSERT_TRUE(taken) << i;
+        EXPECT_EQ(taken->slot, i);
+        EXPECT_EQ(taken->address, kAddress + i);
+    }
+    EXPECT_FALSE(take_offer(*board, but([](OfferKey& k) { k.sender = 64; })));
+}
+
+TEST(Offers, a_message_that_passed_by_moves_the_turn_on) {
+    Offering receiver;
+    const OfferKey next = but([](OfferKey& k) { k.sequence = 0; });  // 65535 + 1
+    EXPECT_FALSE(take_offer(*receiver.board, next)) << "an earlier message may still want it";
+    message_passed(*receiver.board, receiver.index, 0);
+    EXPECT_FALSE(take_offer(*receiver.board, kWanted)) << "that one has had its turn";
+    EXPECT_TRUE(take_offer(*receiver.board, next));
+}
+
+TEST(Offers, of_an_earlier_generation_cannot_be_closed) {
+    Offering receiver;
+    ASSERT_TRUE(close_offer(*receiver.board, receiver.index, receiver.generation));
+    const std::uint32_t next = arm(receiver.board->slots[receiver.index]);
+    open_offer(*receiver.board, receiver.index, next, kWanted, kAddress, false);
+    EXPECT_FALSE(close_offer(*receiver.board, receiver.index, next - 1));
+    EXPECT_EQ(receiver.board->slots[receiver.index].offer.phase.load(), stamped(next, Offer::kOpen));
+}
+
+TEST(Offers, taken_the_slot_serves_as_the_copy) {
+    Offering receiver;
+    const auto taken = take_offer(*receiver.board, kWanted);
+    ASSERT_TRUE(taken);
+    Claims sender, copies;
+    sender.start(receiver.board->slots[taken->slot], Side::kSender, taken->generation, 2, false);
+    EXPECT_EQ(sender.claim(), 1u);
+    sender.copied();
+    copies.start(receiver.board->slots[receiver.index], Side::kReceiver, receiver.generation, 2, false);
+    EXPECT_EQ(copies.claim(), 0u);
+    copies.copied();
+    EXPECT_TRUE(sender.over());
+}
+
+// Whoever closes and whoever takes never both succeed, and never both fail.
+TEST(TwoThreads, take_an_offer_or_take_it_back_but_not_both) {
+    auto board = std::make_unique<Board>();
+    std::atomic<int> round_begun{0}, round_taken{0};
+    constexpr int kRounds = 3000;
+    bool taken = false;
+    std::thread sender([&] {
+        for (int round = 1; round <= kRounds; ++round) {
+            while (round_begun.load(std::memory_order_acquire) < round) std::this_thread::yield();
+            if (round % 3 == 0) std::this_thread::yield();
+            taken = take_offer(*board, kWanted).has_value();
+            round_taken.store(round, std::memory_order_release);
+        }
+    });
+    int taken_rounds = 0;
+    for (int round = 1; round <= kRounds; ++round) {
+        const std::uint32_t generation = arm(board->slots[9]);
+        open_offer(*board, 9, generation, kWanted, kAddress, false);
+        round_begun.store(round, std::memory_order_release);
+        if (round % 2 == 0) std::this_thread::yield();
+        const bool closed = close_offer(*board, 9, generation);
+        while (round_taken.load(std::memory_order_acquire) < round) std::this_thread::yield();
+        ASSERT_NE(closed, taken) << "round " << round;
+        taken_rounds += taken;
+    }
+    sender.join();
+    std::printf("taken in %d rounds of %d\n", taken_rounds, kRounds);
+}
+
+// A sender that looks while the owner opens offers with other contents in the
+// same slot never gets a mixture of two.
+TEST(TwoThreads, an_offer_taken_is_one_that_was_made) {
+    auto board = std::make_unique<Board>();
+    std::atomic<bool> stop{false};
+    int taken = 0;
+    std::thread sender([&] {
+        for (std::uint32_t n = 0; !stop.load(std::memory_order_relaxed); ++n) {
+            const std::uint32_t want = n % 4;
+            const auto found = take_offer(*board, but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(want), k.bytes = 100 * want; }));
+            if (!found) {
+                if (n % 64 == 0) std::this_thread::yield();
+                continue;
+            }
+            // The generation tells which offer it was.
+            ASSERT_EQ(found->generation % 4, want);
+            ASSERT_EQ(found->address, kAddress + found->generation);
+            ++taken;
+        }
+    });
+    for (int round = 0; round < 20000; ++round) {
+        const std::uint32_t generation = arm(board->slots[3]);
+        const std::uint32_t what = generation % 4;
+        open_offer(*board, 3, generation, but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(what), k.bytes = 100 * what; }),
+                   kAddress + generation, false);
+        if (round % 8 == 0) std::this_thread::yield();
+        static_cast<void>(close_offer(*board, 3, generation));
+    }
+    stop.store(true);
+    sender.join();
+    std::printf("%d offers taken\n", taken);
+}
+
+}  // namespace
+}  // namespace coop::rndv
