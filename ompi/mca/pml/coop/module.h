@@ -28,6 +28,7 @@
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
 #include "params.h"
+#include "ticks.h"
 
 namespace coop::pml {
 
@@ -55,6 +56,7 @@ struct Module {
     Faults faults;
     Usage usage;
     Counters counters;
+    Ticks ticks;    // of Counter::kCopyTime
     HandleTable<SendRequest> sends;
     HandleTable<RecvRequest> recvs;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "params.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace coop::pml {
@@ -103,6 +105,15 @@ constexpr Place kPlaces[] = {
 };
 static_assert(std::size(kPlaces) == std::size(kParams));
 
+// The rows that may be written while the job runs.
+constexpr std::size_t kSettableCount = std::count_if(std::begin(kParams), std::end(kParams), [](const ParamRow& row) { return row.settable_at_run_time; });
+constexpr auto kSettable = [] {
+    std::array<std::size_t, kSettableCount> rows{};
+    for (std::size_t i = 0, n = 0; i < std::size(kParams); ++i)
+        if (kParams[i].settable_at_run_time) rows[n++] = i;
+    return rows;
+}();
+
 constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
 
 constexpr bool places_match() {
@@ -136,9 +147,8 @@ std::optional<ParamError> check(Config& config) {
 }
 
 bool same_values(const Config& given, const Config& checked) noexcept {
-    for (std::size_t i = 0; i < std::size(kParams); ++i) {
+    for (std::size_t i : kSettable) {
         const Place& place = kPlaces[i];
-        if (!kParams[i].settable_at_run_time) continue;
         if (!place.text) {
             if (given.*place.number != checked.*place.number) return false;
         } else {

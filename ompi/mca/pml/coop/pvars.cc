@@ -22,7 +22,9 @@ int read_bytes(const mca_base_pvar_t* variable, void* value, void*) {
 }
 
 int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(value) = value_of(*static_cast<const Variable*>(variable->ctx), module.counters);
+    const auto& v = *static_cast<const Variable*>(variable->ctx);
+    const std::uint64_t now = value_of(v, module.counters);
+    *static_cast<unsigned long long*>(value) = v.counter == Counter::kCopyTime ? module.ticks.to_ns(now) : now;
     return OMPI_SUCCESS;
 }
 

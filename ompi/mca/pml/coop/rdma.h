@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 
 #include "comm.h"
 #include "lifetime.h"
@@ -105,17 +104,14 @@ constexpr std::size_t kWorthTiming = 16 * 1024;
 
 class CopyTimer {
 public:
-    explicit CopyTimer(std::size_t bytes) noexcept : bytes_(bytes), start_(bytes < kWorthTiming ? 0 : now_ns()) {}
+    explicit CopyTimer(std::size_t bytes) noexcept : bytes_(bytes), start_(bytes < kWorthTiming ? 0 : Ticks::now()) {}
     void done() const noexcept {
         module.counters.count(Counter::kCopies);
         module.counters.count(Counter::kCopiedBytes, bytes_);
-        if (start_ > 0) module.counters.count(Counter::kCopyTime, now_ns() - start_);
+        if (start_ > 0) module.counters.count(Counter::kCopyTime, Ticks::now() - start_);
     }
 
 private:
-    static std::uint64_t now_ns() noexcept {
-        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
-    }
     std::size_t bytes_;
     std::uint64_t start_;
 };

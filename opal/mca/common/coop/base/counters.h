@@ -27,7 +27,7 @@ enum class Counter : std::uint8_t {
     kOutOfOrder,
     kCopies,
     kCopiedBytes,
-    kCopyTime,
+    kCopyTime,  // in the unit of its owner's clock
     kOffers,
     kOffersTaken,
     kCount

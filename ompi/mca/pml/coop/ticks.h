@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A clock that may be read around every copy. Its unit is its own; it is turned
+// into nanoseconds when somebody asks, by the rate since the start.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace coop::pml {
+
+struct Ticks {
+    static std::uint64_t now() noexcept {
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#else
+        return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+    }
+
+    // Nanoseconds in so many ticks.
+    std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
+        const auto elapsed = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_time).count();
+        const std::uint64_t elapsed_ticks = now() - start;
+        return elapsed_ticks == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(ticks) * (elapsed / static_cast<double>(elapsed_ticks)));
+    }
+
+    std::uint64_t start = now();
+    std::chrono::steady_clock::time_point start_time = std::chrono::steady_clock::now();
+};
+
+}  // namespace coop::pml
