@@ -77,12 +77,12 @@ constexpr auto kAtOnce = std::chrono::microseconds(5);
 constexpr int kTimeAndAgain = 4;
 
 Clock::time_point left_progress;  // only a hint: threads may mix theirs
-int quick_returns = 0;
 
 void notice_idleness() noexcept {
     if (module.threads) return;  // others may compute
-    quick_returns = Clock::now() - left_progress < kAtOnce ? quick_returns + 1 : 0;
-    module.idle.store(quick_returns >= kTimeAndAgain, std::memory_order_relaxed);
+    const int returns = Clock::now() - left_progress < kAtOnce ? module.quick_returns.load(std::memory_order_relaxed) + 1 : 0;
+    module.quick_returns.store(returns, std::memory_order_relaxed);
+    module.idle.store(returns >= kTimeAndAgain, std::memory_order_relaxed);
 }
 
 void leave_progress() noexcept {

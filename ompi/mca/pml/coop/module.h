@@ -73,6 +73,7 @@ struct Module {
     std::uint32_t my_rank = 0;  // in the job; in every control header
     bool crowded = false;       // more processes on this node than cores
     std::atomic<bool> idle{false};  // waiting, with nothing but progress to make
+    std::atomic<int> quick_returns{0};  // to the progress engine; see notice_idleness()
     bool threads = false;       // several threads may be inside MPI
     bool enabled = false;
 };
@@ -103,6 +104,12 @@ void undefer(Deferred& work) noexcept;  // takes it back, if it is queued
 // Queues a copy that goes on: in front if it has just copied a chunk (messages
 // end one after the other, not all at last), behind if it waits for the other side.
 bool go_on_copying(Deferred& work, bool in_front) noexcept;
+
+// The application is here with something new: it may be about to compute.
+inline void not_idle() noexcept {
+    module.quick_returns.store(0, std::memory_order_relaxed);
+    module.idle.store(false, std::memory_order_relaxed);
+}
 
 // Called back by Open MPI; the names are those of mca_pml_base_module_t.
 extern "C" {

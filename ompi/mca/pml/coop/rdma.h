@@ -142,6 +142,18 @@ Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
     return copy;
 }
 
+// The request for which this thread is inside a transport. A transport that copies
+// with our CPU calls back from within: then whoever issued the operation goes on
+// by itself, and decides when others get a turn.
+inline thread_local const void* issuing = nullptr;
+
+template <class Request>
+void operation_done(Request& r) noexcept {
+    r.run.in_flight.down();
+    if (issuing != &r) advance(r);
+    drop(r);
+}
+
 // Hands one operation to the transport; `done` is called with an RdmaOp that
 // holds `label`, perhaps before this returns. Returns what the transport returned.
 template <class Request>
@@ -158,7 +170,9 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t label,
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
     const CopyTimer timer(copy.bytes);
+    issuing = &r;
     const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
+    issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
         if (r.peer->neighbour) timer.done();
         return rc;
@@ -176,9 +190,7 @@ void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_b
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
     give_back(module.rdma_ops, op);
-    r.run.in_flight.down();
-    advance(r);
-    drop(r);
+    operation_done(r);
 }
 
 enum class Rdma {

@@ -525,6 +525,7 @@ void start_recv(RecvRequest& r) noexcept {
     }
 
     if (!arrival) return;
+    not_idle();
     module.counters.down(Gauge::kUnexpected);
     Arrived* arrived = Arrived::from(arrival);
     receive(r, c.peer(arrival->source), arrived->packet());

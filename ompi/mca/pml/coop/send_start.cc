@@ -185,6 +185,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
 Next start_step(SendRequest& r) noexcept {
     rewind(r, 0);
     take_in_written_parameters();
+    not_idle();
     mca_bml_base_btl_t& btl = *r.peer->eager();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;

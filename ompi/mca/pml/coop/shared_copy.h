@@ -72,9 +72,7 @@ void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.shared.failed.store(true, std::memory_order_relaxed);
     give_back(module.rdma_ops, op);
-    r.run.in_flight.down();
-    advance(r);
-    drop(r);
+    operation_done(r);
 }
 
 enum class Shared {
