@@ -213,6 +213,7 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
     r.grant_from = from;
     if (from >= r.wanted) {
         r.choice.reason = r.choice.row == rndv::Row::kEager ? r.choice.reason : rndv::Reason::kNothingLeft;
+        if (r.choice.row == rndv::Row::kCoop) r.choice.row = rndv::Row::kRget;  // nothing to copy together
         return go(r, RecvStep::kGrant);
     }
     for (;;) {
