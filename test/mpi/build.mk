@@ -8,8 +8,8 @@ CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SR
 # Open MPI's C++ bindings are not ours to test.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 
-topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc)))
-vpath %.cc $(SRC)/semantics $(SRC)/observe
+topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc)))
+vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
 all: $(topics:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The MPI_T performance variables of pml/coop count what the program did. Only for pml/coop.
-#include <string>
-
 #include "mpi_test.h"
 #include "sizes.h"
+#include "variable.h"
 
 using Bytes = std::vector<unsigned char>;
 
@@ -11,66 +10,15 @@ namespace {
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
-const mpitest::Configure configure([](mpitest::Settings&) {
-    int provided = 0;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-});
-
-// One variable in a session of its own.
-class Variable {
-public:
-    explicit Variable(const std::string& name) {
-        const int index = find("pml_coop_" + name);
-        int count = 0;
-        MPI_T_pvar_session_create(&session_);
-        MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &count);
-        CHECK_EQ(count, 1);
-    }
-    ~Variable() {
-        MPI_T_pvar_handle_free(session_, &handle_);
-        MPI_T_pvar_session_free(&session_);
-    }
-    Variable(const Variable&) = delete;
-
-    unsigned long long read() const {
-        unsigned long long value = 0;
-        CHECK_EQ(MPI_T_pvar_read(session_, handle_, &value), MPI_SUCCESS);
-        return value;
-    }
-
-private:
-    static int find(const std::string& wanted) {
-        int count = 0;
-        MPI_T_pvar_get_num(&count);
-        for (int i = 0; i < count; ++i) {
-            char name[256], text[256];
-            int name_length = sizeof name, text_length = sizeof text;
-            int verbosity, class_, bind, read_only, continuous, atomic;
-            MPI_Datatype type;
-            MPI_T_enum values;
-            MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class_, &type, &values, text, &text_length, &bind,
-                                &read_only, &continuous, &atomic);
-            if (wanted != name) continue;
-            CHECK(type == MPI_UNSIGNED_LONG_LONG);
-            CHECK_EQ(bind, MPI_T_BIND_NO_OBJECT);
-            CHECK(read_only != 0);
-            CHECK(text[0] != '\0');
-            return i;
-        }
-        mpitest::fail(__FILE__, __LINE__, "there is no performance variable " + wanted);
-    }
-
-    MPI_T_pvar_session session_ = MPI_T_PVAR_SESSION_NULL;
-    MPI_T_pvar_handle handle_ = MPI_T_PVAR_HANDLE_NULL;
-};
-
 struct Traffic {
     Variable eager_messages{"messages_eager"}, eager_bytes{"bytes_eager"};
-    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"};
-    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"};
+    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"}, coop{"messages_coop"}, rtr{"messages_rtr"};
+    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"}, coop_bytes{"bytes_coop"}, rtr_bytes{"bytes_rtr"};
 
-    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read(); }
-    unsigned long long rendezvous_bytes() const { return send_bytes.read() + rput_bytes.read() + rget_bytes.read(); }
+    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read() + coop.read() + rtr.read(); }
+    unsigned long long rendezvous_bytes() const {
+        return send_bytes.read() + rput_bytes.read() + rget_bytes.read() + coop_bytes.read() + rtr_bytes.read();
+    }
 };
 
 void send(const mpitest::Env& env, int to, int tag, std::size_t n) {

@@ -161,17 +161,19 @@ void free_slot(RecvRequest& r) noexcept {
     module.slots.release(r.slot);
 }
 
-// Puts on both boards what each side now has to copy.
+void settle_load(RecvRequest& r) noexcept {
+    if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
+}
+
+// Puts on both boards what each side now has to copy, in place of what an
+// earlier attempt put there.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
+    settle_load(r);
     if (!rndv::load_matters(r.situation)) return;
     const rndv::Shares share = rndv::shares(r.choice, bytes);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
     if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);
-}
-
-void settle_load(RecvRequest& r) noexcept {
-    if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
 }
 
 std::uint32_t chunk_of(const RecvRequest& r, std::size_t bytes) noexcept {
@@ -213,6 +215,7 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
     r.grant_from = from;
     if (from >= r.wanted) {
         r.choice.reason = r.choice.row == rndv::Row::kEager ? r.choice.reason : rndv::Reason::kNothingLeft;
+        if (r.choice.row == rndv::Row::kCoop) r.choice.row = rndv::Row::kRget;  // nothing to copy together
         return go(r, RecvStep::kGrant);
     }
     for (;;) {

@@ -314,14 +314,15 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(r.next, r.end, chunk_for(*r.peer));
-    if (r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;  // as the receiver has counted
+    const bool instead = r.step.load(std::memory_order_relaxed) == SendStep::kCopy;  // of a copy that is stuck: its load is still ours
+    if (!instead && r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;  // as the receiver has counted
     const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
     if (more) {
         r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
                        header.length, header.copy.chunk, r.choice.split);
     }
     r.answer_due = more;
-    if (r.step.load(std::memory_order_relaxed) == SendStep::kCopy) r.fall_back.store(true, std::memory_order_release);
+    if (instead) r.fall_back.store(true, std::memory_order_release);
     r.answered.store(true, std::memory_order_release);
     r.references.take();  // ours, while we may still hold the answer's
     if (!more) drop_ours(r);

@@ -47,6 +47,15 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     return s;
 }
 
+// Whether the RTS says where the send buffer is: also where the sender takes it
+// that it will write itself, if the receiver, which knows both sides, may decide
+// otherwise.
+bool shows_buffer(const rndv::Situation& s, rndv::Row offer) noexcept {
+    using rndv::Row;
+    return offer == Row::kRget || offer == Row::kCoop || offer == Row::kRtr ||
+           (offer == Row::kRput && s.can_share && !s.get_refused && s.wish != rndv::Wish::kRput);
+}
+
 // Takes the offer of the receive that this message will find, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
     // Where the peer may be sending to us as well, it decides, with both in view.
@@ -148,10 +157,10 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     header.call = static_cast<std::uint8_t>(s.send_call);
 
     std::size_t handle_bytes = 0, payload = 0;
-    if (by_rdma && offer.row != rndv::Row::kRput && r.local_pieces.any()) {
+    if (shows_buffer(s, offer.row) && r.local_pieces.any()) {
         header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
         header.inline_bytes = static_cast<std::uint32_t>(r.local_pieces.count() * sizeof(wire::Piece));
-    } else if (by_rdma && offer.row != rndv::Row::kRput) {
+    } else if (shows_buffer(s, offer.row)) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
         header.match.flags |= wire::kFlagGet;
@@ -196,7 +205,7 @@ Next start_step(SendRequest& r) noexcept {
         start_offered(r, offer);
         return start_rendezvous(r, btl, s, offer);
     }
-    if ((offer.row == rndv::Row::kRget || offer.row == rndv::Row::kCoop) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
+    if (shows_buffer(s, offer.row) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }

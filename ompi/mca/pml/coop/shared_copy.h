@@ -38,7 +38,7 @@ struct SharedCopy {
     void start(rndv::Slot& slot, rndv::Side my_side, std::uint32_t generation, std::size_t from_byte, std::size_t bytes, std::uint32_t chunk_bytes,
                rndv::Split by) noexcept {
         plan = {bytes, chunk_bytes};
-        claims.start(slot, my_side, generation, static_cast<std::uint32_t>(plan.count()), by == rndv::Split::kHalves);
+        claims.start(slot, my_side, generation, static_cast<std::uint32_t>(plan.count()), by == rndv::Split::kHalves && plan.count() <= 2);
         from = from_byte;
         split = by;
         side = my_side;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The load that a message puts on the boards goes with it, whatever becomes of the message: load [PROTOCOL]. To be run with
+// --mca pml_coop_protocol coop_load, and with the first get and put, or the first get alone, refused (pml_coop_fault); the
+// first messages go by PROTOCOL. Two ranks. Only for pml/coop.
+#include "mpi_test.h"
+#include "variable.h"
+
+using Bytes = std::vector<unsigned char>;
+
+namespace {
+
+void message(MPI_Comm comm, int rank, int from, std::size_t bytes) {
+    Bytes data(bytes);
+    if (rank == from) {
+        pattern::fill(bytes, 0, data.data(), bytes);
+        MPI_Send(data.data(), static_cast<int>(bytes), MPI_BYTE, 1 - from, 0, comm);
+    } else {
+        MPI_Recv(data.data(), static_cast<int>(bytes), MPI_BYTE, from, 0, comm, MPI_STATUS_IGNORE);
+        CHECK_PATTERN(bytes, data.data(), bytes);
+    }
+    MPI_Barrier(comm);
+}
+
+MPI_Comm with_protocol(MPI_Comm comm, const std::string& protocol) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "coop_protocol", protocol.c_str());
+    MPI_Comm other;
+    MPI_Comm_dup_with_info(comm, info, &other);
+    MPI_Info_free(&info);
+    return other;
+}
+
+}  // namespace
+
+CASE(a_refused_message_leaves_no_load_behind) {
+    const Variable refused_gets("retries_get"), refused_puts("retries_put"), rget("messages_rget"), rput("messages_rput");
+    MPI_Comm other = with_protocol(env.comm, mpitest::settings().arguments.at(0));
+    message(other, env.rank, 0, 200000);
+    message(other, env.rank, 1, 100000);  // each has had its refusals; what stays behind would differ
+    MPI_Comm_free(&other);
+    unsigned long long mine = refused_gets.read() + refused_puts.read(), all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, env.comm);
+    CHECK(all > 0);  // something was refused
+    // Nobody has anything to copy: so the receiver copies, whoever it is.
+    const auto read = rget.read(), written = rput.read();
+    message(env.comm, env.rank, 0, 150000);
+    message(env.comm, env.rank, 1, 150000);
+    CHECK_EQ(rput.read() - written, 0);
+    CHECK_EQ(rget.read() - read, 1);
+}
