@@ -761,19 +761,20 @@ TEST(CtsHeaders, handle_and_header_must_lie_in_the_first_segment) {
 
 // All that may follow a header, and each field at its limit.
 Bytes largest_rts(std::uint8_t flags) {
-    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + sizeof(SlotWords) + (flags & kFlagPieces ? kMaxPieces * sizeof(Piece) : 0));
+    const bool pieces = flags & kFlagPieces;
+    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + (pieces ? kMaxPieces * sizeof(Piece) : sizeof(SlotWords)));
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
     h.match.flags = flags;
     h.match.source = INT32_MAX;
     h.length = h.send_id = h.address = UINT64_MAX;
-    h.inline_bytes = flags & kFlagPieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
+    h.inline_bytes = pieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
     h.handle_bytes = kMaxHandleBytes;
-    h.row = rndv::kRows - 1;  // the last row is the one with a slot
+    h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop : rndv::Row::kRtr);  // the last row has a slot, and no pieces
     h.reason = rndv::kReasons - 1;
     h.call = rndv::kSendCalls - 1;
     std::memcpy(bytes.data(), &h, sizeof h);
-    words_of(in<RtsHeader>(bytes)) = {rndv::kSlots - 1, UINT32_MAX, UINT32_MAX, rndv::kSplits - 1, {}};
+    if (!pieces) words_of(in<RtsHeader>(bytes)) = {rndv::kSlots - 1, UINT32_MAX, UINT32_MAX, rndv::kSplits - 1, {}};
     seal(in<RtsHeader>(bytes));
     return bytes;
 }
@@ -849,7 +850,7 @@ TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_packets) {
         Damage damage{};
         return valid_cts(bytes.data(), bytes.size(), damage);
     };
-    expect_every_flipped_bit_is_detected<RtsHeader>(largest_rts(UINT8_MAX), sizeof(RtsHeader) + kMaxHandleBytes + sizeof(SlotWords), valid_as_rts);
+    expect_every_flipped_bit_is_detected<RtsHeader>(largest_rts(UINT8_MAX), sizeof(RtsHeader) + kMaxHandleBytes, valid_as_rts);
     expect_every_flipped_bit_is_detected<CtsHeader>(largest_cts(), sizeof(CtsHeader) + kMaxHandleBytes, valid_as_cts);
 }
 

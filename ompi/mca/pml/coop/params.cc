@@ -50,7 +50,7 @@ constexpr ParamRow kParams[] = {
      .level = 4, .settable_at_run_time = true},
     {.name = "copy_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = 512 * kKiB, .min = 16 * kKiB, .max = kGiB,
      .help = "Largest piece of a copy inside a node; between two pieces other messages get their turn. Cooperative "
-             "copies of less than eight such pieces are cut into eighths, of 16 KiB at least.",
+             "copies of less than eight such pieces are cut into eighths, of 256 KiB or half the message at least.",
      .level = 4, .settable_at_run_time = true},
     {.name = "rtr_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
      .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "

@@ -197,7 +197,7 @@ bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
 
 // The sender has taken the offer of this receive and copies already.
 void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
-    const wire::SlotWords& words = wire::slot_words(h);
+    const wire::SlotWords words = wire::slot_words(h);
     const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
     if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
         my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)

@@ -119,7 +119,7 @@ COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 
 // Whether the sender should look for an offer of the receiver (RTR) before it
 // chooses: the paper's table names it for ready sends; the hybrid takes it
-// wherever both sides may copy.
+// wherever it would let both sides copy.
 COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
 // Whether the message is counted on the load board: where both sides could copy,

@@ -135,6 +135,8 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
         .in("wish", wish_of(h.match.flags), 0, rndv::kWishes - 1)
         .in("call", h.call, 0, rndv::kSendCalls - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
+        .in("handle bytes (of words)", in_pieces ? h.handle_bytes % 8 : 0, 0, 0)
+        .in("row (of pieces)", in_pieces ? h.row : 0, 0, static_cast<std::uint64_t>(rndv::Row::kCoop))
         .in("pieces", in_pieces ? h.inline_bytes : sizeof(Piece), sizeof(Piece), kMaxPieces * sizeof(Piece))
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes);
     if (!fields.ok()) return false;
@@ -156,6 +158,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("reason", h.reason, 0, rndv::kReasons - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("pieces", h.pieces, 0, kMaxPieces)
+        .in("handle bytes (of words)", h.pieces ? h.handle_bytes % 8 : 0, 0, 0)
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
     slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.copy);

@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "coop/base/export.h"
 
@@ -93,10 +94,12 @@ struct SlotWords {
 static_assert(sizeof(SlotWords) == 16);
 
 // Of a valid RTS of the row RTR.
-inline const SlotWords& slot_words(const RtsHeader& rts) noexcept {
-    return *reinterpret_cast<const SlotWords*>(reinterpret_cast<const unsigned char*>(&rts + 1) + rts.handle_bytes);
+inline SlotWords slot_words(const RtsHeader& rts) noexcept {
+    SlotWords words;
+    std::memcpy(&words, reinterpret_cast<const unsigned char*>(&rts + 1) + rts.handle_bytes, sizeof words);
+    return words;
 }
-// Of a valid RTS with kFlagPieces.
+// Of a valid RTS with kFlagPieces (which is of another row).
 inline const Piece* pieces_of(const RtsHeader& rts) noexcept {
     return reinterpret_cast<const Piece*>(reinterpret_cast<const unsigned char*>(&rts + 1) + rts.handle_bytes);
 }
