@@ -479,7 +479,8 @@ TEST(OffersTaken, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
         const Situation s = sharing(send);
         EXPECT_TRUE(wants_offer(s));
         EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.crowded = true; })));
-        EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min - 1; })));
+        EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min; })));
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min - 1; }))) << "not worth the look";
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.can_share = false; })));
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.sender_contiguous = false; })));
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.eager_limit; }))) << "it goes eagerly";
@@ -496,6 +497,16 @@ TEST(OffersTaken, are_looked_for_by_coop_coll_for_ready_sends_only) {
 TEST(OffersTaken, whoever_wants_one_can_use_it) {
     for (const Situation& s : all_situations())
         EXPECT_TRUE(implies(wants_offer(s), choose(offered(s)).row == Row::kRtr)) << describe(choose(offered(s)), s);
+}
+
+// --- load that is counted --------------------------------------------------------------
+
+TEST(LoadMatters, where_both_could_copy_and_under_the_hybrid_if_it_is_worth_it) {
+    EXPECT_TRUE(load_matters(sharing()));
+    EXPECT_TRUE(load_matters(with(sharing(), [](S& s) { s.bytes = s.coop_min; })));
+    EXPECT_FALSE(load_matters(with(sharing(), [](S& s) { s.bytes = s.coop_min - 1; })));
+    EXPECT_TRUE(load_matters(with(wishing(Wish::kCoopLoad), [](S& s) { s.bytes = s.coop_min - 1; })));
+    EXPECT_FALSE(load_matters(with(sharing(), [](S& s) { s.can_share = false; })));
 }
 
 // --- shares --------------------------------------------------------------------------

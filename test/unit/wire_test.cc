@@ -58,26 +58,26 @@ Bytes good_rts() {
     h.handle_bytes = kHandle;
     h.row = static_cast<std::uint8_t>(rndv::Row::kRget);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kReceiverReads);
-    h.wish = static_cast<std::uint8_t>(rndv::Wish::kCoopLoad);
+    h.match.flags |= wish_flag(static_cast<std::uint8_t>(rndv::Wish::kCoopLoad));
     h.call = static_cast<std::uint8_t>(rndv::SendCall::kRsend);
     Bytes bytes = packet_of(&h, sizeof h, kHandle + kInline);
     seal(in<RtsHeader>(bytes));
     return bytes;
 }
 
+SlotWords& words_in(Bytes& rtr) { return const_cast<SlotWords&>(slot_words(in<RtsHeader>(rtr))); }
+
 // Into an offered receive.
 Bytes good_rtr() {
     Bytes bytes = good_rts();
     bytes.resize(sizeof(RtsHeader) + kHandle);
+    bytes.resize(sizeof(RtsHeader) + kHandle + sizeof(SlotWords), 0);
     auto& h = in<RtsHeader>(bytes);
     h.match.flags |= kFlagShare;
     h.inline_bytes = 0;
     h.row = static_cast<std::uint8_t>(rndv::Row::kRtr);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kOffered);
-    h.split = static_cast<std::uint8_t>(rndv::Split::kSenderLeads);
-    h.slot = rndv::kSlots;
-    h.generation = 0xfffffffe;
-    h.chunk = 131072;
+    words_in(bytes) = {rndv::kSlots - 1, 0xfffffffe, 131072, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
     seal(h);
     return bytes;
 }
@@ -107,8 +107,7 @@ Bytes good_rts_in_pieces() {
     bytes.resize(sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), 0x55);
     auto& h = in<RtsHeader>(bytes);
     h.match.flags = kFlagGet | kFlagPieces;
-    h.inline_bytes = 0;
-    h.pieces = kPieces;
+    h.inline_bytes = kPieces * sizeof(Piece);
     seal(h);
     return bytes;
 }
@@ -129,10 +128,7 @@ Bytes good_coop_cts() {
     auto& h = in<CtsHeader>(bytes);
     h.row = static_cast<std::uint8_t>(rndv::Row::kCoop);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kBothWait);
-    h.split = static_cast<std::uint8_t>(rndv::Split::kHalves);
-    h.slot = 1;
-    h.generation = 7;
-    h.chunk = 65536;
+    h.copy = {1, 7, 65536, static_cast<std::uint8_t>(rndv::Split::kHalves), {}};
     seal(h);
     return bytes;
 }
@@ -160,7 +156,7 @@ struct Format {
     const char* name;
     Kind kind;
     std::size_t header_bytes;
-    std::size_t sealed_bytes;  // header, handle and pieces
+    std::size_t sealed_bytes;  // header, handle, slot words and pieces
     Bytes (*good)();
     bool (*valid)(const Bytes& bytes, Damage& damage);
 };
@@ -176,7 +172,7 @@ const Format kFormats[] = {
      [](const Bytes& b, Damage& d) { return valid_frag(b.data(), b.size(), d); }},
     {"FIN", Kind::kFin, sizeof(FinHeader), sizeof(FinHeader), good_fin,
      [](const Bytes& b, Damage& d) { return valid_fin(b.data(), b.size(), d); }},
-    {"RTS_rtr", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle, good_rtr,
+    {"RTS_rtr", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + sizeof(SlotWords), good_rtr,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
     {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), good_rts_in_pieces,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
@@ -211,26 +207,26 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(MatchHeader, sequence), 12u);
     EXPECT_EQ(offsetof(MatchHeader, check), 14u);
 
-    EXPECT_EQ(sizeof(RtsHeader), 72u);
+    EXPECT_EQ(sizeof(RtsHeader), 48u);
     EXPECT_EQ(offsetof(RtsHeader, match), 0u);
     EXPECT_EQ(offsetof(RtsHeader, length), 16u);
     EXPECT_EQ(offsetof(RtsHeader, send_id), 24u);
     EXPECT_EQ(offsetof(RtsHeader, address), 32u);
     EXPECT_EQ(offsetof(RtsHeader, inline_bytes), 40u);
     EXPECT_EQ(offsetof(RtsHeader, handle_bytes), 44u);
-    EXPECT_EQ(offsetof(RtsHeader, row), 46u);
-    EXPECT_EQ(offsetof(RtsHeader, reason), 47u);
-    EXPECT_EQ(offsetof(RtsHeader, wish), 48u);
-    EXPECT_EQ(offsetof(RtsHeader, call), 49u);
-    EXPECT_EQ(offsetof(RtsHeader, split), 50u);
-    EXPECT_EQ(offsetof(RtsHeader, slot), 52u);
-    EXPECT_EQ(offsetof(RtsHeader, generation), 56u);
-    EXPECT_EQ(offsetof(RtsHeader, chunk), 60u);
-    EXPECT_EQ(offsetof(RtsHeader, pieces), 64u);
+    EXPECT_EQ(offsetof(RtsHeader, row), 45u);
+    EXPECT_EQ(offsetof(RtsHeader, reason), 46u);
+    EXPECT_EQ(offsetof(RtsHeader, call), 47u);
 
     EXPECT_EQ(sizeof(Piece), 16u);
     EXPECT_EQ(offsetof(Piece, address), 0u);
     EXPECT_EQ(offsetof(Piece, bytes), 8u);
+
+    EXPECT_EQ(sizeof(SlotWords), 16u);
+    EXPECT_EQ(offsetof(SlotWords, slot), 0u);
+    EXPECT_EQ(offsetof(SlotWords, generation), 4u);
+    EXPECT_EQ(offsetof(SlotWords, chunk), 8u);
+    EXPECT_EQ(offsetof(SlotWords, split), 12u);
 
     EXPECT_EQ(sizeof(CtsHeader), 72u);
     EXPECT_EQ(offsetof(CtsHeader, kind), 0u);
@@ -242,13 +238,10 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, offset), 24u);
     EXPECT_EQ(offsetof(CtsHeader, length), 32u);
     EXPECT_EQ(offsetof(CtsHeader, address), 40u);
-    EXPECT_EQ(offsetof(CtsHeader, handle_bytes), 48u);
-    EXPECT_EQ(offsetof(CtsHeader, reason), 50u);
-    EXPECT_EQ(offsetof(CtsHeader, split), 51u);
-    EXPECT_EQ(offsetof(CtsHeader, slot), 52u);
-    EXPECT_EQ(offsetof(CtsHeader, generation), 56u);
-    EXPECT_EQ(offsetof(CtsHeader, chunk), 60u);
-    EXPECT_EQ(offsetof(CtsHeader, pieces), 64u);
+    EXPECT_EQ(offsetof(CtsHeader, copy), 48u);
+    EXPECT_EQ(offsetof(CtsHeader, handle_bytes), 64u);
+    EXPECT_EQ(offsetof(CtsHeader, reason), 65u);
+    EXPECT_EQ(offsetof(CtsHeader, pieces), 66u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -269,6 +262,8 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
 TEST(Layout, has_no_padding) {
     EXPECT_TRUE(std::has_unique_object_representations_v<MatchHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<RtsHeader>);
+    EXPECT_TRUE(std::has_unique_object_representations_v<SlotWords>);
+    EXPECT_TRUE(std::has_unique_object_representations_v<Piece>);
     EXPECT_TRUE(std::has_unique_object_representations_v<CtsHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<FragHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<FinHeader>);
@@ -444,14 +439,9 @@ TEST(MatchHeaders, each_field_is_named) {
 TEST(RtsHeaders, each_field_is_named) {
     expect_refused(kFormats[1], {
         sealed<RtsHeader>("source rank", good_rts(), [](auto& h) { h.match.source = -1; }),
-        sealed<RtsHeader>("flags", good_rts(), [](auto& h) { h.match.flags |= 32; }),
         sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
         sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
-        sealed<RtsHeader>("wish", good_rts(), [](auto& h) { h.wish = rndv::kWishes; }),
         sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = rndv::kSendCalls; }),
-        sealed<RtsHeader>("split", good_rts(), [](auto& h) { h.split = rndv::kSplits; }),
-        sealed<RtsHeader>("slot", good_rts(), [](auto& h) { h.slot = 1; }),
-        sealed<RtsHeader>("chunk bytes", good_rts(), [](auto& h) { h.chunk = 1; }),
         sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline + 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline - 1; }),
@@ -460,10 +450,8 @@ TEST(RtsHeaders, each_field_is_named) {
         sealed<RtsHeader>("send id", good_rts(), [](auto& h) { h.send_id = 0; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.address ^= 4096; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.length += 1; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.wish ^= 1; }),
-        sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.reserved = 1; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.reserved2 = 1; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= wish_flag(1); }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.call -= 1; }),
     });
 }
 
@@ -474,92 +462,120 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.offset = UINT64_MAX; }),
-        sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.split = rndv::kSplits; }),
-        sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.slot = 1; }),
-        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.chunk = 4096; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.generation += 1; }),
+        // Without a slot there are no words of one.
+        sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.copy.split = 1; }),
+        sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.copy.slot = 1; }),
+        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 4096; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[4] = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
     });
 }
 
-// A slot comes with the rows that use one, and with no other.
+template <class Change>
+Wrong rtr_with(const char* field, bool with_fitting_check, Change change) {
+    Bytes bytes = good_rtr();
+    change(words_in(bytes));
+    if (with_fitting_check) seal(in<RtsHeader>(bytes));
+    return {field, std::move(bytes)};
+}
+
 TEST(RtsHeaders, an_offer_taken_names_its_slot_and_its_chunks) {
     expect_refused(kFormats[1], {
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = 0; }),
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = rndv::kSlots + 1; }),
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.slot = UINT32_MAX; }),
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kCoop); }),
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
-        sealed<RtsHeader>("chunk bytes", good_rtr(), [](auto& h) { h.chunk = 0; }),
-        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { h.split = rndv::kSplits; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.generation ^= 1; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.slot -= 1; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.chunk += 4096; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { h.split ^= 1; }),
+        rtr_with("slot", true, [](auto& w) { w.slot = rndv::kSlots; }),
+        rtr_with("slot", true, [](auto& w) { w.slot = UINT32_MAX; }),
+        rtr_with("chunk bytes", true, [](auto& w) { w.chunk = 0; }),
+        rtr_with("split", true, [](auto& w) { w.split = rndv::kSplits; }),
+        rtr_with("check word", false, [](auto& w) { w.generation ^= 1; }),
+        rtr_with("check word", false, [](auto& w) { w.slot -= 1; }),
+        rtr_with("check word", false, [](auto& w) { w.chunk += 4096; }),
+        rtr_with("check word", false, [](auto& w) { w.split ^= 1; }),
+        rtr_with("check word", false, [](auto& w) { w.reserved[2] = 1; }),
     });
+}
+
+TEST(RtsHeaders, words_of_a_slot_lie_in_the_first_segment_of_rtr_and_of_no_other) {
+    const Bytes whole = good_rtr();
+    Damage damage{};
+    for (std::size_t first = sizeof(RtsHeader); first < whole.size(); ++first) {
+        Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
+        head.shrink_to_fit();
+        EXPECT_FALSE(valid_rts(head.data(), head.size(), whole.size(), damage));
+        EXPECT_STREQ(damage.field, "handle bytes");
+    }
+    Bytes other = whole;
+    in<RtsHeader>(other).row = static_cast<std::uint8_t>(rndv::Row::kCoop);
+    seal(in<RtsHeader>(other));
+    EXPECT_FALSE(valid_rts(other.data(), other.size(), other.size(), damage));
+    EXPECT_STREQ(damage.field, "inline bytes") << "what is there would be payload";
 }
 
 TEST(CtsHeaders, a_grant_to_copy_together_names_its_slot_and_its_chunks) {
     expect_refused(kFormats[2], {
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.slot = 0; }),
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.slot = rndv::kSlots + 1; }),
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRtr); }),
-        sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.chunk = 0; }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.split = 255; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.generation ^= 0x80000000; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.slot += 1; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.chunk ^= 4096; }),
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = rndv::kSlots; }),
+        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = UINT32_MAX; }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRtr); }),
+        sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.copy.chunk = 0; }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = 255; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.generation ^= 0x80000000; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.slot += 1; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.chunk ^= 4096; }),
     });
 }
 
-// Lists of pieces: neither longer than allowed, nor than the packet.
-TEST(RtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
+TEST(RtsHeaders, pieces_are_whole_not_too_many_and_in_the_first_segment) {
     const Bytes whole = good_rts_in_pieces();
     Damage damage{};
     for (std::size_t first = sizeof(RtsHeader) + kHandle; first < whole.size(); ++first) {
         Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
         head.shrink_to_fit();
         EXPECT_FALSE(valid_rts(head.data(), head.size(), whole.size(), damage));
-        EXPECT_STREQ(damage.field, "pieces");
+        EXPECT_STREQ(damage.field, "handle bytes");
     }
-    for (std::uint32_t pieces : {0u, kPieces + 1, static_cast<std::uint32_t>(kMaxPieces) + 1, UINT32_MAX}) {
+    // Bounded before anything behind the packet is read: no fitting check word is needed.
+    const auto complaint = [&](std::size_t inline_bytes) {
         Bytes bytes = whole;
-        in<RtsHeader>(bytes).pieces = pieces;  // not sealed: it is bounded before anything behind the packet is read
+        in<RtsHeader>(bytes).inline_bytes = static_cast<std::uint32_t>(inline_bytes);
         EXPECT_FALSE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage));
-        EXPECT_STREQ(damage.field, "pieces") << pieces;
-    }
-    Bytes bare = whole;
-    in<RtsHeader>(bare).match.flags = kFlagGet;
-    EXPECT_FALSE(valid_rts(bare.data(), bare.size(), bare.size(), damage));
-    EXPECT_STREQ(damage.field, "pieces") << "a list without the flag";
+        return std::string(damage.field);
+    };
+    EXPECT_EQ(complaint(0), "pieces");
+    EXPECT_EQ(complaint(sizeof(Piece) - 1), "pieces");
+    EXPECT_EQ(complaint((kMaxPieces + 1) * sizeof(Piece)), "pieces");
+    EXPECT_EQ(complaint(UINT32_MAX), "pieces");
+    EXPECT_EQ(complaint(kPieces * sizeof(Piece) - 1), "pieces");
+    EXPECT_EQ(complaint((kPieces + 1) * sizeof(Piece)), "handle bytes") << "beyond the packet";
+    EXPECT_EQ(complaint((kPieces - 1) * sizeof(Piece)), "inline bytes") << "less than the packet";
 }
 
-TEST(CtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
+TEST(CtsHeaders, pieces_are_not_too_many_and_in_the_first_segment) {
     const Bytes whole = good_cts_in_pieces();
     Damage damage{};
     for (std::size_t first = sizeof(CtsHeader) + kHandle; first < whole.size(); ++first) {
         Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
         head.shrink_to_fit();
         EXPECT_FALSE(valid_cts(head.data(), head.size(), damage));
-        EXPECT_STREQ(damage.field, "pieces");
+        EXPECT_STREQ(damage.field, "handle bytes");
     }
-    for (std::uint32_t pieces : {kPieces + 1, static_cast<std::uint32_t>(kMaxPieces) + 1, UINT32_MAX}) {
+    for (unsigned pieces : {kPieces + 1, unsigned{kMaxPieces}, unsigned{kMaxPieces} + 1, 255u}) {
         Bytes bytes = whole;
-        in<CtsHeader>(bytes).pieces = pieces;
+        in<CtsHeader>(bytes).pieces = static_cast<std::uint8_t>(pieces);
         EXPECT_FALSE(valid_cts(bytes.data(), bytes.size(), damage));
-        EXPECT_STREQ(damage.field, "pieces") << pieces;
+        EXPECT_STREQ(damage.field, pieces > kMaxPieces ? "pieces" : "handle bytes") << pieces;
     }
 }
 
 TEST(Pieces, as_many_as_are_allowed_keep_the_packet_below_a_usual_eager_limit) {
     EXPECT_LE(kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece), 4096u);
+    EXPECT_LE(kMaxPieces, 255u) << "one byte of a CTS";
 }
 
 template <class Header, class Change>
 bool passes(Bytes (*good)(), Change change) {
     Bytes bytes = good();
-    change(in<Header>(bytes));
+    change(bytes);
     seal(in<Header>(bytes));
     Damage damage{};
     if constexpr (std::is_same_v<Header, RtsHeader>) return valid_rts(bytes.data(), bytes.size(), bytes.size(), damage);
@@ -569,24 +585,28 @@ bool passes(Bytes (*good)(), Change change) {
 TEST(RtsHeaders, every_value_that_a_sender_may_write_passes) {
     for (unsigned wish = 0; wish < rndv::kWishes; ++wish)
         for (unsigned call = 0; call < rndv::kSendCalls; ++call)
-            EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.wish = static_cast<std::uint8_t>(wish), h.call = static_cast<std::uint8_t>(call); }));
+            EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](Bytes& b) {
+                auto& h = in<RtsHeader>(b);
+                h.match.flags = static_cast<std::uint8_t>((h.match.flags & ~kFlagWish) | wish_flag(static_cast<std::uint8_t>(wish)));
+                h.call = static_cast<std::uint8_t>(call);
+                EXPECT_EQ(wish_of(h.match.flags), wish);
+            }));
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.split = static_cast<std::uint8_t>(split); }));
-    for (std::uint32_t slot = 1; slot <= rndv::kSlots; ++slot)
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.slot = slot; }));
-    for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX})
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.chunk = chunk; }));
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).split = static_cast<std::uint8_t>(split); }));
+    for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).slot = slot; }));
+    for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX}) EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).chunk = chunk; }));
     for (std::uint32_t generation : {0u, 1u, UINT32_MAX})
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { h.generation = generation; }));
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).generation = generation; }));
 }
 
 TEST(CtsHeaders, every_value_that_a_receiver_may_write_passes) {
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.split = static_cast<std::uint8_t>(split); }));
-    for (std::uint32_t slot = 1; slot <= rndv::kSlots; ++slot)
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.slot = slot; }));
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.split = static_cast<std::uint8_t>(split); }));
+    for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.slot = slot; }));
     for (std::uint32_t chunk : {1u, UINT32_MAX})
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.chunk = chunk; }));
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.chunk = chunk; }));
 }
 
 TEST(FragHeaders, each_field_is_named) {
@@ -638,19 +658,15 @@ TEST(RtsHeaders, limits_of_every_field_are_accepted) {
     Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
-    h.match.flags = kRtsFlags;
+    h.match.flags = 0xff;
     h.match.source = INT32_MAX;
     h.length = UINT64_MAX;
     h.send_id = UINT64_MAX;
     h.handle_bytes = kMaxHandleBytes;
-    h.row = rndv::kRows - 1;
+    h.row = static_cast<std::uint8_t>(rndv::Row::kCoop);
     h.reason = rndv::kReasons - 1;
-    h.wish = rndv::kWishes - 1;
     h.call = rndv::kSendCalls - 1;
-    h.split = rndv::kSplits - 1;
-    h.slot = rndv::kSlots;  // the last row is one with a slot
-    h.generation = h.chunk = UINT32_MAX;
-    h.pieces = kMaxPieces;
+    h.inline_bytes = kMaxPieces * sizeof(Piece);
     std::memcpy(bytes.data(), &h, sizeof h);
     seal(in<RtsHeader>(bytes));
     Damage damage{};
@@ -679,12 +695,10 @@ TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_piece) {
         for (unsigned char& b : bytes) b = static_cast<unsigned char>(random());
         auto& h = in<RtsHeader>(bytes);
         h.match = match_header(Kind::kRts);
-        h.inline_bytes = 0;
+        h.inline_bytes = kMaxPieces * sizeof(Piece);
         h.handle_bytes = kMaxHandleBytes;
-        h.row = h.reason = h.wish = h.call = h.split = 0;
-        h.slot = h.chunk = 0;
+        h.row = h.reason = h.call = 0;
         h.match.flags = kFlagPieces;
-        h.pieces = kMaxPieces;
         seal(h);
         Damage damage{};
         ASSERT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;
