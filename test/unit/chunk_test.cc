@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace coop::rndv {
@@ -78,6 +79,15 @@ TEST(ChunkBytes, a_short_message_is_cut_in_two_not_in_eighths) {
     EXPECT_EQ(chunk_bytes(64 * kKiB, kLargest), 32 * kKiB);
     EXPECT_EQ(chunk_bytes(2 * kSmallestChunk, kLargest), kSmallestChunk);
     EXPECT_EQ(chunk_bytes(4 * kSmallestChunk, kLargest), kSmallestChunk);
+    EXPECT_EQ(chunk_bytes(kChunksPerMessage * kSmallestChunk, kLargest), kSmallestChunk);
+    EXPECT_EQ(chunk_bytes(kChunksPerMessage * (kSmallestChunk + 1), kLargest), kSmallestChunk + kPageBytes);
+}
+
+TEST(ChunkBytes, are_a_quarter_of_a_mebibyte_or_half_the_message_at_least_within_the_largest) {
+    EXPECT_EQ(kSmallestChunk, 256 * kKiB);
+    for (std::uint64_t bytes = 1; bytes < 64 * kMiB; bytes += 1 + bytes / 7)
+        for (std::uint64_t largest : {16 * kKiB, kLargest})
+            EXPECT_GE(chunk_bytes(bytes, largest), std::min({kSmallestChunk, bytes / 2, largest})) << bytes;
 }
 
 TEST(Halves, differ_by_a_byte_at_most_and_the_first_is_the_longer_one) {

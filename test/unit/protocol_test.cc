@@ -474,13 +474,13 @@ TEST(OffersTaken, neither_a_slot_nor_the_size_stands_in_the_way) {
     EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.coop_min = t.bytes + 1; })).row, Row::kRtr);
 }
 
-TEST(OffersTaken, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
+TEST(OffersTaken, are_looked_for_by_the_hybrid_where_both_may_copy_and_it_is_worth_it) {
     for (SendCall send : kSendCallList) {
         const Situation s = sharing(send);
         EXPECT_TRUE(wants_offer(s));
         EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.crowded = true; })));
         EXPECT_TRUE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min; })));
-        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min - 1; }))) << "not worth the look";
+        EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.coop_min - 1; })));
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.can_share = false; })));
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.sender_contiguous = false; })));
         EXPECT_FALSE(wants_offer(with(s, [](S& t) { t.bytes = t.eager_limit; }))) << "it goes eagerly";
@@ -490,6 +490,7 @@ TEST(OffersTaken, are_looked_for_by_the_hybrid_wherever_both_may_copy) {
 
 TEST(OffersTaken, are_looked_for_by_coop_coll_for_ready_sends_only) {
     for (SendCall send : kSendCallList) EXPECT_EQ(wants_offer(wishing(Wish::kCoopColl, sharing(send))), send == SendCall::kRsend);
+    EXPECT_FALSE(wants_offer(with(wishing(Wish::kCoopColl, sharing(SendCall::kRsend)), [](S& t) { t.bytes = t.coop_min - 1; })));
     for (Wish wish : {Wish::kCoop, Wish::kCoopFixed, Wish::kCoopLoad, Wish::kRget, Wish::kRput, Wish::kSend})
         for (SendCall send : kSendCallList) EXPECT_FALSE(wants_offer(wishing(wish, sharing(send))));
 }
@@ -499,14 +500,14 @@ TEST(OffersTaken, whoever_wants_one_can_use_it) {
         EXPECT_TRUE(implies(wants_offer(s), choose(offered(s)).row == Row::kRtr)) << describe(choose(offered(s)), s);
 }
 
-// --- load that is counted --------------------------------------------------------------
-
-TEST(LoadMatters, where_both_could_copy_and_under_the_hybrid_if_it_is_worth_it) {
-    EXPECT_TRUE(load_matters(sharing()));
-    EXPECT_TRUE(load_matters(with(sharing(), [](S& s) { s.bytes = s.coop_min; })));
-    EXPECT_FALSE(load_matters(with(sharing(), [](S& s) { s.bytes = s.coop_min - 1; })));
-    EXPECT_TRUE(load_matters(with(wishing(Wish::kCoopLoad), [](S& s) { s.bytes = s.coop_min - 1; })));
-    EXPECT_FALSE(load_matters(with(sharing(), [](S& s) { s.can_share = false; })));
+TEST(LoadMatters, where_both_could_copy_and_under_the_hybrid_for_long_messages_only) {
+    for (std::size_t i = 0; i < kWishes; ++i) {
+        const Wish wish = static_cast<Wish>(i);
+        const Situation s = wishing(wish, sharing());
+        EXPECT_TRUE(load_matters(with(s, [](S& t) { t.bytes = t.coop_min; }))) << kWishNames[i];
+        EXPECT_EQ(load_matters(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), wish != Wish::kHybrid) << kWishNames[i];
+        EXPECT_FALSE(load_matters(with(s, [](S& t) { t.can_share = false; }))) << kWishNames[i];
+    }
 }
 
 // --- shares --------------------------------------------------------------------------

@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned kRandomSeed = 1618;
 
-// A packet: header, handle, payload.
+// A packet: header, handle, words of a slot, pieces or payload.
 using Bytes = std::vector<unsigned char>;
 
 Bytes packet_of(const void* header, std::size_t header_bytes, std::size_t more = 0) {
@@ -34,6 +34,19 @@ Header& in(Bytes& bytes) {
     return *reinterpret_cast<Header*>(bytes.data());
 }
 
+// What follows a header and is sealed with it: how much, and the words of a slot in it.
+std::size_t behind(const RtsHeader& h) {
+    std::size_t bytes = h.handle_bytes;
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) bytes += sizeof(SlotWords);
+    if (h.match.flags & kFlagPieces) bytes += h.inline_bytes;
+    return bytes;
+}
+std::size_t behind(const CtsHeader& h) { return h.handle_bytes + h.pieces * sizeof(Piece); }
+
+SlotWords& words_of(RtsHeader& h) {
+    return *reinterpret_cast<SlotWords*>(reinterpret_cast<unsigned char*>(&h + 1) + h.handle_bytes);
+}
+
 MatchHeader match_header(Kind kind) {
     return {.kind = kind, .flags = 0, .context = 3, .source = 5, .tag = -17, .sequence = 65535, .check = 0};
 }
@@ -44,13 +57,13 @@ Bytes good_match() {
     return packet_of(&h, sizeof h, 20);
 }
 
-constexpr std::uint16_t kHandle = 24;
+constexpr std::uint8_t kHandle = 24;
 constexpr std::uint32_t kInline = 100;
 
 Bytes good_rts() {
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
-    h.match.flags = kFlagContiguous | kFlagGet;
+    h.match.flags = kFlagContiguous | kFlagGet | wish_flag(static_cast<std::uint8_t>(rndv::Wish::kCoopLoad));
     h.length = 1 << 20;
     h.send_id = 0x100000001;
     h.address = 0x7fff12345678;
@@ -58,26 +71,22 @@ Bytes good_rts() {
     h.handle_bytes = kHandle;
     h.row = static_cast<std::uint8_t>(rndv::Row::kRget);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kReceiverReads);
-    h.match.flags |= wish_flag(static_cast<std::uint8_t>(rndv::Wish::kCoopLoad));
     h.call = static_cast<std::uint8_t>(rndv::SendCall::kRsend);
     Bytes bytes = packet_of(&h, sizeof h, kHandle + kInline);
     seal(in<RtsHeader>(bytes));
     return bytes;
 }
 
-SlotWords& words_in(Bytes& rtr) { return const_cast<SlotWords&>(slot_words(in<RtsHeader>(rtr))); }
-
 // Into an offered receive.
 Bytes good_rtr() {
     Bytes bytes = good_rts();
-    bytes.resize(sizeof(RtsHeader) + kHandle);
-    bytes.resize(sizeof(RtsHeader) + kHandle + sizeof(SlotWords), 0);
+    bytes.resize(sizeof(RtsHeader) + kHandle + sizeof(SlotWords));
     auto& h = in<RtsHeader>(bytes);
     h.match.flags |= kFlagShare;
     h.inline_bytes = 0;
     h.row = static_cast<std::uint8_t>(rndv::Row::kRtr);
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kOffered);
-    words_in(bytes) = {rndv::kSlots - 1, 0xfffffffe, 131072, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
+    words_of(h) = {rndv::kSlots - 1, 0xfffffffe, 131072, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
     seal(h);
     return bytes;
 }
@@ -99,7 +108,7 @@ Bytes good_cts() {
     return bytes;
 }
 
-constexpr std::uint32_t kPieces = 3;
+constexpr std::uint8_t kPieces = 3;
 
 // From a buffer in pieces, which are named behind the handle.
 Bytes good_rts_in_pieces() {
@@ -156,7 +165,7 @@ struct Format {
     const char* name;
     Kind kind;
     std::size_t header_bytes;
-    std::size_t sealed_bytes;  // header, handle, slot words and pieces
+    std::size_t sealed_bytes;  // header, handle, words of a slot and pieces
     Bytes (*good)();
     bool (*valid)(const Bytes& bytes, Damage& damage);
 };
@@ -218,15 +227,16 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(RtsHeader, reason), 46u);
     EXPECT_EQ(offsetof(RtsHeader, call), 47u);
 
-    EXPECT_EQ(sizeof(Piece), 16u);
-    EXPECT_EQ(offsetof(Piece, address), 0u);
-    EXPECT_EQ(offsetof(Piece, bytes), 8u);
-
     EXPECT_EQ(sizeof(SlotWords), 16u);
     EXPECT_EQ(offsetof(SlotWords, slot), 0u);
     EXPECT_EQ(offsetof(SlotWords, generation), 4u);
     EXPECT_EQ(offsetof(SlotWords, chunk), 8u);
     EXPECT_EQ(offsetof(SlotWords, split), 12u);
+    EXPECT_EQ(offsetof(SlotWords, reserved), 13u);
+
+    EXPECT_EQ(sizeof(Piece), 16u);
+    EXPECT_EQ(offsetof(Piece, address), 0u);
+    EXPECT_EQ(offsetof(Piece, bytes), 8u);
 
     EXPECT_EQ(sizeof(CtsHeader), 72u);
     EXPECT_EQ(offsetof(CtsHeader, kind), 0u);
@@ -242,6 +252,7 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, handle_bytes), 64u);
     EXPECT_EQ(offsetof(CtsHeader, reason), 65u);
     EXPECT_EQ(offsetof(CtsHeader, pieces), 66u);
+    EXPECT_EQ(offsetof(CtsHeader, reserved), 67u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -262,15 +273,49 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
 TEST(Layout, has_no_padding) {
     EXPECT_TRUE(std::has_unique_object_representations_v<MatchHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<RtsHeader>);
+    EXPECT_TRUE(std::has_unique_object_representations_v<CtsHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<SlotWords>);
     EXPECT_TRUE(std::has_unique_object_representations_v<Piece>);
-    EXPECT_TRUE(std::has_unique_object_representations_v<CtsHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<FragHeader>);
     EXPECT_TRUE(std::has_unique_object_representations_v<FinHeader>);
 }
 
 TEST(Layout, the_largest_header_is_the_largest) {
     for (const Format& format : kFormats) EXPECT_LE(format.header_bytes, kLargestHeader);
+}
+
+TEST(Layout, counts_of_a_byte_reach_their_limits) {
+    EXPECT_LE(kMaxHandleBytes, UINT8_MAX);
+    EXPECT_LE(kMaxPieces, UINT8_MAX);
+}
+
+TEST(Layout, flags_and_wish_share_a_byte_and_no_bit) {
+    unsigned seen = 0;
+    for (unsigned flag : {kFlagContiguous, kFlagGet, kFlagSync, kFlagShare, kFlagPieces, kFlagWish}) {
+        EXPECT_EQ(seen & flag, 0u) << flag;
+        seen |= flag;
+    }
+    EXPECT_EQ(seen, 0xffu);
+    EXPECT_EQ(rndv::kWishes, 8u) << "three bits, none of whose values is wrong";
+    for (unsigned wish = 0; wish < rndv::kWishes; ++wish) {
+        const std::uint8_t bits = wish_flag(static_cast<std::uint8_t>(wish));
+        EXPECT_EQ(bits & ~kFlagWish, 0);
+        EXPECT_EQ(wish_of(bits), wish);
+        EXPECT_EQ(wish_of(static_cast<std::uint8_t>(bits | ~kFlagWish)), wish) << "whatever the flags are";
+    }
+}
+
+TEST(Layout, words_of_a_slot_and_pieces_lie_behind_the_handle) {
+    Bytes rtr = good_rtr();
+    const SlotWords words = slot_words(in<RtsHeader>(rtr));
+    EXPECT_EQ(std::memcmp(&words, rtr.data() + sizeof(RtsHeader) + kHandle, sizeof words), 0);
+    EXPECT_EQ(words.slot, rndv::kSlots - 1);
+    EXPECT_EQ(words.generation, 0xfffffffe);
+    EXPECT_EQ(words.chunk, 131072u);
+    EXPECT_EQ(words.split, static_cast<std::uint8_t>(rndv::Split::kSenderLeads));
+
+    Bytes pieces = good_rts_in_pieces();
+    EXPECT_EQ(reinterpret_cast<const unsigned char*>(pieces_of(in<RtsHeader>(pieces))), pieces.data() + sizeof(RtsHeader) + kHandle);
 }
 
 TEST(Layout, every_kind_has_a_name) {
@@ -410,8 +455,8 @@ Wrong wrong(const char* field, Bytes packet, Change change) {
 template <class Header, class Change>
 Wrong sealed(const char* field, Bytes packet, Change change) {
     change(in<Header>(packet));
-    if constexpr (requires(Header h) { h.handle_bytes; })
-        packet.resize(std::max(packet.size(), sizeof(Header) + std::size_t{in<Header>(packet).handle_bytes}));
+    if constexpr (requires(Header h) { behind(h); })
+        packet.resize(std::max(packet.size(), sizeof(Header) + behind(in<Header>(packet))));
     seal(in<Header>(packet));
     return {field, std::move(packet)};
 }
@@ -440,9 +485,12 @@ TEST(RtsHeaders, each_field_is_named) {
     expect_refused(kFormats[1], {
         sealed<RtsHeader>("source rank", good_rts(), [](auto& h) { h.match.source = -1; }),
         sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
+        sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = UINT8_MAX; }),
         sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
         sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = rndv::kSendCalls; }),
+        sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = UINT8_MAX; }),
         sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
+        sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline + 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline - 1; }),
         sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = UINT32_MAX; }),
@@ -451,7 +499,8 @@ TEST(RtsHeaders, each_field_is_named) {
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.address ^= 4096; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.length += 1; }),
         wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= wish_flag(1); }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.call -= 1; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= kFlagShare; }),
+        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.call ^= 4; }),
     });
 }
 
@@ -462,10 +511,12 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
         sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.offset = UINT64_MAX; }),
-        // Without a slot there are no words of one.
+        sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
+        sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = kMaxPieces + 1; }),
+        sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = UINT8_MAX; }),
         sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.copy.split = 1; }),
         sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.copy.slot = 1; }),
-        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 4096; }),
+        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[4] = 1; }),
@@ -473,140 +524,194 @@ TEST(CtsHeaders, each_field_is_named) {
     });
 }
 
-template <class Change>
-Wrong rtr_with(const char* field, bool with_fitting_check, Change change) {
-    Bytes bytes = good_rtr();
-    change(words_in(bytes));
-    if (with_fitting_check) seal(in<RtsHeader>(bytes));
-    return {field, std::move(bytes)};
-}
-
+// A slot comes with the rows that use one, and with no other.
 TEST(RtsHeaders, an_offer_taken_names_its_slot_and_its_chunks) {
     expect_refused(kFormats[1], {
-        rtr_with("slot", true, [](auto& w) { w.slot = rndv::kSlots; }),
-        rtr_with("slot", true, [](auto& w) { w.slot = UINT32_MAX; }),
-        rtr_with("chunk bytes", true, [](auto& w) { w.chunk = 0; }),
-        rtr_with("split", true, [](auto& w) { w.split = rndv::kSplits; }),
-        rtr_with("check word", false, [](auto& w) { w.generation ^= 1; }),
-        rtr_with("check word", false, [](auto& w) { w.slot -= 1; }),
-        rtr_with("check word", false, [](auto& w) { w.chunk += 4096; }),
-        rtr_with("check word", false, [](auto& w) { w.split ^= 1; }),
-        rtr_with("check word", false, [](auto& w) { w.reserved[2] = 1; }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = rndv::kSlots; }),
+        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = UINT32_MAX; }),
+        sealed<RtsHeader>("chunk bytes", good_rtr(), [](auto& h) { words_of(h).chunk = 0; }),
+        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = rndv::kSplits; }),
+        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = UINT8_MAX; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).generation ^= 1; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).slot -= 1; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).chunk += 4096; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).split ^= 1; }),
+        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).reserved[0] = 1; }),
     });
 }
 
-TEST(RtsHeaders, words_of_a_slot_lie_in_the_first_segment_of_rtr_and_of_no_other) {
+TEST(RtsHeaders, words_of_a_slot_come_with_the_row_rtr_only) {
+    for (rndv::Row row : {rndv::Row::kEager, rndv::Row::kSend, rndv::Row::kRput, rndv::Row::kRget, rndv::Row::kCoop})
+        expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rtr(), [&](auto& h) { h.row = static_cast<std::uint8_t>(row); })});
+    Bytes without = good_rtr();
+    without.resize(sizeof(RtsHeader) + kHandle);
+    without.shrink_to_fit();
+    expect_refused(kFormats[1], {{"handle bytes", without}});
+}
+
+TEST(RtsHeaders, words_of_a_slot_lie_in_the_first_segment) {
     const Bytes whole = good_rtr();
-    Damage damage{};
     for (std::size_t first = sizeof(RtsHeader); first < whole.size(); ++first) {
         Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
         head.shrink_to_fit();
+        Damage damage{};
         EXPECT_FALSE(valid_rts(head.data(), head.size(), whole.size(), damage));
         EXPECT_STREQ(damage.field, "handle bytes");
+        EXPECT_EQ(damage.value, whole.size());
+        EXPECT_EQ(damage.max, first);
     }
-    Bytes other = whole;
-    in<RtsHeader>(other).row = static_cast<std::uint8_t>(rndv::Row::kCoop);
-    seal(in<RtsHeader>(other));
-    EXPECT_FALSE(valid_rts(other.data(), other.size(), other.size(), damage));
-    EXPECT_STREQ(damage.field, "inline bytes") << "what is there would be payload";
 }
 
 TEST(CtsHeaders, a_grant_to_copy_together_names_its_slot_and_its_chunks) {
     expect_refused(kFormats[2], {
         sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = rndv::kSlots; }),
         sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = UINT32_MAX; }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRput); }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRtr); }),
         sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.copy.chunk = 0; }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = 255; }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = rndv::kSplits; }),
+        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = UINT8_MAX; }),
         wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.generation ^= 0x80000000; }),
         wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.slot += 1; }),
         wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.chunk ^= 4096; }),
+        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.split ^= 1; }),
     });
 }
 
-TEST(RtsHeaders, pieces_are_whole_not_too_many_and_in_the_first_segment) {
+TEST(CtsHeaders, only_a_grant_to_copy_together_names_a_slot) {
+    for (unsigned row = 0; row < rndv::kRows; ++row) {
+        if (row == static_cast<unsigned>(rndv::Row::kCoop)) continue;
+        const auto with = [row](SlotWords words) {
+            return [row, words](CtsHeader& h) { h.row = static_cast<std::uint8_t>(row), h.copy = words; };
+        };
+        expect_refused(kFormats[2], {
+            sealed<CtsHeader>("split", good_cts(), with({0, 0, 0, 1, {}})),
+            sealed<CtsHeader>("slot", good_cts(), with({1, 0, 0, 0, {}})),
+            sealed<CtsHeader>("chunk bytes", good_cts(), with({0, 0, 1, 0, {}})),
+        });
+        Bytes none = sealed<CtsHeader>("", good_cts(), with({})).packet;
+        Damage damage{};
+        EXPECT_TRUE(valid_cts(none.data(), none.size(), damage)) << damage.field;
+    }
+}
+
+// Lists of pieces: neither longer than allowed, nor than the packet.
+TEST(RtsHeaders, pieces_are_whole_and_neither_none_nor_too_many) {
+    const auto bytes_of_pieces = [](std::uint32_t bytes) { return [bytes](RtsHeader& h) { h.inline_bytes = bytes; }; };
+    constexpr std::uint32_t kMost = kMaxPieces * sizeof(Piece);
+    for (std::uint32_t bytes : {0u, 1u, 15u, 17u, 24u, kPieces * 16u - 1, kMost - 8, kMost + 1, kMost + 16})
+        expect_refused(kFormats[1], {sealed<RtsHeader>("pieces", good_rts_in_pieces(), bytes_of_pieces(bytes))});
+    // Not sealed: bounded before anything behind the packet is read.
+    for (std::uint32_t bytes : {kMost + 16, UINT32_MAX - 15, UINT32_MAX})
+        expect_refused(kFormats[1], {wrong<RtsHeader>("pieces", good_rts_in_pieces(), bytes_of_pieces(bytes))});
+    expect_refused(kFormats[1], {sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; })});
+}
+
+TEST(RtsHeaders, pieces_lie_in_the_first_segment) {
     const Bytes whole = good_rts_in_pieces();
     Damage damage{};
-    for (std::size_t first = sizeof(RtsHeader) + kHandle; first < whole.size(); ++first) {
+    for (std::size_t first = sizeof(RtsHeader); first < whole.size(); ++first) {
         Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
         head.shrink_to_fit();
         EXPECT_FALSE(valid_rts(head.data(), head.size(), whole.size(), damage));
         EXPECT_STREQ(damage.field, "handle bytes");
+        EXPECT_EQ(damage.value, whole.size());
+        EXPECT_EQ(damage.max, first);
     }
-    // Bounded before anything behind the packet is read: no fitting check word is needed.
-    const auto complaint = [&](std::size_t inline_bytes) {
+    for (std::uint32_t pieces : {kPieces + 1u, static_cast<std::uint32_t>(kMaxPieces)}) {
         Bytes bytes = whole;
-        in<RtsHeader>(bytes).inline_bytes = static_cast<std::uint32_t>(inline_bytes);
+        in<RtsHeader>(bytes).inline_bytes = pieces * static_cast<std::uint32_t>(sizeof(Piece));  // not sealed: as above
         EXPECT_FALSE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage));
-        return std::string(damage.field);
-    };
-    EXPECT_EQ(complaint(0), "pieces");
-    EXPECT_EQ(complaint(sizeof(Piece) - 1), "pieces");
-    EXPECT_EQ(complaint((kMaxPieces + 1) * sizeof(Piece)), "pieces");
-    EXPECT_EQ(complaint(UINT32_MAX), "pieces");
-    EXPECT_EQ(complaint(kPieces * sizeof(Piece) - 1), "pieces");
-    EXPECT_EQ(complaint((kPieces + 1) * sizeof(Piece)), "handle bytes") << "beyond the packet";
-    EXPECT_EQ(complaint((kPieces - 1) * sizeof(Piece)), "inline bytes") << "less than the packet";
+        EXPECT_STREQ(damage.field, "handle bytes") << pieces;
+    }
 }
 
-TEST(CtsHeaders, pieces_are_not_too_many_and_in_the_first_segment) {
+TEST(RtsHeaders, no_payload_comes_beside_pieces) {
+    const Bytes whole = good_rts_in_pieces();
+    Damage damage{};
+    for (std::size_t payload : {1, 16, 100}) {
+        EXPECT_FALSE(valid_rts(whole.data(), whole.size(), whole.size() + payload, damage)) << "in another segment";
+        EXPECT_STREQ(damage.field, "inline bytes");
+        EXPECT_EQ(damage.value, payload);
+        Bytes longer = whole;
+        longer.resize(whole.size() + payload);
+        EXPECT_FALSE(valid_rts(longer.data(), longer.size(), longer.size(), damage)) << "in the same one";
+        EXPECT_STREQ(damage.field, "inline bytes");
+        EXPECT_EQ(damage.value, payload);
+    }
+    expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rts_in_pieces(), [](auto& h) { h.inline_bytes -= sizeof(Piece); })});
+}
+
+TEST(RtsHeaders, without_the_flag_what_follows_is_payload_and_not_sealed) {
+    Bytes bytes = sealed<RtsHeader>("", good_rts_in_pieces(), [](auto& h) { h.match.flags = kFlagGet; }).packet;
+    bytes.back() ^= 1;
+    Damage damage{};
+    EXPECT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;
+    expect_refused(kFormats[1], {wrong<RtsHeader>("check word", good_rts_in_pieces(), [](auto& h) { h.match.flags = kFlagGet; })});
+}
+
+TEST(CtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
     const Bytes whole = good_cts_in_pieces();
     Damage damage{};
-    for (std::size_t first = sizeof(CtsHeader) + kHandle; first < whole.size(); ++first) {
+    for (std::size_t first = sizeof(CtsHeader); first < whole.size(); ++first) {
         Bytes head(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(first));
         head.shrink_to_fit();
         EXPECT_FALSE(valid_cts(head.data(), head.size(), damage));
         EXPECT_STREQ(damage.field, "handle bytes");
+        EXPECT_EQ(damage.value, whole.size());
+        EXPECT_EQ(damage.max, first);
     }
-    for (unsigned pieces : {kPieces + 1, unsigned{kMaxPieces}, unsigned{kMaxPieces} + 1, 255u}) {
+    for (unsigned pieces = kPieces + 1; pieces <= UINT8_MAX; ++pieces) {
         Bytes bytes = whole;
-        in<CtsHeader>(bytes).pieces = static_cast<std::uint8_t>(pieces);
+        in<CtsHeader>(bytes).pieces = static_cast<std::uint8_t>(pieces);  // not sealed: bounded before it is read
         EXPECT_FALSE(valid_cts(bytes.data(), bytes.size(), damage));
-        EXPECT_STREQ(damage.field, pieces > kMaxPieces ? "pieces" : "handle bytes") << pieces;
+        EXPECT_STREQ(damage.field, pieces <= kMaxPieces ? "handle bytes" : "pieces") << pieces;
     }
 }
 
 TEST(Pieces, as_many_as_are_allowed_keep_the_packet_below_a_usual_eager_limit) {
-    EXPECT_LE(kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece), 4096u);
-    EXPECT_LE(kMaxPieces, 255u) << "one byte of a CTS";
+    EXPECT_LE(sizeof(RtsHeader) + kMaxHandleBytes + sizeof(SlotWords) + kMaxPieces * sizeof(Piece), 4096u);
+    EXPECT_LE(sizeof(CtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece), 4096u);
 }
 
 template <class Header, class Change>
 bool passes(Bytes (*good)(), Change change) {
-    Bytes bytes = good();
-    change(bytes);
-    seal(in<Header>(bytes));
+    const Bytes bytes = sealed<Header>("", good(), change).packet;
     Damage damage{};
     if constexpr (std::is_same_v<Header, RtsHeader>) return valid_rts(bytes.data(), bytes.size(), bytes.size(), damage);
     else return valid_cts(bytes.data(), bytes.size(), damage);
 }
 
 TEST(RtsHeaders, every_value_that_a_sender_may_write_passes) {
-    for (unsigned wish = 0; wish < rndv::kWishes; ++wish)
-        for (unsigned call = 0; call < rndv::kSendCalls; ++call)
-            EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](Bytes& b) {
-                auto& h = in<RtsHeader>(b);
-                h.match.flags = static_cast<std::uint8_t>((h.match.flags & ~kFlagWish) | wish_flag(static_cast<std::uint8_t>(wish)));
-                h.call = static_cast<std::uint8_t>(call);
-                EXPECT_EQ(wish_of(h.match.flags), wish);
-            }));
+    for (unsigned flags = 0; flags <= UINT8_MAX; ++flags) {
+        if (flags & kFlagPieces) continue;
+        EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.match.flags = static_cast<std::uint8_t>(flags); })) << flags;
+    }
+    for (unsigned call = 0; call < rndv::kSendCalls; ++call)
+        EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.call = static_cast<std::uint8_t>(call); })) << call;
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).split = static_cast<std::uint8_t>(split); }));
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).split = static_cast<std::uint8_t>(split); }));
     for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).slot = slot; }));
-    for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX}) EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).chunk = chunk; }));
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).slot = slot; }));
+    for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX})
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).chunk = chunk; }));
     for (std::uint32_t generation : {0u, 1u, UINT32_MAX})
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](Bytes& b) { words_in(b).generation = generation; }));
+        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).generation = generation; }));
+    for (std::uint32_t pieces = kPieces; pieces <= kMaxPieces; ++pieces)  // the packet grows with them
+        EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [&](auto& h) { h.inline_bytes = pieces * static_cast<std::uint32_t>(sizeof(Piece)); })) << pieces;
+    EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [](auto& h) { h.length = kPieces; })) << "the list may be longer than the message";
 }
 
 TEST(CtsHeaders, every_value_that_a_receiver_may_write_passes) {
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.split = static_cast<std::uint8_t>(split); }));
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.split = static_cast<std::uint8_t>(split); }));
     for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.slot = slot; }));
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.slot = slot; }));
     for (std::uint32_t chunk : {1u, UINT32_MAX})
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](Bytes& b) { in<CtsHeader>(b).copy.chunk = chunk; }));
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.chunk = chunk; }));
+    for (std::uint32_t generation : {0u, UINT32_MAX})
+        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.generation = generation; }));
+    for (unsigned pieces = 0; pieces <= kMaxPieces; ++pieces)
+        for (auto good : {good_cts, good_coop_cts})
+            EXPECT_TRUE(passes<CtsHeader>(good, [&](auto& h) { h.pieces = static_cast<std::uint8_t>(pieces); })) << pieces;
 }
 
 TEST(FragHeaders, each_field_is_named) {
@@ -654,23 +759,53 @@ TEST(CtsHeaders, handle_and_header_must_lie_in_the_first_segment) {
     EXPECT_STREQ(damage.field, "handle bytes");
 }
 
-TEST(RtsHeaders, limits_of_every_field_are_accepted) {
-    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
+// All that may follow a header, and each field at its limit.
+Bytes largest_rts(std::uint8_t flags) {
+    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + sizeof(SlotWords) + (flags & kFlagPieces ? kMaxPieces * sizeof(Piece) : 0));
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
-    h.match.flags = 0xff;
+    h.match.flags = flags;
     h.match.source = INT32_MAX;
-    h.length = UINT64_MAX;
-    h.send_id = UINT64_MAX;
+    h.length = h.send_id = h.address = UINT64_MAX;
+    h.inline_bytes = flags & kFlagPieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
     h.handle_bytes = kMaxHandleBytes;
-    h.row = static_cast<std::uint8_t>(rndv::Row::kCoop);
+    h.row = rndv::kRows - 1;  // the last row is the one with a slot
     h.reason = rndv::kReasons - 1;
     h.call = rndv::kSendCalls - 1;
-    h.inline_bytes = kMaxPieces * sizeof(Piece);
     std::memcpy(bytes.data(), &h, sizeof h);
+    words_of(in<RtsHeader>(bytes)) = {rndv::kSlots - 1, UINT32_MAX, UINT32_MAX, rndv::kSplits - 1, {}};
     seal(in<RtsHeader>(bytes));
+    return bytes;
+}
+
+Bytes largest_cts() {
+    Bytes bytes = packet_of("", 0, sizeof(CtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
+    CtsHeader h{};
+    h.kind = Kind::kCts;
+    h.row = static_cast<std::uint8_t>(rndv::Row::kCoop);
+    h.sender = UINT32_MAX;
+    h.send_id = h.recv_id = h.address = h.length = UINT64_MAX;
+    h.copy = {rndv::kSlots - 1, UINT32_MAX, UINT32_MAX, rndv::kSplits - 1, {}};
+    h.handle_bytes = kMaxHandleBytes;
+    h.reason = rndv::kReasons - 1;
+    h.pieces = kMaxPieces;
+    std::memcpy(bytes.data(), &h, sizeof h);
+    seal(in<CtsHeader>(bytes));
+    return bytes;
+}
+
+TEST(RtsHeaders, limits_of_every_field_are_accepted) {
     Damage damage{};
-    EXPECT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;
+    const Bytes in_pieces = largest_rts(UINT8_MAX);
+    EXPECT_TRUE(valid_rts(in_pieces.data(), in_pieces.size(), in_pieces.size(), damage)) << damage.field;
+    const Bytes with_payload = largest_rts(static_cast<std::uint8_t>(~kFlagPieces));  // which lies in another segment
+    EXPECT_TRUE(valid_rts(with_payload.data(), with_payload.size(), with_payload.size() + UINT32_MAX, damage)) << damage.field;
+}
+
+TEST(CtsHeaders, limits_of_every_field_are_accepted) {
+    const Bytes bytes = largest_cts();
+    Damage damage{};
+    EXPECT_TRUE(valid_cts(bytes.data(), bytes.size(), damage)) << damage.field;
 }
 
 // The version is in the seed: a neighbouring one gives another check word,
@@ -687,27 +822,40 @@ TEST(CheckWord, differs_between_versions) {
     }
 }
 
-TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_piece) {
+// With random bytes from `random_from` on.
+template <class Header, class Valid>
+void expect_every_flipped_bit_is_detected(const Bytes& largest, std::size_t random_from, Valid valid) {
     SCOPED_TRACE(::testing::Message() << "seed " << kRandomSeed);
     std::mt19937 random(kRandomSeed);
     for (int round = 0; round < 4; ++round) {
-        Bytes bytes(sizeof(RtsHeader) + kMaxHandleBytes + kMaxPieces * sizeof(Piece));
-        for (unsigned char& b : bytes) b = static_cast<unsigned char>(random());
-        auto& h = in<RtsHeader>(bytes);
-        h.match = match_header(Kind::kRts);
-        h.inline_bytes = kMaxPieces * sizeof(Piece);
-        h.handle_bytes = kMaxHandleBytes;
-        h.row = h.reason = h.call = 0;
-        h.match.flags = kFlagPieces;
-        seal(h);
-        Damage damage{};
-        ASSERT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;
+        Bytes bytes = largest;
+        for (std::size_t i = random_from; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(random());
+        seal(in<Header>(bytes));
+        ASSERT_TRUE(valid(bytes)) << "round " << round;
         for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
             bytes[bit / 8] ^= static_cast<unsigned char>(1u << (bit % 8));
-            EXPECT_FALSE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << "round " << round << " bit " << bit;
+            EXPECT_FALSE(valid(bytes)) << "round " << round << " bit " << bit;
             bytes[bit / 8] ^= static_cast<unsigned char>(1u << (bit % 8));
         }
     }
+}
+
+TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_packets) {
+    const auto valid_as_rts = [](const Bytes& bytes) {
+        Damage damage{};
+        return valid_rts(bytes.data(), bytes.size(), bytes.size(), damage);
+    };
+    const auto valid_as_cts = [](const Bytes& bytes) {
+        Damage damage{};
+        return valid_cts(bytes.data(), bytes.size(), damage);
+    };
+    expect_every_flipped_bit_is_detected<RtsHeader>(largest_rts(UINT8_MAX), sizeof(RtsHeader) + kMaxHandleBytes + sizeof(SlotWords), valid_as_rts);
+    expect_every_flipped_bit_is_detected<CtsHeader>(largest_cts(), sizeof(CtsHeader) + kMaxHandleBytes, valid_as_cts);
+}
+
+TEST(CheckWord, is_proved_for_the_longest_sealed_packets) {
+    EXPECT_GE(8u * kMostWords, largest_rts(UINT8_MAX).size());
+    EXPECT_GE(8u * kMostWords, largest_cts().size());
 }
 
 }  // namespace
