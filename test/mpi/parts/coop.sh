@@ -21,7 +21,14 @@ part_coop() {
     for wish in hybrid coop coop_fixed coop_coll coop_load rget rput send; do
         rows "rows_by_$wish" "$wish"
     done
+    part_coop_offers
     part_coop_faults
+}
+
+part_coop_offers() {
+    # shellcheck source=test/mpi/parts/semantics.sh
+    . "$here/parts/semantics.sh"
+    run_cases vader 2 offers
 }
 
 part_coop_faults() {
