@@ -21,8 +21,16 @@ part_coop() {
     for wish in hybrid coop coop_fixed coop_coll coop_load rget rput send; do
         rows "rows_by_$wish" "$wish"
     done
+    check coop.hints hints
     part_coop_offers
     part_coop_faults
+}
+
+# The value that is not allowed is named, by each process once.
+hints() {
+    launch vader 2 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
+    cat "$results/log/coop.hints.out"
+    grep -q 'pml_coop_protocol' "$results/log/coop.hints.out" && grep -q 'bogus' "$results/log/coop.hints.out"
 }
 
 part_coop_offers() {

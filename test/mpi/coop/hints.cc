@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What applications and tools tell pml/coop while the job runs: parameters written through MPI_T, and the communicator info
+// keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
+#include "mpi_test.h"
+#include "variable.h"
+
+namespace {
+
+constexpr std::size_t kBytes = 300000;
+
+void message(MPI_Comm comm, int rank) {
+    std::vector<unsigned char> data(kBytes);
+    MPI_Barrier(comm);
+    if (rank == 0) {
+        pattern::fill(7, 0, data.data(), kBytes);
+        MPI_Send(data.data(), static_cast<int>(kBytes), MPI_BYTE, 1, 0, comm);
+    } else {
+        MPI_Recv(data.data(), static_cast<int>(kBytes), MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+        CHECK_PATTERN(7, data.data(), kBytes);
+    }
+    MPI_Barrier(comm);
+}
+
+// The next message of rank 0 goes by this row.
+void expect_row(const mpitest::Env& env, MPI_Comm comm, const std::string& row) {
+    const Variable sent("messages_" + row);
+    const auto before = sent.read();
+    message(comm, env.rank);
+    if (env.rank == 0) CHECK_EQ(sent.read() - before, 1);
+}
+
+void write_word(const char* name, const char* word) {
+    int index = -1, count = 0;
+    MPI_T_cvar_handle handle;
+    CHECK_EQ(MPI_T_cvar_get_index(name, &index), MPI_SUCCESS);
+    CHECK_EQ(MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count), MPI_SUCCESS);
+    CHECK_EQ(MPI_T_cvar_write(handle, word), MPI_SUCCESS);
+    MPI_T_cvar_handle_free(&handle);
+}
+
+void set_info(MPI_Comm comm, const char* key, const char* value) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, value);
+    MPI_Comm_set_info(comm, info);
+    MPI_Info_free(&info);
+}
+
+std::string info_of(MPI_Comm comm, const char* key) {
+    MPI_Info info;
+    char value[64] = "";
+    int found = 0;
+    MPI_Comm_get_info(comm, &info);
+    MPI_Info_get(info, key, sizeof value - 1, value, &found);
+    MPI_Info_free(&info);
+    return found ? value : "";
+}
+
+}  // namespace
+
+CASE(the_protocol_may_be_written_at_any_time) {
+    for (const char* word : {"rget", "rput", "coop", "send", "rget"}) {
+        write_word("pml_coop_protocol", word);
+        expect_row(env, env.comm, word);
+    }
+    write_word("pml_coop_protocol", "hybrid");
+}
+
+CASE(a_written_value_that_is_not_allowed_changes_nothing) {
+    write_word("pml_coop_protocol", "rput");
+    expect_row(env, env.comm, "rput");
+    write_word("pml_coop_protocol", "bogus");
+    expect_row(env, env.comm, "rput");
+    write_word("pml_coop_protocol", "hybrid");
+}
+
+CASE(a_communicator_has_its_own_protocol) {
+    MPI_Comm other;
+    MPI_Comm_dup(env.comm, &other);
+    set_info(other, "coop_protocol", "rput");
+    CHECK(info_of(other, "coop_protocol") == "rput");
+    expect_row(env, other, "rput");
+    set_info(other, "coop_protocol", "rget");
+    expect_row(env, other, "rget");
+    set_info(other, "coop_protocol", "no such thing");
+    CHECK(info_of(other, "coop_protocol") == "rget");
+    expect_row(env, other, "rget");
+    MPI_Comm_free(&other);
+}
+
+// Under coop_coll the row shows what the calls were taken for.
+CASE(who_overlaps_leaves_the_copying_to_the_other_side) {
+    for (int computing : {0, 1}) {
+        MPI_Comm other;
+        MPI_Comm_dup(env.comm, &other);
+        set_info(other, "coop_protocol", "coop_coll");
+        expect_row(env, other, "coop");
+        if (env.rank == computing) set_info(other, "coop_overlap", "yes");
+        expect_row(env, other, computing == 0 ? "rget" : "rput");
+        if (env.rank == computing) set_info(other, "coop_overlap", "no");
+        expect_row(env, other, "coop");
+        MPI_Comm_free(&other);
+    }
+}
