@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# LAMMPS, from Debian's package lammps: a melting crystal has the same energies, pressures and atoms as under stock ob1, to
+# the last digit. Two runs under ob1 agree like that, too (--pml ob1 compares such two): with the same number of ranks, nothing
+# in the sums depends on when a message comes.
+# A force that arrives wrong by 1e-11 of itself shows. Not every byte does: last bits are rounded away, and some atoms beside
+# the border are sent that have no partner; the storm is what checks every byte.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# melt PML FOLDER GROUND RANKS CELLS: leaves FOLDER/energies and FOLDER/atoms.
+melt() {
+    local common=(--mca pml "$1" "${common[@]:3}") arguments=()
+    [ "$1" = ob1 ] || arguments=(--mca pml_coop_report 1)
+    rm -rf "$2" && mkdir -p "$2" || return 1
+    limit=100 launch_and_keep "$3" "$4" -x OMP_NUM_THREADS=1 "${arguments[@]}" lmp -in "$here/foreign/melt.lmp" \
+        -log "$2/log" -var cells "$5" -var steps 100 -var out "$2/atoms" || return 1
+    sed -n '/^ *Step /,/^Loop time/p' "$2/log" | grep -v '^Loop time' >"$2/energies"
+    # A heading, and every tenth step from 0 to 100.
+    [ "$(wc -l <"$2/energies")" = 12 ] && [ "$(wc -l <"$2/atoms")" = $((9 + 4 * $5 ** 3)) ]
+}
+
+# melts_as_under_stock GROUND RANKS CELLS
+melts_as_under_stock() {
+    local folder=$results/lammps/$1.$2
+    (unset OMPI_MCA_mca_base_component_path && melt ob1 "$folder/stock" "$@") || return 1
+    melt "$pml" "$folder/tested" "$@" || return 1
+    diff "$folder/stock/energies" "$folder/tested/energies" || return 1
+    cmp "$folder/stock/atoms" "$folder/tested/atoms" || return 1
+    # And that took messages with a rendezvous.
+    [ "$pml" = ob1 ] || grep -aE '^  (rget|rput|coop|rtr|send) ' "$log.job"
+}
+
+part_lammps() {
+    need_debian lammps || return
+    check lammps.two_ranks_over_vader melts_as_under_stock vader 2 16
+    check lammps.four_ranks_over_vader melts_as_under_stock vader 4 18
+    ! cluster_possible || check lammps.over_cluster melts_as_under_stock cluster 6 12
+}
