@@ -9,10 +9,12 @@ CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SR
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 
 topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc)))
+programs := endless # with a main of its own
+topics := $(filter-out $(programs),$(topics))
 vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
-all: $(topics:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so
+all: $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so $(OUT)/deny_copies
 
 $(OUT)/obj/%.o: $(SRC)/%.cc $(SRC)/build.mk
 	@mkdir -p $(@D)
@@ -25,7 +27,13 @@ $(OUT)/obj/topics/%.o: %.cc $(SRC)/build.mk
 $(OUT)/saboteur.so: $(SRC)/lib/saboteur.c
 	$(MPICC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
+$(OUT)/deny_copies: $(SRC)/coop/deny_copies.c
+	$(CC) -O1 -Wall -Wextra -Werror -o $@ $<
+
 $(OUT)/storm: $(storm)
+	$(MPICXX) $(CXXFLAGS) -o $@ $^
+
+$(programs:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/topics/%.o
 	$(MPICXX) $(CXXFLAGS) -o $@ $^
 
 $(topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/topics/%.o $(OUT)/obj/lib/mpi_test.o

@@ -24,6 +24,9 @@ part_coop() {
     check coop.hints hints
     part_coop_offers
     part_coop_faults
+    part_coop_turns
+    part_coop_kill
+    part_coop_denied
 }
 
 # The value that is not allowed is named, by each process once.
@@ -49,4 +52,99 @@ part_coop_faults() {
     done
     check coop.load_after_a_copy_that_both_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1,put@1 "$bin/load" coop
     check coop.load_after_a_get_that_was_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1 "$bin/load" coop_load
+}
+
+# --- others get their turn ------------------------------------------------------------------------------------------
+
+# Two ranks on one host, the third on another.
+on_two_hosts() {
+    timeout -k 10 "${limit:-120}" mpirun -np 3 "${common[@]}" --host v0:2,v1:1 --map-by slot --mca plm_rsh_agent "$here/vcluster/agent" \
+        --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 "$@" </dev/null
+}
+
+part_coop_turns() {
+    local wish
+    if [ -n "$san" ]; then return; fi # their time is another
+    cluster_possible || { report_skip coop.turns "no UTS namespaces here (not root?)"; return; }
+    for wish in coop hybrid rput; do
+        check "coop.turns_by_$wish" on_two_hosts --mca pml_coop_protocol "$wish" "$bin/turns"
+    done
+    check coop.no_turns_in_a_copy_that_is_not_cut on_two_hosts --mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m "$bin/turns" whole
+}
+
+# --- a peer that dies -----------------------------------------------------------------------------------------------
+
+# killed_in_a_copy VICTIM HOW: a rank is killed in the middle of a long copy; the job ends by itself, nobody crashes, nothing is
+# left in /dev/shm.
+killed_in_a_copy() {
+    local victim=$1 how=$2 wish=$3 pid='' status=0 i job
+    : >"$log.job"
+    limit=60 launch vader 2 --mca pml_coop_protocol "$wish" "$bin/endless" "$how" >"$log.job" 2>&1 &
+    job=$!
+    for ((i = 0; i < 300; ++i)); do
+        pid=$(sed -n "s/^PID $victim \([0-9]*\)$/\1/p" "$log.job")
+        [ -z "$pid" ] || break
+        sleep 0.1
+    done
+    [ -n "$pid" ] || { echo "it did not start"; cat "$log.job"; return 1; }
+    sleep 0.0"$((RANDOM % 90 + 10))"
+    kill -9 "$pid"
+    local start=$SECONDS
+    wait "$job" || status=$?
+    cat "$log.job"
+    echo "ended $((SECONDS - start)) s later with status $status"
+    [ $((SECONDS - start)) -le 20 ] || { echo "too late"; return 1; }
+    case $status in 0 | 124) return 1 ;; esac
+    # The victim's own signal 9 is what mpirun reports; no other.
+    if grep -aE 'Signal: |Segmentation|core dumped|signal ([0-8]|1[0-9]) ' "$log.job"; then return 1; fi
+    sleep 0.5
+    # What the transport puts there is in our folder; other jobs of this machine have theirs.
+    ! find /dev/shm -mindepth 1 | grep -E "^$shm/|coop"
+}
+
+part_coop_kill() {
+    [ -z "$san" ] || return 0
+    local victim
+    for victim in 0 1; do
+        check "coop.rank_${victim}_is_killed_in_a_copy" killed_in_a_copy $victim send hybrid
+        check "coop.rank_${victim}_is_killed_in_a_copy_of_halves" killed_in_a_copy $victim send coop_fixed
+    done
+    check coop.rank_1_is_killed_in_an_exchange killed_in_a_copy 1 exchange hybrid
+}
+
+# --- a kernel that denies copies ------------------------------------------------------------------------------------
+
+# denied WHO: data is right, the notice comes once, with reason and remedy, and the report says so.
+denied() {
+    local who=$1 wish=$2 np=$3
+    local what=("$bin/rows" "$wish" refused)
+    [ "$np" = 2 ] || what=("$bin/storm" --messages 300 --seed 3)
+    launch_and_keep vader "$np" --mca pml_coop_protocol "$wish" --mca pml_coop_report 1 "$bin/deny_copies" "$who" "${what[@]}" || return 1
+    [ "$(grep -ac 'may not copy from each other' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
+    grep -aE 'Reason: *process_vm_readv: Operation not permitted' "$log.job" && grep -a 'cap-add=SYS_PTRACE' "$log.job" &&
+        grep -a 'the kernel denies' "$log.job" || return 1
+    # The storm has messages to oneself, too.
+    [ "$np" != 2 ] || ! grep -aE '^  (coop|rtr|rget|rput) ' "$log.job"
+}
+
+# Whoever asked for no copies is not told that there are none.
+not_wanted() {
+    launch_and_keep vader 2 --mca btl_vader_single_copy_mechanism none --mca pml_coop_report 1 "$bin/deny_copies" all "$bin/storm" --messages 200 \
+        --seed 3 || return 1
+    ! grep -a 'may not copy' "$log.job"
+}
+
+part_coop_denied() {
+    local wish status=0
+    "$bin/deny_copies" all true || status=$?
+    if [ $status = 77 ]; then
+        report_skip coop.denied "no seccomp here"
+        return
+    fi
+    for wish in hybrid coop rget rput; do check "coop.denied_to_all_by_$wish" denied all "$wish" 2; done
+    check coop.denied_to_all_of_four denied all hybrid 4
+    check coop.denied_to_rank_0 denied 0 hybrid 2
+    check coop.denied_to_rank_1 denied 1 hybrid 2
+    check coop.denied_to_one_of_three denied 1 hybrid 3
+    check coop.denied_and_not_wanted not_wanted
 }

@@ -66,10 +66,12 @@ bool same_version(ompi_proc_t* proc) noexcept {
     versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
 }
 
-bool published_board(ompi_proc_t* proc, BoardCard& board) noexcept {
+bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept {
     const auto card = card_of(proc);
-    if (card) board = card->board;
-    return card.has_value();
+    if (!card) return false;
+    board = card->board;
+    copies = card->copy_works;
+    return true;
 }
 
 bool rank_0_can_copy() noexcept {

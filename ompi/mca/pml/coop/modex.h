@@ -13,8 +13,8 @@ void publish_modex() noexcept;
 // said and the job is ending.
 bool same_version(ompi_proc_t* proc) noexcept;
 
-// What the peer says of its board. False: it says nothing.
-bool published_board(ompi_proc_t* proc, BoardCard& board) noexcept;
+// What the peer says of its board, and whether the kernel lets it copy. False: it says nothing.
+bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept;
 
 // Rank 0 of our job may copy from itself: what denies it to others is then not
 // denied to everybody.

@@ -61,10 +61,14 @@ void announce(int error) {
 }
 
 // CMA needs the permission of the kernel for each pair of processes: tried
-// here. The other mechanisms have no such surprise.
-int copy_error(const BoardCard& card) {
+// here; the other one may have been denied it alone. The other mechanisms have
+// no such surprise.
+int copy_error(const BoardCard& card, bool it_copies) {
     const Mechanism mechanism = vader_mechanism();
-    if (mechanism.name == "cma") return node::try_copy(card.pid, card.nonce_address, card.nonce);
+    if (mechanism.name == "cma") {
+        const int error = node::try_copy(card.pid, card.nonce_address, card.nonce);
+        return error || it_copies ? error : EPERM;
+    }
     // vader is not there, does without as it was told, or has found out by itself
     return mechanism.name.empty() || mechanism.is_set || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
 }
@@ -105,11 +109,12 @@ Neighbour* neighbour_of(ompi_proc_t* proc) noexcept {
         if (auto known = neighbours().find(name_of(proc)); known != neighbours().end()) return known->second.get();
     }
     BoardCard card{};
-    if (!published_board(proc, card)) return nullptr;
+    bool it_copies = false;
+    if (!published_board(proc, card, it_copies)) return nullptr;
     auto fresh = std::make_unique<Neighbour>();
     fresh->pid = card.pid;
     fresh->board = attach(*fresh, card);
-    fresh->copy_error = copy_error(card);
+    fresh->copy_error = copy_error(card, it_copies);
     if (fresh->copy_error) announce(fresh->copy_error);
 
     Guard guard(module.lock);
