@@ -220,14 +220,11 @@ void print_packets() {
 
     const Field fin[] = {
         FIELD(FinHeader, kind, "5"),
-        FIELD(FinHeader, to_receiver, "0: ``id`` names a send request; 1: a receive request"),
+        FIELD(FinHeader, what, "0: to the receiver; otherwise, to the sender: 1 + 32 times the row that moved the data + the reason"),
         FIELD(FinHeader, check, "check word over the header"),
         FIELD(FinHeader, sender, "rank in the job of who wrote this header"),
         FIELD(FinHeader, id, "the request"),
         FIELD(FinHeader, bytes, "to the sender: read; to the receiver: put"),
-        FIELD(FinHeader, row, "the row that moved the data"),
-        FIELD(FinHeader, reason, "and why"),
-        FIELD(FinHeader, reserved, "zero"),
     };
     print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
 }

@@ -151,11 +151,10 @@ Bytes good_frag() {
 Bytes good_fin() {
     FinHeader h{};
     h.kind = Kind::kFin;
-    h.to_receiver = 1;
     h.sender = 2;
     h.id = 0x300000007;
     h.bytes = 1 << 20;
-    h.row = static_cast<std::uint8_t>(rndv::Row::kRput);
+    h.what = fin_choice(static_cast<std::uint8_t>(rndv::Row::kRget), static_cast<std::uint8_t>(rndv::Reason::kReceiverReads));
     seal(h);
     return packet_of(&h, sizeof h);
 }
@@ -260,14 +259,12 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(FragHeader, recv_id), 8u);
     EXPECT_EQ(offsetof(FragHeader, offset), 16u);
 
-    EXPECT_EQ(sizeof(FinHeader), 32u);
-    EXPECT_EQ(offsetof(FinHeader, to_receiver), 1u);
+    EXPECT_EQ(sizeof(FinHeader), 24u);
+    EXPECT_EQ(offsetof(FinHeader, what), 1u);
     EXPECT_EQ(offsetof(FinHeader, check), 2u);
     EXPECT_EQ(offsetof(FinHeader, sender), 4u);
     EXPECT_EQ(offsetof(FinHeader, id), 8u);
     EXPECT_EQ(offsetof(FinHeader, bytes), 16u);
-    EXPECT_EQ(offsetof(FinHeader, row), 24u);
-    EXPECT_EQ(offsetof(FinHeader, reason), 25u);
 }
 
 TEST(Layout, has_no_padding) {
@@ -721,9 +718,8 @@ TEST(FragHeaders, each_field_is_named) {
 
 TEST(FinHeaders, each_field_is_named) {
     expect_refused(kFormats[4], {
-        sealed<FinHeader>("direction", good_fin(), [](auto& h) { h.to_receiver = 2; }),
-        sealed<FinHeader>("row", good_fin(), [](auto& h) { h.row = rndv::kRows; }),
-        sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.reason = rndv::kReasons; }),
+        sealed<FinHeader>("row", good_fin(), [](auto& h) { h.what = fin_choice(rndv::kRows, 0); }),
+        sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = fin_choice(0, rndv::kReasons); }),
         wrong<FinHeader>("check word", good_fin(), [](auto& h) { h.bytes += 1; }),
     });
 }

@@ -53,6 +53,6 @@ part_faults() {
     damaged cts 72 rput
     damaged cts 72 coop
     damaged frag 24 send
-    damaged fin 32 rget
-    damaged fin 32 rput
+    damaged fin 24 rget
+    damaged fin 24 rput
 }

@@ -79,7 +79,7 @@ extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_ta
 extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
-    if (h.to_receiver) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
+    if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
 
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
     if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))

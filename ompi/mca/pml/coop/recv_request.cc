@@ -335,8 +335,7 @@ Next send_fin(RecvRequest& r) noexcept {
     h.sender = module.my_rank;
     h.id = r.send_id;
     h.bytes = r.wanted;
-    h.row = static_cast<std::uint8_t>(r.choice.row);
-    h.reason = static_cast<std::uint8_t>(r.choice.reason);
+    h.what = wire::fin_choice(static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
     wire::seal(h);
     if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) return go(r, RecvStep::kOver);
     complete_for_user(r);  // the data is here; only the sender still waits

@@ -179,12 +179,9 @@ Next send_fin(SendRequest& r) noexcept {
     if (put > 0) {
         wire::FinHeader header{};
         header.kind = wire::Kind::kFin;
-        header.to_receiver = 1;
         header.sender = module.my_rank;
         header.id = r.recv_id;
         header.bytes = put;
-        header.row = static_cast<std::uint8_t>(r.choice.row);
-        header.reason = static_cast<std::uint8_t>(r.choice.reason);
         wire::seal(header);
         if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
     }
@@ -331,7 +328,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
 }
 
 void on_read(SendRequest& r, const wire::FinHeader& header) noexcept {
-    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason)};
+    r.choice = {static_cast<rndv::Row>(wire::fin_row(header)), static_cast<rndv::Reason>(wire::fin_reason(header))};
     r.fin = true;
     r.answer_due = false;
     r.answered.store(true, std::memory_order_release);

@@ -47,6 +47,8 @@ std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader,
 std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
 std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
 
+static_assert(rndv::kReasons <= kMostReasons && rndv::kRows * kMostReasons < 256);
+
 // One bounded field after the other; remembers the first that does not hold.
 class Fields {
 public:
@@ -180,9 +182,7 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     const auto& h = *static_cast<const FinHeader*>(bytes);
     if (!kind_is(Kind::kFin, h.kind, damage)) return false;
     Fields fields(Kind::kFin, damage);
-    fields.in("direction", h.to_receiver, 0, 1)
-        .in("row", h.row, 0, rndv::kRows - 1)
-        .in("reason", h.reason, 0, rndv::kReasons - 1);
+    if (h.what != 0) fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
     check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }

@@ -138,18 +138,22 @@ struct FragHeader {
 static_assert(sizeof(FragHeader) == 24);
 
 // RDMA is over. To the sender: all was read. To the receiver: `bytes` were put.
+// Short, because it shares a fast box with RTS packets.
 struct FinHeader {
     Kind kind;
-    std::uint8_t to_receiver;    // 0: id names a send request; 1: a receive request
+    std::uint8_t what;           // 0: to the receiver, id names a receive request; otherwise fin_choice()
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t id;
     std::uint64_t bytes;
-    std::uint8_t row;            // to the sender: the row that moved the data …
-    std::uint8_t reason;         // … and why
-    std::uint8_t reserved[6];    // zero
 };
-static_assert(sizeof(FinHeader) == 32);
+static_assert(sizeof(FinHeader) == 24);
+
+// To the sender: the row that moved the data, and why. Numbers of rndv::Row and rndv::Reason.
+constexpr std::uint8_t kMostReasons = 32;
+constexpr std::uint8_t fin_choice(std::uint8_t row, std::uint8_t reason) noexcept { return static_cast<std::uint8_t>(1 + row * kMostReasons + reason); }
+constexpr std::uint8_t fin_row(const FinHeader& h) noexcept { return static_cast<std::uint8_t>((h.what - 1) / kMostReasons); }
+constexpr std::uint8_t fin_reason(const FinHeader& h) noexcept { return static_cast<std::uint8_t>((h.what - 1) % kMostReasons); }
 
 constexpr std::size_t kLargestHeader = sizeof(CtsHeader);
 
