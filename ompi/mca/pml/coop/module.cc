@@ -70,17 +70,17 @@ int register_arrivals() noexcept {
 }
 
 // A process that comes back to the progress engine at once, time and again, has
-// nothing else to do. (MPI_Test now and then between computations is not that,
-// nor is a process that yields its core to others.)
+// nothing else to do. (MPI_Test now and then between computations is not that. On
+// a crowded node others run before it comes back.)
 using Clock = std::chrono::steady_clock;
-constexpr auto kAtOnce = std::chrono::microseconds(5);
+constexpr auto kAtOnce = std::chrono::microseconds(5), kAtOnceCrowded = std::chrono::microseconds(1000);
 constexpr int kTimeAndAgain = 4;
 
 Clock::time_point left_progress;  // only a hint: threads may mix theirs
 
 void notice_idleness() noexcept {
     if (module.threads) return;  // others may compute
-    const int returns = Clock::now() - left_progress < kAtOnce ? module.quick_returns.load(std::memory_order_relaxed) + 1 : 0;
+    const int returns = Clock::now() - left_progress < (module.crowded ? kAtOnceCrowded : kAtOnce) ? module.quick_returns.load(std::memory_order_relaxed) + 1 : 0;
     module.quick_returns.store(returns, std::memory_order_relaxed);
     module.idle.store(returns >= kTimeAndAgain, std::memory_order_relaxed);
 }

@@ -53,7 +53,7 @@ struct SharedCopy {
         using rndv::Split;
         if (split == Split::kBoth || split == Split::kHalves) return true;
         if (split == (side == rndv::Side::kReceiver ? Split::kReceiverLeads : Split::kSenderLeads) || claims.other_is_refused()) return true;
-        return module.idle.load(std::memory_order_relaxed) && !module.crowded && rndv::load_of(*my_board()) == 0;
+        return module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0;
     }
 
     bool claim() noexcept {

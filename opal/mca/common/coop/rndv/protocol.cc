@@ -51,18 +51,25 @@ Choice by_load(const Situation& s) noexcept {
     return {Row::kRget, Reason::kEvenLoad};
 }
 
+// The same, but not for a small difference: who writes has to be asked first, and
+// may not be there (on a crowded node it may not even run).
+Choice by_clear_load(const Situation& s) noexcept {
+    if (s.receiver_load / 2 > s.sender_load + s.bytes) return {Row::kRput, Reason::kSenderLighter};
+    return {Row::kRget, s.receiver_load < s.sender_load ? Reason::kReceiverLighter : Reason::kEvenLoad};
+}
+
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
 
-// Section II-D: the calls decide where they can, the load where they cannot.
-// Where there are cores to spare, a side that idles helps the one that leads;
-// where both ends send at once, or there are no spare cores, nobody idles, and
-// whole messages are copied by one side (its cache then has all of it).
+// Section II-D: the calls decide where they can, the load where they cannot. A
+// side that idles helps the one that leads. Where both ends send at once, or both
+// have copies to do, nobody idles, and whole messages are copied by one side (its
+// cache then has all of it).
 Choice hybrid(const Situation& s) noexcept {
     if (s.bytes < s.coop_min) return {Row::kRget, Reason::kBelowCoopMin};
-    if (s.receiver_sends) return by_load(s);
+    if (s.receiver_sends) return by_clear_load(s);
     Choice choice = by_calls(s);
-    if (choice.reason == Reason::kNobodyWaits || (s.crowded && choice.row == Row::kCoop)) choice = by_load(s);
-    if (s.crowded || (s.sender_load > 0 && s.receiver_load > 0)) return choice;
+    if (choice.reason == Reason::kNobodyWaits || (s.crowded && choice.row == Row::kCoop)) choice = by_clear_load(s);
+    if (s.sender_load > 0 && s.receiver_load > 0) return choice;
     return {Row::kCoop, choice.reason, lead_of(choice.row)};
 }
 
