@@ -24,6 +24,7 @@ part_coop() {
     check coop.hints hints
     part_coop_offers
     part_coop_faults
+    part_coop_storm
     part_coop_turns
     part_coop_kill
     part_coop_denied
@@ -147,4 +148,24 @@ part_coop_denied() {
     check coop.denied_to_rank_1 denied 1 hybrid 2
     check coop.denied_to_one_of_three denied 1 hybrid 3
     check coop.denied_and_not_wanted not_wanted
+}
+
+# --- storms ---------------------------------------------------------------------------------------------------------
+
+part_coop_storm() {
+    local wish
+    # shellcheck source=test/mpi/parts/storm.sh
+    . "$here/parts/storm.sh"
+    for wish in hybrid coop coop_fixed coop_coll coop_load; do
+        storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol $wish -- --seed 21
+        storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol $wish -- --seed 22
+        storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol $wish -- --seed 23 --threads 3
+    done
+    # Offers for nearly everything, and many chunks each.
+    storm coop.storm_of_offers vader 2 1500 --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k -- --seed 24
+    storm coop.storm_of_offers_among_threads vader 3 800 --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k \
+        -- --seed 25 --threads 3
+    storm coop.storm_of_threads_that_are_refused vader 2 800 \
+        --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 --mca pml_coop_protocol coop -- --seed 26 --threads 3
+    storm coop.storm_of_threads_that_both_refuse vader 2 600 --mca pml_coop_fault get:1,put:1 -- --seed 27 --threads 3
 }

@@ -34,6 +34,7 @@ struct SharedCopy {
     std::size_t at = 0;                  // … up to this byte of the message
     std::atomic<bool> failed{false};     // … or refused by the transport
     std::chrono::steady_clock::time_point waiting_since{};
+    int missed = 0;                      // looks for the peer in a row that did not find it
 
     void start(rndv::Slot& slot, rndv::Side my_side, std::uint32_t generation, std::size_t from_byte, std::size_t bytes, std::uint32_t chunk_bytes,
                rndv::Split by) noexcept {
@@ -45,6 +46,7 @@ struct SharedCopy {
         chunk.reset();
         failed.store(false, std::memory_order_relaxed);
         waiting_since = {};
+        missed = 0;
     }
 
     // The other side leads, and may have its reasons: we help while we have
@@ -84,6 +86,11 @@ enum class Shared {
     kStuck,      // neither side can copy
 };
 
+// The launcher notices a dead process as well, and ends the job: who aborts it
+// at the same moment gets in its way (mpirun of Open MPI 4.1 may then hang). So
+// we leave it some seconds.
+constexpr int kLooksUntilDead = 25;
+
 // Whoever waits for a peer looks now and then whether it is still there.
 template <class Request>
 void watch_peer(Request& r) noexcept {
@@ -92,7 +99,8 @@ void watch_peer(Request& r) noexcept {
     if (r.shared.waiting_since == std::chrono::steady_clock::time_point{}) r.shared.waiting_since = now;
     if (now - r.shared.waiting_since < 200ms) return;
     r.shared.waiting_since = now;
-    if (!node::is_alive(r.peer->neighbour->pid)) peer_died(*r.peer);
+    r.shared.missed = node::is_alive(r.peer->neighbour->pid) ? 0 : r.shared.missed + 1;
+    if (r.shared.missed >= kLooksUntilDead) peer_died(*r.peer);
 }
 
 // Goes on with the claimed chunk: one operation, or several where a buffer is in
