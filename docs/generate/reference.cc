@@ -255,10 +255,11 @@ bool sender_is_the_one(const Situation& s) { return !receiver_waits(s) && s.send
 
 bool lighter_receiver(const Situation& s) { return s.receiver_load < s.sender_load; }
 bool lighter_sender(const Situation& s) { return s.sender_load < s.receiver_load; }
-bool busy(const Situation& s) { return s.crowded || (s.sender_load > 0 && s.receiver_load > 0); }
+bool much_lighter_sender(const Situation& s) { return s.receiver_load / 2 > s.sender_load + s.bytes; }
+bool busy(const Situation& s) { return s.sender_load > 0 && s.receiver_load > 0; }
 bool hybrid(const Situation& s) { return by(Wish::kHybrid, s); }
 bool busy_one_copies(const Situation& s) { return hybrid(s) && busy(s); }
-bool nobody_decides(const Situation& s) { return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || both_wait(s); }
+bool nobody_decides(const Situation& s) { return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || (both_wait(s) && s.crowded); }
 
 struct Case {
     const char* condition;
@@ -288,25 +289,24 @@ constexpr Case kCases[] = {
     {"*shared*, ``coop_load``: as much", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
 
     {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min``", [](const Situation& s) { return hybrid(s) && s.bytes < s.coop_min; }},
+    {"*shared*, ``hybrid``, the receiver sends as well: the sender has *much less* to copy",
+     [](const Situation& s) { return hybrid(s) && s.receiver_sends && much_lighter_sender(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the receiver has less to copy",
      [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_receiver(s); }},
-    {"*shared*, ``hybrid``, the receiver sends as well: the sender has less to copy",
-     [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_sender(s); }},
-    {"*shared*, ``hybrid``, the receiver sends as well: as much", [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
+    {"*shared*, ``hybrid``, the receiver sends as well: otherwise", [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
     {"*shared*, ``hybrid``, both wait, cores enough", [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
-    {"*shared*, ``hybrid``, *busy*, both wait or neither: the receiver has less to copy",
+    {"*shared*, ``hybrid``, *busy*, *undecided*: the sender has *much less* to copy",
+     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && much_lighter_sender(s); }},
+    {"*shared*, ``hybrid``, *busy*, *undecided*: the receiver has less to copy",
      [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && lighter_receiver(s); }},
-    {"*shared*, ``hybrid``, *busy*, both wait or neither: the sender has less to copy",
-     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && lighter_sender(s); }},
-    {"*shared*, ``hybrid``, *busy*, both wait or neither: as much",
-     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s); }},
+    {"*shared*, ``hybrid``, *busy*, *undecided*: otherwise", [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s); }},
     {"*shared*, ``hybrid``, *busy*, the receiver waits", [](const Situation& s) { return busy_one_copies(s) && receiver_waits(s); }},
     {"*shared*, ``hybrid``, *busy*, the sender waits, or its send is buffered", busy_one_copies},
-    {"*shared*, ``hybrid``, nobody waits: the receiver has less to copy",
+    {"*shared*, ``hybrid``, *undecided*: the sender has *much less* to copy",
+     [](const Situation& s) { return hybrid(s) && nobody_decides(s) && much_lighter_sender(s); }},
+    {"*shared*, ``hybrid``, *undecided*: the receiver has less to copy",
      [](const Situation& s) { return hybrid(s) && nobody_decides(s) && lighter_receiver(s); }},
-    {"*shared*, ``hybrid``, nobody waits: the sender has less to copy",
-     [](const Situation& s) { return hybrid(s) && nobody_decides(s) && lighter_sender(s); }},
-    {"*shared*, ``hybrid``, nobody waits: as much", [](const Situation& s) { return hybrid(s) && nobody_decides(s); }},
+    {"*shared*, ``hybrid``, *undecided*: otherwise", [](const Situation& s) { return hybrid(s) && nobody_decides(s); }},
     {"*shared*, ``hybrid``, the receiver waits", [](const Situation& s) { return hybrid(s) && receiver_waits(s); }},
     {"*shared*, ``hybrid``, the sender waits, or its send is buffered", hybrid},
 
@@ -375,8 +375,9 @@ void pick_common(Situation& s, Digits& digits) {
 bool pick_sharing(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
-    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}};
-    const auto& loads = kLoads[digits.pick(6)];
+    constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}, {0, kMuch}, {3, kMuch}};
+    const auto& loads = kLoads[digits.pick(8)];
     s.can_share = s.can_get = s.can_put = true;
     s.sender_load = loads[0];
     s.receiver_load = loads[1];

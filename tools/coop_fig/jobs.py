@@ -52,7 +52,7 @@ def figure_jobs(quick, ranks):
                   for count in (CHUNKS[::3] if quick else CHUNKS)],
         "patterns": [Job(name, f"coop_{name}", group, ranks, BY_PATTERN) for name in ("scatter", "gather", "reduce")],
         "stencil": [Job("stencil", "coop_stencil", [*group, "--skew", "20"], ranks, BY_LOAD)],
-        "overlap": [Job(side, "coop_overlap", [*group, "--side", side, "--tests", "8"], 2, STOCK_AND_MAIN)
+        "overlap": [Job(side, "coop_overlap", [*group, "--side", side, "--compute", "2.5"], 2, STOCK_AND_MAIN)
                     for side in ("sender", "receiver")],
     }
 

@@ -165,7 +165,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kNobodyWaits: return "both sides may compute: who has time copies";
     case Reason::kReceiverLighter: return "the receiver has less to copy";
     case Reason::kSenderLighter: return "the sender has less to copy";
-    case Reason::kEvenLoad: return "both sides have as much to copy";
+    case Reason::kEvenLoad: return "neither side has clearly less to copy";
     case Reason::kBelowCoopMin: return "below pml_coop_coop_min";
     case Reason::kOffered: return "the receive was offered to the sender";
     case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
