@@ -288,7 +288,7 @@ constexpr Case kCases[] = {
     {"*shared*, ``coop_load``: the sender has less to copy", [](const Situation& s) { return by(Wish::kCoopLoad, s) && lighter_sender(s); }},
     {"*shared*, ``coop_load``: as much", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
 
-    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min``", [](const Situation& s) { return hybrid(s) && s.bytes < s.coop_min; }},
+    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (four times that on a node with more processes than cores)", [](const Situation& s) { return hybrid(s) && !coop::rndv::long_enough_for_two(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the sender has *much less* to copy",
      [](const Situation& s) { return hybrid(s) && s.receiver_sends && much_lighter_sender(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the receiver has less to copy",

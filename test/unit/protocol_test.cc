@@ -390,6 +390,9 @@ TEST(Hybrid, copies_short_messages_by_the_receiver) {
     const Situation s = sharing(SendCall::kSend, RecvCall::kRecv);
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min; })), (Choice{Row::kCoop, Reason::kBothWait}));
+    const Situation crowded = with(sharing(SendCall::kIsend, RecvCall::kRecv), [](S& t) { t.crowded = true; });
+    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
+    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min; })).reason, Reason::kReceiverWaits);
     EXPECT_EQ(choose(with(wishing(Wish::kCoop), [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kCoop, Reason::kForced}))
         << "a wish knows no threshold";
 }

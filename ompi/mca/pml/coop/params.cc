@@ -46,7 +46,7 @@ constexpr ParamRow kParams[] = {
      .help = "RDMA operations of one message that are under way at a time.", .level = 5},
     {.name = "coop_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 32 * kKiB, .min = 0, .max = 1024 * kGiB,
      .help = "Smallest message inside a node that both sides copy under the hybrid protocol; shorter ones are copied by "
-             "the receiver.",
+             "the receiver. With more processes than cores on the node: four times that.",
      .level = 4, .settable_at_run_time = true},
     {.name = "copy_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = 512 * kKiB, .min = 16 * kKiB, .max = kGiB,
      .help = "Largest piece of a copy inside a node; between two pieces other messages get their turn. Cooperative "

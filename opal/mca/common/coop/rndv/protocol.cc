@@ -65,7 +65,7 @@ constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kR
 // have copies to do, nobody idles, and whole messages are copied by one side (its
 // cache then has all of it).
 Choice hybrid(const Situation& s) noexcept {
-    if (s.bytes < s.coop_min) return {Row::kRget, Reason::kBelowCoopMin};
+    if (!long_enough_for_two(s)) return {Row::kRget, Reason::kBelowCoopMin};
     if (s.receiver_sends) return by_clear_load(s);
     Choice choice = by_calls(s);
     if (choice.reason == Reason::kNobodyWaits || (s.crowded && choice.row == Row::kCoop)) choice = by_clear_load(s);
@@ -107,7 +107,7 @@ Choice choose(const Situation& s) noexcept {
 }
 
 bool wants_offer(const Situation& s) noexcept {
-    if (!s.can_share || !s.sender_contiguous || s.bytes < s.coop_min || s.get_refused || s.put_refused) return false;
+    if (!s.can_share || !s.sender_contiguous || !long_enough_for_two(s) || s.get_refused || s.put_refused) return false;
     if (s.wish != Wish::kHybrid && !(s.wish == Wish::kCoopColl && s.send_call == SendCall::kRsend)) return false;
     const Row row = choose(s).row;
     return row == Row::kCoop || row == Row::kRget || row == Row::kRput;

@@ -122,10 +122,17 @@ COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 // wherever it would let both sides copy.
 COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
+// Whether two copiers are worth the packet more that they need. Where processes
+// wait for cores it takes longer messages.
+constexpr std::size_t kCrowdedFactor = 4;
+constexpr bool long_enough_for_two(const Situation& s) noexcept {
+    return s.bytes >= (s.crowded ? kCrowdedFactor * s.coop_min : s.coop_min);
+}
+
 // Whether the message is counted on the load board: where both sides could copy,
 // and under the hybrid only messages that are worth the atomic operations.
 constexpr bool load_matters(const Situation& s) noexcept {
-    return s.can_share && (s.bytes >= s.coop_min || s.wish != Wish::kHybrid);
+    return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }
 
 // What each side has to copy under this choice, for the load board.
