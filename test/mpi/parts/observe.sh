@@ -9,7 +9,7 @@ report_says() {
     local level=$1 headings=$2 ground=$3 np=$4 received total
     launch_and_keep "$ground" "$np" --mca pml_coop_report "$level" "$bin/storm" --messages 500 --seed 9 || return 1
     [ "$(grep -ac '^pml/coop: messages sent by' "$log.job")" = "$headings" ] || { echo "not $headings tables"; return 1; }
-    received=$(sed -n 's/^storm: \([0-9]*\) messages received.*/\1/p' "$log.job")
+    received=$(sed -n 's/^ *storm: \([0-9]*\) messages received.*/\1/p' "$log.job")
     total=$(awk '$1 == "total" { gsub(",", "", $2); n += $2 } END { print n + 0 }' "$log.job")
     echo "received $received, reported $total"
     [ "$total" -ge "$received" ] && grep -aq '  eager ' "$log.job" && grep -aqE '  (rget|rput|send|coop|rtr) ' "$log.job"
