@@ -44,9 +44,10 @@ part_coop_offers() {
 }
 
 part_coop_faults() {
-    local wish fault
+    local wish fault faults=(get:1 put:1 get_busy:2,put_busy:3,get:7,put:5,busy:5,alloc:7)
+    [ "$long" = no ] || faults+=(get_busy:2 put_busy:2 alloc:3 busy:3 get:3,put:4)
     for wish in coop hybrid; do
-        for fault in get:1 put:1 get_busy:2 put_busy:2 alloc:3 busy:3 get:3,put:4 get_busy:2,put_busy:3,get:7,put:5,busy:5,alloc:7; do
+        for fault in "${faults[@]}"; do
             rows "rows_by_${wish}_under_$fault" "$wish" --mca pml_coop_fault "$fault" -- refused
         done
         rows "both_refused_by_$wish" "$wish" --mca pml_coop_fault get:1,put:1 -- both
@@ -142,7 +143,9 @@ part_coop_denied() {
         report_skip coop.denied "no seccomp here"
         return
     fi
-    for wish in hybrid coop rget rput; do check "coop.denied_to_all_by_$wish" denied all "$wish" 2; done
+    local wishes=(hybrid coop)
+    [ "$long" = no ] || wishes+=(coop_fixed coop_coll coop_load rget rput)
+    for wish in "${wishes[@]}"; do check "coop.denied_to_all_by_$wish" denied all "$wish" 2; done
     check coop.denied_to_all_of_four denied all hybrid 4
     check coop.denied_to_rank_0 denied 0 hybrid 2
     check coop.denied_to_rank_1 denied 1 hybrid 2

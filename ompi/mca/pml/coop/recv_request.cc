@@ -282,6 +282,7 @@ Next grant(RecvRequest& r) noexcept {
         }
     }
     wire::seal(h);
+    hand_on(&r);  // to the thread that gets what the sender sends in answer
     r.step = coop ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     r.step = RecvStep::kGrant;
@@ -473,6 +474,7 @@ void drop(RecvRequest& r) noexcept {
 }
 
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
+    take_over(&r);
     const std::size_t bytes = packet.bytes() - sizeof h;
     if (h.offset < r.grant_from || h.offset >= r.wanted)
         diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.grant_from, r.wanted - 1);
@@ -487,6 +489,7 @@ void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet
 }
 
 void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
+    take_over(&r);
     const std::size_t missing = r.wanted - r.landed.load(std::memory_order_acquire);
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
     r.references.take();  // we live: these bytes have not been counted yet

@@ -21,7 +21,7 @@ Next wait_in_line(SendRequest& r) noexcept;
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept;
 
 inline Next go(SendRequest& r, SendStep step) noexcept {
-    r.step.store(step, std::memory_order_relaxed);
+    r.step.store(step, std::memory_order_release);  // for whoever takes an answer on another thread
     return Next::kGoOn;
 }
 

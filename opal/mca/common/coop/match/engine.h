@@ -19,6 +19,7 @@
 // Ownership: receives and arrivals belong to the caller.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -57,7 +58,7 @@ struct Source {
     List<Posted, &Posted::node> posted;
     List<Arrival, &Arrival::node> unexpected;
     List<Arrival, &Arrival::node> early;
-    Posted* offered = nullptr;   // the receive that is on offer to this source (RTR), still in `posted`
+    std::atomic<Posted*> offered{nullptr};  // the receive that is on offer to this source (RTR), still in `posted`; others may peek
 };
 
 enum class Turn { kNow, kEarly, kRepeated };
