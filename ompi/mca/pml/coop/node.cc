@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <new>
@@ -41,7 +42,9 @@ Mechanism vader_mechanism() {
     mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
     if (mca_base_var_get_value(index, &value, &source, nullptr) != OPAL_SUCCESS || !value) return {};
     char* name = nullptr;
-    if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, value->intval, &name) != OPAL_SUCCESS || !name) return {};
+    int number;
+    std::memcpy(&number, value, sizeof number);  // it is an int, wherever that lies: not aligned as the union would be
+    if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, number, &name) != OPAL_SUCCESS || !name) return {};
     Mechanism mechanism{name, source == MCA_BASE_VAR_SOURCE_COMMAND_LINE || source == MCA_BASE_VAR_SOURCE_ENV || source == MCA_BASE_VAR_SOURCE_FILE || source == MCA_BASE_VAR_SOURCE_OVERRIDE};
     std::free(name);
     return mechanism;
