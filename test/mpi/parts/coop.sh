@@ -44,8 +44,8 @@ part_coop_offers() {
 }
 
 part_coop_faults() {
-    local wish fault faults=(get:1 put:1 get_busy:2,put_busy:3,get:7,put:5,busy:5,alloc:7)
-    [ "$long" = no ] || faults+=(get_busy:2 put_busy:2 alloc:3 busy:3 get:3,put:4)
+    local wish fault faults=(get:1 put:1 "get_busy:2,put_busy:3,get:7,put:5,busy:5,alloc:7")
+    [ "$long" = no ] || faults+=(get_busy:2 put_busy:2 alloc:3 busy:3 "get:3,put:4")
     for wish in coop hybrid; do
         for fault in "${faults[@]}"; do
             rows "rows_by_${wish}_under_$fault" "$wish" --mca pml_coop_fault "$fault" -- refused
