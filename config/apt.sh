@@ -4,7 +4,7 @@
 
 # What it takes to build, in a checkout.
 # shellcheck disable=SC2034 # used by those who source this file
-build_packages=(autoconf automake g++ gcc libopenmpi-dev libtool make openmpi-bin pkg-config)
+build_packages=(autoconf automake g++ gcc libibverbs-dev libopenmpi-dev libtool make openmpi-bin pkg-config)
 
 # need_packages LOG PACKAGE...
 need_packages() {

@@ -9,6 +9,7 @@ AC_DEFUN([COOP_COMPONENT_ROW], [
 AC_DEFUN([COOP_SUMMARY], [
   AS_IF([test "$coop_ompi" = yes], [coop_ompi_line="$OMPI_VERSION ($OMPI_MPICC)"], [coop_ompi_line="none"])
   AS_IF([test "$coop_gtest" = yes], [coop_gtest_line=yes], [coop_gtest_line="no: install libgtest-dev"])
+  AS_IF([test "$coop_verbs" = yes], [coop_verbs_line=yes], [coop_verbs_line="no: install libibverbs-dev"])
   AS_IF([test "$coop_docs" = yes], [coop_docs_line=yes], [coop_docs_line="no: install python3-sphinx and graphviz"])
   coop_show_prefix="$prefix"
   test "$coop_show_prefix" != NONE || coop_show_prefix="$ac_default_prefix"
@@ -24,6 +25,7 @@ ompi-coop $PACKAGE_VERSION will be built with
 $coop_component_rows
   installed in:  $coop_show_prefix
   component DSOs $coop_show_mcadir
+  coop-fabric:   $coop_verbs_line
   unit tests:    $coop_gtest_line
   manual pages:  $coop_docs_line
   compiler:      $CXX

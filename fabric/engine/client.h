@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// This process on its subnet: which one, which host, its engine.
+//
+// The engine is one thread that executes what is due later (rates, latencies,
+// retries) and what others ask for (errors of a QP that they found). Whoever
+// posts or polls does the same work inline; the thread sleeps when nothing is
+// due. See engine/README.md.
+//
+// Threading: every call from any thread. After fork() the child has none of
+// this: current() is null there until it opens a device of its own.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "fabric/engine/agenda.h"
+#include "fabric/shm/segment.h"
+
+namespace coop::fabric {
+
+class LocalQp;
+
+class Client {
+public:
+    // Joins the subnet that $COOP_FABRIC names, at the first call. Null: there is none, or it cannot be joined; then the
+    // reason was printed to stderr, once.
+    static Client* get();
+    static Client* current();  // null unless get() has succeeded
+
+    const Segment& subnet() const { return subnet_; }
+    std::uint32_t host() const { return host_; }
+    std::uint32_t process() const { return process_; }
+    Process& self() const { return subnet_.processes()[process_]; }
+
+    Agenda& agenda() { return agenda_; }
+
+    // Does what is due. Called by whoever polls; two loads when there is nothing.
+    void progress() noexcept {
+        if (self().attention.load(std::memory_order_relaxed) != 0 || agenda_.is_due()) work();
+    }
+
+    // Queue pairs of this process: the engine finds them by index.
+    void add(LocalQp& qp);
+    void remove(LocalQp& qp);
+
+    ~Client();
+
+private:
+    Client() = default;
+    static std::unique_ptr<Client> join_subnet();
+    void run();          // the engine's thread
+    void work() noexcept;
+    void heed_attention() noexcept;
+
+    Segment subnet_;
+    std::uint32_t host_ = 0;
+    std::uint32_t process_ = kNone;
+    Agenda agenda_;
+    std::mutex qps_lock_;
+    std::unordered_map<std::uint32_t, LocalQp*> qps_;
+    std::thread thread_;
+    std::atomic<bool> stopping_{false};
+};
+
+}  // namespace coop::fabric

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The file /dev/shm/coop-fabric.<user>.<name> that is a subnet: created, mapped,
+// removed; its tables and its heap handed out. The file is sparse: what nobody
+// used costs nothing; heap is reserved in the file before it is handed out, so
+// that a full /dev/shm is an error here and no signal later.
+//
+// Threading: claim, release, allocate and free take the header's lock.
+// Errors: an Error with a sentence for the user. Nothing throws.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fabric/shm/layout.h"
+
+namespace coop::fabric {
+
+struct Error {
+    std::string text;  // empty: none
+    explicit operator bool() const { return !text.empty(); }
+};
+
+// How many of each a subnet can have; the tables that the topology fills are exactly as large as it asks.
+struct Capacity {
+    std::uint32_t hosts = 0, hcas = 0, ports = 0, switches = 0, links = 0;
+    std::uint32_t lids = 0;  // highest LID + 1
+    std::uint32_t pinned_routes = 0;
+    std::uint32_t processes = 1024;
+    std::uint32_t contexts = 4096;
+    std::uint32_t memory_regions = 1u << 18;
+    std::uint32_t completion_queues = 1u << 15;
+    std::uint32_t shared_receive_queues = 1u << 13;
+    std::uint32_t queue_pairs = 1u << 16;
+    std::uint32_t faults = 256;
+    std::uint32_t traces = 1u << 15;
+    std::uint64_t heap_bytes = 4ull << 30;
+};
+
+class Segment {
+public:
+    Segment() = default;
+    ~Segment();
+    Segment(const Segment&) = delete;
+    Segment& operator=(const Segment&) = delete;
+
+    // Makes the file; everything in it is zero but header and locks of the tables' entries. The caller fills in the
+    // topology and then calls publish().
+    Error create(const std::string& name, const Capacity& capacity);
+    void publish();
+    // Maps a subnet that exists.
+    Error attach(const std::string& name);
+    static Error remove(const std::string& name);
+    static std::string path(const std::string& name);
+    static std::vector<std::string> list();  // names of this user's subnets
+
+    bool is_open() const { return base_ != nullptr; }
+    Header& header() const { return *reinterpret_cast<Header*>(base_); }
+    std::uint64_t file_bytes() const;  // memory that the subnet takes now
+
+    std::span<Host> hosts() const { return table<Host>(kHosts); }
+    std::span<Hca> hcas() const { return table<Hca>(kHcas); }
+    std::span<Port> ports() const { return table<Port>(kPorts); }
+    std::span<Switch> switches() const { return table<Switch>(kSwitches); }
+    std::span<Link> links() const { return table<Link>(kLinks); }
+    std::span<Lid> lids() const { return table<Lid>(kLids); }
+    std::span<Forward> forwards() const { return table<Forward>(kForwards); }
+    std::span<PinnedRoute> pinned_routes() const { return table<PinnedRoute>(kPinnedRoutes); }
+    std::span<Process> processes() const { return table<Process>(kProcesses); }
+    std::span<Context> contexts() const { return table<Context>(kContexts); }
+    std::span<MemoryRegion> memory_regions() const { return table<MemoryRegion>(kMemoryRegions); }
+    std::span<CompletionQueue> completion_queues() const { return table<CompletionQueue>(kCompletionQueues); }
+    std::span<SharedReceiveQueue> shared_receive_queues() const { return table<SharedReceiveQueue>(kSharedReceiveQueues); }
+    std::span<QueuePair> queue_pairs() const { return table<QueuePair>(kQueuePairs); }
+    std::span<Fault> faults() const { return table<Fault>(kFaults); }
+    std::span<Trace> traces() const { return table<Trace>(kTraces); }
+
+    // Takes a free entry of a table and returns its index, or kNone. The entry's `used` becomes odd and differs from
+    // what it was before: it serves as a generation.
+    template <class T>
+    std::uint32_t claim(Table which) const {
+        const std::span<T> entries = table<T>(which);
+        Guard guard(header().lock);
+        const std::uint32_t count = static_cast<std::uint32_t>(entries.size());
+        std::uint32_t i = header().hint[which].load(std::memory_order_relaxed);
+        for (std::uint32_t tried = 0; tried < count; ++tried, ++i) {
+            if (i >= count) i = 0;
+            if (!reserve(&entries[i], sizeof(T))) return kNone;
+            const std::uint32_t used = entries[i].used.load(std::memory_order_relaxed);
+            if (used & 1) continue;
+            entries[i].used.store(used + 1, std::memory_order_release);
+            header().hint[which].store(i + 1, std::memory_order_relaxed);
+            return i;
+        }
+        return kNone;
+    }
+    template <class T>
+    static void release(T& entry) {
+        entry.used.fetch_add(1, std::memory_order_acq_rel);
+    }
+    template <class T>
+    static bool in_use(const T& entry) {
+        return entry.used.load(std::memory_order_acquire) & 1;
+    }
+
+    // Offset of `bytes` zeroed bytes, or 0 if there is no room (in the subnet, or in /dev/shm).
+    std::uint64_t allocate(std::uint64_t bytes) const;
+    void free(std::uint64_t offset, std::uint64_t bytes) const;
+    template <class T>
+    T* at(std::uint64_t offset) const {
+        return reinterpret_cast<T*>(base_ + offset);
+    }
+
+private:
+    template <class T>
+    std::span<T> table(Table which) const {
+        const TableAt& at = header().table[which];
+        return {reinterpret_cast<T*>(base_ + at.offset), at.capacity};
+    }
+    Error map(int fd, std::uint64_t bytes);
+    // Makes sure that the file holds these bytes; says once, on stderr, that there is no room.
+    bool reserve(const void* address, std::size_t bytes) const;
+
+    std::byte* base_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    int fd_ = -1;
+};
+
+std::int64_t now_ns() noexcept;
+
+}  // namespace coop::fabric
