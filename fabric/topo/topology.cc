@@ -152,12 +152,14 @@ std::uint32_t port_of_lid(const Topology& t, std::uint32_t lid) {
 
 std::uint32_t number_of_cable(const Topology& t, std::uint32_t cable) {
     const CablePlan& one = t.cables[cable];
-    std::uint32_t number = 1;
-    for (std::uint32_t i = 0; i < cable; ++i) {
+    std::uint32_t all = 0, number = 0;
+    for (std::uint32_t i = 0; i < t.cables.size(); ++i) {
         const CablePlan& other = t.cables[i];
-        if ((other.a == one.a && other.b == one.b) || (other.a == one.b && other.b == one.a)) ++number;
+        if (!(other.a == one.a && other.b == one.b) && !(other.a == one.b && other.b == one.a)) continue;
+        ++all;
+        if (i <= cable) ++number;
     }
-    return number;
+    return all == 1 ? 0 : number;
 }
 
 Flaw check(const Topology& t) {

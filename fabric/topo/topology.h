@@ -102,7 +102,7 @@ Flaw assign_lids(Topology& topology);
 // The port that has this LID, among its 2^lmc ones; kNone: nobody.
 std::uint32_t port_of_lid(const Topology& topology, std::uint32_t lid);
 
-// Which of the cables between the same two ends it is, from 1.
+// Which of the cables between the same two ends it is, from 1; 0: it is the only one.
 std::uint32_t number_of_cable(const Topology& topology, std::uint32_t cable);
 
 // Everything that install() relies on. LIDs are assigned.
