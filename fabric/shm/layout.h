@@ -89,7 +89,8 @@ struct Port {
     std::uint32_t hca;
     std::uint32_t number;      // 1..
     std::uint32_t link_layer;  // IBV_LINK_LAYER_*
-    std::uint32_t lid;         // base LID; 0 with Ethernet, where port i is forwarded to by LID i + 1
+    std::uint32_t lid;         // base LID; 0 with Ethernet
+    std::uint32_t route_lid;   // what the forwarding tables know it by: the base LID; with Ethernet a LID that nobody sees
     std::uint32_t lmc;
     std::uint32_t mtu_bytes;
     std::uint32_t link_out;    // to the switch (index of a Link)

@@ -107,6 +107,7 @@ void fill_ports(const Topology& t, const Segment& subnet) {
         port.number = plan.number;
         port.link_layer = t.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
         port.lid = t.ethernet ? 0 : plan.lid;
+        port.route_lid = plan.lid;
         port.lmc = plan.lmc;
         port.mtu_bytes = plan.mtu_bytes;
         port.gid_prefix = t.prefix;
@@ -150,12 +151,6 @@ void fill_routes(const Topology& t, const Forwarding& tables, const Segment& sub
     }
 }
 
-// The base LID of a port; with RoCE the one it does not show.
-std::uint32_t base_lid(const Segment& subnet, std::uint32_t port) {
-    const std::uint32_t shown = subnet.ports()[port].lid;
-    return shown != 0 ? shown : port + 1;
-}
-
 DirectionPlan direction_of(const Link& link) {
     return {.rate = link.rate, .latency_ns = link.latency_ns, .loss = link.loss, .background = link.background};
 }
@@ -191,7 +186,7 @@ Topology read_topology(const Segment& subnet) {
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         t.ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-        t.ports.push_back({port.hca, port.number, base_lid(subnet, i), port.lmc, port.mtu_bytes});
+        t.ports.push_back({port.hca, port.number, port.route_lid, port.lmc, port.mtu_bytes});
     }
     for (const Switch& one : subnet.switches()) t.switches.push_back({one.name});
     for (std::size_t i = 0; i + 1 < subnet.links().size(); i += 2) {
