@@ -79,6 +79,12 @@ struct PortCounters {
     Shared<std::uint64_t> link_downed;
 };
 
+// Why a port is not ACTIVE.
+enum PortDown : std::uint32_t {
+    kPortDisabled = 1,  // it was taken down
+    kPortNoLink = 2,    // its cable is out, or the port at the other end is down
+};
+
 struct Port {
     std::uint32_t hca;
     std::uint32_t number;      // 1..
@@ -92,7 +98,7 @@ struct Port {
     std::uint64_t gid_prefix;  // subnet prefix
     std::uint8_t gids[kMaxGids][16];
     std::uint32_t gid_count;
-    Shared<std::uint32_t> down;        // 0: ACTIVE
+    Shared<std::uint32_t> down;        // 0: ACTIVE; bits of PortDown
     PortCounters counters;
 };
 
@@ -109,7 +115,7 @@ struct Node {
 // One direction of a cable.
 struct Link {
     Node from, to;
-    std::uint32_t cable;  // same number as the other direction; counted among cables of the same two ends
+    std::uint32_t cable;  // same number as the other direction; 0: the only one of its two ends, else counted from 1
     Shared<std::uint32_t> down;
     Shared<std::uint64_t> rate;        // bytes/s; 0: unlimited
     Shared<std::uint64_t> background;  // bytes/s that somebody else sends all the time: a hot spot
@@ -380,7 +386,8 @@ struct Header {
     std::uint64_t seed;
     std::uint64_t subnet_prefix;
     std::int64_t created_ns;
-    std::uint8_t strict_memory, strict_arm, trace_messages, reserved[5];
+    std::uint8_t strict_memory, strict_arm, trace_messages, has_keeper, reserved[4];
+    Lock keeper;                     // with has_keeper: held by the 'coop-fabric run' that will remove the subnet, while it lives
     Shared<std::uint64_t> memory_lock_limit;  // 0: RLIMIT_MEMLOCK of each process
     TableAt table[kTables];
     std::uint64_t heap, heap_bytes;
