@@ -171,6 +171,7 @@ private:
     bool drain_event_ = false;           // SQ_DRAINED is to be raised
     std::int64_t planned_ns_ = Agenda::kNever;
 
+    std::int64_t clock_ns_ = 0;          // when the clock was last looked at
     std::uint32_t next_psn_ = 0;
     std::uint32_t max_reads_ = 0;
     std::uint32_t retry_count_ = 0, retries_left_ = 0;
