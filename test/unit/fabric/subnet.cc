@@ -24,8 +24,8 @@ struct Owner {
         EXPECT_FALSE(error) << error.text;
         setenv("COOP_FABRIC", name.c_str(), 1);
         unsetenv("COOP_FABRIC_HOST");
-        std::atexit([] { Segment::remove("unit-" + std::to_string(getpid())); });
     }
+    ~Owner() { Segment::remove(name); }
 };
 
 ibv_qp_attr at_state(ibv_qp_state state) {
@@ -40,8 +40,7 @@ ibv_qp_attr at_state(ibv_qp_state state) {
 const Segment& test_subnet() { return test_client().subnet(); }
 
 Client& test_client() {
-    static Owner& owner = *new Owner;
-    static_cast<void>(owner);
+    static Owner owner;
     return *Client::get();
 }
 
