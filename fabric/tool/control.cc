@@ -96,9 +96,10 @@ void set_lid(const Segment& subnet, std::uint32_t lid, bool up) {
     wake_all(subnet);
 }
 
-void set_link(const Segment& subnet, std::uint32_t link, bool up) {
+void set_links(const Segment& subnet, std::span<const std::uint32_t> links, bool up) {
     change_state(subnet, [&] {
-        if (turn(subnet.links()[link].down, up)) trace(subnet, up ? TraceKind::link_up : TraceKind::link_down, link);
+        for (const std::uint32_t link : links)
+            if (turn(subnet.links()[link].down, up)) trace(subnet, up ? TraceKind::link_up : TraceKind::link_down, link);
     });
 }
 
