@@ -37,7 +37,8 @@ public:
     std::uint32_t process() const { return process_; }
     Process& self() const { return subnet_.processes()[process_]; }
 
-    Agenda& agenda() { return agenda_; }
+    // A queue pair of this process has work to do at that time.
+    void plan(std::uint32_t qp, std::int64_t due_ns) noexcept;
 
     // Does what is due. Called by whoever polls; two loads when there is nothing.
     void progress() noexcept {
@@ -48,23 +49,34 @@ public:
     void add(LocalQp& qp);
     void remove(LocalQp& qp);
 
+    // Ends the engine and gives back this process's place.
+    void stop();
     ~Client();
 
 private:
+    struct Entry {
+        LocalQp* qp = nullptr;
+        int busy = 0;  // threads that work on it
+    };
+
     Client() = default;
     static std::unique_ptr<Client> join_subnet();
-    void run();          // the engine's thread
+    void run();  // the engine's thread
+    void sleep(std::uint32_t seen) noexcept;
     void work() noexcept;
     void heed_attention() noexcept;
+    template <class Do>
+    void with(std::uint32_t index, Do&& act);
 
     Segment subnet_;
     std::uint32_t host_ = 0;
     std::uint32_t process_ = kNone;
     Agenda agenda_;
     std::mutex qps_lock_;
-    std::unordered_map<std::uint32_t, LocalQp*> qps_;
+    std::unordered_map<std::uint32_t, Entry> qps_;
     std::thread thread_;
     std::atomic<bool> stopping_{false};
+    std::atomic<std::int64_t> asleep_until_ns_{0};  // 0: awake
 };
 
 }  // namespace coop::fabric

@@ -8,8 +8,8 @@
 
 namespace coop::fabric {
 
-// If the CQ is full it overflows: CQ_ERR at its owner, and from then on it takes nothing.
-void put_completion(const Segment& subnet, std::uint32_t cq, const Completion& completion) noexcept;
+// False: the CQ is full, or has been before: CQ_ERR at its owner, and from then on it takes nothing.
+bool put_completion(const Segment& subnet, std::uint32_t cq, const Completion& completion) noexcept;
 
 // The next completion of an own CQ; false: there is none. One thread at a time (the verbs layer locks).
 bool take_completion(const Segment& subnet, std::uint32_t cq, Completion& completion) noexcept;

@@ -22,12 +22,14 @@
 #include <vector>
 
 #include "fabric/engine/agenda.h"
+#include "fabric/engine/link.h"
 #include "fabric/engine/memory.h"
 #include "fabric/engine/route.h"
 
 namespace coop::fabric {
 
 class Client;
+enum class Answer : int;
 
 struct SendCapacity {
     std::uint32_t requests;
@@ -53,20 +55,29 @@ struct SendWork {
     std::uint64_t compare_add, swap;
     DatagramAddress to;        // UD
     std::uint32_t to_qp, to_qkey;
-    std::uint32_t sges;
+    std::uint32_t sges;          // 0 with IBV_SEND_INLINE
     Sge sge[kMaxSges];
     std::uint32_t inline_bytes;  // with IBV_SEND_INLINE: how many lie at inline_data()
 
     // The engine's.
+    std::byte* inline_at;
     std::uint64_t bytes;
     std::uint64_t moved;       // bytes that have been copied
+    std::uint64_t chunk;       // bytes on their way now
     std::uint32_t first_psn, packets;
     std::int64_t posted_ns;
-    std::int64_t due_ns;       // when the chunk on its way arrives; when it is done, the acknowledgement
-    std::int64_t link_free_ns; // when the first link is done with it
+    Slot first_link;           // of the chunk
+    std::int64_t due_ns;       // of what the stage waits for
     ibv_wc_status status;
-    enum class Stage : std::uint8_t { waiting, on_the_way, responding, done } stage;
+    // waiting     for its turn, or for a retry
+    // queued      for the first link: due when it has that
+    // on_the_way  due when the chunk, or the request of a read, arrives at the responder
+    // responding  a read: due when the chunk arrives at the requester
+    // done        due when the requester has the acknowledgement
+    enum class Stage : std::uint8_t { waiting, queued, on_the_way, responding, done } stage;
 };
+
+inline constexpr std::uint64_t kInlineBytes = 32 << 10;  // more than that is not copied inside ibv_post_send
 
 class LocalQp {
 public:
@@ -82,7 +93,7 @@ public:
     // Posting: begin(), then slot() / add() for each request, then end(), which sets the engine to work.
     void begin() { lock_.lock(); }
     SendWork* slot();                  // null: the queue is full
-    std::byte* inline_data(const SendWork& work);
+    std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
     int add(SendWork& work);           // 0, or the errno of a request that cannot be posted
     void end();
 
@@ -92,17 +103,83 @@ public:
     // Requester attributes and the current state, for ibv_query_qp.
     void query(ibv_qp_attr& attribute);
 
-    // Does what is due now; tells the agenda when to come back.
+    // Does what is due now; tells the agenda when to come back. The agenda's call.
     void work() noexcept;
-    // Somebody else moved it to the error state, or took it down.
+    // The verbs layer has posted receives to a QP in the error state, or somebody has moved it there.
     void on_attention() noexcept;
 
 private:
+    SendWork& at(std::uint32_t mark) { return ring_[mark & (ring_.size() - 1)]; }
+    std::uint32_t state() const { return shared_.state.load(std::memory_order_acquire); }
+
+    // local_qp.cc: posting, attributes, state
+    void wait_until_nobody_works();
+    void take_attributes(const ibv_qp_attr& attribute, int mask);
+    void enter(std::uint32_t state, const ibv_qp_attr& attribute, int mask);
+    void reset_queue();
+    void flush_sends();
+    void flush_if_failed();
+    void emit(const SendWork& work, ibv_wc_status status);
+
+    // requester.cc: what is due
+    void work_until_nothing_is_due(bool posting);
+    bool advance(std::int64_t now, bool posting);
+    bool may_send(const SendWork& work) const;
+    bool send_next(std::int64_t now);
+    void send_chunk(SendWork& work, std::int64_t ready_ns, std::int64_t now);
+    void leave_first_link(SendWork& work);
+    bool execute_next(std::int64_t now, bool posting);
+    void execute(SendWork& work, std::int64_t now);
+    void execute_datagram(SendWork& work);
+    void execute_unreliable(SendWork& work);
+    void execute_reliable(SendWork& work, std::int64_t now);
+    void on_acknowledged(SendWork& work);
+    bool respond_next(std::int64_t now);
+    void respond_chunk(SendWork& work, std::int64_t ready_ns);
+    bool complete_next(std::int64_t now);
+    void finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns);
+    void drain();
+    std::int64_t next_due() const;
+
+    // retry.cc: what goes wrong
+    void on_answer(SendWork& work, Answer answer, std::int64_t now);
+    void on_lost(SendWork& work, std::int64_t now);
+    void retry(SendWork& work, std::int64_t at_ns);
+    void go_back_to(SendWork& work);
+    void on_not_ready(SendWork& work, std::int64_t now);
+    bool migrate();
+    void refresh_routes();
+    std::int64_t timeout_ns() const;
+
     Client& client_;
+    const Segment& subnet_;
     const std::uint32_t index_;
     QueuePair& shared_;
     const SendCapacity capacity_;
     std::mutex lock_;
+
+    std::vector<SendWork> ring_;         // a power of two
+    std::vector<std::byte> inline_data_;
+    std::uint32_t head_ = 0, executed_ = 0, sent_ = 0, tail_ = 0;
+    std::vector<std::uint32_t> responding_;  // marks of reads whose response is on its way
+    std::uint64_t in_flight_bytes_ = 0;      // sent, not executed
+    std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
+    bool working_ = false;               // a thread is at it; it may have let go of the lock to copy
+    bool again_ = false;                 // it is to look again
+    bool failing_ = false;               // a request has failed; nothing behind it is executed
+    bool flushed_ = false;               // LAST_WQE_REACHED and the like have been said
+    bool drain_event_ = false;           // SQ_DRAINED is to be raised
+    std::int64_t planned_ns_ = Agenda::kNever;
+
+    std::uint32_t next_psn_ = 0;
+    std::uint32_t max_reads_ = 0;
+    std::uint32_t retry_count_ = 0, retries_left_ = 0;
+    std::uint32_t rnr_retry_ = 0, rnr_left_ = 0;
+    std::int64_t blocked_until_ns_ = 0;      // a retry timer
+    std::int64_t link_free_ns_ = 0;          // model time at which the last chunk has left the first link
+    Route route_, back_;
+    std::uint32_t route_epoch_ = 0;
+    bool routed_ = false;
 };
 
 }  // namespace coop::fabric

@@ -31,7 +31,7 @@ inline constexpr int kMaxGids = 4;  // per port
 inline constexpr int kMaxSges = 16;
 inline constexpr int kMaxHops = 8;          // links of a route
 inline constexpr int kMaxReadsInFlight = 16;  // max_rd_atomic of the best profile
-inline constexpr int kThreadsAtWork = 16;   // threads of a process that may copy at a time
+inline constexpr int kThreadsAtWork = 64;   // regions that the threads of a process may copy to or from at a time
 
 template <class T>
 using Shared = std::atomic<T>;
@@ -140,6 +140,7 @@ struct PinnedRoute {
 
 struct Process {
     Shared<std::uint32_t> used;
+    Shared<std::uint32_t> joined;      // 1: `life` says whether it lives
     Shared<std::uint32_t> generation;  // counts the processes that had this place
     Lock life;                         // held by the engine's thread from joining to its end
     std::int32_t pid;
@@ -293,6 +294,7 @@ struct QueuePair {
     std::uint32_t destination;    // the peer's number
     std::uint32_t path_mtu_bytes;
     Path primary, alternate;
+    Shared<std::uint32_t> path_epoch;  // counts changes of `primary` and `alternate`
     std::uint32_t expected_psn;   // of the next new request, 24 bits
     std::uint32_t max_dest_rd_atomic;
     std::uint32_t min_rnr_timer;  // code, as in the attribute
@@ -307,6 +309,12 @@ struct QueuePair {
     Shared<std::uint64_t> sent_messages, sent_bytes, received_messages, received_bytes;
     Shared<std::uint64_t> retries, rnr_retries, duplicates, migrations;
 };
+
+// A QP's number says where its entry is, and is another one when the entry is taken again. Never 0 or 1, which are special.
+inline std::uint32_t make_qp_number(std::uint32_t index, std::uint32_t used) {
+    return ((used / 2 % 255) + 1) << 16 | index;
+}
+inline std::uint32_t index_of_qp(std::uint32_t number) { return number & 0xffff; }
 
 // --- faults and what happened ---------------------------------------------------------------------------------------
 
@@ -341,16 +349,24 @@ struct Trace {
 
 // --- header ------------------------------------------------------------------------------------------------------
 
-struct TableAt {
-    std::uint64_t offset;
-    std::uint32_t capacity;
-    std::uint32_t stride;  // of an entry: sizeof(T) of whoever created it
-};
-
 enum Table : std::uint32_t {
     kHosts, kHcas, kPorts, kSwitches, kLinks, kLids, kForwards, kPinnedRoutes, kFaults, kTraces,  // reserved at creation
     kProcesses, kContexts, kMemoryRegions, kCompletionQueues, kSharedReceiveQueues, kQueuePairs,  // as they are used
     kTables
+};
+// The table that an entry is of.
+inline constexpr Table table_of(const Fault&) { return kFaults; }
+inline constexpr Table table_of(const Process&) { return kProcesses; }
+inline constexpr Table table_of(const Context&) { return kContexts; }
+inline constexpr Table table_of(const MemoryRegion&) { return kMemoryRegions; }
+inline constexpr Table table_of(const CompletionQueue&) { return kCompletionQueues; }
+inline constexpr Table table_of(const SharedReceiveQueue&) { return kSharedReceiveQueues; }
+inline constexpr Table table_of(const QueuePair&) { return kQueuePairs; }
+
+struct TableAt {
+    std::uint64_t offset;
+    std::uint32_t capacity;
+    std::uint32_t stride;  // of an entry: sizeof(T) of whoever created it
 };
 
 struct Header {
@@ -372,7 +388,9 @@ struct Header {
     Lock lock;                       // taking and giving back entries and heap
     std::uint64_t heap_top;          // under lock
     std::uint64_t heap_free[40];     // offset + 1 of the first free block of 2^i bytes; its first word is the next. Under lock.
-    Shared<std::uint32_t> hint[kTables];  // where to look for a free entry first
+    Shared<std::uint32_t> hint[kTables];     // where to look for a free entry first
+    Shared<std::uint32_t> highest[kTables];  // entries behind this were never taken
+    Shared<std::uint32_t> taken[kTables];    // entries in use
     Shared<std::uint32_t> next_pd;
     Shared<std::uint32_t> faults;    // rules in force; 0 keeps the hot path away from them
     Shared<std::uint64_t> traced;    // entries written since creation

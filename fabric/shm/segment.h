@@ -82,23 +82,29 @@ public:
     template <class T>
     std::uint32_t claim(Table which) const {
         const std::span<T> entries = table<T>(which);
-        Guard guard(header().lock);
-        const std::uint32_t count = static_cast<std::uint32_t>(entries.size());
-        std::uint32_t i = header().hint[which].load(std::memory_order_relaxed);
-        for (std::uint32_t tried = 0; tried < count; ++tried, ++i) {
-            if (i >= count) i = 0;
-            if (!reserve(&entries[i], sizeof(T))) return kNone;
-            const std::uint32_t used = entries[i].used.load(std::memory_order_relaxed);
-            if (used & 1) continue;
-            entries[i].used.store(used + 1, std::memory_order_release);
-            header().hint[which].store(i + 1, std::memory_order_relaxed);
-            return i;
+        Header& h = header();
+        Guard guard(h.lock);
+        const std::uint32_t highest = h.highest[which].load(std::memory_order_relaxed);
+        std::uint32_t i = highest;
+        if (h.taken[which].load(std::memory_order_relaxed) < highest) i = find_free(entries, highest, h.hint[which].load(std::memory_order_relaxed));
+        if (i == highest) {
+            if (i == entries.size() || !reserve(&entries[i], sizeof(T))) return kNone;
+            h.highest[which].store(i + 1, std::memory_order_release);
         }
-        return kNone;
+        h.hint[which].store(i + 1, std::memory_order_relaxed);
+        h.taken[which].fetch_add(1, std::memory_order_relaxed);
+        entries[i].used.fetch_add(1, std::memory_order_release);
+        return i;
     }
     template <class T>
-    static void release(T& entry) {
+    void release(T& entry) const {
         entry.used.fetch_add(1, std::memory_order_acq_rel);
+        header().taken[table_of(entry)].fetch_sub(1, std::memory_order_relaxed);
+    }
+    // The entries of a table that were ever taken: those behind cost no memory, and are not to be touched.
+    template <class T>
+    std::span<T> ever_used(Table which) const {
+        return table<T>(which).first(header().highest[which].load(std::memory_order_acquire));
     }
     template <class T>
     static bool in_use(const T& entry) {
@@ -114,6 +120,14 @@ public:
     }
 
 private:
+    template <class T>
+    static std::uint32_t find_free(std::span<T> entries, std::uint32_t end, std::uint32_t from) {
+        for (std::uint32_t tried = 0, i = from; tried < end; ++tried, ++i) {
+            if (i >= end) i = 0;
+            if (!in_use(entries[i])) return i;
+        }
+        return end;
+    }
     template <class T>
     std::span<T> table(Table which) const {
         const TableAt& at = header().table[which];

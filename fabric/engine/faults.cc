@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/engine/faults.h"
+
+#include "fabric/shm/trace.h"
+
+namespace coop::fabric {
+namespace {
+
+bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) {
+    const auto on_port = [&](std::uint32_t port) { return route.from == port || route.to == port; };
+    const auto on_hca = [&](std::uint32_t port) { return subnet.ports()[port].hca == fault.target; };
+    switch (fault.scope) {
+    case FaultScope::all: return true;
+    case FaultScope::hca: return on_hca(route.from) || on_hca(route.to);
+    case FaultScope::port: return on_port(fault.target);
+    case FaultScope::lid: return route.slid == fault.target || route.dlid == fault.target;
+    case FaultScope::qp: return source_qp == fault.target || destination_qp == fault.target;
+    case FaultScope::link:
+        for (std::uint32_t i = 0; i < route.hops; ++i)
+            if (route.links[i] == fault.target) return true;
+        return false;
+    }
+    return false;
+}
+
+// Counts the message; true if the rule holds for it.
+bool strikes(Fault& fault) {
+    const std::int64_t until = fault.until_ns.load(std::memory_order_relaxed);
+    if (until != 0 && now_ns() > until) return false;
+    if (fault.after.load(std::memory_order_relaxed) > 0 && fault.after.fetch_sub(1, std::memory_order_relaxed) > 0) return false;
+    if (fault.count.load(std::memory_order_relaxed) <= 0) return false;
+    return fault.count.fetch_sub(1, std::memory_order_relaxed) > 0;
+}
+
+void mark(Strike& strike, FaultKind kind) {
+    switch (kind) {
+    case FaultKind::drop: strike.drop = true; return;
+    case FaultKind::corrupt: strike.corrupt = true; return;
+    case FaultKind::lose_ack: strike.lose_ack = true; return;
+    case FaultKind::rnr: strike.not_ready = true; return;
+    case FaultKind::reorder: strike.reorder = true; return;
+    case FaultKind::kill_qp: strike.kill_qp = true; return;
+    case FaultKind::kill_process: strike.kill_process = true; return;
+    }
+}
+
+bool is_spent(const Fault& fault) {
+    const std::int64_t until = fault.until_ns.load(std::memory_order_relaxed);
+    return fault.count.load(std::memory_order_relaxed) <= 0 || (until != 0 && now_ns() > until);
+}
+
+}  // namespace
+
+Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) noexcept {
+    Strike strike;
+    bool spent = false;
+    for (Fault& fault : subnet.ever_used<Fault>(kFaults)) {
+        if (!Segment::in_use(fault) || !meets(subnet, fault, route, source_qp, destination_qp)) continue;
+        if (strikes(fault)) {
+            mark(strike, fault.kind);
+            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp);
+        }
+        spent |= is_spent(fault);
+    }
+    if (spent) clear_spent_faults(subnet);
+    return strike;
+}
+
+std::uint32_t clear_spent_faults(const Segment& subnet) noexcept {
+    std::uint32_t left = 0;
+    Guard guard(subnet.header().lock);
+    for (Fault& fault : subnet.ever_used<Fault>(kFaults)) {
+        if (!Segment::in_use(fault)) continue;
+        if (is_spent(fault)) subnet.release(fault);
+        else ++left;
+    }
+    subnet.header().faults.store(left, std::memory_order_release);
+    return left;
+}
+
+}  // namespace coop::fabric

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An address vector as verbs give it, and as the shared tables keep it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstring>
+
+#include "fabric/shm/layout.h"
+
+namespace coop::fabric {
+
+inline Path path_of(const ibv_ah_attr& address, std::uint8_t timeout = 0) {
+    Path path{};
+    path.port = address.port_num;
+    path.source_path_bits = address.src_path_bits;
+    path.sl = address.sl;
+    path.timeout = timeout;
+    path.dlid = address.dlid;
+    path.is_global = address.is_global;
+    path.sgid_index = address.grh.sgid_index;
+    std::memcpy(path.dgid, address.grh.dgid.raw, sizeof path.dgid);
+    return path;
+}
+
+inline ibv_ah_attr address_of(const Path& path) {
+    ibv_ah_attr address{};
+    address.port_num = path.port;
+    address.src_path_bits = path.source_path_bits;
+    address.sl = path.sl;
+    address.dlid = path.dlid;
+    address.is_global = path.is_global;
+    address.grh.sgid_index = path.sgid_index;
+    std::memcpy(address.grh.dgid.raw, path.dgid, sizeof path.dgid);
+    return address;
+}
+
+}  // namespace coop::fabric

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The requester: what is due, is done. In each round the four marks of a send
+// queue (local_qp.h) are tried from the oldest request to the youngest.
+//
+//     waiting ──send──► queued ──its turn on the first link──► on_the_way
+//        ▲                                                         │ arrives
+//        │◄───────────── next chunk, or a retry ───────────────────┤
+//        │                                     read: responding ◄──┤
+//        │                                          │ arrives      ▼
+//        └──────────────── retry ◄──────────────────┴──────────► done ──► completed
+#include <algorithm>
+
+#include "fabric/engine/client.h"
+#include "fabric/engine/local_qp.h"
+#include "fabric/engine/responder.h"
+#include "fabric/shm/trace.h"
+
+namespace coop::fabric {
+namespace {
+
+using Stage = SendWork::Stage;
+
+constexpr std::uint64_t kWindowBytes = 256 << 10;   // of one QP in the network: what its buffers would hold
+constexpr std::int64_t kAheadNs = 20'000;           // a turn on the first link that near is taken at once
+
+bool is_read(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ; }
+bool is_read_or_atomic(ibv_wr_opcode opcode) {
+    return is_read(opcode) || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
+std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + mtu - 1) / std::max(mtu, 256u), 1));
+}
+
+}  // namespace
+
+void LocalQp::work() noexcept {
+    std::lock_guard guard(lock_);
+    planned_ns_ = Agenda::kNever;
+    work_until_nothing_is_due(false);
+}
+
+void LocalQp::work_until_nothing_is_due(bool posting) {
+    if (working_) {
+        again_ = true;
+        return;
+    }
+    working_ = true;
+    do {
+        again_ = false;
+        flush_if_failed();
+        refresh_routes();
+        while (advance(now_ns(), posting)) flush_if_failed();
+    } while (again_);
+    working_ = false;
+    if (const std::int64_t due = next_due(); due < planned_ns_) {
+        planned_ns_ = due;
+        client_.plan(index_, due);
+    }
+}
+
+bool LocalQp::advance(std::int64_t now, bool posting) {
+    bool moved = complete_next(now);
+    moved |= respond_next(now);
+    moved |= execute_next(now, posting);
+    moved |= send_next(now);
+    drain();
+    return moved;
+}
+
+// When there will be something to do, if nobody posts; kNever: not before something happens.
+std::int64_t LocalQp::next_due() const {
+    const auto work_at = [this](std::uint32_t mark) -> const SendWork& { return ring_[mark & (ring_.size() - 1)]; };
+    std::int64_t due = Agenda::kNever;
+    if (head_ != executed_ && work_at(head_).stage == Stage::done) due = work_at(head_).due_ns;
+    for (const std::uint32_t mark : responding_) due = std::min(due, work_at(mark).due_ns);
+    if (failing_) return due;
+    if (executed_ != sent_) due = std::min({due, work_at(executed_).due_ns, work_at(sent_ - 1).due_ns});
+    if (sent_ != tail_ && may_send(work_at(sent_))) due = std::min(due, blocked_until_ns_);
+    return due;
+}
+
+// --- onto the links ---------------------------------------------------------------------------------------------------
+
+bool LocalQp::may_send(const SendWork& work) const {
+    if (failing_ || state() != IBV_QPS_RTS) return false;
+    if (sent_ != executed_ && in_flight_bytes_ >= kWindowBytes) return false;
+    if ((work.flags & IBV_SEND_FENCE) != 0 && reads_in_flight_ > 0) return false;
+    // An initiator with no depth at all has nothing to wait for: the request goes out and is refused.
+    return !is_read_or_atomic(work.opcode) || reads_in_flight_ < std::max(max_reads_, 1u);
+}
+
+bool LocalQp::send_next(std::int64_t now) {
+    // Only the youngest can wait for its turn: those behind it would come later still.
+    if (sent_ != executed_ && at(sent_ - 1).stage == Stage::queued) {
+        SendWork& last = at(sent_ - 1);
+        if (last.due_ns > now + kAheadNs) return false;
+        leave_first_link(last);
+        return true;
+    }
+    if (sent_ == tail_ || now < blocked_until_ns_ || !may_send(at(sent_))) return false;
+    // A message of several chunks goes out whole before the next one begins.
+    if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
+    SendWork& work = at(sent_);
+    ++sent_;
+    if (is_read_or_atomic(work.opcode)) ++reads_in_flight_;
+    if (shared_.type == IBV_QPT_UD) {
+        route_ = work.to.route;
+        routed_ = route_.leads_somewhere();
+    }
+    // The model's time goes on where the last chunk left the link, however late this is computed.
+    send_chunk(work, std::max({work.posted_ns, link_free_ns_, blocked_until_ns_}), now);
+    return true;
+}
+
+void LocalQp::send_chunk(SendWork& work, std::int64_t ready_ns, std::int64_t now) {
+    work.chunk = is_read(work.opcode) ? 0 : work.bytes - work.moved;
+    if (routed_) work.chunk = std::min(work.chunk, chunk_bytes(subnet_, route_));
+    in_flight_bytes_ += work.chunk;
+    work.first_link = {ready_ns, ready_ns};
+    if (routed_) work.first_link = take_first_link(subnet_, route_, work.chunk, ready_ns);
+    link_free_ns_ = work.first_link.end_ns;
+    work.stage = Stage::queued;
+    work.due_ns = work.first_link.start_ns;
+    if (routed_ && work.due_ns > ready_ns)
+        subnet_.ports()[route_.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(work.due_ns - ready_ns), std::memory_order_relaxed);
+    if (work.due_ns <= now + kAheadNs) leave_first_link(work);
+}
+
+void LocalQp::leave_first_link(SendWork& work) {
+    work.stage = Stage::on_the_way;
+    work.due_ns = work.first_link.end_ns;
+    if (routed_) work.due_ns = take_other_links(subnet_, route_, work.chunk, work.first_link);
+}
+
+// --- at the responder ---------------------------------------------------------------------------------------------------
+
+bool LocalQp::execute_next(std::int64_t now, bool posting) {
+    if (executed_ == sent_ || failing_) return false;
+    SendWork& work = at(executed_);
+    if (work.stage != Stage::on_the_way || work.due_ns > now) return false;
+    if (posting && work.bytes > kInlineBytes) return false;
+    execute(work, now);
+    return true;
+}
+
+void LocalQp::execute(SendWork& work, std::int64_t now) {
+    in_flight_bytes_ -= work.chunk;
+    if (work.status != IBV_WC_SUCCESS) return finish(work, work.status, now);
+    if (shared_.type == IBV_QPT_UD) return execute_datagram(work);
+    if (shared_.type == IBV_QPT_UC) return execute_unreliable(work);
+    execute_reliable(work, now);
+}
+
+// What happens to a chunk on its way: true if it arrives. Counts it.
+static bool arrives(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t mtu, const Strike& strike) {
+    PortCounters& sender = subnet.ports()[route.from].counters;
+    const std::uint32_t packets = packets_of(bytes, mtu);
+    if (!route.leads_somewhere() || !is_passable(subnet, route)) {
+        sender.discards.fetch_add(packets, std::memory_order_relaxed);
+        return false;
+    }
+    count(subnet, route, bytes, packets);
+    if (strike.corrupt) subnet.ports()[route.to].counters.symbol_errors.fetch_add(1, std::memory_order_relaxed);
+    if (!strike.is_lost() && !is_lost(subnet, route, packets)) return true;
+    sender.discards.fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
+// Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
+#define COOP_WITHOUT_LOCK(expression) \
+    ([&] {                            \
+        lock_.unlock();               \
+        auto result = (expression);   \
+        lock_.lock();                 \
+        return result;                \
+    }())
+
+void LocalQp::execute_datagram(SendWork& work) {
+    const Route& route = work.to.route;
+    Strike strike;
+    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && route.leads_somewhere())
+        strike = consult_faults(subnet_, route, shared_.number, work.to_qp);
+    bool good = true;
+    if (route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
+        const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike};
+        good = COOP_WITHOUT_LOCK(deliver_datagram(subnet_, client_.process(), arrival));
+    } else {
+        Buffers local;
+        good = find_local(subnet_, shared_, work, work.bytes, 0, local);
+    }
+    finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
+}
+
+void LocalQp::execute_unreliable(SendWork& work) {
+    Strike strike;
+    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
+        strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
+    Answer answer = Answer::none;
+    if (routed_ && arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) {
+        const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike};
+        answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    }
+    work.moved += work.chunk;
+    if (answer == Answer::local_protection) return finish(work, IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
+    // A message that has lost a part is not delivered: what follows of it goes nowhere.
+    if (answer != Answer::ack || work.moved == work.bytes) return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);
+    send_chunk(work, link_free_ns_, now_ns());
+}
+
+void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
+    Strike strike;
+    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
+        strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
+    if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
+    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    const bool heard = !strike.lose_ack && is_passable(subnet_, back_);
+    if (answer != Answer::local_protection && !heard) return on_lost(work, now);
+    if (answer != Answer::ack) return on_answer(work, answer, now);
+    if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
+    on_acknowledged(work);
+}
+
+void LocalQp::on_acknowledged(SendWork& work) {
+    retries_left_ = retry_count_;
+    rnr_left_ = rnr_retry_;
+    work.moved += work.chunk;
+    if (is_read(work.opcode)) {
+        responding_.push_back(executed_);
+        ++executed_;
+        return respond_chunk(work, work.due_ns);
+    }
+    if (work.moved < work.bytes) return send_chunk(work, std::max(link_free_ns_, work.first_link.end_ns), now_ns());
+    finish(work, IBV_WC_SUCCESS, work.due_ns + latency_ns(subnet_, back_));
+}
+
+// Of the request at the mark `executed_`.
+void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) {
+    if (is_read_or_atomic(work.opcode) && reads_in_flight_ > 0) --reads_in_flight_;
+    work.status = status;
+    work.stage = Stage::done;
+    work.due_ns = due_ns;
+    failing_ |= status != IBV_WC_SUCCESS;
+    if (&work == &at(executed_)) ++executed_;
+}
+
+// --- the response of a read ---------------------------------------------------------------------------------------------
+
+void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
+    work.stage = Stage::responding;
+    work.chunk = std::min(work.bytes - work.moved, chunk_bytes(subnet_, back_));
+    work.first_link = take_first_link(subnet_, back_, work.chunk, ready_ns);
+    work.due_ns = take_other_links(subnet_, back_, work.chunk, work.first_link);
+}
+
+bool LocalQp::respond_next(std::int64_t now) {
+    const auto next = std::find_if(responding_.begin(), responding_.end(), [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
+    if (next == responding_.end() || failing_) return false;
+    SendWork& work = at(*next);
+    Strike none;
+    if (!arrives(subnet_, back_, work.chunk, shared_.path_mtu_bytes, none)) {
+        on_lost(work, now);
+        return true;
+    }
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none};
+    const std::uint32_t mark = *next;
+    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    if (answer != Answer::ack) {
+        on_answer(work, answer, now);
+        return true;
+    }
+    work.moved += work.chunk;
+    if (work.moved < work.bytes) {
+        respond_chunk(work, work.first_link.end_ns);
+        return true;
+    }
+    std::erase(responding_, mark);
+    finish(work, IBV_WC_SUCCESS, work.due_ns);
+    return true;
+}
+
+// --- completions --------------------------------------------------------------------------------------------------------
+
+bool LocalQp::complete_next(std::int64_t now) {
+    if (head_ == executed_) return false;
+    const SendWork& work = at(head_);
+    if (work.stage != Stage::done || work.due_ns > now) return false;
+    const bool failed = work.status != IBV_WC_SUCCESS;
+    if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(work, work.status);
+    if (!failed) {
+        shared_.sent_messages.fetch_add(1, std::memory_order_relaxed);
+        shared_.sent_bytes.fetch_add(work.bytes, std::memory_order_relaxed);
+        if (routed_) subnet_.ports()[route_.from].counters.sent_messages.fetch_add(1, std::memory_order_relaxed);
+    }
+    ++head_;
+    if (!failed) return true;
+    // A reliable QP fails as a whole, an unreliable one's send queue alone (InfiniBand 10.3.1).
+    if (shared_.type == IBV_QPT_RC) fail(subnet_, shared_, -1);
+    else shared_.state.store(IBV_QPS_SQE, std::memory_order_release);
+    return true;
+}
+
+void LocalQp::drain() {
+    if (!drain_event_ || state() != IBV_QPS_SQD || head_ != sent_) return;
+    drain_event_ = false;
+    raise_for(subnet_, shared_, IBV_EVENT_SQ_DRAINED);
+}
+
+}  // namespace coop::fabric
