@@ -79,12 +79,6 @@ struct PortCounters {
     Shared<std::uint64_t> link_downed;
 };
 
-// Why a port is not ACTIVE.
-enum PortDown : std::uint32_t {
-    kPortDisabled = 1,  // it was taken down
-    kPortNoLink = 2,    // its cable is out, or the port at the other end is down
-};
-
 struct Port {
     std::uint32_t hca;
     std::uint32_t number;      // 1..
@@ -98,7 +92,7 @@ struct Port {
     std::uint64_t gid_prefix;  // subnet prefix
     std::uint8_t gids[kMaxGids][16];
     std::uint32_t gid_count;
-    Shared<std::uint32_t> down;        // 0: ACTIVE; bits of PortDown
+    Shared<std::uint32_t> down;        // 0: ACTIVE
     PortCounters counters;
 };
 

@@ -5,8 +5,8 @@
 // Addresses. The node GUID of HCA i is 0x0002c903'00000000 + (i + 1) * 16, its
 // ports' GUIDs are that plus their number. InfiniBand: gid[0] is the subnet's
 // prefix and the port's GUID. RoCE: gid[0] is link-local, from a MAC address that
-// is made of the HCA's and the port's number (RoCE v1), gid[1] the IPv4-mapped
-// 10.R.X.Y (RoCE v2), R the port's place in its host and X.Y the host's from 1 on.
+// is made of the HCA's and the port's number, gid[1] the IPv4-mapped 10.R.X.Y,
+// R the port's place in its host and X.Y the host's from 1 on.
 #pragma once
 
 #include <string>

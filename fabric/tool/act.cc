@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// coop-fabric port, link, lid, hca, sm, fault, kill: one action, now.
+#include <cstdio>
+#include <limits>
+
+#include "fabric/engine/faults.h"
+#include "fabric/tool/action.h"
+#include "fabric/tool/options.h"
+#include "fabric/tool/table.h"
+
+namespace coop::fabric {
+namespace {
+
+void print_faults(const Segment& subnet) {
+    clear_spent_faults(subnet);
+    TextTable table("faults", {"target", "kind", "after", "count", "ends_in_ms"});
+    for (const Fault& fault : subnet.ever_used<Fault>(kFaults)) {
+        if (!Segment::in_use(fault)) continue;
+        const std::int64_t count = fault.count, until_ns = fault.until_ns;
+        table.row()
+            .add(target_text(subnet, fault)).add(name_of(fault.kind)).add(fault.after.load())
+            .add(count == std::numeric_limits<std::int64_t>::max() ? "any" : std::to_string(count))
+            .add(until_ns == 0 ? "never" : std::to_string((until_ns - now_ns()) / 1'000'000));
+    }
+    std::fputs(table.empty() ? "no rules are in force\n" : table.text().c_str(), stdout);
+}
+
+// Options of an action are among its words, and stay there: only --subnet and --help are taken.
+Error take_subnet(const Command& command, Words& words, std::string& name) {
+    Words rest, ours;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool is_subnet = words[i] == "--subnet";
+        const bool is_ours = is_subnet || words[i].starts_with("--subnet=") || words[i] == "--help" || words[i] == "-h";
+        (is_ours ? ours : rest).push_back(words[i]);
+        if (is_subnet && i + 1 < words.size()) ours.push_back(words[++i]);
+    }
+    words = std::move(rest);
+    const Option options[] = {text("--subnet", name)};
+    return take_options(command, ours, options);
+}
+
+int act(const Command& command, Words words) {
+    std::string name;
+    if (Error error = take_subnet(command, words, name)) return misuse(command, error);
+    Segment subnet;
+    if (Error error = open_subnet(name, subnet)) return fail(command, error);
+    if (&command == &kFaultCommand && words.empty()) {
+        print_faults(subnet);
+        return 0;
+    }
+    words.insert(words.begin(), command.name);
+    Action action;
+    if (Error error = parse_action(subnet, words, action)) return misuse(command, error);
+    if (Error error = action(subnet)) return fail(command, error);
+    return 0;
+}
+
+}  // namespace
+
+const Command kPortCommand = {"port", "take a port down or up; its cable's rate, latency, loss",
+                              R"(coop-fabric port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
+
+Takes a port, or all of an HCA, down or up: programs get PORT_ERR or PORT_ACTIVE, and what goes through it is lost.
+rate, latency and loss are those of its cable, in each direction.
+
+  coop-fabric port h1/coop0/1 down
+  coop-fabric port h0/coop1 rate 100MB/s
+  coop-fabric port h0/coop1 loss 1%
+
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                              [](Words words) { return act(kPortCommand, std::move(words)); }};
+
+const Command kLinkCommand = {"link", "pull or plug a cable; its rate, latency, loss, load",
+                              R"(coop-fabric link A-B[:K] up|down|rate R|latency T|loss P|load R [--one-way]
+
+A and B are ports (HOST/HCA/PORT) or switches; K says which, if there are several cables (else all). Routes do not
+change when a cable is down. load is what somebody else sends all the time: a hot spot.
+
+  coop-fabric link leaf0-spine1 down
+  coop-fabric link h0/coop0/1-sw0 rate 1GB/s
+  coop-fabric link leaf0-spine1 load 400MB/s --one-way
+
+  --one-way       only from A to B
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                              [](Words words) { return act(kLinkCommand, std::move(words)); }};
+
+const Command kLidCommand = {"lid", "take a LID down or up",
+                             R"(coop-fabric lid LID up|down
+
+Packets to and from a LID that is down are lost; the port's other LIDs still work. Programs get LID_CHANGE.
+
+  coop-fabric lid 0x3 down
+
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                             [](Words words) { return act(kLidCommand, std::move(words)); }};
+
+const Command kHcaCommand = {"hca", "take an HCA down or up",
+                             R"(coop-fabric hca HOST/HCA up|down
+
+An HCA that is down fails for those who have it open: DEVICE_FATAL.
+
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                             [](Words words) { return act(kHcaCommand, std::move(words)); }};
+
+const Command kSmCommand = {"sm", "another subnet manager takes over",
+                            R"(coop-fabric sm change
+
+Programs get SM_CHANGE on every port. Nothing else changes.
+
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                            [](Words words) { return act(kSmCommand, std::move(words)); }};
+
+const Command kFaultCommand = {"fault", "lose, damage, delay or refuse messages",
+                               R"(coop-fabric fault TARGET KIND [--after N] [--count M] [--for T]
+coop-fabric fault clear
+coop-fabric fault
+
+TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K]' (from A to B). KIND is
+  drop           the message is lost
+  corrupt        it is damaged on the way (a symbol error is counted), and so lost
+  lose-ack       it is executed, and its acknowledgement is lost
+  rnr            the receiver is not ready
+  reorder        what may be late is late: a read's response behind what need not wait for it
+  kill-qp        the receiving QP fails
+  kill-process   the receiving process dies
+
+  --after N       not the first N messages
+  --count M       so many messages (1; with --for: all)
+  --for T         for so long, from now on
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+
+'clear' ends all rules; without words, those in force are printed.
+)",
+                               [](Words words) { return act(kFaultCommand, std::move(words)); }};
+
+const Command kKillCommand = {"kill", "end the processes on a host, as SIGKILL does",
+                              R"(coop-fabric kill HOST|PID
+
+Ends every process that is on that host of the subnet, or the one with that number.
+
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                              [](Words words) { return act(kKillCommand, std::move(words)); }};
+
+}  // namespace coop::fabric

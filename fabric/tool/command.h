@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A subcommand of coop-fabric: its name, what --help says, and what it does with
+// its words. Exit status: 0 done, 1 failed, 2 misused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/shm/segment.h"
+
+namespace coop::fabric {
+
+using Words = std::vector<std::string>;
+
+struct Command {
+    const char* name;
+    const char* summary;  // one line; empty: not shown
+    const char* help;
+    int (*run)(Words words);
+};
+
+// Print the reason to stderr and return the exit status.
+int fail(const Command& command, const Error& error);
+int misuse(const Command& command, const Error& error);
+
+extern const Command kRunCommand, kExecCommand, kCreateCommand, kShowCommand, kListCommand, kDestroyCommand, kPortCommand,
+    kLinkCommand, kLidCommand, kHcaCommand, kSmCommand, kFaultCommand, kKillCommand, kCountersCommand, kTraceCommand,
+    kScenarioCommand, kCheckCommand, kAgentCommand;
+
+}  // namespace coop::fabric

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/tool/subnet_options.h"
+
+#include <algorithm>
+
+#include "fabric/topo/topology_file.h"
+#include "fabric/topo/units.h"
+
+namespace coop::fabric {
+namespace {
+
+constexpr std::uint64_t kMostHosts = 4096, kMostHcas = 64, kMostSwitches = 1024;
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts(1);
+    for (const char c : text)
+        if (c == ',')
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    return parts;
+}
+
+}  // namespace
+
+const char* const kSubnetOptionsHelp =
+    R"(Options, the subnet:
+  --hosts N            hosts h0, h1, … (2)
+  --hcas N             HCAs of each host: coop0, coop1, … (1)
+  --ports N            ports of each HCA, 1..4 (1)
+  --lmc N              2^N LIDs per port, 0..7 (0)
+  --rate R[,R…]        per port and direction: 250MB/s, 2GB/s, 10Gbit/s, or 'unlimited' (default);
+                       a list has one for each HCA of a host
+  --latency T          one way, from port to port: 1.5us, 800ns (0). In a fat tree: across a spine
+  --mtu BYTES          256, 512, 1024, 2048 or 4096 (4096)
+  --link-layer L       ib or roce (ib)
+  --profile P          what the HCAs can do: default, nosrq, noapm, small, old
+  --fat-tree L,S,H     L leaf switches with H hosts each, S spines; a cable between each leaf and each
+                       spine with the (highest) rate. Default: one switch, every port on it
+  --topology FILE      all of this from a file instead ('coop-fabric show' prints one)
+  --strict-mr          a registered range that is unmapped or replaced is caught
+  --strict-arm         a CQ that is armed while completions wait does not fire at once
+  --trace-messages     the trace has every message, too
+  --memlock BYTES      memory that a process can register (its RLIMIT_MEMLOCK), or 'unlimited'
+  --seed N             of losses (1)
+  --name NAME          of the subnet
+)";
+
+// An option that says what a topology file would.
+Option SubnetOptions::sizing(Option option) {
+    return {option.name, option.has_value, [this, option](const std::string& value) {
+                sized_by_ = option.name;
+                return option.set(value);
+            }};
+}
+
+Error SubnetOptions::set_rates(const std::string& value) {
+    sizes_.rates.clear();
+    for (const std::string& part : split(value)) {
+        const auto rate = parse_rate(part);
+        if (!rate) return bad_value("--rate", part, kRateWords);
+        sizes_.rates.push_back(*rate);
+    }
+    return {};
+}
+
+Error SubnetOptions::set_fat_tree(const std::string& value) {
+    const std::vector<std::string> parts = split(value);
+    if (parts.size() != 3) return bad_value("--fat-tree", value, "LEAVES,SPINES,HOSTS_PER_LEAF");
+    std::uint64_t leaves = 0, spines = 0, hosts = 0;
+    if (Error error = parse_in_range("--fat-tree, leaves", parts[0], 1, kMostSwitches, leaves)) return error;
+    if (Error error = parse_in_range("--fat-tree, spines", parts[1], 1, kMostSwitches, spines)) return error;
+    if (Error error = parse_in_range("--fat-tree, hosts per leaf", parts[2], 1, kMostHosts, hosts)) return error;
+    if (leaves * hosts > kMostHosts)
+        return {"--fat-tree: " + std::to_string(leaves * hosts) + " hosts are more than " + std::to_string(kMostHosts)};
+    sizes_.leaves = static_cast<std::uint32_t>(leaves);
+    sizes_.spines = static_cast<std::uint32_t>(spines);
+    sizes_.hosts_per_leaf = static_cast<std::uint32_t>(hosts);
+    return {};
+}
+
+void SubnetOptions::add_to(std::vector<Option>& options) {
+    const auto add = [&](const char* name, auto&& set) { options.push_back(sizing({name, true, set})); };
+    add("--hosts", [this](const std::string& value) {
+        has_hosts_ = true;
+        return number("--hosts", 1, kMostHosts, sizes_.hosts).set(value);
+    });
+    options.push_back(sizing(number("--hcas", 1, kMostHcas, sizes_.hcas)));
+    options.push_back(sizing(number("--ports", 1, kMaxPortsPerHca, sizes_.ports)));
+    options.push_back(sizing(number("--lmc", 0, kHighestLmc, sizes_.lmc)));
+    add("--rate", [this](const std::string& value) { return set_rates(value); });
+    add("--latency", [this](const std::string& value) {
+        const auto ns = parse_time_ns(value);
+        if (!ns) return bad_value("--latency", value, kTimeWords);
+        sizes_.latency_ns = *ns;
+        return Error{};
+    });
+    add("--mtu", [this](const std::string& value) { return parse_mtu("--mtu", value, sizes_.mtu_bytes); });
+    add("--link-layer", [this](const std::string& value) {
+        if (value != "ib" && value != "roce") return bad_value("--link-layer", value, "'ib' or 'roce'");
+        sizes_.ethernet = value == "roce";
+        return Error{};
+    });
+    add("--profile", [this](const std::string& value) {
+        const Profile* profile = find_profile(value);
+        if (profile == nullptr) return bad_value("--profile", value, "one of " + profile_names());
+        sizes_.profile = profile;
+        return Error{};
+    });
+    add("--fat-tree", [this](const std::string& value) { return set_fat_tree(value); });
+    options.push_back(text("--topology", topology_file_));
+    options.push_back(flag("--strict-mr", settings_.strict_memory));
+    options.push_back(flag("--strict-arm", settings_.strict_arm));
+    options.push_back(flag("--trace-messages", settings_.trace_messages));
+    options.push_back({"--memlock", true, [this](const std::string& value) {
+                           const auto bytes = value == "unlimited" ? std::optional(~std::uint64_t{0}) : parse_size_bytes(value);
+                           if (!bytes || *bytes == 0) return bad_value("--memlock", value, std::string(kSizeWords) + ", or 'unlimited'");
+                           settings_.memory_lock_limit = *bytes;
+                           return Error{};
+                       }});
+    options.push_back({"--seed", true, [this](const std::string& value) {
+                           return parse_in_range("--seed", value, 0, ~std::uint64_t{0}, settings_.seed);
+                       }});
+    options.push_back(text("--name", name_));
+}
+
+Error SubnetOptions::make(Topology& topology) const {
+    if (!topology_file_.empty()) {
+        if (!sized_by_.empty()) return {sized_by_ + " does not go with --topology: the file says it"};
+        return read_topology_file(topology_file_, topology);
+    }
+    if (has_hosts_ && sizes_.leaves != 0) return {"--hosts does not go with --fat-tree, which says how many there are"};
+    const Flaw flaw = generate(sizes_, topology);
+    return {flaw.text};
+}
+
+}  // namespace coop::fabric

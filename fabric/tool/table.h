@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rows of named values, shown as a table for people or as JSON for programs.
+// Numbers stand at the right and are JSON numbers, texts at the left.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace coop::fabric {
+
+class TextTable {
+public:
+    // Names of the columns, as JSON has them (a_b) and as people read them (a b).
+    TextTable(std::string name, std::vector<std::string> columns) : name_(std::move(name)), columns_(std::move(columns)) {}
+
+    class Row {
+    public:
+        Row& add(std::string text) { return cells_.push_back({std::move(text), false}), *this; }
+        Row& add(const char* text) { return add(std::string(text)); }
+        Row& add(std::integral auto number) { return cells_.push_back({std::to_string(number), true}), *this; }
+        Row& add(double number);  // three decimals
+
+    private:
+        friend class TextTable;
+        struct Cell {
+            std::string text;
+            bool is_number;
+        };
+        std::vector<Cell> cells_;
+    };
+    Row& row() { return rows_.emplace_back(); }
+
+    bool empty() const { return rows_.empty(); }
+    std::string text() const;
+    std::string json() const;  // "name": [{…}, …]
+
+private:
+    std::string name_;
+    std::vector<std::string> columns_;
+    std::vector<Row> rows_;
+};
+
+std::string json_text(const std::string& text);  // in quotes
+
+}  // namespace coop::fabric

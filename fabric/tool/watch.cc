@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// coop-fabric counters, trace, scenario: watching a subnet, and playing a list of
+// actions on it.
+#include <cstdio>
+
+#include "fabric/shm/process.h"
+#include "fabric/tool/options.h"
+#include "fabric/tool/report.h"
+#include "fabric/tool/scenario.h"
+
+namespace coop::fabric {
+namespace {
+
+int run_counters(Words words) {
+    std::string name;
+    bool json = false;
+    CounterChoice choice;
+    const Option options[] = {text("--subnet", name), flag("--qp", choice.qps), flag("--links", choice.links), flag("--json", json)};
+    if (Error error = take_options(kCountersCommand, words, options)) return misuse(kCountersCommand, error);
+    if (!words.empty()) return misuse(kCountersCommand, {"'" + words[0] + "' is too much"});
+    Segment subnet;
+    if (Error error = open_subnet(name, subnet)) return fail(kCountersCommand, error);
+    reap(subnet);
+    if (json) choice.links = choice.qps = true;
+    print_counters(subnet, choice, json);
+    return 0;
+}
+
+int run_trace(Words words) {
+    std::string name;
+    bool follow = false;
+    const Option options[] = {text("--subnet", name), flag("--follow", follow)};
+    if (Error error = take_options(kTraceCommand, words, options)) return misuse(kTraceCommand, error);
+    if (!words.empty()) return misuse(kTraceCommand, {"'" + words[0] + "' is too much"});
+    Segment subnet;
+    if (Error error = open_subnet(name, subnet)) return fail(kTraceCommand, error);
+    if (follow)
+        follow_trace(subnet, stdout, {});
+    else
+        write_trace(subnet, stdout, 0);
+    return 0;
+}
+
+int run_scenario(Words words) {
+    std::string name;
+    bool only_check = false;
+    const Option options[] = {text("--subnet", name), flag("--check", only_check)};
+    if (Error error = take_options(kScenarioCommand, words, options)) return misuse(kScenarioCommand, error);
+    if (words.size() != 1) return misuse(kScenarioCommand, {"give one file"});
+    Segment subnet;
+    if (Error error = open_subnet(name, subnet)) return fail(kScenarioCommand, error);
+    Scenario scenario;
+    if (Error error = scenario.read(subnet, words[0])) return misuse(kScenarioCommand, error);
+    if (!only_check) scenario.run(subnet, {});
+    return 0;
+}
+
+}  // namespace
+
+const Command kCountersCommand = {"counters", "what went through ports, links and queue pairs",
+                                  R"(coop-fabric counters [--links] [--qp] [--json]
+
+Prints, per port, what it sent and received, what was lost or damaged, and how long it waited for its link; per process,
+the CPU time that its engine took.
+
+  --links         each direction of each cable, too
+  --qp            each queue pair, too
+  --json          everything, for programs
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                                  run_counters};
+
+const Command kTraceCommand = {"trace", "what happened, with times",
+                               R"(coop-fabric trace [--follow]
+
+Prints what happened since the subnet was made, with seconds from then: what went down and came up, retries, errors,
+migrations, events, processes; messages, if it was made with --trace-messages. The last 32768 entries are kept.
+
+  --follow        go on, until the subnet is removed
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                               run_trace};
+
+const Command kScenarioCommand = {"scenario", "do things at given times or counts",
+                                  R"(coop-fabric scenario FILE [--check]
+
+Does what is in FILE, which has one action per line, in the words of the commands port, link, lid, hca, sm, fault and
+kill, behind a time or a count; '#' begins a comment:
+
+  at 1.2s port h1/coop0/1 down
+  at 1.5s port h1/coop0/1 up
+  after 500 messages lid 0x3 down
+  at 2s fault all rnr --count 20
+  at 3s kill h1
+
+Times are from the start. Counts are messages that all ports sent since then; they are looked at every millisecond.
+Nothing is done if a line is wrong.
+
+  --check         only look whether the lines are right
+  --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
+)",
+                                  run_scenario};
+
+}  // namespace coop::fabric
