@@ -93,6 +93,7 @@ public:
     // Posting: begin(), then slot() / add() for each request, then end(), which sets the engine to work.
     void begin() { lock_.lock(); }
     SendWork* slot();                  // null: the queue is full
+    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // how many slots there are
     std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
     int add(SendWork& work);           // 0, or the errno of a request that cannot be posted
     void end();
