@@ -35,16 +35,7 @@ Node::Node(const Shape& wanted)
       qp(pd, scq, rcq, wanted.qp, srq ? static_cast<ibv_srq*>(*srq) : nullptr) {}
 
 Address Node::address() const {
-    const ibv_port_attr port = context.port(shape.port);
-    Address address;
-    address.lid = port.lid;
-    address.lmc = port.lmc;
-    address.port = shape.port;
-    address.global = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-    address.gid = context.gid(shape.port);
-    address.qpn = qp.number();
-    address.mtu = port.active_mtu;
-    address.max_rd_atomic = context.device().max_qp_rd_atom;
+    Address address = address_of(context, qp, shape.port);
     address.memory = memory.remote();
     address.bytes = memory.size();
     return address;
@@ -55,22 +46,38 @@ std::string Node::port_name() const {
     return std::string(host == nullptr ? "h0" : host) + "/" + context.name() + "/" + std::to_string(shape.port);
 }
 
-int Node::to_init(const Path& path) const {
+// --- one queue pair -------------------------------------------------------------------------------------------------
+
+Address address_of(const Context& context, const Qp& qp, std::uint8_t number) {
+    const ibv_port_attr port = context.port(number);
+    Address address;
+    address.lid = port.lid;
+    address.lmc = port.lmc;
+    address.port = number;
+    address.global = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+    address.gid = context.gid(number);
+    address.qpn = qp.number();
+    address.mtu = port.active_mtu;
+    address.max_rd_atomic = context.device().max_qp_rd_atom;
+    return address;
+}
+
+int to_init(const Qp& qp, const Path& path, std::uint8_t port) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = shape.port;
+    attr.port_num = port;
     attr.qp_access_flags = static_cast<unsigned>(path.access);
     attr.qkey = kQkey;
     return qp.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                                (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-int Node::to_rtr(const Address& peer, const Path& path) const {
+int to_rtr(const Context& context, const Qp& qp, const Address& peer, const Path& path, std::uint8_t port) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTR;
     if (qp->qp_type == IBV_QPT_UD) return qp.modify(attr, IBV_QP_STATE);
-    attr.ah_attr = way_to(peer, path, shape.port);
-    attr.path_mtu = std::min({path.mtu, peer.mtu, context.port(shape.port).active_mtu});
+    attr.ah_attr = way_to(peer, path, port);
+    attr.path_mtu = std::min({path.mtu, peer.mtu, context.port(port).active_mtu});
     attr.dest_qp_num = peer.qpn;
     attr.rq_psn = path.peer_psn;
     attr.max_dest_rd_atomic =
@@ -81,7 +88,7 @@ int Node::to_rtr(const Address& peer, const Path& path) const {
     return qp.modify(attr, mask);
 }
 
-int Node::to_rts(const Path& path) const {
+int to_rts(const Context& context, const Qp& qp, const Path& path) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTS;
     attr.sq_psn = path.my_psn;
@@ -96,10 +103,10 @@ int Node::to_rts(const Path& path) const {
     return qp.modify(attr, mask);
 }
 
-void Node::connect(const Address& peer, const Path& path) const {
-    CHECK_OK(to_init(path));
-    CHECK_OK(to_rtr(peer, path));
-    CHECK_OK(to_rts(path));
+void connect(const Context& context, const Qp& qp, const Address& peer, const Path& path, std::uint8_t port) {
+    CHECK_OK(to_init(qp, path, port));
+    CHECK_OK(to_rtr(context, qp, peer, path, port));
+    CHECK_OK(to_rts(context, qp, path));
 }
 
 // --- the other side, here -------------------------------------------------------------------------------------------
@@ -305,20 +312,20 @@ std::unique_ptr<End> make_far(const Shape& shape, const char* host) { return std
 
 pid_t process_of(End& far_end) { return dynamic_cast<Far&>(far_end).process().pid(); }
 
-namespace {
-
 Shape on_last_device(Shape shape) {
     if (shape.device == 0) shape.device = -1;
     return shape;
 }
 
-// What b is given, and a, so that the two fit.
-Path of_b(Path path) {
+Path reversed(Path path) {
     std::swap(path.my_psn, path.peer_psn);
     return path;
 }
-Path of_a(Path path, const Address& b) {
-    path.max_rd_atomic = std::min(path.max_rd_atomic, b.max_rd_atomic);
+
+namespace {
+
+Path limited(Path path, const Address& peer) {
+    path.max_rd_atomic = std::min(path.max_rd_atomic, peer.max_rd_atomic);
     return path;
 }
 
@@ -327,13 +334,13 @@ Path of_a(Path path, const Address& b) {
 std::unique_ptr<End> make_end(const Shape& shape) { return far() ? make_far(shape) : make_near(on_last_device(shape)); }
 
 Pair::Pair(const Options& options) : a(options.a), b(make_end(options.b)), at_a(a.address()), at_b(b->address()) {
-    b->connect(at_a, of_b(options.from_b));
-    a.connect(at_b, of_a(options.from_a, at_b));
+    b->connect(at_a, reversed(options.from_b));
+    a.connect(at_b, limited(options.from_a, at_b));
 }
 
 Two::Two(const Pair::Options& options) : a(options.a), b(on_last_device(options.b)) {
-    b.connect(a.address(), of_b(options.from_b));
-    a.connect(b.address(), of_a(options.from_a, b.address()));
+    b.connect(a.address(), reversed(options.from_b));
+    a.connect(b.address(), limited(options.from_a, b.address()));
 }
 
 void Pair::exchange(std::uint64_t key, std::size_t bytes, std::size_t at) {

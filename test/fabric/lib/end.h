@@ -25,6 +25,8 @@ struct Shape {
     std::uint32_t srq_wrs = 0;      // receives come from a shared receive queue of this size; 0: none
 };
 
+Shape on_last_device(Shape shape = {});  // unless the shape names a device
+
 // Where a side is to be found.
 struct Address {
     std::uint16_t lid = 0;
@@ -57,7 +59,16 @@ struct Path {
     std::uint32_t my_psn = kPsnOfA, peer_psn = kPsnOfB;
 };
 
+Path reversed(Path path);  // with the sequence numbers of the other side
+
 ibv_ah_attr way_to(const Address& peer, const Path& path, std::uint8_t my_port);
+
+// One queue pair: its address, and its way to RTS.
+Address address_of(const Context& context, const Qp& qp, std::uint8_t port = 1);
+int to_init(const Qp& qp, const Path& path = {}, std::uint8_t port = 1);
+int to_rtr(const Context& context, const Qp& qp, const Address& peer, const Path& path = {}, std::uint8_t port = 1);
+int to_rts(const Context& context, const Qp& qp, const Path& path = {});
+void connect(const Context& context, const Qp& qp, const Address& peer, const Path& path = {}, std::uint8_t port = 1);
 
 // One side: everything from the context to the queue pair.
 class Node {
@@ -65,11 +76,15 @@ public:
     explicit Node(const Shape& shape = {});
 
     Address address() const;
-    int to_init(const Path& path = {}) const;
-    int to_rtr(const Address& peer, const Path& path = {}) const;
-    int to_rts(const Path& path = {}) const;
-    void connect(const Address& peer, const Path& path = {}) const;  // all three, from Reset
-    std::string port_name() const;                                   // as the tool says it: h0/coop0/1
+    int to_init(const Path& path = {}) const { return verbstest::to_init(qp, path, shape.port); }
+    int to_rtr(const Address& peer, const Path& path = {}) const {
+        return verbstest::to_rtr(context, qp, peer, path, shape.port);
+    }
+    int to_rts(const Path& path = {}) const { return verbstest::to_rts(context, qp, path); }
+    void connect(const Address& peer, const Path& path = {}) const {
+        verbstest::connect(context, qp, peer, path, shape.port);
+    }
+    std::string port_name() const;  // as the tool says it: h0/coop0/1
 
     const Shape shape;
     Context context;

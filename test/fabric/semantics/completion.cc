@@ -11,22 +11,16 @@ using namespace verbstest;
 
 namespace {
 
-// Two sides here; b's receives complete on a queue of their own with a channel.
+// Two sides here; everything of b completes on one queue with a channel. (The host's own queue pair is idle.)
 struct Notified {
-    Node a, host{[] {
-        Shape shape;
-        shape.device = -1;
-        return shape;
-    }()};
+    Node a, host{on_last_device()};
     ChannelOfCompletions channel{host.context};
     Cq cq{host.context, 64, channel, this};
-    Qp b{host.pd, cq, cq, {}};
+    Qp b{host.pd, cq, cq};
 
     Notified() {
-        Address at_b = host.address();
-        at_b.qpn = b.number();
-        a.connect(at_b);
-        connect_b(a.address());
+        connect(host.context, b, a.address(), reversed({}));
+        a.connect(address_of(host.context, b));
     }
     void send_one(std::uint64_t id, unsigned flags = 0) {
         host_receive(id);
@@ -36,35 +30,6 @@ struct Notified {
     void host_receive(std::uint64_t id) { b.receive(id, host.memory.sge(0, 64)); }
     void expect_event() { CHECK(channel.next(kPatienceMs) == cq); }
     void expect_no_event() { CHECK(!channel.readable(kQuietMs)); }
-
-private:
-    void connect_b(const Address& peer) {
-        Path path;
-        std::swap(path.my_psn, path.peer_psn);
-        path.my_psn = path.peer_psn = kPsnOfA;  // both begin there
-        ibv_qp_attr attr{};
-        attr.qp_state = IBV_QPS_INIT;
-        attr.port_num = 1;
-        attr.qp_access_flags = kAllAccess;
-        CHECK_OK(b.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-        attr.qp_state = IBV_QPS_RTR;
-        attr.ah_attr = way_to(peer, path, 1);
-        attr.path_mtu = peer.mtu;
-        attr.dest_qp_num = peer.qpn;
-        attr.rq_psn = kPsnOfA;
-        attr.max_dest_rd_atomic = 1;
-        attr.min_rnr_timer = 1;
-        CHECK_OK(b.modify(attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
-        attr.qp_state = IBV_QPS_RTS;
-        attr.sq_psn = kPsnOfB;
-        attr.timeout = 8;
-        attr.retry_cnt = 2;
-        attr.rnr_retry = 7;
-        attr.max_rd_atomic = 1;
-        CHECK_OK(b.modify(attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                    IBV_QP_MAX_QP_RD_ATOMIC));
-    }
 };
 
 }  // namespace
@@ -190,31 +155,9 @@ CASE(one_cq_serves_send_and_receive_queues_of_several_qps) {
     const Cq cq(context, 64);
     Memory memory(pd, 4096);
     const Qp one(pd, cq, cq), two(pd, cq, cq);
-    const ibv_port_attr port = context.port();
-    const auto connect = [&](const Qp& qp, std::uint32_t peer) {
-        Address address;
-        address.lid = port.lid;
-        address.global = context.ethernet();
-        address.gid = context.gid();
-        ibv_qp_attr attr{};
-        attr.qp_state = IBV_QPS_INIT;
-        attr.port_num = 1;
-        CHECK_OK(qp.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-        attr.qp_state = IBV_QPS_RTR;
-        attr.ah_attr = way_to(address, {}, 1);
-        attr.path_mtu = port.active_mtu;
-        attr.dest_qp_num = peer;
-        attr.max_dest_rd_atomic = 1;
-        CHECK_OK(qp.modify(attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
-        attr.qp_state = IBV_QPS_RTS;
-        attr.timeout = 8;
-        attr.max_rd_atomic = 1;
-        CHECK_OK(qp.modify(attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                     IBV_QP_MAX_QP_RD_ATOMIC));
-    };
-    connect(one, two.number());  // through the port and back: both on one device
-    connect(two, one.number());
+    // Through the port and back: both on one device.
+    connect(context, one, address_of(context, two));
+    connect(context, two, address_of(context, one), reversed({}));
     memory.fill(6, 0, 64);
     two.receive(2, memory.sge(1024, 64));
     one.post(send(1, memory.sge(0, 64)));
@@ -463,12 +406,9 @@ CASE(waiting_for_an_event_blocks_until_it_comes) {
 
 CASE(one_channel_tells_its_queues_apart) {
     Notified n;
-    const Cq other(n.host.context, 8, n.channel, &other);
+    const Cq other(n.host.context, 8, n.channel, &n);
     const Qp qp(n.host.pd, other, other);
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    CHECK_OK(qp.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+    CHECK_OK(to_init(qp));
     qp.receive(7, n.host.memory.sge(0, 8));
     n.cq.arm();
     other.arm();
@@ -488,10 +428,7 @@ CASE(destroying_a_cq_waits_for_acknowledgements) {
     CHECK(cq != nullptr);
     for (int event = 0; event < 2; ++event) {
         const Qp qp(node.pd, cq, cq);
-        ibv_qp_attr attr{};
-        attr.qp_state = IBV_QPS_INIT;
-        attr.port_num = 1;
-        CHECK_OK(qp.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+        CHECK_OK(to_init(qp));
         qp.receive(1, node.memory.sge(0, 8));
         CHECK_OK(ibv_req_notify_cq(cq, 0));
         CHECK_OK(qp.to(IBV_QPS_ERR));

@@ -330,7 +330,7 @@ CASE(capabilities_beyond_the_device_are_refused) {
 // IBTA 10.3.1.1-10.3.1.3: immediate errors. Some providers (mlx5) do not look at the state when posting a receive in Reset.
 CASE(posting_before_its_time_is_refused) {
     const Subject subject(IBV_QPT_RC);
-    Memory& memory = const_cast<Memory&>(subject.node.memory);
+    const Memory& memory = subject.node.memory;
     const Qp& qp = subject.node.qp;
     CHECK_ERROR(qp.try_receive(1, {memory.sge(0, 8)}), EINVAL);
     CHECK_ERROR(qp.try_post(send(1, memory.sge(0, 8))), EINVAL);
@@ -392,9 +392,7 @@ CASE(queue_pair_is_good_as_new_behind_reset) {
         }
         CHECK_OK(two.a.qp.to(IBV_QPS_RESET));
         CHECK_OK(two.b.qp.to(IBV_QPS_RESET));
-        Path back;
-        std::swap(back.my_psn, back.peer_psn);
-        two.b.connect(two.a.address(), back);
+        two.b.connect(two.a.address(), reversed({}));
         two.a.connect(two.b.address());
     }
 }
@@ -413,13 +411,8 @@ CASE(message_to_a_queue_pair_in_init_is_dropped) {
 
 // IBTA 10.3.1.3: in RTR the receive queue works already.
 CASE(message_to_a_queue_pair_in_rtr_is_received) {
-    Node a, b([] {
-        Shape shape;
-        shape.device = -1;
-        return shape;
-    }());
-    Path back;
-    std::swap(back.my_psn, back.peer_psn);
+    Node a, b(on_last_device());
+    const Path back = reversed({});
     CHECK_OK(b.to_init(back));
     CHECK_OK(b.to_rtr(a.address(), back));
     a.connect(b.address());
