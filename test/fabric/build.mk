@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the test programs: make -f build.mk SRC=this-folder OUT=build-folder [SAN=asan|tsan]
+# Builds the test programs: make -f build.mk SRC=this-folder OUT=build-folder
 CXX ?= g++
-SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined
-SAN_tsan = -fsanitize=thread
-CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -MMD -MP
+CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread -MMD -MP
 CPPFLAGS = -I$(SRC)/lib -I$(SRC)/../mpi/lib
 
 topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc)))

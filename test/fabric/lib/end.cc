@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "end.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -54,6 +52,7 @@ Address address_of(const Context& context, const Qp& qp, std::uint8_t number) {
     address.lid = port.lid;
     address.lmc = port.lmc;
     address.port = number;
+    if (context.device().phys_port_cnt >= 2) address.lid_of_port_2 = context.port(2).lid;
     address.global = port.link_layer == IBV_LINK_LAYER_ETHERNET;
     address.gid = context.gid(number);
     address.qpn = qp.number();
@@ -310,7 +309,7 @@ ROLE(far_end) {
 std::unique_ptr<End> make_near(const Shape& shape) { return std::make_unique<Near>(shape); }
 std::unique_ptr<End> make_far(const Shape& shape, const char* host) { return std::make_unique<Far>(shape, host); }
 
-pid_t process_of(End& far_end) { return dynamic_cast<Far&>(far_end).process().pid(); }
+void kill_far(End& far_end) { dynamic_cast<Far&>(far_end).process().kill(); }
 
 Shape on_last_device(Shape shape) {
     if (shape.device == 0) shape.device = -1;

@@ -32,6 +32,7 @@ struct Address {
     std::uint16_t lid = 0;
     std::uint8_t lmc = 0;
     std::uint8_t port = 1;
+    std::uint16_t lid_of_port_2 = 0;  // 0: there is none
     bool global = false;  // by GID: RoCE
     ibv_gid gid{};
     std::uint32_t qpn = 0;
@@ -151,7 +152,7 @@ struct Two {
     explicit Two(const Pair::Options& options = {});
 };
 
-// The process at the far end, to be killed.
-pid_t process_of(End& far_end);
+// Ends the process at the far end by SIGKILL, and waits for that.
+void kill_far(End& far_end);
 
 }  // namespace verbstest

@@ -347,7 +347,9 @@ Qp::Qp(ibv_pd* pd, ibv_cq* send_cq, ibv_cq* recv_cq, const QpShape& shape, ibv_s
     cap_ = init.cap;
 }
 
-Qp::~Qp() { CHECK_OK(ibv_destroy_qp(qp_)); }
+Qp::~Qp() {
+    if (qp_ != nullptr) CHECK_OK(ibv_destroy_qp(qp_));
+}
 
 int Qp::to(ibv_qp_state state) const {
     ibv_qp_attr attr{};

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verbs_test.h"
@@ -196,8 +197,6 @@ struct QpShape {
     int sig_all = 0;
 };
 
-class Srq;
-
 class Qp {
 public:
     Qp(ibv_pd* pd, ibv_cq* send_cq, ibv_cq* recv_cq, const QpShape& shape = {}, ibv_srq* srq = nullptr);
@@ -209,6 +208,8 @@ public:
     ibv_qp* operator->() const { return qp_; }
     std::uint32_t number() const { return qp_->qp_num; }
     const ibv_qp_cap& cap() const { return cap_; }  // as granted
+
+    ibv_qp* release() { return std::exchange(qp_, nullptr); }  // the caller destroys it
 
     int modify(ibv_qp_attr attr, int mask) const { return ibv_modify_qp(qp_, &attr, mask); }
     int to(ibv_qp_state state) const;  // without further attributes
