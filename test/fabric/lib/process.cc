@@ -168,10 +168,8 @@ int Process::finish() {
 
 // --- the tool -------------------------------------------------------------------------------------------------------
 
-int try_tool(const std::vector<std::string>& words) { return wait_for(start_tool(words, STDERR_FILENO)); }
-
 void tool(const std::vector<std::string>& words) {
-    const int status = try_tool(words);
+    const int status = wait_for(start_tool(words, STDERR_FILENO));
     if (status == 0) return;
     std::string text;
     for (const std::string& word : words) text += " " + word;

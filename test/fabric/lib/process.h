@@ -80,9 +80,7 @@ private:
     Channel channel_;
 };
 
-// Runs `coop-fabric WORDS` ($COOP_FABRIC_TOOL) and returns its exit status; what it prints goes to stderr.
-int try_tool(const std::vector<std::string>& words);
-// The same; anything but success fails the case.
+// Runs `coop-fabric WORDS` ($COOP_FABRIC_TOOL); what it prints goes to stderr. Anything but success fails the case.
 void tool(const std::vector<std::string>& words);
 // The same; returns what it prints.
 std::string tool_output(const std::vector<std::string>& words);

@@ -57,23 +57,23 @@ CASE(port_of_another_host_is_not_our_event) {
     CHECK(!context.has_event(IBV_EVENT_PORT_ERR));
 }
 
-// IBTA 14.4.4 and 11.6.3.3: changes by the subnet manager. (A LID that the manager moves; a manager that takes over.)
-CASE(change_of_the_lid_is_told) {
+// IBTA 11.6.3.3: changes made by the subnet manager. A LID that it takes away, or gives back, is the change of LIDs that a
+// subnet without a manager can show.
+CASE(change_of_the_lids_is_told) {
     const Context context;
     if (context.ethernet()) skip("no LIDs on Ethernet");
-    const std::uint16_t before = context.port().lid;
-    if (try_tool({"port", "h0/coop0/1", "lid", "0x400"}) != 0) skip("the tool does not change LIDs");
-    const Meanwhile back({"port", "h0/coop0/1", "lid", "0x400"}, {"port", "h0/coop0/1", "lid", std::to_string(before)});
+    const std::string lid = std::to_string(context.port().lid);
+    Meanwhile down({"lid", lid, "down"}, {"lid", lid, "up"});
     CHECK_EQ(context.wait_event(IBV_EVENT_LID_CHANGE).port, 1);
-    CHECK_EQ(context.port().lid, 0x400);
-    Pair pair;
-    pair.exchange(1);
+    CHECK_EQ(context.port().state, IBV_PORT_ACTIVE);
+    down.over();
+    CHECK_EQ(context.wait_event(IBV_EVENT_LID_CHANGE).port, 1);
 }
 
 CASE(change_of_the_subnet_manager_is_told) {
     const Context context;
     if (context.ethernet()) skip("no subnet manager on Ethernet");
-    if (try_tool({"sm", "change"}) != 0) skip("the tool does not change the subnet manager");
+    tool({"sm", "change"});
     CHECK(context.wait_event(IBV_EVENT_SM_CHANGE).port >= 1);
 }
 
