@@ -133,7 +133,9 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
         if (rndv::load_matters(s)) {
             s.receiver_load = rndv::load_of(*my_board());
             // Theirs is in another cache: looked at only where ours does not decide.
-            if (s.receiver_load > 0) s.sender_load = rndv::load_of(*peer.neighbour->board);
+            const bool turns = rndv::turns_matter(s);
+            if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(*peer.neighbour->board);
+            if (turns) s.sender_surplus = rndv::surplus_over(*peer.neighbour->board, *my_board());
         }
     }
     if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
@@ -165,12 +167,21 @@ void settle_load(RecvRequest& r) noexcept {
     if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
 }
 
+// Whose turn this message is, for the next one. It stays so when another protocol
+// has to take over: the next messages make up for it.
+void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
+    rndv::Board &mine = *my_board(), &theirs = *r.peer->neighbour->board;
+    if (share.receiver > share.sender) rndv::count_turn(mine, theirs, share.receiver);
+    else rndv::count_turn(theirs, mine, share.sender);
+}
+
 // Puts on both boards what each side now has to copy, in place of what an
 // earlier attempt put there.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     settle_load(r);
     if (!rndv::load_matters(r.situation)) return;
     const rndv::Shares share = rndv::shares(r.choice, bytes);
+    if (rndv::turns_matter(r.situation)) count_turn(r, share);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
     if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);

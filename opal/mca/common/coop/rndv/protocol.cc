@@ -43,11 +43,15 @@ Choice by_calls(const Situation& s) noexcept {
     return {Row::kCoop, Reason::kNobodyWaits};
 }
 
-// The side that has less to copy copies; at even load the receiver, which
-// needs one packet less.
+// The side that has clearly less to copy copies. A smaller difference only tells
+// which of the two has been given a core of late, and who copies more then would
+// do so again and again. So the one that has copied less so far takes its turn;
+// at even terms the receiver, which needs one packet less.
 Choice by_load(const Situation& s) noexcept {
-    if (s.receiver_load < s.sender_load) return {Row::kRget, Reason::kReceiverLighter};
-    if (s.sender_load < s.receiver_load) return {Row::kRput, Reason::kSenderLighter};
+    if (is_clearly_less(s.receiver_load, s.sender_load, s.bytes)) return {Row::kRget, Reason::kReceiverLighter};
+    if (is_clearly_less(s.sender_load, s.receiver_load, s.bytes)) return {Row::kRput, Reason::kSenderLighter};
+    if (s.sender_surplus > 0) return {Row::kRget, Reason::kReceiverTurn};
+    if (s.sender_surplus < 0) return {Row::kRput, Reason::kSenderTurn};
     return {Row::kRget, Reason::kEvenLoad};
 }
 
@@ -170,6 +174,8 @@ const char* text(Reason reason) noexcept {
     case Reason::kOffered: return "the receive was offered to the sender";
     case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
     case Reason::kNoSlot: return "no slot for a cooperative copy is free";
+    case Reason::kReceiverTurn: return "about as much to copy, and the receiver has copied less so far";
+    case Reason::kSenderTurn: return "about as much to copy, and the sender has copied less so far";
     }
     return "unknown";
 }
@@ -193,6 +199,8 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kReceiverLighter:
     case Reason::kSenderLighter:
     case Reason::kEvenLoad:
+    case Reason::kReceiverTurn:
+    case Reason::kSenderTurn:
         sentence += " (sender " + std::to_string(s.sender_load) + " bytes, receiver " + std::to_string(s.receiver_load) + " bytes)";
         break;
     case Reason::kForced:

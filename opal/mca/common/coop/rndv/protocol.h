@@ -58,8 +58,10 @@ enum class Reason : std::uint8_t {
     kOffered,
     kNoKernelCopy,
     kNoSlot,
+    kReceiverTurn,
+    kSenderTurn,
 };
-constexpr std::size_t kReasons = 25;
+constexpr std::size_t kReasons = 27;
 
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
@@ -106,6 +108,7 @@ struct Situation {
     RecvCall recv_call = RecvCall::kIrecv;
     std::uint64_t sender_load = 0;    // bytes that each still has to copy
     std::uint64_t receiver_load = 0;
+    std::int64_t sender_surplus = 0;  // bytes: by how much the sender's surplus (board.h) is above the receiver's; coop_load
 };
 
 struct Choice {
@@ -129,11 +132,20 @@ constexpr bool long_enough_for_two(const Situation& s) noexcept {
     return s.bytes >= (s.crowded ? kCrowdedFactor * s.coop_min : s.coop_min);
 }
 
+// Whether a load is smaller than another one by some messages of this length.
+constexpr std::uint64_t kClearMessages = 3;
+constexpr bool is_clearly_less(std::uint64_t load, std::uint64_t other, std::uint64_t bytes) noexcept {
+    return load < other && (other - load) / kClearMessages >= bytes;
+}
+
 // Whether the message is counted on the load board: where both sides could copy,
 // and under the hybrid only messages that are worth the atomic operations.
 constexpr bool load_matters(const Situation& s) noexcept {
     return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }
+
+// Whether the sides take turns: then the message is counted for that, too.
+constexpr bool turns_matter(const Situation& s) noexcept { return s.can_share && s.wish == Wish::kCoopLoad; }
 
 // What each side has to copy under this choice, for the load board.
 struct Shares {

@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 2;            // carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 3;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
