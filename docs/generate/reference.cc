@@ -176,7 +176,7 @@ void print_packets() {
         FIELD(RtsHeader, reason, "and why"),
         FIELD(RtsHeader, call, "the sender's MPI call"),
     };
-    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces", rts);
+    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces; bounce: nothing", rts);
     const std::vector<std::vector<std::string>> flags = {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
@@ -269,6 +269,8 @@ struct Case {
 constexpr Case kCases[] = {
     {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
     {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
+    {"``hybrid``, each side sees the other's board, *one way*, no longer than ``pml_coop_bounce_max``",
+     [](const Situation& s) { return s.wish == Wish::kHybrid && s.can_share && s.one_way && !s.synchronous && s.send_call == SendCall::kSend && s.bytes <= s.bounce_max; }},
     {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
@@ -332,6 +334,7 @@ const char* copiers(const Choice& choice) {
     switch (choice.row) {
     case Row::kEager:
     case Row::kSend: return "–";
+    case Row::kBounce: return "sender, then receiver";
     case Row::kRget: return "receiver";
     case Row::kRput: return "sender";
     case Row::kRtr: return "as without the offer";
@@ -389,6 +392,8 @@ bool pick_sharing(Situation& s, unsigned long number) {
     s.receiver_load = loads[1];
     if (s.wish == Wish::kCoopLoad) s.sender_surplus = kSurplus[digits.pick(3)];
     s.coop_min = digits.bit() ? 2 << 20 : 0;
+    s.one_way = digits.bit();
+    s.bounce_max = s.one_way && digits.bit() ? 1 << 20 : 0;
     s.slot_free = digits.bit();
     s.offered = digits.bit();
     s.receiver_sends = digits.bit();

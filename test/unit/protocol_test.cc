@@ -173,6 +173,10 @@ void add_pairs(std::vector<Situation>& all) {
                             s.large_pieces = bits & 128;
                             if (s.wish == Wish::kCoopLoad) s.sender_surplus = static_cast<std::int64_t>(all.size() % 3) - 1;
                             all.push_back(s);
+                            if (bits % 16) continue;
+                            s.one_way = true;
+                            s.bounce_max = 32767;
+                            all.push_back(s);
                         }
 }
 
@@ -198,6 +202,7 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
         const bool together = s.can_share && !s.get_refused && !s.put_refused;
         EXPECT_TRUE(implies(choice.row == Row::kCoop, together && s.slot_free)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRtr, together && s.offered)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.row == Row::kBounce, s.can_share)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRput, s.can_put && !s.put_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kEager, s.bytes <= s.eager_limit)) << describe(choice, s);
@@ -208,7 +213,7 @@ TEST(Choose, moves_short_pieces_as_fragments) {
     for (const Situation& s : all_situations())
         if ((!s.sender_contiguous || !s.receiver_contiguous) && !s.large_pieces) {
             const Row row = choose(s).row;
-            EXPECT_TRUE(row == Row::kEager || row == Row::kSend) << describe(choose(s), s);
+            EXPECT_TRUE(row == Row::kEager || row == Row::kSend || row == Row::kBounce) << describe(choose(s), s);
         }
 }
 
@@ -363,6 +368,38 @@ TEST(ByLoad, turns_are_for_this_wish_alone) {
         if (wish == Wish::kCoopLoad) continue;
         for (std::int64_t surplus : {INT64_MIN, INT64_MAX}) EXPECT_EQ(choose(ahead(wishing(wish), surplus)), choose(wishing(wish))) << kWishNames[i];
     }
+}
+
+// --- bounce buffers -------------------------------------------------------------------
+
+Situation one_way(std::size_t bytes) {
+    return with(sharing(SendCall::kSend, RecvCall::kIrecv), [=](S& s) {
+        s.bytes = bytes;
+        s.bounce_max = 32768;
+        s.one_way = true;
+    });
+}
+
+TEST(Bouncing, is_for_blocking_sends_in_a_row_that_are_short_enough) {
+    const Choice bounce{Row::kBounce, Reason::kOneWay};
+    EXPECT_EQ(choose(one_way(kEagerLimit)).row, Row::kEager);
+    EXPECT_EQ(choose(one_way(kEagerLimit + 1)), bounce);
+    EXPECT_EQ(choose(one_way(32768)), bounce);
+    EXPECT_NE(choose(one_way(32769)), bounce);
+    EXPECT_EQ(choose(with(one_way(20000), [](S& s) { s.sender_contiguous = false; })), bounce) << "it is packed";
+    EXPECT_EQ(choose(with(one_way(20000), [](S& s) { s.crowded = true; })), bounce);
+}
+
+TEST(Bouncing, is_not_for_others) {
+    const auto bounces = [](auto change) { return choose(with(one_way(20000), change)).row == Row::kBounce; };
+    EXPECT_TRUE(bounces([](S&) {}));
+    EXPECT_FALSE(bounces([](S& s) { s.one_way = false; }));
+    EXPECT_FALSE(bounces([](S& s) { s.bounce_max = 0; }));
+    EXPECT_FALSE(bounces([](S& s) { s.synchronous = true; }));
+    EXPECT_FALSE(bounces([](S& s) { s.can_share = false; }));
+    for (SendCall call : {SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend}) EXPECT_FALSE(bounces([=](S& s) { s.send_call = call; }));
+    for (std::size_t i = 0; i < kWishes; ++i)
+        EXPECT_EQ(bounces([=](S& s) { s.wish = static_cast<Wish>(i); }), static_cast<Wish>(i) == Wish::kHybrid) << kWishNames[i];
 }
 
 // --- the hybrid ----------------------------------------------------------------------
@@ -580,6 +617,7 @@ TEST(SharesOf, one_side_copies_all_where_one_side_copies) {
     };
     expect({Row::kEager, Reason::kFitsEager}, 0, 0);
     expect({Row::kSend, Reason::kForced}, 0, 0);
+    expect({Row::kBounce, Reason::kOneWay}, 0, 0);
     expect({Row::kRput, Reason::kForced}, 1001, 0);
     expect({Row::kRget, Reason::kForced}, 0, 1001);
     for (Row row : {Row::kCoop, Row::kRtr}) {
@@ -594,7 +632,7 @@ TEST(SharesOf, every_byte_is_copied_once) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
         const Shares share = shares(choice, s.bytes);
-        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend;
+        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend && choice.row != Row::kBounce;
         EXPECT_EQ(share.sender + share.receiver, by_cpu ? s.bytes : 0) << describe(choice, s);
     }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // wire/headers.h: layout, round trip, and what a receiver makes of damage.
+#include "coop/rndv/bounce.h"
 #include "coop/wire/headers.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -88,6 +90,19 @@ Bytes good_rtr() {
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kOffered);
     words_of(h) = {rndv::kSlots - 1, 0xfffffffe, 131072, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
     seal(h);
+    return bytes;
+}
+
+// The payload lies in a bounce buffer.
+Bytes good_bounce() {
+    RtsHeader h{};
+    h.match = match_header(Kind::kRts);
+    h.length = rndv::kBounceBytes;
+    h.address = rndv::stamped(7, rndv::kBounces - 1);
+    h.row = static_cast<std::uint8_t>(rndv::Row::kBounce);
+    h.reason = static_cast<std::uint8_t>(rndv::Reason::kOneWay);
+    Bytes bytes = packet_of(&h, sizeof h, 0);
+    seal(in<RtsHeader>(bytes));
     return bytes;
 }
 
@@ -181,6 +196,8 @@ const Format kFormats[] = {
     {"FIN", Kind::kFin, sizeof(FinHeader), sizeof(FinHeader), good_fin,
      [](const Bytes& b, Damage& d) { return valid_fin(b.data(), b.size(), d); }},
     {"RTS_rtr", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + sizeof(SlotWords), good_rtr,
+     [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
+    {"RTS_bounce", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader), good_bounce,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
     {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), good_rts_in_pieces,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
@@ -789,6 +806,19 @@ Bytes largest_cts() {
     std::memcpy(bytes.data(), &h, sizeof h);
     seal(in<CtsHeader>(bytes));
     return bytes;
+}
+
+TEST(RtsHeaders, each_field_of_a_bounce_is_named) {
+    const Format& format = *std::find_if(std::begin(kFormats), std::end(kFormats), [](const Format& f) { return f.good == good_bounce; });
+    expect_refused(format, {
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = 0; }),
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = rndv::kBounceBytes + 1; }),
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = UINT64_MAX; }),
+        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = rndv::stamped(7, rndv::kBounces); }),
+        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = UINT64_MAX; }),
+        sealed<RtsHeader>("send id", good_bounce(), [](auto& h) { h.send_id = 1; }),
+        wrong<RtsHeader>("check word", good_bounce(), [](auto& h) { h.length -= 1; }),
+    });
 }
 
 TEST(RtsHeaders, limits_of_every_field_are_accepted) {

@@ -127,14 +127,14 @@ void one_message(const mpitest::Env& env, int from, int to, Send s, Recv r, Orde
 class Rows {
 public:
     Rows() {
-        for (const char* row : {"eager", "send", "rput", "rget", "coop", "rtr"}) variables_[row] = std::make_unique<Variable>(std::string("messages_") + row);
+        for (const char* row : {"eager", "send", "rput", "rget", "coop", "rtr", "bounce"}) variables_[row] = std::make_unique<Variable>(std::string("messages_") + row);
         note();
     }
     void note() {
         for (const auto& [row, variable] : variables_) before_[row] = variable->read();
     }
     std::uint64_t since(const std::string& row) const { return variables_.at(row)->read() - before_.at(row); }
-    std::uint64_t rendezvous() const { return since("send") + since("rput") + since("rget") + since("coop") + since("rtr"); }
+    std::uint64_t rendezvous() const { return since("send") + since("rput") + since("rget") + since("coop") + since("rtr") + since("bounce"); }
     std::string text() const {
         std::string words;
         for (const auto& [row, variable] : variables_) words += row + " " + std::to_string(since(row)) + ", ";

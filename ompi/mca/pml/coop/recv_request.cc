@@ -388,10 +388,26 @@ void retry(Deferred* deferred) {
     drop(r);
 }
 
+// The message lies in a bounce buffer of the sender.
+void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {
+    const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
+    if (!peer.neighbour || !peer.neighbour->bounces) abort_job("pml/coop: a neighbour's memory, with a message in it, cannot be opened");
+    rndv::Bounce& bounce = peer.neighbour->bounces->all[index];
+    const unsigned char* payload = rndv::contents(bounce, generation);
+    if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);
+    mca_btl_base_segment_t segment{};
+    segment.seg_addr.pval = const_cast<unsigned char*>(payload);
+    segment.seg_len = h.length;
+    unpack(r, {nullptr, &segment, 1}, 0, 0);
+    rndv::empty(bounce, generation);
+    finish(r);
+}
+
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) return take_from_bounce(r, peer, h);
     read_rts(r, peer, h, packet.btl);
     if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;

@@ -62,6 +62,13 @@ Choice by_clear_load(const Situation& s) noexcept {
     return {Row::kRget, s.receiver_load < s.sender_load ? Reason::kReceiverLighter : Reason::kEvenLoad};
 }
 
+// A sender that waits for each message of a row, and needs not: it may fill the
+// next one while the receiver empties the last. A message that is answered before
+// the next one is sooner there with one copy than with two.
+bool bounces(const Situation& s) noexcept {
+    return s.one_way && s.wish == Wish::kHybrid && s.can_share && s.send_call == SendCall::kSend && !s.synchronous && s.bytes <= s.bounce_max;
+}
+
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
 
 // Section II-D: the calls decide where they can, the load where they cannot. A
@@ -99,6 +106,7 @@ Choice choose_cooperative(const Situation& s) noexcept {
 Choice choose(const Situation& s) noexcept {
     if (s.bytes <= s.eager_limit)
         return {Row::kEager, s.synchronous ? Reason::kSynchronousFitsInline : Reason::kFitsEager};
+    if (bounces(s)) return {Row::kBounce, Reason::kOneWay};
     const bool contiguous = s.sender_contiguous && s.receiver_contiguous;
     if (!contiguous && !s.large_pieces) return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
@@ -120,6 +128,7 @@ bool wants_offer(const Situation& s) noexcept {
 Shares shares(const Choice& choice, std::uint64_t bytes) noexcept {
     switch (choice.row) {
     case Row::kEager:
+    case Row::kBounce:
     case Row::kSend: return {};
     case Row::kRput: return {bytes, 0};
     case Row::kRget: return {0, bytes};
@@ -143,6 +152,7 @@ const char* name(Row row) noexcept {
     case Row::kRget: return "rget";
     case Row::kCoop: return "coop";
     case Row::kRtr: return "rtr";
+    case Row::kBounce: return "bounce";
     }
     return "unknown";
 }
@@ -176,6 +186,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kNoSlot: return "no slot for a cooperative copy is free";
     case Reason::kReceiverTurn: return "about as much to copy, and the receiver has copied less so far";
     case Reason::kSenderTurn: return "about as much to copy, and the sender has copied less so far";
+    case Reason::kOneWay: return "blocking sends in a row, with no message back";
     }
     return "unknown";
 }
@@ -217,6 +228,7 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kSenderWaits:
     case Reason::kReceiverWaits:
     case Reason::kNobodyWaits:
+    case Reason::kOneWay:
     case Reason::kOffered:
     case Reason::kNoKernelCopy:
     case Reason::kNoSlot:

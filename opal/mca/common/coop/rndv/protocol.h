@@ -29,8 +29,9 @@ enum class Row : std::uint8_t {
     kRget,   // RTS with the send buffer, get by the receiver, FIN
     kCoop,   // RTS with the send buffer, CTS with the receive buffer, both copy; each sees the end on the board
     kRtr,    // the receive was offered: RTS, both copy at once; each sees the end on the board
+    kBounce,  // RTS, with the payload in memory that the sender shares; read from there once matched
 };
-constexpr std::size_t kRows = 6;
+constexpr std::size_t kRows = 7;
 
 enum class Reason : std::uint8_t {
     kFitsEager,
@@ -60,8 +61,9 @@ enum class Reason : std::uint8_t {
     kNoSlot,
     kReceiverTurn,
     kSenderTurn,
+    kOneWay,
 };
-constexpr std::size_t kReasons = 27;
+constexpr std::size_t kReasons = 28;
 
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
@@ -99,6 +101,8 @@ struct Situation {
     bool kernel_copy_denied = false;  // the transport could, but the kernel does not let these two
 
     // Cooperation inside a node.
+    bool one_way = false;         // the sender's messages follow each other, with none from the receiver in between
+    std::size_t bounce_max = 0;   // largest message for a bounce buffer
     bool can_share = false;           // each sees the other's board, and both may copy
     bool slot_free = true;            // the receiver has a slot for it
     bool offered = false;             // the sender has taken an offer of the receiver

@@ -73,8 +73,8 @@ constexpr std::size_t kMaxPieces = 240;  // the packet stays below 4 KiB, a usua
 struct RtsHeader {
     MatchHeader match;
     std::uint64_t length;        // whole message
-    std::uint64_t send_id;       // names the send request in the answer
-    std::uint64_t address;       // of the send buffer; valid with kFlagGet
+    std::uint64_t send_id;       // names the send request in the answer; 0: none is due (bounce)
+    std::uint64_t address;       // of the send buffer; valid with kFlagGet. Row bounce: generation << 32 | index of the buffer
     std::uint32_t inline_bytes;  // of payload or Pieces in this packet
     std::uint8_t handle_bytes;
     std::uint8_t row;            // rndv::Row that the sender offers
