@@ -54,8 +54,6 @@ TEST(Tickets, the_receiver_works_from_the_front_and_the_sender_from_the_back) {
     EXPECT_EQ(pair.receiver.claim(), 2u);
     EXPECT_FALSE(pair.sender.claim());
     EXPECT_FALSE(pair.receiver.claim());
-    EXPECT_EQ(pair.receiver.chunks_taken(), 3u);
-    EXPECT_EQ(pair.sender.chunks_taken(), 2u);
 }
 
 TEST(Tickets, one_side_alone_copies_everything) {
@@ -298,7 +296,6 @@ TEST(TwoThreads, copy_every_chunk_once) {
         copy_in_thread(pair.receiver, copied, 1, kNever);
         for (int by : copied.by) ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;  // seen before the other thread ends
         thread.join();
-        EXPECT_EQ(pair.receiver.chunks_taken() + pair.sender.chunks_taken(), chunks);
     }
 }
 

@@ -187,21 +187,11 @@ void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);
 }
 
-std::uint32_t chunk_of(const RecvRequest& r, std::size_t bytes) noexcept {
-    const mca_btl_base_module_t& btl = *r.rdma->btl;
-    std::uint64_t chunk = r.choice.split == rndv::Split::kHalves
-                              ? rndv::half_bytes(bytes)
-                              : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
-    for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
-        if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, UINT32_MAX));
-}
-
 // False: no slot is free.
 bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
     if (!take_slot(r)) return false;
     const std::size_t bytes = r.wanted - from;
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, chunk_of(r, bytes), r.choice.split);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, shared_chunk(*r.rdma->btl, r.choice.split, bytes), r.choice.split);
     count_load(r, bytes);
     return true;
 }
@@ -213,8 +203,7 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
         my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
         diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
-    if (rndv::ChunkPlan{r.wanted, words.chunk}.count() > UINT32_MAX)
-        diagnose_field(wire::Kind::kRts, "chunk bytes", r.peer->job_rank(), words.chunk, r.wanted / UINT32_MAX + 1, UINT32_MAX);
+    check_chunk(wire::Kind::kRts, r.peer->job_rank(), r.wanted, words.chunk);
     r.choice.split = static_cast<rndv::Split>(words.split);
     r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
     r.load = rndv::shares(r.choice, r.wanted).receiver;

@@ -155,8 +155,6 @@ public:
         one_each_ = one_each;
         refused_ = false;
     }
-    void forget() noexcept { slot_ = nullptr; }
-    bool started() const noexcept { return slot_ != nullptr; }
 
     // A chunk to copy, or nothing: none is left for this side at present.
     std::optional<std::uint32_t> claim() noexcept {
@@ -186,9 +184,6 @@ public:
     // Neither side can copy: another protocol must.
     bool stuck() const noexcept { return !over() && refused_bits() == (bit(Side::kReceiver) | bit(Side::kSender)); }
     bool other_is_refused() const noexcept { return !over() && (refused_bits() & bit(other(side_))); }
-
-    std::uint32_t generation() const noexcept { return generation_; }
-    std::uint32_t chunks_taken() const noexcept { return mine_; }
 
 private:
     static std::size_t index(Side side) noexcept { return static_cast<std::size_t>(side); }
