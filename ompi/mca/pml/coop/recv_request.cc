@@ -105,6 +105,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     const std::size_t payload = h.match.flags & wire::kFlagPieces ? 0 : h.inline_bytes;
     r.landed.store(std::min<std::size_t>(payload, r.wanted), std::memory_order_relaxed);
     r.grant_from = r.landed.load(std::memory_order_relaxed);
+    r.counted = false;
     r.remote_address = h.address;
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
     r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
@@ -179,7 +180,8 @@ void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
 // earlier attempt put there.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     settle_load(r);
-    if (!rndv::load_matters(r.situation)) return;
+    r.counted = rndv::load_matters(r.situation);
+    if (!r.counted) return;
     const rndv::Shares share = rndv::shares(r.choice, bytes);
     if (rndv::turns_matter(r.situation)) count_turn(r, share);
     r.load = share.receiver;
@@ -267,6 +269,7 @@ Next grant(RecvRequest& r) noexcept {
     h.recv_id = r.id;
     h.offset = r.grant_from;
     h.length = r.wanted - r.grant_from;
+    h.counted = r.counted;
     const bool coop = r.choice.row == rndv::Row::kCoop;
     if (coop) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
     if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {

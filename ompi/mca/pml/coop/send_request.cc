@@ -312,7 +312,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(r.next, r.end, chunk_for(*r.peer));
     const bool instead = r.step.load(std::memory_order_relaxed) == SendStep::kCopy;  // of a copy that is stuck: its load is still ours
-    if (!instead && r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;  // as the receiver has counted
+    if (!instead && header.counted && my_board()) r.load = rndv::shares(r.choice, header.length).sender;
     const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
     if (more) {
         r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,

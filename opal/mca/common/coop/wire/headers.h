@@ -122,7 +122,8 @@ struct CtsHeader {
     std::uint8_t handle_bytes;
     std::uint8_t reason;         // rndv::Reason for row
     std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
-    std::uint8_t reserved[5];    // zero
+    std::uint8_t counted;        // RPUT, COOP: 1: the receiver has put the sender's share on its load; it is to take it off
+    std::uint8_t reserved[4];    // zero
 };
 static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 
