@@ -7,7 +7,8 @@
 //   send.cc        MPI_Send …                    recv.cc      MPI_Recv …
 //   send_request   a send, step by step;         recv_request a receive, step by step
 //   send_start.cc  its first step                rdma.h       the gets and puts of both
-//   bounce.cc      sends by a bounce buffer
+//   bounce.cc      sends by a bounce buffer      recv_rts.cc  what an RTS says to it
+//                                                recv_offer.cc  receives on offer
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
 //   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
