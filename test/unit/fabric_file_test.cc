@@ -150,7 +150,11 @@ protected:
         ASSERT_EQ(error.text, "");
     }
     void TearDown() override { [[maybe_unused]] const Error none = Segment::remove(name()); }
-    static std::string name() { return "unit-test-" + std::to_string(getpid()); }
+    // Of the test itself, in its children too.
+    static const std::string& name() {
+        static const std::string name = "unit-test-" + std::to_string(getpid());
+        return name;
+    }
     Segment subnet;
 };
 
@@ -210,10 +214,11 @@ TEST_F(InstalledSubnet, has_gids_and_no_lids_with_roce) {
 }
 
 TEST_F(InstalledSubnet, of_a_thread_that_has_ended_is_abandoned) {
+    const std::string& keeper_name = name();
     const pid_t child = fork();
     if (child == 0) {
         Segment mine;
-        _exit(install(parsed(kTwoSpines), {}, name(), true, mine) ? 1 : 0);
+        _exit(install(parsed(kTwoSpines), {}, keeper_name, true, mine) ? 1 : 0);
     }
     int status = 1;
     waitpid(child, &status, 0);
