@@ -110,10 +110,11 @@ bool is_lost(const Segment& subnet, const Route& route, std::uint32_t packets) n
 }
 
 void count(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t packets) noexcept {
-    for_each_link(subnet, route, [&](Link& link) {
+    for (std::uint32_t i = 1; i + 1 < route.hops; ++i) {
+        Link& link = subnet.links()[route.links[i]];
         link.bytes.fetch_add(bytes, std::memory_order_relaxed);
         link.packets.fetch_add(packets, std::memory_order_relaxed);
-    });
+    }
     PortCounters& sent = subnet.ports()[route.from].counters;
     sent.sent_bytes.fetch_add(bytes, std::memory_order_relaxed);
     sent.sent_packets.fetch_add(packets, std::memory_order_relaxed);

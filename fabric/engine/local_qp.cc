@@ -81,7 +81,7 @@ int LocalQp::add(SendWork& work) {
     work.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>((work.bytes + mtu - 1) / mtu, 1));
     work.first_psn = next_psn_;
     next_psn_ = (next_psn_ + work.packets) & kPsnMask;
-    work.posted_ns = now_ns();
+    work.posted_ns = clock_ns_ = now_ns();
     work.stage = SendWork::Stage::waiting;
     ++tail_;
     return 0;
@@ -91,7 +91,7 @@ void LocalQp::end() {
     work_until_nothing_is_due(true);
     // A lone short message, with a latency shorter than any wake-up: whoever posts waits for it.
     while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes && next_due() - now_ns() < kWaitInPost)
-        if (now_ns() >= next_due()) work_until_nothing_is_due(true);
+        if ((clock_ns_ = now_ns()) >= next_due()) work_until_nothing_is_due(true);
     lock_.unlock();
 }
 
@@ -208,7 +208,7 @@ void LocalQp::query(ibv_qp_attr& a) {
 void LocalQp::emit(const SendWork& work, ibv_wc_status status) {
     Completion completion{};
     completion.wr_id = work.wr_id;
-    completion.time_ns = now_ns();
+    completion.time_ns = clock_ns_;
     completion.status = status;
     completion.opcode = completion_opcode(work.opcode);
     completion.bytes = static_cast<std::uint32_t>(work.bytes);

@@ -93,6 +93,7 @@ public:
     // Posting: begin(), then slot() / add() for each request, then end(), which sets the engine to work.
     void begin() { lock_.lock(); }
     SendWork* slot();                  // null: the queue is full
+    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // how many slots there are
     std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
     int add(SendWork& work);           // 0, or the errno of a request that cannot be posted
     void end();
@@ -171,6 +172,7 @@ private:
     bool drain_event_ = false;           // SQ_DRAINED is to be raised
     std::int64_t planned_ns_ = Agenda::kNever;
 
+    std::int64_t clock_ns_ = 0;          // when the clock was last looked at
     std::uint32_t next_psn_ = 0;
     std::uint32_t max_reads_ = 0;
     std::uint32_t retry_count_ = 0, retries_left_ = 0;

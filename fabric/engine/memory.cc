@@ -46,10 +46,9 @@ AtWork::~AtWork() {
 }
 
 void wait_until_idle(const Segment& subnet, std::uint32_t region) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const Process& process : subnet.ever_used<Process>(kProcesses))
         for (const auto& mark : process.at_work)
-            while (mark.load(std::memory_order_acquire) == region + 1 && is_alive(process)) sched_yield();
+            while (mark.load(std::memory_order_seq_cst) == region + 1 && is_alive(process)) sched_yield();
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The requester: what is due, is done. In each round the four marks of a send
-// queue (local_qp.h) are tried from the oldest request to the youngest.
+// queue (local_qp.h) are tried in the order in which a request passes them.
 //
 //     waiting ──send──► queued ──its turn on the first link──► on_the_way
 //        ▲                                                         │ arrives
@@ -51,7 +51,13 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
         again_ = false;
         flush_if_failed();
         refresh_routes();
-        while (advance(now_ns(), posting)) flush_if_failed();
+        // Whoever posts has just looked at the clock.
+        if (!posting) clock_ns_ = now_ns();
+        while (head_ != tail_ && advance(clock_ns_, posting)) {
+            flush_if_failed();
+            if (head_ != tail_) clock_ns_ = now_ns();
+        }
+        if (drain_event_) drain();
     } while (again_);
     working_ = false;
     if (const std::int64_t due = next_due(); due < planned_ns_) {
@@ -61,11 +67,10 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
 }
 
 bool LocalQp::advance(std::int64_t now, bool posting) {
-    bool moved = complete_next(now);
-    moved |= respond_next(now);
+    bool moved = send_next(now);
     moved |= execute_next(now, posting);
-    moved |= send_next(now);
-    drain();
+    moved |= respond_next(now);
+    moved |= complete_next(now);
     return moved;
 }
 
@@ -303,7 +308,7 @@ bool LocalQp::complete_next(std::int64_t now) {
 }
 
 void LocalQp::drain() {
-    if (!drain_event_ || state() != IBV_QPS_SQD || head_ != sent_) return;
+    if (state() != IBV_QPS_SQD || head_ != sent_) return;
     drain_event_ = false;
     raise_for(subnet_, shared_, IBV_EVENT_SQ_DRAINED);
 }

@@ -116,7 +116,8 @@ struct Link {
     Shared<std::int64_t> latency_ns;
     Shared<std::uint32_t> loss;        // packets lost, in 2^-32
     Shared<std::int64_t> busy_until_ns;
-    Shared<std::uint64_t> bytes, packets, lost;
+    Shared<std::uint64_t> bytes, packets;  // of links between switches; others have their port's counters
+    Shared<std::uint64_t> lost;
     Shared<std::uint64_t> dice;        // state of its random numbers
 };
 

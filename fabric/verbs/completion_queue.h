@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A completion queue, plain or extended: the ring is in shared memory, filled by
+// whoever completes something; here is the owner's side.
+//
+// Threading: `taking` guards taking completions, and the size of the ring. It is
+// taken before the shared entry's lock.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "fabric/verbs/completion_channel.h"
+
+namespace coop::fabric {
+
+struct VerbsCq : ibv_cq_ex {
+    explicit VerbsCq(VerbsContext& of) : ibv_cq_ex{}, owner(of) {}
+
+    VerbsContext& owner;
+    std::uint32_t index = kNone;
+    std::uint32_t used = 0;  // of the entry: its generation
+    std::mutex taking;
+    std::atomic<int> users{0};  // QPs: one that both sends and receives here counts twice
+    Completion current;         // extended: the one being read
+    std::uint32_t completion_events_out = 0, async_events_out = 0;
+
+    CompletionQueue& shared() const { return owner.subnet().completion_queues()[index]; }
+    ibv_cq* base() { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(this)); }
+};
+
+inline VerbsCq& to_cq(ibv_cq* cq) { return *static_cast<VerbsCq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
+inline VerbsCq& to_cq(ibv_cq_ex* cq) { return *static_cast<VerbsCq*>(cq); }
+
+// Null: errno says why.
+VerbsCq* make_cq(VerbsContext& owner, int entries, void* cq_context, ibv_comp_channel* channel, std::uint32_t vector);
+
+// Takes out the completions of a QP that is no more, as the drivers of rdma-core do.
+void discard_completions(VerbsCq& cq, std::uint32_t qp_number);
+
+}  // namespace coop::fabric

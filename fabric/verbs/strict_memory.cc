@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/verbs/strict_memory.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "fabric/engine/memory.h"
+#include "fabric/shm/trace.h"
+#include "fabric/verbs/memory_lock.h"
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+namespace coop::fabric {
+namespace {
+
+constexpr std::uint32_t kStaleUnwatched = 2;  // third number of a trace entry: 1 stale, 2 cannot be watched
+
+// A region that is watched, in whole pages. The monitor reads these while others write them.
+struct Watched {
+    Shared<std::uint32_t> region;  // plus 1; 0: free
+    Shared<std::uint64_t> begin, end;
+};
+
+class Monitor {
+public:
+    static Monitor* get(const Segment& subnet);
+
+    void watch(std::uint32_t region);
+    void unwatch(std::uint32_t region);
+
+private:
+    static constexpr std::uint32_t kMost = 1u << 18;
+    static constexpr int kMostMessages = 16;
+
+    explicit Monitor(const Segment& subnet) : subnet_(subnet) {}
+    bool start();
+    bool open_userfaultfd();
+    bool add_range(std::uint64_t begin, std::uint64_t end) const;
+    void remove_range(std::uint64_t begin, std::uint64_t end) const;
+    Watched* find_slot(std::uint32_t content);
+    void run();
+    void mark(std::uint64_t begin, std::uint64_t end, const char* what);
+    void tell(std::uint32_t index, const MemoryRegion& region, const char* what);
+
+    const Segment& subnet_;
+    std::mutex lock_;  // of those who watch and unwatch; never the monitor's
+    Watched* watched_ = nullptr;
+    Shared<std::uint32_t> slots_{0};  // of which one was ever taken
+    int fd_ = -1;
+    int messages_ = 0;
+};
+
+void say(const char* text) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+bool Monitor::open_userfaultfd() {
+    constexpr int kFlags = O_CLOEXEC;
+    fd_ = static_cast<int>(syscall(SYS_userfaultfd, kFlags));
+    if (fd_ < 0) fd_ = static_cast<int>(syscall(SYS_userfaultfd, kFlags | UFFD_USER_MODE_ONLY));
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP;
+    return fd_ >= 0 && ioctl(fd_, UFFDIO_API, &api) == 0;
+}
+
+bool Monitor::start() {
+    if (!open_userfaultfd()) {
+        char text[160];
+        std::snprintf(text, sizeof text, "coop-fabric: stale memory regions are not caught: userfaultfd: %s\n", std::strerror(errno));
+        say(text);
+        return false;
+    }
+    void* table = mmap(nullptr, kMost * sizeof(Watched), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) return false;
+    watched_ = static_cast<Watched*>(table);
+    std::thread([this] { run(); }).detach();
+    return true;
+}
+
+// One for the process, and for the child after fork() its own; null: there can be none.
+Monitor* Monitor::get(const Segment& subnet) {
+    static std::mutex starting;
+    static Monitor* monitor = nullptr;
+    static pid_t owner = 0;
+    std::lock_guard guard(starting);
+    if (owner == getpid()) return monitor;
+    owner = getpid();
+    monitor = new Monitor(subnet);
+    if (!monitor->start()) monitor = nullptr;
+    return monitor;
+}
+
+bool Monitor::add_range(std::uint64_t begin, std::uint64_t end) const {
+    uffdio_register wish{};
+    wish.range = {begin, end - begin};
+    wish.mode = UFFDIO_REGISTER_MODE_WP;
+    return ioctl(fd_, UFFDIO_REGISTER, &wish) == 0;
+}
+
+// Gives up what no other region covers.
+void Monitor::remove_range(std::uint64_t begin, std::uint64_t end) const {
+    if (begin >= end) return;
+    const std::uint32_t slots = slots_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < slots; ++i) {
+        if (watched_[i].region.load(std::memory_order_relaxed) == 0) continue;
+        const std::uint64_t other_begin = watched_[i].begin.load(std::memory_order_relaxed);
+        const std::uint64_t other_end = watched_[i].end.load(std::memory_order_relaxed);
+        if (other_begin >= end || other_end <= begin) continue;
+        remove_range(begin, std::min(other_begin, end));
+        remove_range(std::max(other_end, begin), end);
+        return;
+    }
+    uffdio_range range{begin, end - begin};
+    ioctl(fd_, UFFDIO_UNREGISTER, &range);  // an error says that it is not mapped any more
+}
+
+Watched* Monitor::find_slot(std::uint32_t content) {
+    const std::uint32_t slots = slots_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < slots; ++i)
+        if (watched_[i].region.load(std::memory_order_relaxed) == content) return &watched_[i];
+    if (content != 0 || slots == kMost) return nullptr;
+    slots_.store(slots + 1, std::memory_order_release);
+    return &watched_[slots];
+}
+
+void Monitor::watch(std::uint32_t region) {
+    const MemoryRegion& entry = subnet_.memory_regions()[region];
+    const std::uint64_t begin = page_floor(entry.address), end = page_ceiling(entry.address + entry.bytes);
+    std::lock_guard guard(lock_);
+    Watched* slot = find_slot(0);
+    if (slot == nullptr) return;
+    if (!add_range(begin, end)) {
+        trace(subnet_, TraceKind::stale_memory, subnet_.memory_regions()[region].process, region, kStaleUnwatched, entry.address);
+        return;
+    }
+    slot->begin.store(begin, std::memory_order_relaxed);
+    slot->end.store(end, std::memory_order_relaxed);
+    slot->region.store(region + 1, std::memory_order_release);
+}
+
+void Monitor::unwatch(std::uint32_t region) {
+    std::lock_guard guard(lock_);
+    Watched* slot = find_slot(region + 1);
+    if (slot == nullptr) return;
+    slot->region.store(0, std::memory_order_release);
+    remove_range(slot->begin.load(std::memory_order_relaxed), slot->end.load(std::memory_order_relaxed));
+}
+
+void Monitor::tell(std::uint32_t index, const MemoryRegion& region, const char* what) {
+    trace(subnet_, TraceKind::stale_memory, region.process, index, 1, region.address);
+    if (++messages_ > kMostMessages) return;
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "coop-fabric: process %d: memory that is registered was %s: %#llx, %llu bytes, lkey %#x. Real hardware would go on "
+                  "using the old pages; here the region is not usable any more.\n",
+                  static_cast<int>(getpid()), what, static_cast<unsigned long long>(region.address),
+                  static_cast<unsigned long long>(region.bytes), lkey_of(index, region));
+    say(text);
+}
+
+void Monitor::mark(std::uint64_t begin, std::uint64_t end, const char* what) {
+    const std::uint32_t slots = slots_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < slots; ++i) {
+        const std::uint32_t region = watched_[i].region.load(std::memory_order_acquire);
+        if (region == 0 || watched_[i].begin.load(std::memory_order_relaxed) >= end ||
+            watched_[i].end.load(std::memory_order_relaxed) <= begin)
+            continue;
+        MemoryRegion& entry = subnet_.memory_regions()[region - 1];
+        if (entry.stale.exchange(1, std::memory_order_acq_rel) == 0) tell(region - 1, entry, what);
+    }
+}
+
+void Monitor::run() {
+    uffd_msg report;
+    for (;;) {
+        const ssize_t n = read(fd_, &report, sizeof report);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n != sizeof report) return;
+        switch (report.event) {
+        case UFFD_EVENT_UNMAP: mark(report.arg.remove.start, report.arg.remove.end, "unmapped or replaced"); break;
+        case UFFD_EVENT_REMOVE: mark(report.arg.remove.start, report.arg.remove.end, "given back to the system"); break;
+        case UFFD_EVENT_REMAP: mark(report.arg.remap.from, report.arg.remap.from + report.arg.remap.len, "moved"); break;
+        default: break;
+        }
+    }
+}
+
+}  // namespace
+
+void watch_region(const Segment& subnet, std::uint32_t region) {
+    if (Monitor* monitor = Monitor::get(subnet)) monitor->watch(region);
+}
+
+void unwatch_region(const Segment& subnet, std::uint32_t region) {
+    if (Monitor* monitor = Monitor::get(subnet)) monitor->unwatch(region);
+}
+
+}  // namespace coop::fabric

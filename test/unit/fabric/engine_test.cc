@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transport between two QPs, both of this process: what arrives, what is
+// completed, what goes wrong.
+#include "fabric/engine/link.h"
+#include "fabric/engine/responder.h"
+#include "subnet.h"
+
+namespace coop::fabric {
+namespace {
+
+class FabricEngine : public ::testing::Test {
+protected:
+    FabricEngine() {
+        clean_links(subnet);
+        a.connect(b);
+        b.connect(a);
+        from.fill(1);
+    }
+    Link& first_link() { return subnet.links()[subnet.ports()[0].link_out]; }
+    Link& last_link() { return subnet.links()[subnet.ports()[1].link_in]; }
+    void set_fault(FaultKind kind, std::int64_t count, std::int64_t after = 0) {
+        const std::uint32_t i = subnet.claim<Fault>(kFaults);
+        Fault& fault = subnet.faults()[i];
+        fault.kind = kind;
+        fault.scope = FaultScope::all;
+        fault.after = after;
+        fault.count = count;
+        fault.until_ns = 0;
+        subnet.header().faults.fetch_add(1);
+    }
+    bool same(std::size_t bytes) const { return std::equal(from.bytes.begin(), from.bytes.begin() + static_cast<long>(bytes), to.bytes.begin()); }
+
+    const Segment& subnet = test_client().subnet();
+    TestQp a{0}, b{1};
+    TestMemory from{0, 4 << 20}, to{1, 4 << 20};
+    Completion done{};
+};
+
+TEST_F(FabricEngine, send_arrives_and_completes_on_both_sides) {
+    b.post_receive(7, to, 4096);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 1000), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(done.wr_id, 3u);
+    ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(done.wr_id, 7u);
+    EXPECT_EQ(done.bytes, 1000u);
+    EXPECT_EQ(done.source_qp, a.shared().number);
+    EXPECT_TRUE(same(1000));
+    EXPECT_EQ(to.bytes[1000], 0);
+}
+
+TEST_F(FabricEngine, long_write_comes_in_chunks_and_whole) {
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 4 << 20, &to), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_TRUE(same(4 << 20));
+    EXPECT_EQ(b.shared().expected_psn, 100u + 4096);
+}
+
+TEST_F(FabricEngine, read_brings_the_bytes_back) {
+    ASSERT_EQ(b.post(IBV_WR_RDMA_READ, 1, to, 3 << 20, &from), 0);
+    ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(done.opcode, static_cast<std::uint32_t>(IBV_WC_RDMA_READ));
+    EXPECT_TRUE(same(3 << 20));
+}
+
+TEST_F(FabricEngine, send_passes_an_unfenced_read_and_waits_behind_a_fenced_one) {
+    for (Link& link : subnet.links()) link.rate = 100'000'000;
+    for (const bool fenced : {false, true}) {
+        to.bytes.assign(to.bytes.size(), 0);
+        a.post_receive(9, from, 64);
+        ASSERT_EQ(b.post(IBV_WR_RDMA_READ, 1, to, 1 << 20, &from), 0);
+        ASSERT_EQ(b.post(IBV_WR_SEND, 2, to, 8, nullptr, IBV_SEND_SIGNALED | (fenced ? IBV_SEND_FENCE : 0)), 0);
+        ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+        EXPECT_EQ(b.cq.is_empty(), !fenced);
+        ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+        EXPECT_EQ(done.wr_id, 1u);
+        ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+        EXPECT_EQ(done.wr_id, 2u);
+    }
+}
+
+TEST_F(FabricEngine, rate_of_the_slowest_link_is_kept) {
+    first_link().rate = 1'000'000'000;
+    last_link().rate = 200'000'000;
+    const std::int64_t start = now_ns();
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 4 << 20, &to), 0);
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_GE(now_ns() - start, 16ll * (1 << 20) * 5 - 1000);  // 200 MB/s are 5 ns a byte
+}
+
+TEST_F(FabricEngine, lone_message_has_the_latency_of_its_links) {
+    for (Link& link : subnet.links()) link.latency_ns = 1'000'000;
+    b.post_receive(7, to, 64);
+    const std::int64_t start = now_ns();
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 8), 0);
+    ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_GE(now_ns() - start, 2'000'000);
+    EXPECT_TRUE(a.cq.is_empty() || now_ns() - start >= 4'000'000);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_GE(now_ns() - start, 4'000'000);
+}
+
+TEST_F(FabricEngine, receiver_that_is_not_ready_is_asked_again) {
+    a.connect(b, 1, 2, 7);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 8), 0);
+    EXPECT_TRUE(a.cq.is_empty());
+    b.post_receive(7, to, 64);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_GE(a.shared().rnr_retries, 1u);
+}
+
+TEST_F(FabricEngine, receiver_that_is_never_ready_ends_in_an_error_and_a_flush) {
+    for (Link& link : subnet.links()) link.latency_ns = 1'000'000;
+    a.post_receive(5, from, 8);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 8), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 4, from, 8), 0);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_RNR_RETRY_EXC_ERR);
+    EXPECT_EQ(done.wr_id, 3u);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(done.wr_id, 4u);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(done.wr_id, 5u);
+    EXPECT_EQ(a.shared().state, static_cast<std::uint32_t>(IBV_QPS_ERR));
+}
+
+TEST_F(FabricEngine, cut_link_ends_in_retries_exceeded) {
+    last_link().down = 1;
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 3, from, 8, &to), 0);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(to.bytes[0], 0);
+}
+
+TEST_F(FabricEngine, link_that_comes_back_in_time_loses_nothing) {
+    a.connect(b, 12, 7);
+    last_link().down = 1;
+    b.post_receive(7, to, 64);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 64), 0);
+    EXPECT_TRUE(a.cq.is_empty());
+    last_link().down = 0;
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_TRUE(same(64));
+}
+
+TEST_F(FabricEngine, lost_acknowledgement_does_not_double_a_message) {
+    set_fault(FaultKind::lose_ack, 1);
+    b.post_receive(7, to, 64);
+    b.post_receive(8, to, 64);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 64), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(done.wr_id, 7u);
+    EXPECT_TRUE(b.cq.is_empty());
+    EXPECT_EQ(b.shared().duplicates, 1u);
+}
+
+TEST_F(FabricEngine, repeated_atomic_is_executed_once) {
+    set_fault(FaultKind::lose_ack, 1);
+    TestMemory old(0, 8);
+    ASSERT_EQ(a.shared().state, static_cast<std::uint32_t>(IBV_QPS_RTS));
+    a.qp->begin();
+    SendWork* work = a.qp->slot();
+    *work = {};
+    work->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+    work->flags = IBV_SEND_SIGNALED;
+    work->remote_address = to.address();
+    work->rkey = to.rkey();
+    work->compare_add = 5;
+    work->sges = 1;
+    work->sge[0] = {old.address(), 8, old.lkey()};
+    ASSERT_EQ(a.qp->add(*work), 0);
+    a.qp->end();
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(to.bytes[0], 5);
+    EXPECT_EQ(old.bytes[0], 0);
+}
+
+TEST_F(FabricEngine, acknowledgement_lost_for_good_is_an_error_although_executed) {
+    set_fault(FaultKind::lose_ack, 100);
+    b.post_receive(7, to, 64);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 64), 0);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_TRUE(same(64));
+    for (Fault& fault : subnet.faults()) fault.count = 0;
+    clear_spent_faults(subnet);
+}
+
+TEST_F(FabricEngine, wrong_key_is_refused_and_fails_both_sides) {
+    TestMemory other(0, 64);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 3, from, 8, &other), 0);  // a region of another HCA
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(b.shared().state, static_cast<std::uint32_t>(IBV_QPS_ERR));
+}
+
+TEST_F(FabricEngine, message_longer_than_the_receive_is_an_error_on_both_sides) {
+    b.post_receive(7, to, 32);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 64), 0);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_EQ(b.cq.wait(done), IBV_WC_LOC_LEN_ERR);
+    EXPECT_EQ(done.wr_id, 7u);
+    EXPECT_EQ(to.bytes[0], 0);
+}
+
+TEST_F(FabricEngine, path_migrates_when_the_primary_lid_is_lost) {
+    const auto arm = [&](TestQp& q, std::uint32_t peer_port) {
+        ibv_qp_attr attribute{};
+        attribute.alt_port_num = 1;
+        attribute.alt_timeout = 1;
+        attribute.alt_ah_attr.port_num = 1;
+        attribute.alt_ah_attr.src_path_bits = 1;
+        attribute.alt_ah_attr.dlid = static_cast<std::uint16_t>(subnet.ports()[peer_port].lid + 1);
+        attribute.path_mig_state = IBV_MIG_REARM;
+        q.qp->modify(attribute, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE);
+    };
+    arm(a, 1);
+    arm(b, 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 8, &to), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(a.shared().migration, static_cast<std::uint32_t>(IBV_MIG_ARMED));
+    EXPECT_EQ(b.shared().migration, static_cast<std::uint32_t>(IBV_MIG_ARMED));
+    subnet.lids()[subnet.ports()[1].lid].down = 1;
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 2, from, 4096, &to), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(a.shared().migration, static_cast<std::uint32_t>(IBV_MIG_MIGRATED));
+    EXPECT_EQ(b.shared().migration, static_cast<std::uint32_t>(IBV_MIG_MIGRATED));
+    EXPECT_EQ(b.shared().primary.dlid, subnet.ports()[0].lid + 1);
+    EXPECT_TRUE(same(4096));
+}
+
+TEST_F(FabricEngine, full_send_queue_is_refused) {
+    for (Link& link : subnet.links()) link.latency_ns = 100'000'000;
+    for (int i = 0; i < 16; ++i) ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 8, &to), 0);
+    EXPECT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 8, &to), ENOMEM);
+}
+
+TEST_F(FabricEngine, completion_queue_that_overflows_takes_nothing_more) {
+    TestCq small(2);
+    Completion completion{};
+    EXPECT_TRUE(put_completion(subnet, small.index, completion));
+    EXPECT_TRUE(put_completion(subnet, small.index, completion));
+    EXPECT_FALSE(put_completion(subnet, small.index, completion));
+    EXPECT_EQ(subnet.completion_queues()[small.index].overflowed, 1u);
+}
+
+TEST_F(FabricEngine, lossy_link_delivers_everything_once_and_in_order) {
+    a.connect(b, 8, 7, 7);
+    first_link().loss = 0x20000000;  // one packet in eight
+    for (std::uint64_t i = 0; i < 16; ++i) b.post_receive(i, to, 64);
+    for (std::uint64_t i = 0; i < 12; ++i) ASSERT_EQ(a.post(IBV_WR_SEND, 100 + i, from, 64), 0);
+    for (std::uint64_t i = 0; i < 12; ++i) {
+        ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+        EXPECT_EQ(done.wr_id, 100 + i);
+        ASSERT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+        EXPECT_EQ(done.wr_id, i);
+    }
+    EXPECT_TRUE(b.cq.is_empty());
+}
+
+}  // namespace
+}  // namespace coop::fabric
