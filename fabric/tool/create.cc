@@ -77,7 +77,8 @@ int run_destroy(Words words) {
         return 0;
     }
     if (!words.empty()) name = words[0];
-    if (Error error = name_subnet(name)) return fail(kDestroyCommand, error);
+    if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr) name = environment;
+    if (name.empty()) return misuse(kDestroyCommand, {"give a name, or set COOP_FABRIC"});  // never the only one there happens to be
     Segment subnet;
     if (!subnet.attach(name))
         if (const int alive = alive_processes(subnet); alive > 0)
@@ -108,7 +109,7 @@ const Command kDestroyCommand = {"destroy", "remove a subnet",
                                  R"(coop-fabric destroy [NAME]
 coop-fabric destroy --abandoned
 
-Removes a subnet (NAME, or $COOP_FABRIC, or the only one there is), or all that are abandoned ('coop-fabric list').
+Removes a subnet (NAME, or $COOP_FABRIC), or all that are abandoned ('coop-fabric list').
 Processes that are on it keep what they have; nobody else can join.
 )",
                                  run_destroy};
