@@ -114,6 +114,20 @@ struct bench_operation {
 double bench_operations(struct bench *b, size_t bytes, long iterations, const struct bench_operation *operation);
 double bench_operation_us(const struct bench *b, size_t bytes, long iterations, double seconds);
 
+/* A program of one operation with a message per rank at rank 0: messages, or with --collective one call of MPI. */
+struct bench_rooted {
+    const char *name;
+    const char *summary;
+    const char *collective; /* help of the option */
+    struct bench_operation operation;
+};
+struct bench_rooted_now {
+    bool collective;
+    MPI_Datatype slot_type; /* of the buffer of rank 0, at this size */
+};
+extern struct bench_rooted_now bench_rooted_now; /* valid inside of an operation */
+int bench_rooted_main(int argc, char **argv, const struct bench_rooted *program);
+
 /* One element per slot for collectives, or MPI_BYTE's equivalent where slots are packed. To be freed. */
 MPI_Datatype bench_slot_type(const struct bench *b, size_t bytes);
 

@@ -2,6 +2,8 @@
 /*
  * Operations of all ranks. Each rank adds up the time it spent in them; the slowest rank's is the figure. The barriers
  * between them are outside of that, and inside of the time that decides how many iterations there are.
+ *
+ * Below: what programs share whose operation has one message per rank, all from or all to rank 0.
  */
 #include "bench_common.h"
 
@@ -41,4 +43,40 @@ MPI_Datatype bench_slot_type(const struct bench *b, size_t bytes)
     MPI_Type_commit(&slot);
     MPI_Type_free(&message);
     return slot;
+}
+
+struct bench_rooted_now bench_rooted_now;
+static const struct bench_rooted *rooted;
+static double collective = 0;
+
+static int slot_per_rank(const struct bench *b)
+{
+    return b->ranks;
+}
+
+static double rooted_seconds(struct bench *b, size_t bytes, long iterations)
+{
+    bench_rooted_now.collective = collective != 0;
+    bench_rooted_now.slot_type = bench_slot_type(b, bytes);
+    const double elapsed_s = bench_operations(b, bytes, iterations, &rooted->operation);
+    MPI_Type_free(&bench_rooted_now.slot_type);
+    return elapsed_s;
+}
+
+int bench_rooted_main(int argc, char **argv, const struct bench_rooted *program)
+{
+    const struct bench_extra extra[] = {{.name = "collective", .help = program->collective, .target = &collective}, {.name = NULL}};
+    const struct bench_spec spec = {.name = program->name,
+                                    .summary = program->summary,
+                                    .unit = "us",
+                                    .better = "lower",
+                                    .decimals = 3,
+                                    .ranks = kTwoRanksOrMore,
+                                    .default_max_bytes = 4 << 20,
+                                    .slots = slot_per_rank,
+                                    .extra = extra,
+                                    .seconds = rooted_seconds,
+                                    .figure = bench_operation_us};
+    rooted = program;
+    return bench_main(argc, argv, &spec);
 }

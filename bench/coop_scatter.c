@@ -7,14 +7,6 @@
 
 enum { kTag = 11 };
 
-static double collective = 0;
-static MPI_Datatype slot_type = MPI_DATATYPE_NULL;
-
-static int slots(const struct bench *b)
-{
-    return b->ranks;
-}
-
 static void prepare(struct bench *b, size_t bytes)
 {
     for (int peer = 0; b->rank == 0 && peer < b->ranks; ++peer) {
@@ -26,9 +18,9 @@ static void prepare(struct bench *b, size_t bytes)
 static void scatter(struct bench *b, size_t bytes)
 {
     if (b->rank == 0) {
-        MPI_Scatter(b->send, 1, slot_type, MPI_IN_PLACE, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Scatter(b->send, 1, bench_rooted_now.slot_type, MPI_IN_PLACE, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     } else {
-        MPI_Scatter(NULL, 0, slot_type, b->recv, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Scatter(NULL, 0, bench_rooted_now.slot_type, b->recv, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     }
 }
 
@@ -43,7 +35,7 @@ static void send_to_all(struct bench *b, size_t bytes)
 
 static void operate(struct bench *b, size_t bytes)
 {
-    if (collective != 0) {
+    if (bench_rooted_now.collective) {
         scatter(b, bytes);
     } else if (b->rank == 0) {
         send_to_all(b, bytes);
@@ -59,29 +51,11 @@ static void check(struct bench *b, size_t bytes)
     }
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
-    const struct bench_operation operation = {prepare, operate, check};
-    slot_type = bench_slot_type(b, bytes);
-    const double elapsed_s = bench_operations(b, bytes, iterations, &operation);
-    MPI_Type_free(&slot_type);
-    return elapsed_s;
-}
-
 int main(int argc, char **argv)
 {
-    const struct bench_extra extra[] = {
-        {.name = "collective", .help = "MPI_Scatter instead of messages", .target = &collective}, {.name = NULL}};
-    const struct bench_spec spec = {.name = "coop_scatter",
-                                    .summary = "one to all, a message to each rank",
-                                    .unit = "us",
-                                    .better = "lower",
-                                    .decimals = 3,
-                                    .ranks = kTwoRanksOrMore,
-                                    .default_max_bytes = 4 << 20,
-                                    .slots = slots,
-                                    .extra = extra,
-                                    .seconds = seconds,
-                                    .figure = bench_operation_us};
-    return bench_main(argc, argv, &spec);
+    static const struct bench_rooted program = {.name = "coop_scatter",
+                                                .summary = "one to all, a message to each rank",
+                                                .collective = "MPI_Scatter instead of messages",
+                                                .operation = {prepare, operate, check}};
+    return bench_rooted_main(argc, argv, &program);
 }

@@ -176,7 +176,7 @@ void print_packets() {
         FIELD(RtsHeader, reason, "and why"),
         FIELD(RtsHeader, call, "the sender's MPI call"),
     };
-    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces", rts);
+    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces; bounce: nothing", rts);
     const std::vector<std::vector<std::string>> flags = {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
@@ -204,6 +204,7 @@ void print_packets() {
         FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput and coop only"),
         FIELD(CtsHeader, reason, "why this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
+        FIELD(CtsHeader, counted, "1: what the sender is to copy is on its load; rput and coop only"),
         FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);
@@ -254,7 +255,8 @@ bool both_wait(const Situation& s) { return sender_waits(s) && receiver_waits(s)
 bool sender_is_the_one(const Situation& s) { return !receiver_waits(s) && s.send_call != SendCall::kIsend; }
 
 bool lighter_receiver(const Situation& s) { return s.receiver_load < s.sender_load; }
-bool lighter_sender(const Situation& s) { return s.sender_load < s.receiver_load; }
+bool clearly_lighter_receiver(const Situation& s) { return s.sender_load >= s.receiver_load + 3 * s.bytes; }
+bool clearly_lighter_sender(const Situation& s) { return s.receiver_load >= s.sender_load + 3 * s.bytes; }
 bool much_lighter_sender(const Situation& s) { return s.receiver_load / 2 > s.sender_load + s.bytes; }
 bool busy(const Situation& s) { return s.sender_load > 0 && s.receiver_load > 0; }
 bool hybrid(const Situation& s) { return by(Wish::kHybrid, s); }
@@ -268,6 +270,8 @@ struct Case {
 constexpr Case kCases[] = {
     {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
     {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
+    {"``hybrid``, each side sees the other's board, *one way*, no longer than ``pml_coop_bounce_max``",
+     [](const Situation& s) { return s.wish == Wish::kHybrid && s.can_share && s.one_way && !s.synchronous && s.send_call == SendCall::kSend && s.bytes <= s.bounce_max; }},
     {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
@@ -284,9 +288,13 @@ constexpr Case kCases[] = {
     {"*shared*, ``coop_coll``: the sender waits, or its send is buffered",
      [](const Situation& s) { return by(Wish::kCoopColl, s) && sender_is_the_one(s); }},
     {"*shared*, ``coop_coll``: nobody waits", [](const Situation& s) { return by(Wish::kCoopColl, s); }},
-    {"*shared*, ``coop_load``: the receiver has less to copy", [](const Situation& s) { return by(Wish::kCoopLoad, s) && lighter_receiver(s); }},
-    {"*shared*, ``coop_load``: the sender has less to copy", [](const Situation& s) { return by(Wish::kCoopLoad, s) && lighter_sender(s); }},
-    {"*shared*, ``coop_load``: as much", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
+    {"*shared*, ``coop_load``: the receiver has *clearly less* to copy",
+     [](const Situation& s) { return by(Wish::kCoopLoad, s) && clearly_lighter_receiver(s); }},
+    {"*shared*, ``coop_load``: the sender has *clearly less* to copy",
+     [](const Situation& s) { return by(Wish::kCoopLoad, s) && clearly_lighter_sender(s); }},
+    {"*shared*, ``coop_load``: it is the receiver's *turn*", [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus > 0; }},
+    {"*shared*, ``coop_load``: it is the sender's *turn*", [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus < 0; }},
+    {"*shared*, ``coop_load``: otherwise", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
 
     {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (four times that on a node with more processes than cores)", [](const Situation& s) { return hybrid(s) && !coop::rndv::long_enough_for_two(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the sender has *much less* to copy",
@@ -327,6 +335,7 @@ const char* copiers(const Choice& choice) {
     switch (choice.row) {
     case Row::kEager:
     case Row::kSend: return "–";
+    case Row::kBounce: return "sender, then receiver";
     case Row::kRget: return "receiver";
     case Row::kRput: return "sender";
     case Row::kRtr: return "as without the offer";
@@ -376,12 +385,16 @@ bool pick_sharing(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
     constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
-    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}, {0, kMuch}, {3, kMuch}};
-    const auto& loads = kLoads[digits.pick(8)];
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}, {0, kMuch}, {3, kMuch}, {kMuch, 0}};
+    constexpr std::int64_t kSurplus[] = {0, 1, -1};
+    const auto& loads = kLoads[digits.pick(9)];
     s.can_share = s.can_get = s.can_put = true;
     s.sender_load = loads[0];
     s.receiver_load = loads[1];
+    if (s.wish == Wish::kCoopLoad) s.sender_surplus = kSurplus[digits.pick(3)];
     s.coop_min = digits.bit() ? 2 << 20 : 0;
+    s.one_way = digits.bit();
+    s.bounce_max = s.one_way && digits.bit() ? 1 << 20 : 0;
     s.slot_free = digits.bit();
     s.offered = digits.bit();
     s.receiver_sends = digits.bit();

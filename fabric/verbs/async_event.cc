@@ -68,6 +68,7 @@ bool translate(VerbsContext& context, const EventRecord& record, ibv_async_event
 }  // namespace
 
 void purge_events(const VerbsContext& context, EventSource source, std::uint32_t object, std::uint32_t used) {
+    if (!context.is_live()) return;  // the pipe may be shared with the parent
     purge_records(context.context.async_fd, context.event_writer, sizeof(EventRecord), [&](const void* data) {
         const auto& record = *static_cast<const EventRecord*>(data);
         return source_of(record.type) == source && record.object == object && record.tag == used;

@@ -180,7 +180,7 @@ COOP_VERB int ibv_destroy_cq(ibv_cq* destroyed) {
     if (cq.users.load() != 0) return EBUSY;
     cq.owner.cqs.remove(cq);
     leave(cq);
-    if (cq.channel != nullptr) purge_notifications(cq);
+    if (cq.channel != nullptr && cq.owner.is_live()) purge_notifications(cq);
     purge_events(cq.owner, EventSource::cq, cq.index, cq.used);
     await_acknowledgements(*destroyed, destroyed->comp_events_completed, cq.completion_events_out);
     await_acknowledgements(*destroyed, destroyed->async_events_completed, cq.async_events_out);

@@ -49,6 +49,13 @@ bool enter(VerbsContext& context) {
     return true;
 }
 
+void leave(const VerbsContext& context) {
+    if (!context.is_live()) return;
+    Context& entry = context.subnet().contexts()[context.index];
+    entry.event_fd = -1;
+    context.subnet().release(entry);
+}
+
 }  // namespace
 
 bool make_event_pipe(int (&ends)[2]) {
@@ -82,9 +89,7 @@ COOP_VERB ibv_context* ibv_open_device(ibv_device* device) {
 
 COOP_VERB int ibv_close_device(ibv_context* closed) {
     VerbsContext& context = to_context(closed);
-    Context& entry = context.subnet().contexts()[context.index];
-    entry.event_fd = -1;
-    context.subnet().release(entry);
+    leave(context);
     close(context.event_writer);
     close(closed->async_fd);
     pthread_mutex_destroy(&closed->mutex);

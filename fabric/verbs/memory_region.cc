@@ -86,6 +86,7 @@ int acquire(VerbsMr& mr, const VerbsPd& pd, const Wish& wish) {
 }
 
 void give_up(const VerbsMr& mr) {
+    if (!mr.domain->owner.is_live()) return;
     const Client& client = mr.domain->owner.client;
     if (client.subnet().header().strict_memory != 0) unwatch_region(client.subnet(), mr.index);
     leave(client.subnet(), mr.index);

@@ -89,7 +89,6 @@ std::uint32_t enter(const VerbsPd& domain, const ibv_qp_init_attr& attr, const i
 }
 
 void leave(const VerbsContext& context, std::uint32_t index) {
-    if (!context.is_live()) return;
     QueuePair& entry = context.subnet().queue_pairs()[index];
     Guard guard(entry.lock);
     free_ring(context.subnet(), entry.receives);
@@ -183,6 +182,8 @@ COOP_VERB int ibv_destroy_qp(ibv_qp* destroyed) {
     count_users(qp, -1);
     pthread_mutex_destroy(&destroyed->mutex);
     pthread_cond_destroy(&destroyed->cond);
+    // After fork(), and at the very end of the process, there is no engine that would give it up.
+    if (!context.is_live()) return 0;
     delete &qp;
     leave(context, index);
     return 0;

@@ -100,5 +100,16 @@ TEST(Halves, differ_by_a_byte_at_most_and_the_first_is_the_longer_one) {
     }
 }
 
+TEST(ChunkPlan, says_whether_its_chunks_have_numbers) {
+    constexpr std::uint64_t kMost = UINT32_MAX;
+    EXPECT_TRUE((ChunkPlan{0, 1}.is_countable()));
+    EXPECT_TRUE((ChunkPlan{kMost, 1}.is_countable()));
+    EXPECT_FALSE((ChunkPlan{kMost + 1, 1}.is_countable()));
+    for (std::uint64_t total : {kMost, kMost + 1, 3 * kMost, 1000 * kMost + 17, UINT64_MAX}) {
+        const std::uint64_t least = ChunkPlan{total, 1}.least_chunk();
+        EXPECT_TRUE((ChunkPlan{total, least}.is_countable())) << total;
+    }
+}
+
 }  // namespace
 }  // namespace coop::rndv

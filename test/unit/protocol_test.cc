@@ -153,7 +153,7 @@ void add_transports(std::vector<Situation>& all) {
 
 // What the two sides have to do with it, where they share memory.
 void add_pairs(std::vector<Situation>& all) {
-    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {7, 7}, {0, 7}, {3, 7}, {7, 0}, {7, 3}};
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {7, 7}, {0, 7}, {3, 7}, {7, 0}, {7, 3}, {0, 1 << 20}, {1 << 20, 0}};
     for (unsigned bits = 0; bits < 256; ++bits)
         for (std::size_t wish = 0; wish < kWishes; ++wish)
             for (std::size_t bytes : {kEagerLimit, std::size_t{32767}, std::size_t{32768}})
@@ -171,6 +171,11 @@ void add_pairs(std::vector<Situation>& all) {
                             s.put_refused = bits & 32;
                             s.sender_contiguous = bits & 64;
                             s.large_pieces = bits & 128;
+                            if (s.wish == Wish::kCoopLoad) s.sender_surplus = static_cast<std::int64_t>(all.size() % 3) - 1;
+                            all.push_back(s);
+                            if (bits % 16) continue;
+                            s.one_way = true;
+                            s.bounce_max = 32767;
                             all.push_back(s);
                         }
 }
@@ -197,6 +202,7 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
         const bool together = s.can_share && !s.get_refused && !s.put_refused;
         EXPECT_TRUE(implies(choice.row == Row::kCoop, together && s.slot_free)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRtr, together && s.offered)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.row == Row::kBounce, s.can_share)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRput, s.can_put && !s.put_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kEager, s.bytes <= s.eager_limit)) << describe(choice, s);
@@ -207,7 +213,7 @@ TEST(Choose, moves_short_pieces_as_fragments) {
     for (const Situation& s : all_situations())
         if ((!s.sender_contiguous || !s.receiver_contiguous) && !s.large_pieces) {
             const Row row = choose(s).row;
-            EXPECT_TRUE(row == Row::kEager || row == Row::kSend) << describe(choose(s), s);
+            EXPECT_TRUE(row == Row::kEager || row == Row::kSend || row == Row::kBounce) << describe(choose(s), s);
         }
 }
 
@@ -302,19 +308,98 @@ TEST(ByCalls, neither_load_nor_crowding_nor_size_changes_the_table) {
 
 // --- the choice by load --------------------------------------------------------------
 
-TEST(ByLoad, the_side_with_less_to_copy_copies) {
+Situation ahead(Situation s, std::int64_t sender_surplus) {
+    s.sender_surplus = sender_surplus;
+    return s;
+}
+
+constexpr Choice kReceiverLighter{Row::kRget, Reason::kReceiverLighter}, kSenderLighter{Row::kRput, Reason::kSenderLighter};
+constexpr Choice kReceiverTurn{Row::kRget, Reason::kReceiverTurn}, kSenderTurn{Row::kRput, Reason::kSenderTurn};
+constexpr Choice kEven{Row::kRget, Reason::kEvenLoad};
+
+TEST(ByLoad, the_side_with_clearly_less_to_copy_copies) {
     const Situation s = wishing(Wish::kCoopLoad);
-    EXPECT_EQ(choose(loaded(s, 0, 0)), (Choice{Row::kRget, Reason::kEvenLoad}));
-    EXPECT_EQ(choose(loaded(s, 5, 5)), (Choice{Row::kRget, Reason::kEvenLoad}));
-    EXPECT_EQ(choose(loaded(s, 5, 4)), (Choice{Row::kRget, Reason::kReceiverLighter}));
-    EXPECT_EQ(choose(loaded(s, 4, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
-    EXPECT_EQ(choose(loaded(s, 0, UINT64_MAX)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    const std::uint64_t clear = 3 * s.bytes;
+    for (std::int64_t surplus : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}, INT64_MIN, INT64_MAX}) {
+        EXPECT_EQ(choose(ahead(loaded(s, clear, 0), surplus)), kReceiverLighter);
+        EXPECT_EQ(choose(ahead(loaded(s, 0, clear), surplus)), kSenderLighter);
+        EXPECT_EQ(choose(ahead(loaded(s, clear + 7, 7), surplus)), kReceiverLighter);
+        EXPECT_EQ(choose(ahead(loaded(s, 7, clear + 7), surplus)), kSenderLighter);
+        EXPECT_EQ(choose(ahead(loaded(s, UINT64_MAX, 0), surplus)), kReceiverLighter);
+        EXPECT_EQ(choose(ahead(loaded(s, 0, UINT64_MAX), surplus)), kSenderLighter);
+    }
+}
+
+TEST(ByLoad, at_about_the_same_load_they_take_turns) {
+    const Situation s = wishing(Wish::kCoopLoad);
+    const std::uint64_t clear = 3 * s.bytes;
+    const std::uint64_t kPairs[][2] = {{0, 0}, {5, 5}, {4, 5}, {5, 4}, {clear - 1, 0}, {0, clear - 1}, {UINT64_MAX, UINT64_MAX}};
+    for (const auto& loads : kPairs) {
+        const Situation now = loaded(s, loads[0], loads[1]);
+        EXPECT_EQ(choose(now), kEven) << loads[0] << ' ' << loads[1];
+        for (std::int64_t surplus : {std::int64_t{1}, INT64_MAX}) EXPECT_EQ(choose(ahead(now, surplus)), kReceiverTurn);
+        for (std::int64_t surplus : {std::int64_t{-1}, INT64_MIN}) EXPECT_EQ(choose(ahead(now, surplus)), kSenderTurn);
+    }
+}
+
+TEST(ByLoad, a_length_beyond_all_loads_is_never_clearly_exceeded) {
+    Situation s = wishing(Wish::kCoopLoad);
+    for (std::uint64_t bytes : {UINT64_MAX / 3 + 1, UINT64_MAX}) {
+        s.bytes = bytes;
+        EXPECT_EQ(choose(loaded(s, UINT64_MAX, 0)), kEven);
+        EXPECT_EQ(choose(loaded(s, 0, UINT64_MAX)), kEven);
+    }
 }
 
 TEST(ByLoad, calls_make_no_difference) {
     for (SendCall send : kSendCallList)
-        for (RecvCall recv : kRecvCallList)
-            EXPECT_EQ(choose(loaded(wishing(Wish::kCoopLoad, sharing(send, recv)), 4, 5)), (Choice{Row::kRput, Reason::kSenderLighter}));
+        for (RecvCall recv : kRecvCallList) {
+            const Situation s = wishing(Wish::kCoopLoad, sharing(send, recv));
+            EXPECT_EQ(choose(loaded(s, 0, 3 * s.bytes)), kSenderLighter);
+            EXPECT_EQ(choose(ahead(s, -1)), kSenderTurn);
+        }
+}
+
+TEST(ByLoad, turns_are_for_this_wish_alone) {
+    for (std::size_t i = 0; i < kWishes; ++i) {
+        const auto wish = static_cast<Wish>(i);
+        EXPECT_EQ(turns_matter(wishing(wish)), wish == Wish::kCoopLoad) << kWishNames[i];
+        EXPECT_FALSE(turns_matter(with(wishing(wish), [](S& t) { t.can_share = false; }))) << kWishNames[i];
+        if (wish == Wish::kCoopLoad) continue;
+        for (std::int64_t surplus : {INT64_MIN, INT64_MAX}) EXPECT_EQ(choose(ahead(wishing(wish), surplus)), choose(wishing(wish))) << kWishNames[i];
+    }
+}
+
+// --- bounce buffers -------------------------------------------------------------------
+
+Situation one_way(std::size_t bytes) {
+    return with(sharing(SendCall::kSend, RecvCall::kIrecv), [=](S& s) {
+        s.bytes = bytes;
+        s.bounce_max = 32768;
+        s.one_way = true;
+    });
+}
+
+TEST(Bouncing, is_for_blocking_sends_in_a_row_that_are_short_enough) {
+    const Choice bounce{Row::kBounce, Reason::kOneWay};
+    EXPECT_EQ(choose(one_way(kEagerLimit)).row, Row::kEager);
+    EXPECT_EQ(choose(one_way(kEagerLimit + 1)), bounce);
+    EXPECT_EQ(choose(one_way(32768)), bounce);
+    EXPECT_NE(choose(one_way(32769)), bounce);
+    EXPECT_EQ(choose(with(one_way(20000), [](S& s) { s.sender_contiguous = false; })), bounce) << "it is packed";
+    EXPECT_EQ(choose(with(one_way(20000), [](S& s) { s.crowded = true; })), bounce);
+}
+
+TEST(Bouncing, is_not_for_others) {
+    const auto bounces = [](auto change) { return choose(with(one_way(20000), change)).row == Row::kBounce; };
+    EXPECT_TRUE(bounces([](S&) {}));
+    EXPECT_FALSE(bounces([](S& s) { s.one_way = false; }));
+    EXPECT_FALSE(bounces([](S& s) { s.bounce_max = 0; }));
+    EXPECT_FALSE(bounces([](S& s) { s.synchronous = true; }));
+    EXPECT_FALSE(bounces([](S& s) { s.can_share = false; }));
+    for (SendCall call : {SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend}) EXPECT_FALSE(bounces([=](S& s) { s.send_call = call; }));
+    for (std::size_t i = 0; i < kWishes; ++i)
+        EXPECT_EQ(bounces([=](S& s) { s.wish = static_cast<Wish>(i); }), static_cast<Wish>(i) == Wish::kHybrid) << kWishNames[i];
 }
 
 // --- the hybrid ----------------------------------------------------------------------
@@ -532,6 +617,7 @@ TEST(SharesOf, one_side_copies_all_where_one_side_copies) {
     };
     expect({Row::kEager, Reason::kFitsEager}, 0, 0);
     expect({Row::kSend, Reason::kForced}, 0, 0);
+    expect({Row::kBounce, Reason::kOneWay}, 0, 0);
     expect({Row::kRput, Reason::kForced}, 1001, 0);
     expect({Row::kRget, Reason::kForced}, 0, 1001);
     for (Row row : {Row::kCoop, Row::kRtr}) {
@@ -546,7 +632,7 @@ TEST(SharesOf, every_byte_is_copied_once) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
         const Shares share = shares(choice, s.bytes);
-        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend;
+        const bool by_cpu = choice.row != Row::kEager && choice.row != Row::kSend && choice.row != Row::kBounce;
         EXPECT_EQ(share.sender + share.receiver, by_cpu ? s.bytes : 0) << describe(choice, s);
     }
 }
@@ -598,8 +684,10 @@ TEST(Words, the_sentence_has_the_numbers_that_decided) {
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_share = 0.25; })), " that has 25 % of the bandwidth");
     EXPECT_EQ(ending(both()), "");
     EXPECT_EQ(ending(with(sharing(), [](S& s) { s.bytes = 20000; })), " of 32768 bytes");
-    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 5, 3)), " (sender 5 bytes, receiver 3 bytes)");
-    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 0, 3)), " (sender 0 bytes, receiver 3 bytes)");
+    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 4194304, 3)), " (sender 4194304 bytes, receiver 3 bytes)");
+    EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 0, 4194304)), " (sender 0 bytes, receiver 4194304 bytes)");
+    EXPECT_EQ(ending(ahead(loaded(wishing(Wish::kCoopLoad), 5, 3), 1)), " (sender 5 bytes, receiver 3 bytes)");
+    EXPECT_EQ(ending(ahead(loaded(wishing(Wish::kCoopLoad), 5, 3), -1)), " (sender 5 bytes, receiver 3 bytes)");
     EXPECT_EQ(ending(wishing(Wish::kCoopLoad)), " (sender 0 bytes, receiver 0 bytes)");
 }
 

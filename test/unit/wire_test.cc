@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // wire/headers.h: layout, round trip, and what a receiver makes of damage.
+#include "coop/rndv/bounce.h"
 #include "coop/wire/headers.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -88,6 +90,19 @@ Bytes good_rtr() {
     h.reason = static_cast<std::uint8_t>(rndv::Reason::kOffered);
     words_of(h) = {rndv::kSlots - 1, 0xfffffffe, 131072, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
     seal(h);
+    return bytes;
+}
+
+// The payload lies in a bounce buffer.
+Bytes good_bounce() {
+    RtsHeader h{};
+    h.match = match_header(Kind::kRts);
+    h.length = rndv::kBounceBytes;
+    h.address = rndv::stamped(7, rndv::kBounces - 1);
+    h.row = static_cast<std::uint8_t>(rndv::Row::kBounce);
+    h.reason = static_cast<std::uint8_t>(rndv::Reason::kOneWay);
+    Bytes bytes = packet_of(&h, sizeof h, 0);
+    seal(in<RtsHeader>(bytes));
     return bytes;
 }
 
@@ -182,6 +197,8 @@ const Format kFormats[] = {
      [](const Bytes& b, Damage& d) { return valid_fin(b.data(), b.size(), d); }},
     {"RTS_rtr", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + sizeof(SlotWords), good_rtr,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
+    {"RTS_bounce", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader), good_bounce,
+     [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
     {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), good_rts_in_pieces,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
     {"CTS_pieces", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece), good_cts_in_pieces,
@@ -205,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, EveryKind, ::testing::ValuesIn(kFormats),
 // --- layout ------------------------------------------------------------------
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 2u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 3u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);
@@ -251,7 +268,8 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, handle_bytes), 64u);
     EXPECT_EQ(offsetof(CtsHeader, reason), 65u);
     EXPECT_EQ(offsetof(CtsHeader, pieces), 66u);
-    EXPECT_EQ(offsetof(CtsHeader, reserved), 67u);
+    EXPECT_EQ(offsetof(CtsHeader, counted), 67u);
+    EXPECT_EQ(offsetof(CtsHeader, reserved), 68u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -516,7 +534,8 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[4] = 1; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[3] = 1; }),
+        sealed<CtsHeader>("counted", good_cts(), [](auto& h) { h.counted = 2; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
     });
 }
@@ -786,9 +805,23 @@ Bytes largest_cts() {
     h.handle_bytes = kMaxHandleBytes;
     h.reason = rndv::kReasons - 1;
     h.pieces = kMaxPieces;
+    h.counted = 1;
     std::memcpy(bytes.data(), &h, sizeof h);
     seal(in<CtsHeader>(bytes));
     return bytes;
+}
+
+TEST(RtsHeaders, each_field_of_a_bounce_is_named) {
+    const Format& format = *std::find_if(std::begin(kFormats), std::end(kFormats), [](const Format& f) { return f.good == good_bounce; });
+    expect_refused(format, {
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = 0; }),
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = rndv::kBounceBytes + 1; }),
+        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = UINT64_MAX; }),
+        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = rndv::stamped(7, rndv::kBounces); }),
+        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = UINT64_MAX; }),
+        sealed<RtsHeader>("send id", good_bounce(), [](auto& h) { h.send_id = 1; }),
+        wrong<RtsHeader>("check word", good_bounce(), [](auto& h) { h.length -= 1; }),
+    });
 }
 
 TEST(RtsHeaders, limits_of_every_field_are_accepted) {

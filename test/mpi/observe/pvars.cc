@@ -12,12 +12,12 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 
 struct Traffic {
     Variable eager_messages{"messages_eager"}, eager_bytes{"bytes_eager"};
-    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"}, coop{"messages_coop"}, rtr{"messages_rtr"};
-    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"}, coop_bytes{"bytes_coop"}, rtr_bytes{"bytes_rtr"};
+    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"}, coop{"messages_coop"}, rtr{"messages_rtr"}, bounce{"messages_bounce"};
+    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"}, coop_bytes{"bytes_coop"}, rtr_bytes{"bytes_rtr"}, bounce_bytes{"bytes_bounce"};
 
-    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read() + coop.read() + rtr.read(); }
+    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read() + coop.read() + rtr.read() + bounce.read(); }
     unsigned long long rendezvous_bytes() const {
-        return send_bytes.read() + rput_bytes.read() + rget_bytes.read() + coop_bytes.read() + rtr_bytes.read();
+        return send_bytes.read() + rput_bytes.read() + rget_bytes.read() + coop_bytes.read() + rtr_bytes.read() + bounce_bytes.read();
     }
 };
 

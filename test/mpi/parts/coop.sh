@@ -41,6 +41,7 @@ part_coop_offers() {
     # shellcheck source=test/mpi/parts/semantics.sh
     . "$here/parts/semantics.sh"
     run_cases vader 2 offers
+    run_cases vader 2 bounce
 }
 
 part_coop_faults() {
@@ -52,6 +53,7 @@ part_coop_faults() {
         done
         rows "both_refused_by_$wish" "$wish" --mca pml_coop_fault get:1,put:1 -- both
     done
+    check coop.bounce_under_faults launch vader 2 --mca pml_coop_fault busy:3,alloc:5,sendi:2 "$bin/bounce" refused
     check coop.load_after_a_copy_that_both_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1,put@1 "$bin/load" coop
     check coop.load_after_a_get_that_was_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1 "$bin/load" coop_load
 }
@@ -101,7 +103,7 @@ killed_in_a_copy() {
     if grep -aE 'Signal: |Segmentation|core dumped|signal ([0-8]|1[0-9]) ' "$log.job"; then return 1; fi
     sleep 0.5
     # What the transport puts there is in our folder; other jobs of this machine have theirs.
-    ! find /dev/shm -mindepth 1 | grep -E "^$shm/|coop"
+    ! find /dev/shm -mindepth 1 | grep -E "^$shm/|coop" | grep -v coop-fabric
 }
 
 part_coop_kill() {

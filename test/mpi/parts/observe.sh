@@ -12,7 +12,7 @@ report_says() {
     received=$(sed -n 's/^ *storm: \([0-9]*\) messages received.*/\1/p' "$log.job")
     total=$(awk '$1 == "total" { gsub(",", "", $2); n += $2 } END { print n + 0 }' "$log.job")
     echo "received $received, reported $total"
-    [ "$total" -ge "$received" ] && grep -aq '  eager ' "$log.job" && grep -aqE '  (rget|rput|send|coop|rtr) ' "$log.job"
+    [ "$total" -ge "$received" ] && grep -aq '  eager ' "$log.job" && grep -aqE '  (rget|rput|send|coop|rtr|bounce) ' "$log.job"
 }
 
 no_report_unasked() {
@@ -23,7 +23,7 @@ no_report_unasked() {
 # A table adds up: the lines to the total.
 report_adds_up() {
     launch_and_keep vader 2 --mca pml_coop_report 1 "$bin/storm" --messages 500 --seed 9 || return 1
-    sed -n '/^pml\/coop: messages sent by/,$p' "$log.job" | sed 's/^  \(eager\|send\|rget\|rput\|coop\|rtr\) /  /; s/<= *//' | awk '
+    sed -n '/^pml\/coop: messages sent by/,$p' "$log.job" | sed 's/^  \(eager\|send\|rget\|rput\|coop\|rtr\|bounce\) /  /; s/<= *//' | awk '
         $1 == "total" { gsub(",", ""); total = $2; bytes = $3; next }
         $2 ~ /^(B|KiB|MiB|GiB)$/ { gsub(",", ""); n += $3; b += $4 }
         END { print n, total, b, bytes; exit !(n == total && b == bytes && n > 500) }'
@@ -33,7 +33,7 @@ parameters_are_shown() {
     ompi_info --param pml coop --level 9 >"$log.job" || return 1
     cat "$log.job"
     local name
-    for name in priority protocol eager_limit rndv_inline rdma_min rdma_chunk rdma_depth coop_min copy_chunk rtr_min send_depth report \
+    for name in priority protocol eager_limit rndv_inline rdma_min rdma_chunk rdma_depth coop_min copy_chunk rtr_min bounce_max send_depth report \
         fault; do
         grep -q "pml_coop_$name" "$log.job" || { echo "pml_coop_$name is not there"; return 1; }
     done

@@ -13,8 +13,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "module.h"
+#include "node.h"
 
 namespace coop::pml {
 
@@ -105,6 +107,37 @@ void drive(Request& r, TakeSteps take_steps) noexcept {
         over |= take_steps(r);
     } while (!r.baton.pass(module.threads));
     if (over) drop(r);
+}
+
+// What a step says: kGoOn: the step has changed, take the next.
+enum class Next { kGoOn, kWait };
+
+// Gives back a reference that we took ourselves: never the last, our caller holds one.
+template <class Request>
+void drop_ours(Request& r) noexcept {
+    static_cast<void>(r.references.drop());
+}
+
+// Retries the step when the transport may have resources again.
+template <class Request>
+Next wait_for_resources(Request& r) noexcept {
+    r.references.take();
+    if (!defer(r.deferred)) drop_ours(r);
+    return Next::kWait;
+}
+
+// Goes on with a copy once others have had their turn.
+template <class Request>
+Next wait_for_turn(Request& r, bool in_front) noexcept {
+    r.references.take();
+    if (!go_on_copying(r.deferred, in_front)) drop_ours(r);
+    return Next::kWait;
+}
+
+// What is still on our load for this message comes off it.
+template <class Request>
+void settle_load(Request& r) noexcept {
+    if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
 }
 
 // Takes a request's id out of the table: its rendezvous is over.

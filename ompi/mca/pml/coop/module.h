@@ -7,6 +7,8 @@
 //   send.cc        MPI_Send …                    recv.cc      MPI_Recv …
 //   send_request   a send, step by step;         recv_request a receive, step by step
 //   send_start.cc  its first step                rdma.h       the gets and puts of both
+//   bounce.cc      sends by a bounce buffer      recv_rts.cc  what an RTS says to it
+//                                                recv_offer.cc  receives on offer
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
 //   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
@@ -25,6 +27,7 @@
 #include "coop/base/usage.h"
 #include "coop/match/engine.h"
 #include "coop/rndv/board.h"
+#include "coop/rndv/bounce.h"
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
 #include "params.h"
@@ -69,6 +72,7 @@ struct Module {
     List<match::Arrival, &match::Arrival::node> homeless;  // for communicators that are not here yet
 
     rndv::SlotPool slots;       // of our board
+    rndv::BouncePool bounces;   // of our bounce buffers
 
     std::uint32_t my_rank = 0;  // in the job; in every control header
     bool crowded = false;       // more processes on this node than cores

@@ -22,6 +22,7 @@ namespace {
 std::uint64_t nonce;
 node::SharedMemory own_memory;
 rndv::Board* own_board = nullptr;
+rndv::BounceBuffers* own_bounces = nullptr;
 
 std::map<std::uint64_t, std::unique_ptr<Neighbour>>& neighbours() {
     static std::map<std::uint64_t, std::unique_ptr<Neighbour>> all;
@@ -76,26 +77,31 @@ int copy_error(const BoardCard& card, bool it_copies) {
     return mechanism.name.empty() || mechanism.is_set || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
 }
 
-rndv::Board* attach(Neighbour& neighbour, const BoardCard& card) noexcept {
-    if (!own_board || card.fd < 0) return nullptr;
-    neighbour.memory = node::SharedMemory::attach(card.pid, card.fd, sizeof(rndv::Board));
-    auto* board = static_cast<rndv::Board*>(neighbour.memory.address());
-    return board && board->magic == rndv::Board::kMagic && board->nonce == card.nonce ? board : nullptr;
+void attach(Neighbour& neighbour, const BoardCard& card) noexcept {
+    if (!own_board || card.fd < 0) return;
+    neighbour.memory = node::SharedMemory::attach(card.pid, card.fd, sizeof(NodeMemory));
+    auto* theirs = static_cast<NodeMemory*>(neighbour.memory.address());
+    if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce) return;
+    neighbour.board = &theirs->board;
+    neighbour.bounces = &theirs->bounces;
 }
 
 }  // namespace
 
 void open_node() noexcept {
     nonce = node::random_word();
-    own_memory = node::SharedMemory::create(sizeof(rndv::Board));
+    own_memory = node::SharedMemory::create(sizeof(NodeMemory));
     if (!own_memory) return;
-    own_board = new (own_memory.address()) rndv::Board;
+    auto* mine = new (own_memory.address()) NodeMemory;
+    own_board = &mine->board;
+    own_bounces = &mine->bounces;
     own_board->nonce = nonce;
 }
 
 void close_node() noexcept {
     neighbours().clear();
     own_board = nullptr;
+    own_bounces = nullptr;
     own_memory = {};
 }
 
@@ -104,6 +110,7 @@ BoardCard board_card() noexcept {
 }
 
 rndv::Board* my_board() noexcept { return own_board; }
+rndv::BounceBuffers* my_bounces() noexcept { return own_bounces; }
 
 Neighbour* neighbour_of(ompi_proc_t* proc) noexcept {
     if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
@@ -116,7 +123,7 @@ Neighbour* neighbour_of(ompi_proc_t* proc) noexcept {
     if (!published_board(proc, card, it_copies)) return nullptr;
     auto fresh = std::make_unique<Neighbour>();
     fresh->pid = card.pid;
-    fresh->board = attach(*fresh, card);
+    attach(*fresh, card);
     fresh->copy_error = copy_error(card, it_copies);
     if (fresh->copy_error) announce(fresh->copy_error);
 

@@ -10,13 +10,21 @@
 
 #include "coop/node/neighbour.h"
 #include "coop/rndv/board.h"
+#include "coop/rndv/bounce.h"
 
 namespace coop::pml {
+
+// What each process shares with its node.
+struct NodeMemory {
+    rndv::Board board;
+    rndv::BounceBuffers bounces;
+};
 
 // Another process of this node; lives as long as ours.
 struct Neighbour {
     node::SharedMemory memory;
     rndv::Board* board = nullptr;  // null: we cannot share memory with it
+    rndv::BounceBuffers* bounces = nullptr;  // likewise
     std::int32_t pid = 0;
     int copy_error = 0;            // errno of the copy that was tried; 0: it worked, or need not
 };
@@ -35,6 +43,7 @@ void close_node() noexcept;
 BoardCard board_card() noexcept;
 
 rndv::Board* my_board() noexcept;  // null: none
+rndv::BounceBuffers* my_bounces() noexcept;  // likewise
 
 // Null: not on this node, or ourselves. The first call tries a copy.
 Neighbour* neighbour_of(ompi_proc_t* proc) noexcept;

@@ -56,8 +56,7 @@ void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
     const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
     const std::size_t handle = btl.btl_register_mem ? btl.btl_registration_handle_size : 0;
     if (h.handle_bytes != handle) diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
-    if (coop && rndv::ChunkPlan{h.length, h.copy.chunk}.count() > UINT32_MAX)
-        diagnose_field(wire::Kind::kCts, "chunk bytes", h.sender, h.copy.chunk, h.length / UINT32_MAX + 1, UINT32_MAX);
+    if (coop) check_chunk(wire::Kind::kCts, h.sender, h.length, h.copy.chunk);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "coop/rndv/bounce.h"
+
 namespace coop::pml {
 namespace {
 
@@ -56,6 +58,11 @@ constexpr ParamRow kParams[] = {
      .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
              "asking, even while the receiver computes (RTR). 0: none is offered.",
      .level = 4, .settable_at_run_time = true},
+    {.name = "bounce_max", .type = ParamType::kSize, .unit = "bytes", .default_value = rndv::kBounceBytes, .min = 0, .max = rndv::kBounceBytes,
+     .help = "Largest message inside a node that a blocking send leaves in shared memory, under the hybrid protocol, where such "
+             "messages follow each other with none back in between. 0: none. Each process has 32 such buffers, in memory that is taken "
+             "when they are first used.",
+     .level = 4, .settable_at_run_time = true},
     {.name = "piece_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 8 * kKiB, .min = 64, .max = kGiB,
      .help = "Average length of the contiguous pieces of a derived datatype from which on they are copied directly, one "
              "by one, inside a node; shorter ones are packed by the sender and unpacked by the receiver.",
@@ -99,7 +106,7 @@ constexpr Place kPlaces[] = {
     {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
-    {&Config::rtr_min, nullptr},           {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
+    {&Config::rtr_min, nullptr},           {&Config::bounce_max, nullptr},    {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
     {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {nullptr, &Config::fault},
 };

@@ -24,6 +24,7 @@ struct Config {
     std::int64_t coop_min = 0;
     std::int64_t copy_chunk = 0;
     std::int64_t rtr_min = 0;
+    std::int64_t bounce_max = 0;
     std::int64_t piece_min = 0;
     std::int64_t send_depth = 0;
     std::int64_t unexpected_inline = 0;

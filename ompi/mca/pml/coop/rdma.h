@@ -25,7 +25,7 @@ namespace coop::pml {
 struct RdmaOp {
     opal_free_list_item_t item;
     void* request;       // SendRequest (put) or RecvRequest (get)
-    std::size_t offset;  // in the message; of a cooperative copy: the chunk's index
+    std::size_t offset;  // in the message
 };
 
 // The range [begin, end) of a message, moved by operations in rising order,
@@ -154,17 +154,17 @@ void operation_done(Request& r) noexcept {
     drop(r);
 }
 
-// Hands one operation to the transport; `done` is called with an RdmaOp that
-// holds `label`, perhaps before this returns. Returns what the transport returned.
+// Hands one operation, of the message from `at` on, to the transport; `done` is called with its
+// RdmaOp, perhaps before this returns. Returns what the transport returned.
 template <class Request>
-int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t label, RdmaDone done) noexcept {
+int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
     auto* op = take<RdmaOp>(module.rdma_ops);
     if (!op) return OMPI_ERR_OUT_OF_RESOURCE;
     const mca_btl_base_module_t& btl = *r.rdma->btl;
     op->request = &r;
-    op->offset = label;
+    op->offset = at;
 
     auto* handle = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
     r.references.take();  // the transport's; it may call back before it returns

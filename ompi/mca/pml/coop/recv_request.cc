@@ -6,28 +6,11 @@
 #include <utility>
 
 #include "diagnose.h"
-#include "hints.h"
 #include "packet.h"
 #include "pool.h"
+#include "recv_steps.h"
 
 namespace coop::pml {
-namespace {
-
-enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
-
-// Gives back a reference that we took ourselves: never the last, our caller holds one.
-void drop_ours(RecvRequest& r) noexcept { static_cast<void>(r.references.drop()); }
-
-Next wait_for_resources(RecvRequest& r) noexcept {
-    r.references.take();
-    if (!defer(r.deferred)) drop_ours(r);
-    return Next::kWait;
-}
-
-Next go(RecvRequest& r, RecvStep step) noexcept {
-    r.step = step;
-    return Next::kGoOn;
-}
 
 // The packet's payload behind `skip` bytes of header, into the user's buffer
 // from `offset` of the message on. What exceeds the buffer is dropped.
@@ -64,6 +47,8 @@ void set_status(RecvRequest& r, const wire::MatchHeader& header, std::size_t mes
     r.base.req_bytes_packed = message_bytes;
 }
 
+namespace {
+
 void complete_for_user(RecvRequest& r) noexcept {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
@@ -74,6 +59,8 @@ void complete_for_user(RecvRequest& r) noexcept {
     ompi_request_complete(r.mpi(), true);
 }
 
+}  // namespace
+
 void finish(RecvRequest& r) noexcept {
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
@@ -81,133 +68,38 @@ void finish(RecvRequest& r) noexcept {
     if (r.fate.library_done()) recycle(r);
 }
 
-// -- RTS ----------------------------------------------------------------------
+namespace {
 
-// Both sides as pieces, where they are large enough and the transport needs no
-// handle for them.
-bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
-    if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
-    if (h.match.flags & wire::kFlagPieces) {
-        const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
-        if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
-            diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
-    } else if (!(h.match.flags & wire::kFlagContiguous)) {
-        return false;
-    }
-    if (!opal_convertor_need_buffers(&r.convertor())) return true;
-    return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
-}
+// -- the row -------------------------------------------------------------------
 
-void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
-    r.peer = &peer;
-    r.send_id = h.send_id;
-    r.wanted = std::min<std::size_t>(h.length, r.capacity);
-    const std::size_t payload = h.match.flags & wire::kFlagPieces ? 0 : h.inline_bytes;
-    r.landed.store(std::min<std::size_t>(payload, r.wanted), std::memory_order_relaxed);
-    r.grant_from = r.landed.load(std::memory_order_relaxed);
-    r.remote_address = h.address;
-    std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
-    r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
-
-    rndv::Situation s;
-    s.bytes = h.length;
-    s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
-    s.synchronous = h.match.flags & wire::kFlagSync;
-    s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
-    s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
-    s.rdma_share = peer.rdma_share;
-    const auto offered = static_cast<rndv::Row>(h.row);
-    s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
-    if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
-    s.coop_min = static_cast<std::size_t>(module.config.coop_min);
-    s.send_call = static_cast<rndv::SendCall>(h.call);
-    s.recv_call = call_for(r.comm(), r.call);
-    s.crowded = module.crowded;
-    s.receiver_sends = module.sends.in_use() > 0;
-    s.kernel_copy_denied = peer.copy_denied();
-    if (r.rdma && offered != rndv::Row::kSend) {
-        const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
-        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
-        s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
-        s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
-        if (rndv::load_matters(s)) {
-            s.receiver_load = rndv::load_of(*my_board());
-            // Theirs is in another cache: looked at only where ours does not decide.
-            if (s.receiver_load > 0) s.sender_load = rndv::load_of(*peer.neighbour->board);
-        }
-    }
-    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
-    r.situation = s;
-    // The sender's reason stands where it offered no RDMA at all.
-    r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
-}
-
-// -- the slot of a cooperative copy, and the load that it means ------------------
-
-bool take_slot(RecvRequest& r) noexcept {
-    if (r.has_slot) return true;
-    Guard guard(module.lock);
-    const auto slot = module.slots.acquire();
-    if (!slot) return false;
-    r.has_slot = true;
-    r.slot = *slot;
-    r.generation = rndv::arm(my_board()->slots[r.slot]);
-    return true;
-}
-
-void free_slot(RecvRequest& r) noexcept {
-    if (!std::exchange(r.has_slot, false)) return;
-    Guard guard(module.lock);
-    module.slots.release(r.slot);
-}
-
-void settle_load(RecvRequest& r) noexcept {
-    if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
+// Whose turn this message is, for the next one. It stays so when another protocol
+// has to take over: the next messages make up for it.
+void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
+    rndv::Board &mine = *my_board(), &theirs = *r.peer->neighbour->board;
+    if (share.receiver > share.sender) rndv::count_turn(mine, theirs, share.receiver);
+    else rndv::count_turn(theirs, mine, share.sender);
 }
 
 // Puts on both boards what each side now has to copy, in place of what an
 // earlier attempt put there.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     settle_load(r);
-    if (!rndv::load_matters(r.situation)) return;
+    r.counted = rndv::load_matters(r.situation);
+    if (!r.counted) return;
     const rndv::Shares share = rndv::shares(r.choice, bytes);
+    if (rndv::turns_matter(r.situation)) count_turn(r, share);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
     if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);
-}
-
-std::uint32_t chunk_of(const RecvRequest& r, std::size_t bytes) noexcept {
-    const mca_btl_base_module_t& btl = *r.rdma->btl;
-    std::uint64_t chunk = r.choice.split == rndv::Split::kHalves
-                              ? rndv::half_bytes(bytes)
-                              : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
-    for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
-        if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, UINT32_MAX));
 }
 
 // False: no slot is free.
 bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
     if (!take_slot(r)) return false;
     const std::size_t bytes = r.wanted - from;
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, chunk_of(r, bytes), r.choice.split);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, shared_chunk(*r.rdma->btl, r.choice.split, bytes), r.choice.split);
     count_load(r, bytes);
     return true;
-}
-
-// The sender has taken the offer of this receive and copies already.
-void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
-    const wire::SlotWords words = wire::slot_words(h);
-    const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
-    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
-        my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
-        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
-    if (rndv::ChunkPlan{r.wanted, words.chunk}.count() > UINT32_MAX)
-        diagnose_field(wire::Kind::kRts, "chunk bytes", r.peer->job_rank(), words.chunk, r.wanted / UINT32_MAX + 1, UINT32_MAX);
-    r.choice.split = static_cast<rndv::Split>(words.split);
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
-    r.load = rndv::shares(r.choice, r.wanted).receiver;
-    r.step = RecvStep::kCopy;
 }
 
 // The row for what is missing from `from` on, with everything known.
@@ -267,6 +159,7 @@ Next grant(RecvRequest& r) noexcept {
     h.recv_id = r.id;
     h.offset = r.grant_from;
     h.length = r.wanted - r.grant_from;
+    h.counted = r.counted;
     const bool coop = r.choice.row == rndv::Row::kCoop;
     if (coop) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
     if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
@@ -290,12 +183,6 @@ Next grant(RecvRequest& r) noexcept {
 }
 
 // -- kCopy -------------------------------------------------------------------------
-
-Next wait_for_turn(RecvRequest& r, bool in_front) noexcept {
-    r.references.take();
-    if (!go_on_copying(r.deferred, in_front)) drop_ours(r);
-    return Next::kWait;
-}
 
 // Our side of a cooperative copy. Where neither side can copy, fragments carry
 // all of it again.
@@ -381,6 +268,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) return take_from_bounce(r, peer, h);
     read_rts(r, peer, h, packet.btl);
     if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
@@ -403,30 +291,6 @@ void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
     opal_convertor_get_packed_size(&b.req_convertor, &r.capacity);
 }
 
-// Whether the receive would be offered to its sender, once posted.
-bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
-    const auto least = static_cast<std::size_t>(module.config.rtr_min);
-    if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
-    const rndv::Wish wish = wish_for(c.comm);
-    if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
-    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && !opal_convertor_need_buffers(&r.convertor());
-}
-
-// Offers the receive to its sender, which then need not ask (RTR): if its next
-// message with this tag is sure to find this receive. Under Comm::lock, just
-// posted. (Cooperative Rendezvous Protocols, Table II)
-void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
-    if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
-    void* address;
-    opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
-    rndv::open_offer(*my_board(), r.slot, r.generation,
-                     {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
-                     reinterpret_cast<std::uint64_t>(address), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
-    r.offered = true;
-    peer.source.offered = &r.posted;
-    module.counters.count(Counter::kOffers);
-}
-
 void activate(RecvRequest& r) noexcept {
     MCA_PML_BASE_RECV_START(&r.base);
     r.step = RecvStep::kPosted;
@@ -441,25 +305,6 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     set_status(r, h, packet.bytes() - sizeof h);
     unpack(r, packet, sizeof h, 0);
     finish(r);
-}
-
-bool withdraw(RecvRequest& r) noexcept {
-    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) return false;
-    r.offered = false;
-    of(r.comm()).peer(r.posted.source).source.offered = nullptr;
-    free_slot(r);
-    return true;
-}
-
-void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept {
-    RecvRequest& r = *RecvRequest::from(peer.source.offered);
-    if (posted != &r.posted) return rndv::message_passed(*my_board(), r.slot, peer.source.expected);
-    peer.source.offered = nullptr;
-    r.offered = false;
-    const bool by_offer = header.kind == wire::Kind::kRts && reinterpret_cast<const wire::RtsHeader&>(header).row == static_cast<std::uint8_t>(rndv::Row::kRtr);
-    if (by_offer) return;  // join_copy() looks whether that is so
-    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
-    free_slot(r);
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {

@@ -68,6 +68,7 @@ struct RecvRequest {
     std::uint32_t slot, generation;
     SharedCopy shared;           // kCopy
     std::uint64_t load;          // bytes that the load board counts for this message
+    bool counted;                // both boards count it
     rndv::RecvCall call;
 
     // What the RTS says of the sender, for choose().

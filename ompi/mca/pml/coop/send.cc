@@ -4,34 +4,15 @@
 // no request, no lock and no allocation; everything else becomes a SendRequest.
 #include <cstdlib>
 
+#include "bounce.h"
 #include "diagnose.h"
 #include "packet.h"
 #include "tsan.h"
 #include "send_request.h"
+#include "stack_convertor.h"
 
 namespace coop::pml {
 namespace {
-
-// A convertor for sending that lives on the stack. Only what opal_convertor_cleanup
-// looks at is set up before it is prepared: the rest of its constructor would be
-// paid for every short message.
-class Convertor {
-public:
-    Convertor(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype) noexcept {
-        it_.pStack = it_.static_stack;
-        it_.stack_size = DT_STATIC_STACK_SIZE;
-        it_.partial_length = 0;
-        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &it_);
-    }
-    ~Convertor() { opal_convertor_cleanup(&it_); }
-    Convertor(const Convertor&) = delete;
-    Convertor& operator=(const Convertor&) = delete;
-
-    opal_convertor_t& get() noexcept { return it_; }
-
-private:
-    opal_convertor_t it_;
-};
 
 // The hot path: header and payload straight into the transport. False: the
 // transport cannot take it at once, or the message is too long.
@@ -42,18 +23,11 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
     bytes *= count;
     if (bytes > peer.eager_payload || peer.has_line()) return false;
 
-    Convertor convertor(peer, buf, count, datatype);
+    StackConvertor convertor(peer, buf, count, datatype);
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
     if (!send_immediate(*peer.eager(), convertor.get(), header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;
-}
-
-void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to, std::size_t bytes) noexcept {
-    Convertor convertor(peer, buf, count, datatype);
-    iovec whole{to, bytes};
-    std::uint32_t pieces = 1;
-    opal_convertor_pack(&convertor.get(), &whole, &pieces, &bytes);
 }
 
 // Where a buffered send keeps its payload, and how it is given back.
@@ -104,6 +78,8 @@ inline SendRequest* begin_send(Peer& peer, const void* buf, std::size_t count, o
                                mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking) noexcept {
     const std::uint16_t sequence = peer.take_sequence();
     if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return nullptr;
+    if (blocking && mode == MCA_PML_BASE_SEND_STANDARD && send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
+        return nullptr;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
     if (blocking) set_blocking(*r);
     start_send(*r, sequence);

@@ -14,9 +14,6 @@
 namespace coop::pml {
 namespace {
 
-// Gives back a reference that we took ourselves: never the last, our caller holds one.
-void drop_ours(SendRequest& r) noexcept { static_cast<void>(r.references.drop()); }
-
 SendRequest* next_in_line(Peer& peer) noexcept {
     Guard guard(module.lock);
     Waiting* head = peer.line.pop_front();
@@ -53,12 +50,6 @@ void complete_for_user(SendRequest& r) noexcept {
 }
 
 }  // namespace
-
-Next wait_for_resources(SendRequest& r) noexcept {
-    r.references.take();
-    if (!defer(r.deferred)) drop_ours(r);
-    return Next::kWait;
-}
 
 Next wait_in_line(SendRequest& r) noexcept {
     Peer& peer = *r.peer;
@@ -138,12 +129,6 @@ Next send_fragments(SendRequest& r) noexcept {
 
 // -- kCopy -------------------------------------------------------------------
 
-Next wait_for_turn(SendRequest& r, bool in_front) noexcept {
-    r.references.take();
-    if (!go_on_copying(r.deferred, in_front)) drop_ours(r);
-    return Next::kWait;
-}
-
 // Our side of a cooperative copy. The grant for fragments, where neither side
 // can copy, sends us elsewhere.
 Next copy(SendRequest& r) noexcept {
@@ -206,7 +191,7 @@ bool take_steps(SendRequest& r) noexcept {
         case SendStep::kDrain:
             if (r.in_flight.now() > 0) return false;
             if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
-            if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
+            settle_load(r);
             forget(module.sends, r);
             r.local_pieces.clear();
             r.remote_pieces.clear();
@@ -312,7 +297,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(r.next, r.end, chunk_for(*r.peer));
     const bool instead = r.step.load(std::memory_order_relaxed) == SendStep::kCopy;  // of a copy that is stuck: its load is still ours
-    if (!instead && r.peer->can_share()) r.load = rndv::shares(r.choice, header.length).sender;  // as the receiver has counted
+    if (!instead && header.counted && my_board()) r.load = rndv::shares(r.choice, header.length).sender;
     const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
     if (more) {
         r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,

@@ -77,10 +77,9 @@ void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.offered = true;
     r.choice = choice;
     r.remote_address = r.offer.address;
-    const auto chunk = choice.split == rndv::Split::kHalves ? rndv::half_bytes(r.bytes())
-                                                            : rndv::chunk_bytes(r.bytes(), static_cast<std::uint64_t>(module.config.copy_chunk));
+    const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes());
     rndv::Board& theirs = *r.peer->neighbour->board;
-    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), static_cast<std::uint32_t>(chunk), choice.split);
+    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice.split);
     const rndv::Shares share = rndv::shares(choice, r.bytes());
     r.load = share.sender;
     rndv::add_load(*my_board(), share.sender);

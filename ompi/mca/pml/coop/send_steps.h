@@ -8,13 +8,9 @@
 
 namespace coop::pml {
 
-enum class Next { kGoOn, kWait };  // kGoOn: the step has changed, take the next
-
 constexpr std::uint8_t kSendPatience = 64;  // immediate sends to try before a descriptor is used
 
-// Retries the step when the transport may have resources again.
-Next wait_for_resources(SendRequest& r) noexcept;
-// The same for kStart: behind those that are already waiting for this peer.
+// wait_for_resources() for kStart: behind those that are already waiting for this peer.
 Next wait_in_line(SendRequest& r) noexcept;
 
 // Hands over a packet of ours; the transport holds a reference meanwhile.

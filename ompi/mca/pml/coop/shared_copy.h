@@ -67,6 +67,21 @@ struct SharedCopy {
     std::size_t end() const noexcept { return begin() + plan.bytes(*chunk); }
 };
 
+// Bytes of a chunk: short enough for others to get a turn, and for the transport.
+inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes) noexcept {
+    std::uint64_t chunk = split == rndv::Split::kHalves ? rndv::half_bytes(bytes)
+                                                        : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
+    for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
+        if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, UINT32_MAX));
+}
+
+// A peer's plan for `bytes` bytes can be counted.
+inline void check_chunk(wire::Kind kind, std::uint32_t peer, std::uint64_t bytes, std::uint32_t chunk) noexcept {
+    const rndv::ChunkPlan plan{bytes, chunk};
+    if (!plan.is_countable()) diagnose_field(kind, "chunk bytes", peer, chunk, plan.least_chunk(), UINT32_MAX);
+}
+
 template <class Request>
 void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context,
                    int status) {
@@ -108,7 +123,7 @@ void watch_peer(Request& r) noexcept {
 template <class Request>
 int copy_some(Request& r, const RdmaKind& kind) noexcept {
     const Copy copy = next_copy(r, r.shared.at, r.shared.end() - r.shared.at);
-    const int rc = issue(r, kind, copy, 0, on_chunk_done<Request>);
+    const int rc = issue(r, kind, copy, r.shared.at, on_chunk_done<Request>);
     if (rc == OMPI_SUCCESS) r.shared.at += copy.bytes;
     else module.counters.count(kind.retries);
     return rc;

@@ -5,6 +5,8 @@
 //
 //     Load    how many bytes the process still has to copy; who decides about a
 //             message adds, who has copied subtracts
+//     Surplus how many bytes the process has been told to copy, less those that it
+//             was spared because the other side of a message copied: zero is its half
 //     Slot    one message that both of its ends may copy, on the receiver's board
 //     Offer   in the same place: a posted receive, for the sender to write into
 //             without asking (RTR)
@@ -73,6 +75,7 @@ struct Board {
     std::uint64_t magic = kMagic;
     std::uint64_t nonce = 0;  // as in the card of its process: it is that process's board
     alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
+    std::atomic<std::uint64_t> surplus{0};              // bytes, modulo 2^64: negative where it was spared
     alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: worth a look
     std::array<Slot, kSlots> slots{};
 };
@@ -91,6 +94,20 @@ inline void subtract_load(Board& board, std::uint64_t bytes) noexcept {
 }
 
 inline std::uint64_t load_of(const Board& board) noexcept { return board.to_copy.load(std::memory_order_relaxed); }
+
+// -- surplus -------------------------------------------------------------------
+
+// One side of a message is told to copy all of it, the other one is spared.
+inline void count_turn(Board& copies, Board& spared, std::uint64_t bytes) noexcept {
+    copies.surplus.fetch_add(bytes, std::memory_order_relaxed);
+    spared.surplus.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+// By how much the surplus of one is above that of the other: right as long as the
+// true difference fits, however often the words have wrapped.
+inline std::int64_t surplus_over(const Board& one, const Board& other) noexcept {
+    return static_cast<std::int64_t>(one.surplus.load(std::memory_order_relaxed) - other.surplus.load(std::memory_order_relaxed));
+}
 
 // -- slots ---------------------------------------------------------------------
 
@@ -138,8 +155,6 @@ public:
         one_each_ = one_each;
         refused_ = false;
     }
-    void forget() noexcept { slot_ = nullptr; }
-    bool started() const noexcept { return slot_ != nullptr; }
 
     // A chunk to copy, or nothing: none is left for this side at present.
     std::optional<std::uint32_t> claim() noexcept {
@@ -169,9 +184,6 @@ public:
     // Neither side can copy: another protocol must.
     bool stuck() const noexcept { return !over() && refused_bits() == (bit(Side::kReceiver) | bit(Side::kSender)); }
     bool other_is_refused() const noexcept { return !over() && (refused_bits() & bit(other(side_))); }
-
-    std::uint32_t generation() const noexcept { return generation_; }
-    std::uint32_t chunks_taken() const noexcept { return mine_; }
 
 private:
     static std::size_t index(Side side) noexcept { return static_cast<std::size_t>(side); }

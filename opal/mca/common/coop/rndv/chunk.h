@@ -34,6 +34,9 @@ struct ChunkPlan {
     std::uint64_t chunk = 1;  // > 0
 
     constexpr std::uint64_t count() const noexcept { return total / chunk + (total % chunk != 0); }
+    // Chunks have 32-bit numbers: whether these do, and the shortest chunks that would.
+    constexpr bool is_countable() const noexcept { return count() <= UINT32_MAX; }
+    constexpr std::uint64_t least_chunk() const noexcept { return total / UINT32_MAX + 1; }
     constexpr std::uint64_t begin(std::uint64_t index) const noexcept { return index * chunk; }
     constexpr std::uint64_t bytes(std::uint64_t index) const noexcept { return std::min(chunk, total - begin(index)); }
 };

@@ -43,11 +43,15 @@ Choice by_calls(const Situation& s) noexcept {
     return {Row::kCoop, Reason::kNobodyWaits};
 }
 
-// The side that has less to copy copies; at even load the receiver, which
-// needs one packet less.
+// The side that has clearly less to copy copies. A smaller difference only tells
+// which of the two has been given a core of late, and who copies more then would
+// do so again and again. So the one that has copied less so far takes its turn;
+// at even terms the receiver, which needs one packet less.
 Choice by_load(const Situation& s) noexcept {
-    if (s.receiver_load < s.sender_load) return {Row::kRget, Reason::kReceiverLighter};
-    if (s.sender_load < s.receiver_load) return {Row::kRput, Reason::kSenderLighter};
+    if (is_clearly_less(s.receiver_load, s.sender_load, s.bytes)) return {Row::kRget, Reason::kReceiverLighter};
+    if (is_clearly_less(s.sender_load, s.receiver_load, s.bytes)) return {Row::kRput, Reason::kSenderLighter};
+    if (s.sender_surplus > 0) return {Row::kRget, Reason::kReceiverTurn};
+    if (s.sender_surplus < 0) return {Row::kRput, Reason::kSenderTurn};
     return {Row::kRget, Reason::kEvenLoad};
 }
 
@@ -56,6 +60,13 @@ Choice by_load(const Situation& s) noexcept {
 Choice by_clear_load(const Situation& s) noexcept {
     if (s.receiver_load / 2 > s.sender_load + s.bytes) return {Row::kRput, Reason::kSenderLighter};
     return {Row::kRget, s.receiver_load < s.sender_load ? Reason::kReceiverLighter : Reason::kEvenLoad};
+}
+
+// A sender that waits for each message of a row, and needs not: it may fill the
+// next one while the receiver empties the last. A message that is answered before
+// the next one is sooner there with one copy than with two.
+bool bounces(const Situation& s) noexcept {
+    return s.one_way && s.wish == Wish::kHybrid && s.can_share && s.send_call == SendCall::kSend && !s.synchronous && s.bytes <= s.bounce_max;
 }
 
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
@@ -95,6 +106,7 @@ Choice choose_cooperative(const Situation& s) noexcept {
 Choice choose(const Situation& s) noexcept {
     if (s.bytes <= s.eager_limit)
         return {Row::kEager, s.synchronous ? Reason::kSynchronousFitsInline : Reason::kFitsEager};
+    if (bounces(s)) return {Row::kBounce, Reason::kOneWay};
     const bool contiguous = s.sender_contiguous && s.receiver_contiguous;
     if (!contiguous && !s.large_pieces) return {Row::kSend, s.sender_contiguous ? Reason::kReceiverPieces : Reason::kSenderPieces};
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
@@ -116,6 +128,7 @@ bool wants_offer(const Situation& s) noexcept {
 Shares shares(const Choice& choice, std::uint64_t bytes) noexcept {
     switch (choice.row) {
     case Row::kEager:
+    case Row::kBounce:
     case Row::kSend: return {};
     case Row::kRput: return {bytes, 0};
     case Row::kRget: return {0, bytes};
@@ -139,6 +152,7 @@ const char* name(Row row) noexcept {
     case Row::kRget: return "rget";
     case Row::kCoop: return "coop";
     case Row::kRtr: return "rtr";
+    case Row::kBounce: return "bounce";
     }
     return "unknown";
 }
@@ -170,6 +184,9 @@ const char* text(Reason reason) noexcept {
     case Reason::kOffered: return "the receive was offered to the sender";
     case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
     case Reason::kNoSlot: return "no slot for a cooperative copy is free";
+    case Reason::kReceiverTurn: return "about as much to copy, and the receiver has copied less so far";
+    case Reason::kSenderTurn: return "about as much to copy, and the sender has copied less so far";
+    case Reason::kOneWay: return "blocking sends in a row, with no message back";
     }
     return "unknown";
 }
@@ -193,6 +210,8 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kReceiverLighter:
     case Reason::kSenderLighter:
     case Reason::kEvenLoad:
+    case Reason::kReceiverTurn:
+    case Reason::kSenderTurn:
         sentence += " (sender " + std::to_string(s.sender_load) + " bytes, receiver " + std::to_string(s.receiver_load) + " bytes)";
         break;
     case Reason::kForced:
@@ -209,6 +228,7 @@ std::string describe(const Choice& choice, const Situation& s) {
     case Reason::kSenderWaits:
     case Reason::kReceiverWaits:
     case Reason::kNobodyWaits:
+    case Reason::kOneWay:
     case Reason::kOffered:
     case Reason::kNoKernelCopy:
     case Reason::kNoSlot:

@@ -29,8 +29,9 @@ enum class Row : std::uint8_t {
     kRget,   // RTS with the send buffer, get by the receiver, FIN
     kCoop,   // RTS with the send buffer, CTS with the receive buffer, both copy; each sees the end on the board
     kRtr,    // the receive was offered: RTS, both copy at once; each sees the end on the board
+    kBounce,  // RTS, with the payload in memory that the sender shares; read from there once matched
 };
-constexpr std::size_t kRows = 6;
+constexpr std::size_t kRows = 7;
 
 enum class Reason : std::uint8_t {
     kFitsEager,
@@ -58,8 +59,11 @@ enum class Reason : std::uint8_t {
     kOffered,
     kNoKernelCopy,
     kNoSlot,
+    kReceiverTurn,
+    kSenderTurn,
+    kOneWay,
 };
-constexpr std::size_t kReasons = 25;
+constexpr std::size_t kReasons = 28;
 
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
@@ -97,6 +101,8 @@ struct Situation {
     bool kernel_copy_denied = false;  // the transport could, but the kernel does not let these two
 
     // Cooperation inside a node.
+    bool one_way = false;         // the sender's messages follow each other, with none from the receiver in between
+    std::size_t bounce_max = 0;   // largest message for a bounce buffer
     bool can_share = false;           // each sees the other's board, and both may copy
     bool slot_free = true;            // the receiver has a slot for it
     bool offered = false;             // the sender has taken an offer of the receiver
@@ -106,6 +112,7 @@ struct Situation {
     RecvCall recv_call = RecvCall::kIrecv;
     std::uint64_t sender_load = 0;    // bytes that each still has to copy
     std::uint64_t receiver_load = 0;
+    std::int64_t sender_surplus = 0;  // bytes: by how much the sender's surplus (board.h) is above the receiver's; coop_load
 };
 
 struct Choice {
@@ -129,11 +136,20 @@ constexpr bool long_enough_for_two(const Situation& s) noexcept {
     return s.bytes >= (s.crowded ? kCrowdedFactor * s.coop_min : s.coop_min);
 }
 
+// Whether a load is smaller than another one by some messages of this length.
+constexpr std::uint64_t kClearMessages = 3;
+constexpr bool is_clearly_less(std::uint64_t load, std::uint64_t other, std::uint64_t bytes) noexcept {
+    return load < other && (other - load) / kClearMessages >= bytes;
+}
+
 // Whether the message is counted on the load board: where both sides could copy,
 // and under the hybrid only messages that are worth the atomic operations.
 constexpr bool load_matters(const Situation& s) noexcept {
     return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }
+
+// Whether the sides take turns: then the message is counted for that, too.
+constexpr bool turns_matter(const Situation& s) noexcept { return s.can_share && s.wish == Wish::kCoopLoad; }
 
 // What each side has to copy under this choice, for the load board.
 struct Shares {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/wire/headers.h"
 
+#include "coop/rndv/bounce.h"
 #include "coop/rndv/board.h"
 #include "coop/rndv/chunk.h"
 #include "coop/rndv/protocol.h"
@@ -92,6 +93,15 @@ void slot_fields(Fields& fields, bool cooperative, const SlotWords& words) noexc
         .in("chunk bytes", words.chunk, cooperative ? 1 : 0, cooperative ? UINT32_MAX : 0);
 }
 
+// All of the message is in a buffer; nothing is with the RTS.
+void bounce_fields(Fields& fields, const RtsHeader& h) noexcept {
+    fields.in("length", h.length, 1, rndv::kBounceBytes)
+        .in("bounce buffer", rndv::value_of(h.address), 0, rndv::kBounces - 1)
+        .in("handle bytes", h.handle_bytes, 0, 0)
+        .in("inline bytes", h.inline_bytes, 0, 0)
+        .in("send id", h.send_id, 0, 0);
+}
+
 void match_fields(Fields& fields, const MatchHeader& h) noexcept {
     fields.in("source rank", static_cast<std::uint32_t>(h.source), 0, INT32_MAX);
 }
@@ -146,7 +156,8 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
     const std::size_t payload = packet_bytes - sizeof h - behind(h);
     if (in_pieces) fields.in("pieces", h.inline_bytes % sizeof(Piece), 0, 0).in("inline bytes", payload, 0, 0);
     else fields.in("inline bytes", h.inline_bytes, payload, payload).in("inline bytes", h.inline_bytes, 0, h.length);
-    fields.in("send id", h.send_id, 1, UINT64_MAX);
+    if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) bounce_fields(fields, h);
+    else fields.in("send id", h.send_id, 1, UINT64_MAX);
     if (fields.ok()) check_matches(fields, h.match.check, check_of(h));
     return fields.ok();
 }
@@ -160,6 +171,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("reason", h.reason, 0, rndv::kReasons - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("pieces", h.pieces, 0, kMaxPieces)
+        .in("counted", h.counted, 0, 1)
         .in("handle bytes (of words)", h.pieces ? h.handle_bytes % 8 : 0, 0, 0)
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);

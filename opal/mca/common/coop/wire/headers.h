@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 2;            // carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 3;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -73,8 +73,8 @@ constexpr std::size_t kMaxPieces = 240;  // the packet stays below 4 KiB, a usua
 struct RtsHeader {
     MatchHeader match;
     std::uint64_t length;        // whole message
-    std::uint64_t send_id;       // names the send request in the answer
-    std::uint64_t address;       // of the send buffer; valid with kFlagGet
+    std::uint64_t send_id;       // names the send request in the answer; 0: none is due (bounce)
+    std::uint64_t address;       // of the send buffer; valid with kFlagGet. Row bounce: generation << 32 | index of the buffer
     std::uint32_t inline_bytes;  // of payload or Pieces in this packet
     std::uint8_t handle_bytes;
     std::uint8_t row;            // rndv::Row that the sender offers
@@ -122,7 +122,8 @@ struct CtsHeader {
     std::uint8_t handle_bytes;
     std::uint8_t reason;         // rndv::Reason for row
     std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
-    std::uint8_t reserved[5];    // zero
+    std::uint8_t counted;        // RPUT, COOP: 1: the receiver has put the sender's share on its load; it is to take it off
+    std::uint8_t reserved[4];    // zero
 };
 static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 

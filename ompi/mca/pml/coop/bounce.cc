@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bounce.h"
+
+#include "hints.h"
+#include "packet.h"
+#include "stack_convertor.h"
+
+namespace coop::pml {
+namespace {
+
+// Counts the messages that go to a peer while none comes from it.
+bool goes_one_way(Peer& peer) noexcept {
+    const std::uint32_t run = peer.run.load(std::memory_order_relaxed);
+    peer.run.store(run + 1, std::memory_order_relaxed);
+    return run > 0;
+}
+
+rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
+    rndv::Situation s;
+    s.bytes = bytes;
+    s.eager_limit = peer.eager_payload;
+    s.bounce_max = static_cast<std::size_t>(module.config.bounce_max);
+    s.wish = wish_for(comm);
+    s.send_call = call_for(comm, call);
+    s.can_share = peer.can_share();
+    s.one_way = goes_one_way(peer);
+    return s;
+}
+
+// Of one job: its processes end together, so what a sender leaves behind is there
+// for as long as somebody may want it.
+bool is_of_our_job(const Peer& peer) noexcept { return peer.proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid; }
+
+wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequence, const rndv::Situation& s, const rndv::Choice& choice,
+                       const rndv::BouncePool::Taken& taken) noexcept {
+    wire::RtsHeader h{};
+    h.match = {wire::Kind::kRts, wire::wish_flag(static_cast<std::uint8_t>(s.wish)), static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
+    h.length = s.bytes;
+    h.address = rndv::stamped(taken.generation, taken.index);
+    h.row = static_cast<std::uint8_t>(choice.row);
+    h.reason = static_cast<std::uint8_t>(choice.reason);
+    h.call = static_cast<std::uint8_t>(s.send_call);
+    wire::seal(h);
+    return h;
+}
+
+}  // namespace
+
+bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, std::uint16_t sequence,
+                    ompi_communicator_t* comm, rndv::SendCall call) noexcept {
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    bytes *= count;
+    if (bytes <= peer.eager_payload || peer.has_line() || !my_bounces()) return false;
+    take_in_written_parameters();
+    const rndv::Situation s = situation_of(peer, bytes, comm, call);
+    const rndv::Choice choice = rndv::choose(s);
+    if (choice.row != rndv::Row::kBounce || !is_of_our_job(peer)) return false;
+
+    rndv::BounceBuffers& buffers = *my_bounces();
+    std::optional<rndv::BouncePool::Taken> taken;
+    {
+        Guard guard(module.lock);
+        taken = module.bounces.acquire(buffers);
+    }
+    if (!taken) return false;
+    rndv::Bounce& bounce = buffers.all[taken->index];
+    pack(peer, buf, count, datatype, bounce.bytes, bytes);
+    std::atomic_thread_fence(std::memory_order_release);
+    const wire::RtsHeader rts = rts_of(comm, tag, sequence, s, choice, *taken);
+    if (send_control(*peer.eager(), wire::Kind::kRts, &rts, sizeof rts) == Sent::kRefused) {
+        rndv::empty(bounce, taken->generation);
+        return false;
+    }
+    not_idle();
+    peer.count(choice.row, choice.reason, bytes);
+    return true;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Receives on offer to their senders, and the slots of our board.
+#include <utility>
+
+#include "diagnose.h"
+#include "hints.h"
+#include "recv_steps.h"
+
+namespace coop::pml {
+
+bool take_slot(RecvRequest& r) noexcept {
+    if (r.has_slot) return true;
+    Guard guard(module.lock);
+    const auto slot = module.slots.acquire();
+    if (!slot) return false;
+    r.has_slot = true;
+    r.slot = *slot;
+    r.generation = rndv::arm(my_board()->slots[r.slot]);
+    return true;
+}
+
+void free_slot(RecvRequest& r) noexcept {
+    if (!std::exchange(r.has_slot, false)) return;
+    Guard guard(module.lock);
+    module.slots.release(r.slot);
+}
+
+bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
+    const auto least = static_cast<std::size_t>(module.config.rtr_min);
+    if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
+    const rndv::Wish wish = wish_for(c.comm);
+    if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
+    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && !opal_convertor_need_buffers(&r.convertor());
+}
+
+// Offers the receive to its sender, which then need not ask (RTR): if its next
+// message with this tag is sure to find this receive. Under Comm::lock, just
+// posted. (Cooperative Rendezvous Protocols, Table II)
+void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
+    if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
+    void* address;
+    opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
+    rndv::open_offer(*my_board(), r.slot, r.generation,
+                     {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
+                     reinterpret_cast<std::uint64_t>(address), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
+    r.offered = true;
+    peer.source.offered = &r.posted;
+    module.counters.count(Counter::kOffers);
+}
+
+bool withdraw(RecvRequest& r) noexcept {
+    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) return false;
+    r.offered = false;
+    of(r.comm()).peer(r.posted.source).source.offered = nullptr;
+    free_slot(r);
+    return true;
+}
+
+void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept {
+    RecvRequest& r = *RecvRequest::from(peer.source.offered);
+    if (posted != &r.posted) return rndv::message_passed(*my_board(), r.slot, peer.source.expected);
+    peer.source.offered = nullptr;
+    r.offered = false;
+    const bool by_offer = header.kind == wire::Kind::kRts && reinterpret_cast<const wire::RtsHeader&>(header).row == static_cast<std::uint8_t>(rndv::Row::kRtr);
+    if (by_offer) return;  // join_copy() looks whether that is so
+    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
+    free_slot(r);
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An RTS as its receive reads it.
+#include <algorithm>
+#include <cstring>
+
+#include "diagnose.h"
+#include "hints.h"
+#include "recv_steps.h"
+
+namespace coop::pml {
+namespace {
+
+// Both sides as pieces, where they are large enough and the transport needs no
+// handle for them.
+bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
+    if (h.match.flags & wire::kFlagPieces) {
+        const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
+        if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
+            diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
+    } else if (!(h.match.flags & wire::kFlagContiguous)) {
+        return false;
+    }
+    if (!opal_convertor_need_buffers(&r.convertor())) return true;
+    return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
+}
+
+}  // namespace
+
+void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
+    r.peer = &peer;
+    r.send_id = h.send_id;
+    r.wanted = std::min<std::size_t>(h.length, r.capacity);
+    const std::size_t payload = h.match.flags & wire::kFlagPieces ? 0 : h.inline_bytes;
+    r.landed.store(std::min<std::size_t>(payload, r.wanted), std::memory_order_relaxed);
+    r.grant_from = r.landed.load(std::memory_order_relaxed);
+    r.counted = false;
+    r.remote_address = h.address;
+    std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
+    r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
+
+    rndv::Situation s;
+    s.bytes = h.length;
+    s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
+    s.synchronous = h.match.flags & wire::kFlagSync;
+    s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
+    s.receiver_contiguous = r.wanted == 0 || !opal_convertor_need_buffers(&r.convertor());
+    s.rdma_share = peer.rdma_share;
+    const auto offered = static_cast<rndv::Row>(h.row);
+    s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
+    if (s.wish == rndv::Wish::kHybrid) s.wish = wish_for(r.comm());
+    s.coop_min = static_cast<std::size_t>(module.config.coop_min);
+    s.send_call = static_cast<rndv::SendCall>(h.call);
+    s.recv_call = call_for(r.comm(), r.call);
+    s.crowded = module.crowded;
+    s.receiver_sends = module.sends.in_use() > 0;
+    s.kernel_copy_denied = peer.copy_denied();
+    if (r.rdma && offered != rndv::Row::kSend) {
+        const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
+        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
+        s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
+        s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
+        if (rndv::load_matters(s)) {
+            s.receiver_load = rndv::load_of(*my_board());
+            // Theirs is in another cache: looked at only where ours does not decide.
+            const bool turns = rndv::turns_matter(s);
+            if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(*peer.neighbour->board);
+            if (turns) s.sender_surplus = rndv::surplus_over(*peer.neighbour->board, *my_board());
+        }
+    }
+    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
+    r.situation = s;
+    // The sender's reason stands where it offered no RDMA at all.
+    r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
+}
+
+void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
+    const wire::SlotWords words = wire::slot_words(h);
+    const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
+    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
+        my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
+        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
+    check_chunk(wire::Kind::kRts, r.peer->job_rank(), r.wanted, words.chunk);
+    r.choice.split = static_cast<rndv::Split>(words.split);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
+    r.load = rndv::shares(r.choice, r.wanted).receiver;
+    r.step = RecvStep::kCopy;
+}
+
+void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {
+    const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
+    if (!peer.neighbour || !peer.neighbour->bounces) abort_job("pml/coop: a neighbour's memory, with a message in it, cannot be opened");
+    rndv::Bounce& bounce = peer.neighbour->bounces->all[index];
+    const unsigned char* payload = rndv::contents(bounce, generation);
+    if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);
+    mca_btl_base_segment_t segment{};
+    segment.seg_addr.pval = const_cast<unsigned char*>(payload);
+    segment.seg_len = h.length;
+    unpack(r, {nullptr, &segment, 1}, 0, 0);
+    rndv::empty(bounce, generation);
+    finish(r);
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A convertor for sending that lives on the stack. Only what opal_convertor_cleanup
+// looks at is set up before it is prepared: the rest of its constructor would be
+// paid for every short message.
+#pragma once
+
+#include "comm.h"
+
+namespace coop::pml {
+
+class StackConvertor {
+public:
+    StackConvertor(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype) noexcept {
+        it_.pStack = it_.static_stack;
+        it_.stack_size = DT_STATIC_STACK_SIZE;
+        it_.partial_length = 0;
+        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &it_);
+    }
+    ~StackConvertor() { opal_convertor_cleanup(&it_); }
+    StackConvertor(const StackConvertor&) = delete;
+    StackConvertor& operator=(const StackConvertor&) = delete;
+
+    opal_convertor_t& get() noexcept { return it_; }
+
+private:
+    opal_convertor_t it_;
+};
+
+inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to, std::size_t bytes) noexcept {
+    StackConvertor convertor(peer, buf, count, datatype);
+    iovec whole{to, bytes};
+    std::uint32_t pieces = 1;
+    opal_convertor_pack(&convertor.get(), &whole, &pieces, &bytes);
+}
+
+}  // namespace coop::pml

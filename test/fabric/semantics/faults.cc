@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults set by the tool, and what a reliable connection makes of them (IBTA 9.7.5.1.2 duplicates, 9.7.6.1 retries, 9.5 ordering).
+#include <cstdio>
+#include <cstdlib>
+
+#include "end.h"
+
+using namespace verbstest;
+
+namespace {
+
+void fault(const Pair& pair, const char* kind, int count, int after = 0) {
+    std::vector<std::string> words{"fault", pair.b->port_name(), kind, "--count", std::to_string(count)};
+    if (after > 0) words.insert(words.end(), {"--after", std::to_string(after)});
+    tool(words);
+}
+
+std::string name_of(const Qp& qp) {  // a rule for it ends with it
+    char text[32];
+    snprintf(text, sizeof text, "qp:0x%x", qp.number());
+    return text;
+}
+
+// The sum of all counters of this name in the tool's JSON, over all ports.
+unsigned long long total(const std::string& counter) {
+    const std::string json = tool_output({"counters", "--json"}), key = "\"" + counter + "\"";
+    unsigned long long sum = 0;
+    bool found = false;
+    for (std::size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1)) {
+        const std::size_t colon = json.find(':', at);
+        CHECK(colon != std::string::npos);
+        sum += strtoull(json.c_str() + colon + 1, nullptr, 10);
+        found = true;
+    }
+    if (!found) fail(__FILE__, __LINE__, "counters --json does not have " + key);
+    return sum;
+}
+
+}  // namespace
+
+CASE(dropped_messages_are_sent_again) {
+    Pair pair;
+    fault(pair, "drop", 2);
+    for (std::uint64_t id = 1; id <= 5; ++id) pair.exchange(id, 3000);
+    pair.b->expect_no_receive();
+}
+
+CASE(more_drops_than_retries_exceed_them) {
+    {
+        Pair pair;  // retry_cnt 2: the first try and two more
+        fault(pair, "drop", 3);
+        pair.a.qp.post(write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+        pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+        pair.b->check_untouched(0, 8);
+    }
+    Pair pair;
+    pair.exchange(1);
+}
+
+CASE(drop_begins_after_the_messages_named) {
+    Pair::Options options;
+    options.from_a.retry = 0;
+    Pair pair(options);
+    fault(pair, "drop", 1, 3);
+    for (std::uint64_t id = 1; id <= 3; ++id) pair.exchange(id);
+    pair.a.qp.post(write(4, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+    pair.a.scq.expect(4, IBV_WC_RETRY_EXC_ERR);
+}
+
+CASE(corrupted_message_counts_as_a_symbol_error_and_is_sent_again) {
+    Pair pair;
+    const unsigned long long before = total("symbol_errors");
+    fault(pair, "corrupt", 1);
+    pair.exchange(1, 3000);
+    CHECK(total("symbol_errors") > before);
+}
+
+CASE(lost_acknowledgement_alone_executes_once) {
+    Pair pair;
+    const bool atomics = has_atomics(pair.a.context);
+    pair.b->set_word(0, 5);
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        fault(pair, "lose-ack", 1);
+        if (atomics) {
+            pair.a.qp.post(fetch_add(id, pair.a.memory.sge(0, 8), pair.at_b.remote(), 1));
+            pair.a.scq.expect(id);
+            CHECK_EQ(pair.b->word(0), 5 + id);
+            CHECK_EQ(pair.a.memory.word(0), 4 + id);  // the first answer, not that of a second addition (IBTA 9.7.5.1.4)
+        }
+        fault(pair, "lose-ack", 1);
+        pair.exchange(id, 500, 64);
+        pair.b->expect_no_receive(2);
+    }
+}
+
+CASE(read_whose_answer_is_lost_is_read_again) {
+    Pair pair;
+    pair.b->fill(1, 0, 5000);
+    fault(pair, "lose-ack", 1);
+    pair.a.qp.post(read(1, pair.a.memory.sge(0, 5000), pair.at_b.remote()));
+    pair.a.scq.expect(1);
+    pair.a.memory.check(1, 0, 5000);
+}
+
+// A requester that gets no answer cannot know whether the request was executed: both happen (IBTA 9.7.6, 10.10.2.2). Replaying
+// it on another path would do it twice.
+CASE(lost_acknowledgement_before_the_path_dies_is_an_error_although_executed) {
+    Pair pair;
+    const std::string qp = name_of(pair.a.qp);
+    tool({"fault", qp, "lose-ack", "--count", "1"});
+    tool({"fault", qp, "drop", "--after", "1", "--count", "100"});
+    pair.a.memory.fill(1, 0, 64);
+    pair.b->receive(1, 0, 64);
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
+    pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    pair.b->expect_receive(1);
+    pair.b->check(1, 0, 64);
+    pair.b->expect_no_receive(2);
+}
+
+CASE(no_acknowledgement_at_all_is_an_error_although_executed_once) {
+    Pair pair;
+    const bool atomics = has_atomics(pair.a.context);
+    pair.b->set_word(0, 7);
+    tool({"fault", name_of(pair.a.qp), "lose-ack", "--count", "100"});
+    if (atomics) pair.a.qp.post(fetch_add(1, pair.a.memory.sge(0, 8), pair.at_b.remote(), 1));
+    else pair.a.qp.post(write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+    pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    if (atomics) CHECK_EQ(pair.b->word(0), 8);  // once, in spite of the retries
+}
+
+CASE(burst_of_receiver_not_ready_is_waited_out) {
+    Pair pair;
+    fault(pair, "rnr", 5);
+    for (std::uint64_t id = 1; id <= 3; ++id) pair.exchange(id);
+}
+
+CASE(burst_of_receiver_not_ready_counts_as_retries) {
+    Pair::Options options;
+    options.from_a.rnr_retry = 1;
+    Pair pair(options);
+    pair.b->receive(1, 0, 64);  // there is one, and yet
+    fault(pair, "rnr", 2);
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
+    pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// IBTA 9.5, table of ordering rules: a SEND may pass an RDMA READ before it unless it is fenced; completions stay in order.
+CASE(unfenced_send_may_carry_what_was_there_before_the_read) {
+    Pair pair;
+    constexpr std::size_t kBytes = 2000;
+    pair.b->fill(1, 0, kBytes);
+    pair.a.memory.fill(2, 0, kBytes);
+    pair.b->receive(2, 8192, kBytes);
+    fault(pair, "reorder", 1);
+    pair.a.qp.post({read(1, pair.a.memory.sge(0, kBytes), pair.at_b.remote()), send(2, pair.a.memory.sge(0, kBytes))});
+    pair.a.scq.expect(1);
+    pair.a.scq.expect(2);
+    pair.b->expect_receive(2);
+    pair.b->check(2, 8192, kBytes);  // not what the read brought
+    pair.a.memory.check(1, 0, kBytes);
+}
+
+CASE(fenced_send_waits_for_a_late_read) {
+    Pair pair;
+    constexpr std::size_t kBytes = 2000;
+    pair.b->fill(1, 0, kBytes);
+    pair.a.memory.fill(2, 0, kBytes);
+    pair.b->receive(2, 8192, kBytes);
+    fault(pair, "reorder", 1);
+    pair.a.qp.post({read(1, pair.a.memory.sge(0, kBytes), pair.at_b.remote()),
+                    send(2, pair.a.memory.sge(0, kBytes)).with(IBV_SEND_FENCE)});
+    pair.a.scq.expect(1);
+    pair.a.scq.expect(2);
+    pair.b->expect_receive(2);
+    pair.b->check(1, 8192, kBytes);
+}
+
+CASE(random_loss_delays_and_loses_nothing) {
+    Pair::Options options;
+    options.from_a.retry = 7;
+    Pair pair(options);
+    const Meanwhile lossy({"port", pair.b->port_name(), "loss", "0.05"}, {"port", pair.b->port_name(), "loss", "0"});
+    for (std::uint64_t id = 1; id <= 100; ++id) pair.exchange(id, 64 + id % 7 * 100);
+}
+
+CASE(fault_of_one_queue_pair_leaves_the_others_alone) {
+    Pair one, two;
+    tool({"fault", name_of(one.a.qp), "drop", "--count", "3"});
+    two.exchange(1);
+    one.a.qp.post(write(1, one.a.memory.sge(0, 8), one.at_b.remote()));
+    one.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    two.exchange(2);
+}
