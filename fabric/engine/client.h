@@ -45,6 +45,9 @@ public:
         if (self().attention.load(std::memory_order_relaxed) != 0 || agenda_.is_due()) work();
     }
 
+    // Not any more when the process is about to end: what it had on the subnet has been given back.
+    bool is_joined() const { return !stopping_.load(std::memory_order_acquire); }
+
     // Queue pairs of this process: the engine finds them by index.
     void add(LocalQp& qp);
     void remove(LocalQp& qp);

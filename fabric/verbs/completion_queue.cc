@@ -130,6 +130,7 @@ int poll_cq(ibv_cq* polled, int entries, ibv_wc* completions) {
     VerbsCq& cq = to_cq(polled);
     cq.owner.client.progress();
     std::lock_guard guard(cq.taking);
+    if (cq.shared().ring == 0) return 0;  // given back: the process is about to end
     Completion completion;
     int n = 0;
     while (n < entries && take_completion(cq.owner.subnet(), cq.index, completion)) translate(completion, completions[n++]);

@@ -32,7 +32,7 @@ struct VerbsContext : verbs_context {
     Registry<VerbsSrq> srqs;
 
     // Not after fork() in the child, and not while the process ends: what is on the subnet is no longer ours then.
-    bool is_live() const { return Client::current() == &client; }
+    bool is_live() const { return Client::current() == &client && client.is_joined(); }
     const Segment& subnet() const { return client.subnet(); }
     Hca& hca() const { return subnet().hcas()[hca_index]; }
     const Profile& profile() const { return hca().profile; }

@@ -19,7 +19,8 @@ namespace coop::fabric {
 
 // Work requests between ibv_wr_start and ibv_wr_complete. What is here is posted as a whole, or not at all.
 struct WorkList {
-    std::vector<SendWork> requests;
+    std::vector<SendWork> requests;      // the first `count`; the others keep their memory
+    std::size_t count = 0;
     std::vector<std::byte> inline_data;  // of all of them, one behind the other
     int error = 0;                       // of the first request that cannot be posted
 };

@@ -13,7 +13,9 @@ int post_one(const Segment& subnet, ReceiveRing& ring, const ibv_recv_wr& reques
     if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > ring.max_sges) return EINVAL;
     const std::uint32_t put = ring.put.load(std::memory_order_relaxed);
     if (put - ring.taken.load(std::memory_order_acquire) >= ring.depth) return ENOMEM;
-    ReceiveRequest& place = subnet.at<ReceiveRequest>(ring.ring)[put & (ring.capacity - 1)];
+    const std::uint64_t offset = ring.ring;
+    if (offset == 0) return EINVAL;  // given back: the process is about to end
+    ReceiveRequest& place = subnet.at<ReceiveRequest>(offset)[put & (ring.capacity - 1)];
     place.wr_id = request.wr_id;
     place.sges = static_cast<std::uint32_t>(request.num_sge);
     for (std::uint32_t i = 0; i < place.sges; ++i)

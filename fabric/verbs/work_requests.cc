@@ -4,6 +4,7 @@
 // wr_complete. It is kept apart until it is whole, because an error in one of its
 // requests, or wr_abort, takes all of them back.
 #include <cstring>
+#include <span>
 
 #include "fabric/verbs/address_handle.h"
 #include "fabric/verbs/queue_pair.h"
@@ -17,7 +18,8 @@ void refuse_list(VerbsQp& qp, int error) {
 
 SendWork& begin_request(ibv_qp_ex* of, ibv_wr_opcode opcode) {
     VerbsQp& qp = to_qp(of);
-    SendWork& work = qp.list.requests.emplace_back();
+    if (qp.list.count == qp.list.requests.size()) qp.list.requests.emplace_back();
+    SendWork& work = qp.list.requests[qp.list.count++];
     work.wr_id = of->wr_id;
     work.opcode = opcode;
     work.flags = of->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);  // that is for a setter to say
@@ -29,16 +31,17 @@ SendWork& begin_request(ibv_qp_ex* of, ibv_wr_opcode opcode) {
 
 // The request that a setter is about; null: it has been called before any.
 SendWork* last(VerbsQp& qp) {
-    if (!qp.list.requests.empty()) return &qp.list.requests.back();
+    if (qp.list.count != 0) return &qp.list.requests[qp.list.count - 1];
     refuse_list(qp, EINVAL);
     return nullptr;
 }
 
-void begin_remote(ibv_qp_ex* qp, ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, __be32 imm = 0) {
+SendWork& begin_remote(ibv_qp_ex* qp, ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, __be32 imm = 0) {
     SendWork& work = begin_request(qp, opcode);
     work.rkey = rkey;
     work.remote_address = address;
     work.imm = imm;
+    return work;
 }
 
 void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) { begin_remote(qp, IBV_WR_RDMA_WRITE, rkey, address); }
@@ -50,14 +53,12 @@ void wr_send(ibv_qp_ex* qp) { begin_request(qp, IBV_WR_SEND); }
 void wr_send_imm(ibv_qp_ex* qp, __be32 imm) { begin_request(qp, IBV_WR_SEND_WITH_IMM).imm = imm; }
 
 void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare, std::uint64_t swap) {
-    begin_remote(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address);
-    SendWork& work = to_qp(qp).list.requests.back();
+    SendWork& work = begin_remote(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address);
     work.compare_add = compare;
     work.swap = swap;
 }
 void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
-    begin_remote(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address);
-    to_qp(qp).list.requests.back().compare_add = add;
+    begin_remote(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address).compare_add = add;
 }
 
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t number, std::uint32_t qkey) {
@@ -101,7 +102,7 @@ void wr_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t bytes) {
 }
 
 void clear(WorkList& list) {
-    list.requests.clear();
+    list.count = 0;
     list.inline_data.clear();
     list.error = 0;
 }
@@ -122,9 +123,9 @@ void copy_request(SendWork& to, const SendWork& from) {
 
 int post_list(VerbsQp& qp) {
     if (qp.list.error != 0) return qp.list.error;
-    if (qp.local.room() < qp.list.requests.size()) return ENOMEM;
+    if (qp.local.room() < qp.list.count) return ENOMEM;
     const std::byte* data = qp.list.inline_data.data();
-    for (const SendWork& request : qp.list.requests) {
+    for (const SendWork& request : std::span(qp.list.requests).first(qp.list.count)) {
         SendWork* work = qp.local.slot();
         copy_request(*work, request);
         if (request.inline_bytes != 0) std::memcpy(qp.local.inline_data(*work), data, request.inline_bytes);
