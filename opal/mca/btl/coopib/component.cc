@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The component as Open MPI finds it: parameters, and the one module for all
+// HCAs. It serves only where the parameter btl names it (--mca btl coopib,…):
+// installed alone, it changes nothing.
+#include "component.h"
+
+#include <cstring>
+#include <string>
+
+#include "coop_config.h"
+#include "entry.h"
+
+namespace coop::ib {
+
+Module module;
+
+namespace {
+
+constexpr std::size_t kFragmentBytes = 12 * 1024;
+constexpr std::size_t kMostFragmentBytes = 1 << 20, kLeastFragmentBytes = 256;
+constexpr int kFirstCqEntries = 1024;
+
+void set_defaults(mca_btl_base_module_t& b) {
+    b.btl_component = &mca_btl_coopib_component;
+    b.btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT - 1;  // below stock openib's
+    b.btl_eager_limit = b.btl_rndv_eager_limit = b.btl_max_send_size = kFragmentBytes;
+    b.btl_rdma_pipeline_send_length = b.btl_rdma_pipeline_frag_size = 1 << 30;
+    b.btl_min_rdma_pipeline_size = 0;
+    b.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH;
+    b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_CSWAP;
+    b.btl_latency = 4;
+    b.btl_bandwidth = 0;
+    b.btl_registration_handle_size = sizeof(Handle);
+    b.btl_get_limit = b.btl_put_limit = 1 << 30;
+    b.btl_get_alignment = b.btl_put_alignment = 0;
+    b.btl_add_procs = add_procs;
+    b.btl_del_procs = del_procs;
+    b.btl_finalize = finalize;
+    b.btl_alloc = alloc;
+    b.btl_free = give_back;
+    b.btl_prepare_src = prepare_src;
+    b.btl_send = send;
+    b.btl_put = put;
+    b.btl_get = get;
+    b.btl_atomic_fop = fetch_and;
+    b.btl_atomic_cswap = compare_and_swap;
+    b.btl_flush = flush;
+    b.btl_register_mem = register_memory;
+    b.btl_deregister_mem = deregister_memory;
+    b.btl_register_error = register_error;
+    b.btl_dump = mca_btl_base_dump;
+}
+
+extern "C" int mca_btl_coopib_register(void) {
+    for (std::size_t i = 0; i < params().size(); ++i) {
+        const ParamRow& row = params()[i];
+        std::int64_t* number = number_of(module.given, i);
+        const char** text = text_of(module.given, i);
+        if (number) *number = row.default_value;
+        else *text = row.type == ParamType::kChoice ? row.choices[static_cast<std::size_t>(row.default_value)] : row.default_text;
+        mca_base_component_var_register(&mca_btl_coopib_component.btl_version, row.name, help_text(row).c_str(),
+                                        number ? MCA_BASE_VAR_TYPE_INT64_T : MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                        static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                        MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
+    }
+    set_defaults(module.base);
+    return mca_btl_base_param_register(&mca_btl_coopib_component.btl_version, &module.base);
+}
+
+extern "C" int mca_btl_coopib_open(void) {
+    opal_show_help_add_dir(COOP_HELP_DIR);
+    OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
+    return OPAL_SUCCESS;
+}
+
+extern "C" int mca_btl_coopib_close(void) {
+    OBJ_DESTRUCT(&module.lock);
+    return OPAL_SUCCESS;
+}
+
+// Whether the parameter btl is a list that has our name in it.
+bool is_named(const char* list) {
+    if (list == nullptr || *list == '^') return false;
+    const std::string words = std::string(",") + list + ",";
+    return words.find(",coopib,") != std::string::npos;
+}
+
+bool is_asked_for() {
+    const int index = mca_base_var_find("opal", "btl", nullptr, nullptr);
+    const char* const* value = nullptr;
+    if (index < 0 || mca_base_var_get_value(index, &value, nullptr, nullptr) != OPAL_SUCCESS || value == nullptr) return false;
+    return is_named(*value);
+}
+
+bool check_sizes(mca_btl_base_module_t& b) {
+    if (b.btl_max_send_size < kLeastFragmentBytes || b.btl_max_send_size > kMostFragmentBytes) {
+        parameter_out_of_range({"max_send_size", std::to_string(b.btl_max_send_size),
+                                std::to_string(kLeastFragmentBytes) + ".." + std::to_string(kMostFragmentBytes) + " bytes"});
+        return false;
+    }
+    if (b.btl_eager_limit > b.btl_max_send_size || b.btl_rndv_eager_limit > b.btl_max_send_size) {
+        parameter_out_of_range({"eager_limit", std::to_string(b.btl_eager_limit), "at most max_send_size, " + std::to_string(b.btl_max_send_size) + " bytes"});
+        return false;
+    }
+    return true;
+}
+
+// False: something that was asked for is not there, and has been said.
+bool open_devices(Module& m) {
+    rail::HcaOptions options;
+    options.include = m.given.if_include ? m.given.if_include : "";
+    options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
+    std::vector<rail::Said> said;
+    m.hcas = rail::open_hcas(options, said);
+    if (m.hcas.size() > kMaxHcas) m.hcas.erase(m.hcas.begin() + kMaxHcas, m.hcas.end());
+    bool good = true;
+    for (const rail::Said& each : said) {
+        if (each.wrong) not_used(each);
+        good &= !each.wrong;
+    }
+    return good;
+}
+
+bool open_queues(Module& m) {
+    m.uses.resize(m.hcas.size());
+    for (std::uint32_t i = 0; i < m.hcas.size(); ++i) {
+        rail::Hca& hca = m.hcas[i];
+        auto cq = rail::make_cq(hca.context(), kFirstCqEntries);
+        if (!cq) return cannot_start(cq.trouble().sentence), false;
+        m.uses[i].cq = std::move(*cq);
+        if (!hca.caps().has_srq()) continue;
+        auto srq = rail::make_srq(hca.pd(), std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr), 1);
+        if (!srq) return cannot_start(srq.trouble().sentence), false;
+        m.uses[i].srq = std::move(*srq);
+        if (!open_receives(m, i)) return cannot_start(rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence), false;
+    }
+    return true;
+}
+
+bool open_connector(Module& m) {
+    std::vector<rail::Said> said;
+    auto connector = rail::Connector::open(m.hcas, {}, said);
+    if (!connector) return cannot_start(connector.trouble().sentence), false;
+    m.connector.emplace(std::move(*connector));
+    return true;
+}
+
+// The weakest HCA's abilities are the module's.
+void set_abilities(Module& m) {
+    std::uint32_t inline_bytes = UINT32_MAX;
+    bool reads = true, atomics = true;
+    std::uint64_t rate = 0;
+    for (const rail::Hca& hca : m.hcas) {
+        inline_bytes = std::min(inline_bytes, hca.caps().max_inline);
+        reads &= hca.caps().max_rd_atomic > 0;
+        atomics &= hca.caps().atomics && hca.caps().max_rd_atomic > 0;
+        for (const path::PortRecord& port : hca.ports()) rate += port.rate_mbytes_per_s;
+    }
+    mca_btl_base_module_t& b = m.base;
+    if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
+    if (!atomics) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_ATOMIC_FOPS);
+    b.btl_put_local_registration_threshold = inline_bytes;
+    b.btl_get_local_registration_threshold = 0;
+    if (b.btl_bandwidth == 0) b.btl_bandwidth = static_cast<std::uint32_t>(rate * 8);
+}
+
+std::uint32_t local_rank() {
+    const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
+}
+
+bool start(Module& m) {
+    if (const auto wrong = check(m.given)) return parameter_out_of_range(*wrong), false;
+    if (const auto wrong = make_sched_config(m.given, m.sched)) return parameter_out_of_range(*wrong), false;
+    if (!check_sizes(m.base) || !open_devices(m)) return false;
+    if (m.hcas.empty()) return no_device(), false;
+    m.id = id_of(OPAL_PROC_MY_NAME);
+    std::vector<rail::Hca*> all;
+    for (rail::Hca& hca : m.hcas) all.push_back(&hca);
+    m.fragments.open(m.buffer_bytes(), all);
+    if (!open_queues(m) || !open_connector(m)) return false;
+    if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
+    m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
+                    static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
+    m.own.ports = path::by_preference(rail::ports_of(m.hcas), {}, local_rank());
+    m.sched.first_rail = static_cast<sched::RailIndex>(local_rank() % sched::kMaxRails);
+    set_abilities(m);
+    return true;
+}
+
+extern "C" mca_btl_base_module_t** mca_btl_coopib_init(int* count, bool, bool) {
+    *count = 0;
+    module.asked_for = is_asked_for();
+    if (!module.asked_for) return nullptr;
+    if (!start(module)) {
+        finalize(&module.base);
+        return nullptr;
+    }
+    publish_ports(module);
+    auto** modules = static_cast<mca_btl_base_module_t**>(std::malloc(sizeof(mca_btl_base_module_t*)));
+    modules[0] = &module.base;
+    *count = 1;
+    return modules;
+}
+
+extern "C" int mca_btl_coopib_progress(void) { return progress(); }
+
+}  // namespace
+}  // namespace coop::ib
+
+using namespace coop::ib;
+
+mca_btl_base_component_t mca_btl_coopib_component = {
+    .btl_version =
+        {
+            MCA_BTL_BASE_VERSION_3_1_0,
+            .mca_component_name = "coopib",
+            MCA_BASE_MAKE_VERSION(component, COOP_VERSION_MAJOR, COOP_VERSION_MINOR, COOP_VERSION_RELEASE),
+            .mca_open_component = mca_btl_coopib_open,
+            .mca_close_component = mca_btl_coopib_close,
+            .mca_register_component_params = mca_btl_coopib_register,
+        },
+    .btl_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .btl_init = mca_btl_coopib_init,
+    .btl_progress = mca_btl_coopib_progress,
+};

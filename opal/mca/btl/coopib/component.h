@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The component, and what only its start needs.
+#pragma once
+
+#include "module.h"
+
+extern "C" __attribute__((visibility("default"))) mca_btl_base_component_t mca_btl_coopib_component;
+
+namespace coop::ib {
+
+void publish_ports(Module& m);                    // procs.cc
+bool open_receives(Module& m, std::uint32_t hca);  // connect.cc
+
+// diagnose.cc
+void not_used(const rail::Said& said);
+void no_device();
+void cannot_start(const std::string& why);
+[[noreturn]] void versions_differ(const opal_proc_t* peer, std::uint32_t theirs);
+[[noreturn]] void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs);
+
+}  // namespace coop::ib

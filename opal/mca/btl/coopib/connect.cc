@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Channels are made on demand: path/connect.h decides, this carries out.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "module.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
+
+bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, ibv_qp* qp, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
+    std::vector<rail::Hca*> all;
+    for (rail::Hca& each : m.hcas) all.push_back(&each);
+    const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
+    auto memory = std::make_shared<RegisteredMemory>();
+    if (!memory->make(each * count, all)) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        buffers.push_back(std::make_unique<ReceiveBuffer>());
+        *buffers.back() = {memory, memory->data() + i * each, hca, qp, srq};
+        post_receive(m, *buffers.back());
+    }
+    return true;
+}
+
+// A completion queue that everything on its queue pairs fits into.
+void make_room(Module& m, std::uint32_t hca, std::uint32_t more) {
+    HcaUse& use = m.uses[hca];
+    use.cq_needed += more;
+    if (use.cq_needed <= static_cast<std::uint32_t>(use.cq->cqe)) return;
+    const std::uint32_t wanted = std::min(std::bit_ceil(use.cq_needed), m.hcas[hca].caps().max_cqe);
+    ibv_resize_cq(use.cq, static_cast<int>(wanted));
+}
+
+std::unique_ptr<Rail> make_rail(Module& m, Endpoint& endpoint, const path::PathChoice& path) {
+    const path::PortRecord& local = m.own.ports[path.local_port];
+    const path::PortRecord& remote = endpoint.remote.ports[path.remote_port];
+    rail::Hca& hca = m.hcas[local.hca];
+    HcaUse& use = m.uses[local.hca];
+    rail::RcCaps caps;
+    caps.sends = std::min(static_cast<std::uint32_t>(m.given.send_depth), hca.caps().max_qp_wr);
+    caps.receives = use.srq ? 1 : std::min({static_cast<std::uint32_t>(m.given.receives), kMostOwnReceives, hca.caps().max_qp_wr});
+    caps.inline_bytes = hca.caps().max_inline;
+    make_room(m, local.hca, caps.sends + (use.srq ? 0 : caps.receives));
+    auto made = rail::make_rc_qp(hca, local, use.cq, use.cq, use.srq, caps);
+    if (!made) return nullptr;
+    auto rail = std::make_unique<Rail>();
+    rail->local_hca = local.hca;
+    rail->remote_hca = remote.hca;
+    rail->depth = caps.sends;
+    rail->max_inline = made->got.inline_bytes;
+    rail->reads.reset(rail::rd_atomic_depth(hca, remote));
+    rail->qp = std::move(made->qp);
+    if (!use.srq && !post_receives(m, local.hca, caps.receives, nullptr, rail->qp, rail->receives)) return nullptr;
+    return rail;
+}
+
+std::vector<std::uint32_t> make_rails(Module& m, Endpoint& endpoint) {
+    Channel& channel = *endpoint.channel;
+    std::vector<std::uint32_t> numbers;
+    for (std::size_t i = 0; i < channel.connection->rails(); ++i) {
+        channel.rails.push_back(make_rail(m, endpoint, channel.connection->path(i)));
+        const Rail* rail = channel.rails.back().get();
+        numbers.push_back(rail != nullptr ? rail->qp->qp_num : 0);
+        if (rail != nullptr) m.qp_users[rail->qp->qp_num] = {&endpoint, static_cast<sched::RailIndex>(i)};
+    }
+    return numbers;
+}
+
+void connect_rails(Module& m, Endpoint& endpoint) {
+    Channel& channel = *endpoint.channel;
+    path::Connection& connection = *channel.connection;
+    rail::RcTimes times;
+    times.timeout = static_cast<std::uint8_t>(m.given.timeout);
+    times.retries = static_cast<std::uint8_t>(m.given.retry_count);
+    times.min_rnr_timer = static_cast<std::uint8_t>(m.given.min_rnr_timer);
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        Rail* rail = channel.rails[i].get();
+        if (rail == nullptr || connection.rail(i).remote_qpn == 0) continue;
+        const path::PathChoice& path = connection.path(i);
+        const auto done = rail::connect_rc_qp(m.hcas[rail->local_hca], rail->qp, m.own.ports[path.local_port],
+                                              endpoint.remote.ports[path.remote_port], path, connection.rail(i), times);
+        if (!done) {
+            opal_output(0, "btl/coopib: a rail is not used: %s", done.trouble().sentence.c_str());
+            connection.on_rail_failed(i);
+        }
+    }
+}
+
+sched::RailSet describe_rails(const Module& m, const Channel& channel, const std::vector<path::PathChoice>& paths) {
+    sched::RailSet set;
+    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
+        const path::PortRecord& port = m.own.ports[paths[i].local_port];
+        static_cast<void>(set.add({.hca = port.hca, .port = port.port, .path = paths[i].local_bits, .qp = static_cast<std::uint8_t>(paths[i].qp),
+                                   .mtu_bytes = path::mtu_bytes(port.mtu), .bytes_per_s = port.rate_mbytes_per_s * std::uint64_t{1'000'000}}));
+    }
+    return set;
+}
+
+// The rails that both sides have opened carry data from now on.
+void establish(Module& m, Endpoint& endpoint) {
+    Channel& channel = *endpoint.channel;
+    const path::RailMask live = channel.connection->live();
+    std::vector<std::unique_ptr<Rail>> rails;
+    std::vector<path::PathChoice> paths;
+    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
+        if ((live >> i & 1) == 0 || channel.rails[i] == nullptr) {
+            if (channel.rails[i] != nullptr) m.qp_users.erase(channel.rails[i]->qp->qp_num);
+            continue;
+        }
+        rails.push_back(std::move(channel.rails[i]));
+        paths.push_back(channel.connection->path(i));
+    }
+    channel.rails = std::move(rails);
+    const auto by_hca = [](const auto& a, const auto& b) { return a->remote_hca < b->remote_hca; };
+    channel.atomic_rail = static_cast<std::size_t>(std::min_element(channel.rails.begin(), channel.rails.end(), by_hca) - channel.rails.begin());
+    const sched::RailSet set = describe_rails(m, channel, paths);
+    if (const auto wrong = check_rails(m.given, m.sched, set.size())) {
+        parameter_out_of_range(*wrong);
+        cannot_connect(endpoint.proc, "its parameters do not fit " + std::to_string(set.size()) + " rails");
+    }
+    channel.scheduler.emplace(m.sched, set);
+    if (channel.state == ChannelState::kConnecting) --m.connecting;
+    channel.state = ChannelState::kConnected;
+    release_waiting(m, endpoint);
+}
+
+void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
+    path::Connection& connection = *endpoint.channel->connection;
+    for (const path::Action& action : actions) {
+        switch (action.what) {
+        case path::Do::kMakeQueuePairs: carry_out(m, endpoint, connection.on_qps_ready(make_rails(m, endpoint), now_ns())); break;
+        case path::Do::kConnectQueuePairs: connect_rails(m, endpoint); break;
+        case path::Do::kSend:
+            // What does not go out is repeated.
+            static_cast<void>(m.connector->send(endpoint.remote.ports, encode(connection.datagram(action.kind)), connection.attempt()));
+            break;
+        case path::Do::kEstablished: establish(m, endpoint); break;
+        case path::Do::kGiveUp: cannot_connect(endpoint.proc, path::describe(action.reason));
+        }
+    }
+}
+
+void make_channel(Module& m, Endpoint& endpoint) {
+    const auto receives = static_cast<std::size_t>(m.given.receives) * m.hcas.size();
+    endpoint.channel = std::make_unique<Channel>(std::bit_ceil(std::max<std::size_t>(receives, 64 * sched::kMaxRails)));
+    path::Patience patience;
+    patience.limit = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
+    const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
+    endpoint.channel->connection.emplace(m.id, endpoint.id, generation, path::choose_paths(m.own, endpoint.remote), patience);
+}
+
+void take_datagram(Module& m, std::span<const std::byte> bytes) {
+    const path::Decoded decoded = path::decode(bytes);
+    const auto* datagram = std::get_if<path::Datagram>(&decoded);
+    if (datagram == nullptr || datagram->receiver != m.id) return;  // of another job, or broken on the way: it is repeated
+    opal_process_name_t name;
+    name.jobid = static_cast<opal_jobid_t>(datagram->sender >> 32);
+    name.vpid = static_cast<opal_vpid_t>(datagram->sender & 0xffffffff);
+    Endpoint* endpoint = nullptr;
+    if (const auto known = m.endpoints.find(datagram->sender); known != m.endpoints.end()) endpoint = known->second.get();
+    else if (opal_proc_t* proc = opal_proc_for_name(name)) endpoint = find_endpoint(m, proc);
+    if (endpoint == nullptr) return;
+    if (!endpoint->channel) make_channel(m, *endpoint);
+    Channel& channel = *endpoint->channel;
+    if (channel.state == ChannelState::kUnused) {
+        channel.state = ChannelState::kConnecting;
+        ++m.connecting;
+    }
+    carry_out(m, *endpoint, channel.connection->on_datagram(*datagram, now_ns()));
+}
+
+}  // namespace
+
+bool open_receives(Module& m, std::uint32_t hca) {
+    HcaUse& use = m.uses[hca];
+    const auto count = std::min(static_cast<std::uint32_t>(m.given.receives), m.hcas[hca].caps().max_srq_wr);
+    make_room(m, hca, count);
+    return post_receives(m, hca, count, use.srq, nullptr, use.receives);
+}
+
+void connect(Module& m, Endpoint& endpoint) {
+    if (!endpoint.channel) make_channel(m, endpoint);
+    Channel& channel = *endpoint.channel;
+    if (channel.state != ChannelState::kUnused) return;
+    channel.state = ChannelState::kConnecting;
+    ++m.connecting;
+    carry_out(m, endpoint, channel.connection->on_want(now_ns()));
+}
+
+int progress_connections(Module& m, std::uint64_t now) {
+    Guard guard(m);
+    if (!m.connector) return 0;
+    const int arrived = m.connector->poll([&](std::span<const std::byte> bytes) { take_datagram(m, bytes); });
+    if (m.connecting == 0) return arrived;
+    for (const auto& [id, endpoint] : m.endpoints) {
+        if (!endpoint->channel || endpoint->channel->state == ChannelState::kUnused) continue;
+        const auto due = endpoint->channel->connection->next_tick();
+        if (due && *due <= now) carry_out(m, *endpoint, endpoint->channel->connection->on_tick(now));
+    }
+    return arrived;
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A peer: the channel to it, which is all rails between two processes.
+//
+//     unused ──first use──► connecting ──all rails ready──► connected
+//                               │
+//                               └──no answer──► broken
+//
+// What is posted before the channel is connected waits in `waiting` and
+// `waiting_ops`, in order.
+//
+// Threading: under Module::lock. Ownership: the module's.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coop/path/connect.h"
+#include "coop/path/pairing.h"
+#include "coop/path/port.h"
+#include "coop/rail/verbs/rc.h"
+#include "coop/sched/read_tokens.h"
+#include "coop/sched/scheduler.h"
+#include "coop/sched/sequence.h"
+#include "work.h"
+
+namespace coop::ib {
+
+struct ReceiveBuffer;
+
+// One path with its own queue pair.
+struct Rail {
+    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // without a shared receive queue
+    rail::Qp qp;
+    std::uint32_t local_hca = 0, remote_hca = 0;
+    std::uint32_t in_flight = 0;   // work requests on the queue pair
+    std::uint32_t depth = 0;       // most of them
+    std::uint32_t max_inline = 0;  // bytes
+    WorkList waiting;              // in order; in front what has its token already
+    sched::ReadTokens<StripeWork, &StripeWork::read_node> reads{0};
+    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0, waits = 0;
+};
+
+enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
+
+struct Channel {
+    explicit Channel(std::size_t places) : early(places), arrivals(std::span(early)) {}
+
+    ChannelState state = ChannelState::kUnused;
+    std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
+    std::optional<path::Connection> connection;
+    std::optional<sched::Scheduler> scheduler;
+    sched::Sequencer sequence;
+    std::vector<ReceiveBuffer*> early;
+    sched::ReorderWindow<ReceiveBuffer> arrivals;
+    std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner
+    std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
+};
+
+}  // namespace coop::ib
+
+struct mca_btl_base_endpoint_t {
+    opal_proc_t* proc = nullptr;
+    std::uint64_t id = 0;  // how datagrams name it
+    coop::path::PortList remote;
+    std::unique_ptr<coop::ib::Channel> channel;  // made at first use
+    coop::ib::WorkList waiting;
+    coop::ib::OpList waiting_ops;
+    std::uint32_t outstanding_ops = 0;  // RDMA operations that have begun and are not complete
+};

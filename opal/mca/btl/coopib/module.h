@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The module: one for all HCAs of the process, because to Open MPI a channel of
+// many rails is one transport.
+//
+//     upper layer ─► send.cc, rdma.cc ─► post.cc ─► queue pairs
+//     completion queues ─► progress.cc ─► receive.cc ─► upper layer
+//
+// Threading: everything under `lock`, but calls of the upper layer: these are
+// made with the lock released. Without threads the lock costs nothing.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "coop/rail/verbs/connector.h"
+#include "coop/rail/verbs/hcas.h"
+#include "endpoint.h"
+#include "params.h"
+#include "pools.h"
+
+namespace coop::ib {
+
+// What all rails of an HCA share.
+struct HcaUse {
+    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // of `srq`
+    rail::Cq cq;
+    rail::Srq srq;  // empty: the device has none
+    std::uint32_t cq_needed = 0;  // entries, if everything completes at once
+};
+
+struct Module {
+    mca_btl_base_module_t base{};  // first: Open MPI has only this
+    opal_mutex_t lock;
+
+    Config given;             // as registered
+    sched::SchedConfig sched;
+    std::vector<rail::Hca> hcas;
+    std::vector<HcaUse> uses;  // of each HCA
+    std::optional<rail::Connector> connector;
+    path::PortList own;        // ports and limits, as peers see them
+    std::uint64_t id = 0;      // of this process
+    mca_rcache_base_module_t* rcache = nullptr;
+    FragmentPool fragments;
+    OpPool ops;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
+    struct QpUser {
+        Endpoint* endpoint;
+        sched::RailIndex rail;
+    };
+    std::unordered_map<std::uint32_t, QpUser> qp_users;  // by the number of the queue pair
+    std::uint32_t connecting = 0;  // endpoints that wait for an answer
+    bool asked_for = false;        // by name, in the parameter btl
+    mca_btl_base_module_error_cb_fn_t on_error = nullptr;
+
+    static Module& of(mca_btl_base_module_t* m) { return *reinterpret_cast<Module*>(m); }
+    std::size_t buffer_bytes() const { return sizeof(Header) + base.btl_max_send_size; }
+};
+
+extern Module module;
+
+class Guard {
+public:
+    explicit Guard(Module& m) noexcept : lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
+    ~Guard() { OPAL_THREAD_UNLOCK(&lock_); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    opal_mutex_t& lock_;
+};
+
+std::uint64_t now_ns() noexcept;
+
+// post.cc. All with the lock held.
+void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
+void start_op(Module& m, RdmaOp& op);
+void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
+void release_waiting(Module& m, Endpoint& endpoint);
+
+// connect.cc. With the lock held.
+void connect(Module& m, Endpoint& endpoint);
+int progress_connections(Module& m, std::uint64_t now);
+Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // null: no path leads there
+std::uint64_t id_of(const opal_process_name_t& name) noexcept;
+
+// receive.cc. With the lock held, but for the calls of the upper layer.
+void post_receive(Module& m, ReceiveBuffer& buffer);
+int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc);
+
+// progress.cc
+int progress() noexcept;
+
+// registration.cc
+bool open_registration(Module& m);
+void close_registration(Module& m);
+std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uint32_t hca) noexcept;
+
+// diagnose.cc
+[[noreturn]] void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc);
+[[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
+[[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
+void parameter_out_of_range(const ParamError& error);
+
+}  // namespace coop::ib

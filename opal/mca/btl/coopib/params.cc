@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "params.h"
+
+#include <iterator>
+
+namespace coop::ib {
+namespace {
+
+constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+constexpr ParamRow kParams[] = {
+    {.name = "if_include", .type = ParamType::kString,
+     .help = "HCAs and ports to use: a list of names such as mlx4_0 or mlx4_0:1, separated by commas. Empty: all with an active port.",
+     .level = 2},
+    {.name = "if_exclude", .type = ParamType::kString,
+     .help = "HCAs and ports not to use, likewise. Not together with if_include.", .level = 2},
+    {.name = "num_rails", .type = ParamType::kInt, .unit = "rails", .default_value = 0, .min = 0, .max = sched::kMaxRails,
+     .help = "Most rails of the channel between two processes; 0: all that there are.", .level = 2},
+    {.name = "qps_per_port", .type = ParamType::kInt, .unit = "queue pairs", .default_value = 1, .min = 1, .max = 8,
+     .help = "Queue pairs on each path between two ports; each is a rail.", .level = 4},
+    {.name = "max_paths", .type = ParamType::kInt, .unit = "paths", .default_value = 0, .min = 0, .max = 128,
+     .help = "Most LMC paths between two ports; 0: all that both have LIDs for.", .level = 4},
+    {.name = "small_policy", .type = ParamType::kChoice,
+     .default_value = static_cast<std::int64_t>(sched::Policy::kRoundRobin), .choices = sched::kPolicyNames,
+     .help = "How messages below striping_threshold are spread over the rails: binding, round_robin, window_round_robin or "
+             "weighted_round_robin.",
+     .level = 3},
+    {.name = "large_policy", .type = ParamType::kChoice, .default_value = static_cast<std::int64_t>(sched::Policy::kEpc),
+     .choices = sched::kPolicyNames,
+     .help = "How RDMA operations from striping_threshold on are spread over the rails. binding: one rail; round_robin, "
+             "window_round_robin, weighted_round_robin: whole messages in turn; even_striping, weighted_striping: pieces on all rails; "
+             "adaptive_striping: pieces as the rails have lately delivered; bss: adaptive, over the few best; epc: by the kind of call.",
+     .level = 3},
+    {.name = "striping_threshold", .type = ParamType::kSize, .unit = "bytes", .default_value = 16 * kKiB, .min = 1, .max = kGiB,
+     .help = "Messages of that size and larger go by large_policy.", .level = 4},
+    {.name = "min_stripe", .type = ParamType::kSize, .unit = "bytes", .default_value = 8 * kKiB, .min = 1, .max = kGiB,
+     .help = "Smallest piece into which a message is cut.", .level = 4},
+    {.name = "window", .type = ParamType::kInt, .unit = "messages", .default_value = 16, .min = 1, .max = 1 << 20,
+     .help = "W of window_round_robin: messages on one rail before the next one has its turn.", .level = 5},
+    {.name = "weights", .type = ParamType::kString,
+     .help = "Weights of the rails for weighted_round_robin and weighted_striping, and those that adaptive policies begin with: "
+             "one number for each rail, separated by commas. Empty: their nominal bandwidths.",
+     .level = 4},
+    {.name = "alpha", .type = ParamType::kInt, .unit = "percent", .default_value = 50, .min = 1, .max = 100,
+     .help = "Share of the newest measurement in the weight of a rail.", .level = 5},
+    {.name = "bss_paths", .type = ParamType::kInt, .unit = "paths", .default_value = 0, .min = 0, .max = sched::kMaxRails,
+     .help = "n_paths of bss: rails among which it chooses; 0: all.", .level = 5},
+    {.name = "bss_batch", .type = ParamType::kInt, .unit = "rails", .default_value = 0, .min = 0, .max = sched::kMaxRails,
+     .help = "n_batch of bss: rails that share one message; 0: four, or all of fewer.", .level = 5},
+    {.name = "receives", .type = ParamType::kInt, .unit = "buffers", .default_value = 256, .min = 16, .max = 16384,
+     .help = "Receive buffers of each HCA, shared by all peers; where the HCA has no shared receive queue, of each queue pair (at most 64).",
+     .level = 5},
+    {.name = "send_depth", .type = ParamType::kInt, .unit = "requests", .default_value = 128, .min = 4, .max = 16384,
+     .help = "Work requests that may be under way on a rail at a time; more wait.", .level = 5},
+    {.name = "timeout", .type = ParamType::kInt, .default_value = 16, .min = 1, .max = 31,
+     .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of it.", .level = 5},
+    {.name = "retry_count", .type = ParamType::kInt, .unit = "retries", .default_value = 6, .min = 0, .max = 7,
+     .help = "Retries of a queue pair when that timer runs out, before its rail counts as broken.", .level = 5},
+    {.name = "min_rnr_timer", .type = ParamType::kInt, .default_value = 6, .min = 1, .max = 31,
+     .help = "Code of the time after which a peer that found no receive buffer tries again (6: 80 microseconds).", .level = 6},
+    {.name = "connect_timeout", .type = ParamType::kInt, .unit = "seconds", .default_value = 30, .min = 1, .max = 3600,
+     .help = "After that long without an answer a peer cannot be connected.", .level = 5},
+    {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 1,
+     .help = "1: each process prints at its end what its rails carried.", .level = 3},
+};
+static_assert(params_are_valid(kParams));
+
+struct Place {
+    std::int64_t Config::*number;
+    const char* Config::*text;
+};
+constexpr Place kPlaces[] = {
+    {nullptr, &Config::if_include},
+    {nullptr, &Config::if_exclude},
+    {&Config::num_rails, nullptr},
+    {&Config::qps_per_port, nullptr},
+    {&Config::max_paths, nullptr},
+    {&Config::small_policy, &Config::small_policy_name},
+    {&Config::large_policy, &Config::large_policy_name},
+    {&Config::striping_threshold, nullptr},
+    {&Config::min_stripe, nullptr},
+    {&Config::window, nullptr},
+    {nullptr, &Config::weights},
+    {&Config::alpha, nullptr},
+    {&Config::bss_paths, nullptr},
+    {&Config::bss_batch, nullptr},
+    {&Config::receives, nullptr},
+    {&Config::send_depth, nullptr},
+    {&Config::timeout, nullptr},
+    {&Config::retry_count, nullptr},
+    {&Config::min_rnr_timer, nullptr},
+    {&Config::connect_timeout, nullptr},
+    {&Config::report, nullptr},
+};
+static_assert(std::size(kPlaces) == std::size(kParams));
+
+constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
+
+constexpr bool places_match() {
+    for (std::size_t i = 0; i < std::size(kParams); ++i)
+        if (is_text(kParams[i].type) != (kPlaces[i].text != nullptr)) return false;
+    return true;
+}
+static_assert(places_match());
+
+const char* or_empty(const char* text) { return text ? text : ""; }
+
+}  // namespace
+
+std::span<const ParamRow> params() noexcept { return kParams; }
+
+std::int64_t* number_of(Config& config, std::size_t row) noexcept {
+    return kPlaces[row].text ? nullptr : &(config.*kPlaces[row].number);
+}
+
+const char** text_of(Config& config, std::size_t row) noexcept {
+    return kPlaces[row].text ? &(config.*kPlaces[row].text) : nullptr;
+}
+
+std::optional<ParamError> check(Config& config) {
+    for (std::size_t i = 0; i < std::size(kParams); ++i) {
+        const ParamRow& row = kParams[i];
+        const char** text = text_of(config, i);
+        const char* given = text ? or_empty(*text) : "";
+        if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
+        if (row.type == ParamType::kChoice) config.*kPlaces[i].number = static_cast<std::int64_t>(*choice_index(row, given));
+    }
+    if (*or_empty(config.if_include) && *or_empty(config.if_exclude))
+        return ParamError{"if_exclude", config.if_exclude, "empty where if_include is given"};
+    return std::nullopt;
+}
+
+std::optional<ParamError> make_sched_config(const Config& config, sched::SchedConfig& sched) {
+    sched.small_policy = static_cast<sched::Policy>(config.small_policy);
+    sched.large_policy = static_cast<sched::Policy>(config.large_policy);
+    sched.striping_threshold = static_cast<std::uint64_t>(config.striping_threshold);
+    sched.min_stripe = static_cast<std::uint64_t>(config.min_stripe);
+    sched.window = static_cast<std::uint32_t>(config.window);
+    sched.alpha_percent = static_cast<std::uint32_t>(config.alpha);
+    sched.bss_paths = static_cast<std::uint32_t>(config.bss_paths);
+    sched.bss_batch = static_cast<std::uint32_t>(config.bss_batch);
+    auto weights = sched::parse_weights(or_empty(config.weights));
+    if (const auto* wrong = std::get_if<std::string>(&weights)) return ParamError{"weights", or_empty(config.weights), *wrong};
+    sched.weights = std::get<sched::Weights>(weights);
+    if (auto wrong = sched::defect(sched)) return ParamError{"large_policy", or_empty(config.large_policy_name), *wrong};
+    return std::nullopt;
+}
+
+std::optional<ParamError> check_rails(const Config& config, const sched::SchedConfig& sched, std::size_t rails) {
+    if (auto wrong = sched::defect(sched, rails)) return ParamError{"weights", or_empty(config.weights), *wrong};
+    return std::nullopt;
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The parameters of btl/coopib, declared once: each row of kParams feeds the
+// registration with Open MPI (ompi_info), the check at start and the parameter
+// reference of the documentation. Config holds the values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "coop/base/param.h"
+#include "coop/sched/config.h"
+
+namespace coop::ib {
+
+// Values in the units of their rows. Ranges hold after check().
+struct Config {
+    const char* if_include = nullptr;
+    const char* if_exclude = nullptr;
+    std::int64_t num_rails = 0;
+    std::int64_t qps_per_port = 0;
+    std::int64_t max_paths = 0;
+    const char* small_policy_name = nullptr;
+    const char* large_policy_name = nullptr;
+    std::int64_t small_policy = 0;  // sched::Policy
+    std::int64_t large_policy = 0;
+    std::int64_t striping_threshold = 0;
+    std::int64_t min_stripe = 0;
+    std::int64_t window = 0;
+    const char* weights = nullptr;
+    std::int64_t alpha = 0;
+    std::int64_t bss_paths = 0;
+    std::int64_t bss_batch = 0;
+    std::int64_t receives = 0;
+    std::int64_t send_depth = 0;
+    std::int64_t timeout = 0;
+    std::int64_t retry_count = 0;
+    std::int64_t min_rnr_timer = 0;
+    std::int64_t connect_timeout = 0;
+    std::int64_t report = 0;
+};
+
+// The declarations, for registration and for the documentation.
+std::span<const ParamRow> params() noexcept;
+
+// Where the value of a row lies: an int64, or a text for kChoice and kString.
+std::int64_t* number_of(Config& config, std::size_t row) noexcept;
+const char** text_of(Config& config, std::size_t row) noexcept;
+
+// What the values of `config` do not keep to; sets the index of each kChoice.
+std::optional<ParamError> check(Config& config);
+
+// The settings of the schedulers. The error names the parameter.
+std::optional<ParamError> make_sched_config(const Config& config, sched::SchedConfig& sched);
+// What of them does not fit a channel of so many rails.
+std::optional<ParamError> check_rails(const Config& config, const sched::SchedConfig& sched, std::size_t rails);
+
+}  // namespace coop::ib

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pools.h"
+
+#include <sys/mman.h>
+
+namespace coop::ib {
+namespace {
+
+constexpr std::size_t kFragmentsPerChunk = 64;
+constexpr std::size_t kOpsPerChunk = 32;
+constexpr std::size_t kPage = 4096;
+
+}  // namespace
+
+// Pages of their own, so that a registration shares none with anybody else.
+bool RegisteredMemory::make(std::size_t bytes, std::span<rail::Hca* const> hcas) {
+    bytes_ = (bytes + kPage - 1) / kPage * kPage;
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    data_ = static_cast<std::byte*>(memory);
+    for (rail::Hca* hca : hcas) {
+        ibv_mr* region = ibv_reg_mr(hca->pd(), data_, bytes_, IBV_ACCESS_LOCAL_WRITE);
+        if (region == nullptr) return false;
+        lkeys_[regions_.size()] = region->lkey;
+        regions_.push_back(region);
+    }
+    return true;
+}
+
+RegisteredMemory::~RegisteredMemory() {
+    for (ibv_mr* region : regions_) ibv_dereg_mr(region);
+    if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+void FragmentPool::open(std::size_t bytes_each, std::vector<rail::Hca*> hcas) {
+    bytes_each_ = (bytes_each + 63) / 64 * 64;
+    hcas_ = std::move(hcas);
+}
+
+bool FragmentPool::grow() {
+    auto chunk = std::make_unique<FragmentChunk>();
+    if (!chunk->memory.make(bytes_each_ * kFragmentsPerChunk, hcas_)) return false;
+    chunk->fragments = std::vector<Fragment>(kFragmentsPerChunk);
+    for (std::size_t i = 0; i < kFragmentsPerChunk; ++i) {
+        Fragment& fragment = chunk->fragments[i];
+        fragment.header = reinterpret_cast<Header*>(chunk->memory.data() + i * bytes_each_);
+        fragment.chunk = chunk.get();
+        give_back(fragment);
+    }
+    chunks_.push_back(std::move(chunk));
+    return true;
+}
+
+Fragment* FragmentPool::take() {
+    if (free_ == nullptr && !grow()) return nullptr;
+    Fragment* fragment = free_;
+    free_ = fragment->next_free;
+    return fragment;
+}
+
+void FragmentPool::give_back(Fragment& fragment) {
+    fragment.next_free = free_;
+    free_ = &fragment;
+}
+
+void FragmentPool::close() {
+    free_ = nullptr;
+    chunks_.clear();
+}
+
+RdmaOp* OpPool::take() {
+    if (free_ == nullptr) {
+        chunks_.push_back(std::make_unique<RdmaOp[]>(kOpsPerChunk));
+        for (std::size_t i = 0; i < kOpsPerChunk; ++i) give_back(chunks_.back()[i]);
+    }
+    RdmaOp* op = free_;
+    free_ = op->next_free;
+    return op;
+}
+
+void OpPool::give_back(RdmaOp& op) {
+    op.next_free = free_;
+    free_ = &op;
+}
+
+void OpPool::close() {
+    free_ = nullptr;
+    chunks_.clear();
+}
+
+}  // namespace coop::ib

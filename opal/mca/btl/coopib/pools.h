@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory of the module that is registered on every HCA: fragments to send, and
+// receive buffers; and records of RDMA operations. Grows in chunks, never
+// shrinks while the module lives.
+//
+// Threading: under Module::lock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coop/rail/verbs/hcas.h"
+#include "work.h"
+
+namespace coop::ib {
+
+// Bytes registered on one HCA after the other, by their position in the module.
+class RegisteredMemory {
+public:
+    // False: no memory, or it cannot be registered (errno says why).
+    bool make(std::size_t bytes, std::span<rail::Hca* const> hcas);
+    ~RegisteredMemory();
+    RegisteredMemory() = default;
+    RegisteredMemory(const RegisteredMemory&) = delete;
+    RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+
+    std::byte* data() const { return data_; }
+    std::uint32_t lkey(std::uint32_t hca) const { return lkeys_[hca]; }
+
+private:
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::vector<ibv_mr*> regions_;
+    std::uint32_t lkeys_[kMaxHcas] = {};
+};
+
+struct FragmentChunk {
+    RegisteredMemory memory;
+    std::vector<Fragment> fragments;
+};
+
+class FragmentPool {
+public:
+    void open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
+    Fragment* take();  // null: no memory
+    void give_back(Fragment& fragment);
+    void close();
+
+private:
+    bool grow();
+    std::size_t bytes_each_ = 0;
+    std::vector<rail::Hca*> hcas_;
+    std::vector<std::unique_ptr<FragmentChunk>> chunks_;
+    Fragment* free_ = nullptr;
+};
+
+class OpPool {
+public:
+    RdmaOp* take();
+    void give_back(RdmaOp& op);
+    void close();
+
+private:
+    std::vector<std::unique_ptr<RdmaOp[]>> chunks_;
+    RdmaOp* free_ = nullptr;
+};
+
+struct ReceiveBuffer {
+    std::shared_ptr<RegisteredMemory> memory;
+    std::byte* data = nullptr;
+    std::uint32_t hca = 0;
+    ibv_qp* qp = nullptr;        // of a rail without a shared receive queue
+    ibv_srq* srq = nullptr;
+    Endpoint* endpoint = nullptr;  // valid while it holds a message
+};
+
+}  // namespace coop::ib

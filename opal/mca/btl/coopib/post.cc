@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Onto the rails: which one a fragment takes, how an operation is cut into
+// stripes, and the line of each rail. Everything with Module::lock held.
+#include <algorithm>
+
+#include "module.h"
+
+namespace coop::ib {
+namespace {
+
+std::uint64_t bytes_of(const Work& work) {
+    return work.kind == WorkKind::kSend ? Fragment::of(const_cast<Work&>(work)).header->bytes + sizeof(Header)
+                                        : static_cast<const StripeWork&>(work).bytes;
+}
+
+void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
+    sge.addr = reinterpret_cast<std::uint64_t>(fragment.header);
+    sge.length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
+    sge.lkey = fragment.chunk->memory.lkey(rail.local_hca);
+    request.opcode = IBV_WR_SEND;
+    if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
+}
+
+void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
+    const RdmaOp& op = *stripe.op;
+    sge.addr = stripe.local_address;
+    sge.length = stripe.bytes;
+    const bool inlined = op.kind == WorkKind::kPut && stripe.bytes <= rail.max_inline;
+    if (inlined) request.send_flags |= IBV_SEND_INLINE;
+    else sge.lkey = lkey_of(op.local_handle, rail.local_hca);
+    const std::uint32_t rkey = op.remote.rkey[rail.remote_hca];
+    if (op.kind == WorkKind::kAtomic) {
+        request.opcode = op.swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+        request.wr.atomic.remote_addr = stripe.remote_address;
+        request.wr.atomic.rkey = rkey;
+        request.wr.atomic.compare_add = op.operand;
+        request.wr.atomic.swap = op.value;
+        return;
+    }
+    request.opcode = op.kind == WorkKind::kPut ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
+    request.wr.rdma.remote_addr = stripe.remote_address;
+    request.wr.rdma.rkey = rkey;
+}
+
+void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
+    ibv_send_wr request{}, *bad;
+    ibv_sge sge{};
+    request.wr_id = reinterpret_cast<std::uint64_t>(&work);
+    request.sg_list = &sge;
+    request.num_sge = 1;
+    request.send_flags = IBV_SEND_SIGNALED;
+    if (work.kind == WorkKind::kSend) fill_send(Fragment::of(work), rail, request, sge);
+    else fill_stripe(static_cast<StripeWork&>(work), rail, request, sge);
+    if (sge.length == 0) request.num_sge = 0;
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) {
+        ibv_wc wc{};
+        wc.status = IBV_WC_GENERAL_ERR;
+        wc.vendor_err = static_cast<std::uint32_t>(error);
+        rail_failed(m, *work.endpoint, &work, wc);
+    }
+    ++rail.in_flight;
+    work.posted_ns = now_ns();
+    channel.scheduler->on_posted(work.rail, bytes_of(work), work.posted_ns);
+    rail.sent_bytes += bytes_of(work);
+    ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
+}
+
+// In the rail's line, or at once if nobody waits.
+void submit(Module& m, Work& work) {
+    Channel& channel = *work.endpoint->channel;
+    Rail& rail = *channel.rails[work.rail];
+    if (rail.in_flight < rail.depth && rail.waiting.empty()) return post_now(m, channel, rail, work);
+    ++rail.waits;
+    rail.waiting.push_back(&work);
+}
+
+void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes) {
+    StripeWork& stripe = op.stripes[index];
+    stripe.kind = op.kind;
+    stripe.rail = rail;
+    stripe.endpoint = op.endpoint;
+    stripe.op = &op;
+    stripe.stripe = index;
+    stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
+    stripe.remote_address = op.remote_address + offset;
+    stripe.bytes = static_cast<std::uint32_t>(bytes);
+    if (op.kind != WorkKind::kPut && !op.endpoint->channel->rails[rail]->reads.take_or_queue(&stripe)) return;
+    submit(m, stripe);
+}
+
+}  // namespace
+
+void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
+    Channel& channel = *endpoint.channel;
+    fragment.header->psn = channel.sequence.next();
+    fragment.header->check = check_of(*fragment.header);
+    // A fragment goes whole, over one rail: as a small message does.
+    const std::uint64_t bytes = std::min<std::uint64_t>(fragment.header->bytes + sizeof(Header), m.sched.striping_threshold - 1);
+    const sched::Schedule schedule = channel.scheduler->make_schedule(bytes, sched::Marker::kNone, now_ns());
+    fragment.work.rail = schedule[0].rail;
+    submit(m, fragment.work);
+}
+
+void start_op(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    if (op.kind == WorkKind::kAtomic) {
+        op.missing = sched::SentStripes(1);
+        return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
+    }
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, sched::Marker::kNone, now_ns());
+    op.missing = sched::SentStripes(schedule.size());
+    // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
+    std::uint32_t i = 0;
+    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
+}
+
+void on_posted_done(Module& m, Work& work) {
+    Channel& channel = *work.endpoint->channel;
+    Rail& rail = *channel.rails[work.rail];
+    --rail.in_flight;
+    if (work.kind == WorkKind::kGet || work.kind == WorkKind::kAtomic)
+        if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
+    while (rail.in_flight < rail.depth)
+        if (Work* next = rail.waiting.pop_front()) post_now(m, channel, rail, *next);
+        else break;
+}
+
+void release_waiting(Module& m, Endpoint& endpoint) {
+    while (Work* work = endpoint.waiting.pop_front()) post_fragment(m, endpoint, Fragment::of(*work));
+    while (RdmaOp* op = endpoint.waiting_ops.pop_front()) start_op(m, *op);
+}
+
+}  // namespace coop::ib

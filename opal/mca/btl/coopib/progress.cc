@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One sweep over the completion queues of all HCAs. What is complete is taken
+// off its rail under the lock; the upper layer hears of it with the lock
+// released.
+#include <time.h>
+
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr int kBatch = 32;
+
+void call(Module& m, Fragment& fragment) {
+    const std::uint32_t flags = fragment.base.des_flags;
+    if (fragment.base.des_cbfunc != nullptr) fragment.base.des_cbfunc(&m.base, fragment.work.endpoint, &fragment.base, OPAL_SUCCESS);
+    if ((flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0) give_back(&m.base, &fragment.base);
+}
+
+void call(Module& m, RdmaOp& op) {
+    if (op.callback != nullptr)
+        op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
+    Guard guard(m);
+    --op.endpoint->outstanding_ops;
+    m.ops.give_back(op);
+}
+
+// What to tell the upper layer of; null: nothing yet.
+struct Finished {
+    Fragment* fragment = nullptr;
+    RdmaOp* op = nullptr;
+};
+
+Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
+    Guard guard(m);
+    Endpoint& endpoint = *work.endpoint;
+    if (wc.status != IBV_WC_SUCCESS) rail_failed(m, endpoint, &work, wc);
+    sched::Scheduler& scheduler = *endpoint.channel->scheduler;
+    Finished finished;
+    if (work.kind == WorkKind::kSend) {
+        finished.fragment = &Fragment::of(work);
+        scheduler.on_completed(work.rail, finished.fragment->header->bytes + sizeof(Header), work.posted_ns, now);
+    } else {
+        auto& stripe = static_cast<StripeWork&>(work);
+        scheduler.on_completed(work.rail, stripe.bytes, work.posted_ns, now);
+        if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
+    }
+    on_posted_done(m, work);
+    return finished;
+}
+
+int sweep(Module& m, const HcaUse& use, std::uint64_t now) {
+    ibv_wc wcs[kBatch];
+    const int n = ibv_poll_cq(use.cq.get(), kBatch, wcs);
+    for (int i = 0; i < n; ++i) {
+        const ibv_wc& wc = wcs[i];
+        if ((wc.wr_id & 1) != 0) {
+            on_received(m, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
+            continue;
+        }
+        const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
+        if (finished.fragment != nullptr) call(m, *finished.fragment);
+        if (finished.op != nullptr) call(m, *finished.op);
+    }
+    return n > 0 ? n : 0;
+}
+
+}  // namespace
+
+std::uint64_t now_ns() noexcept {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+int progress() noexcept {
+    Module& m = module;
+    const std::uint64_t now = now_ns();
+    int events = 0;
+    for (const HcaUse& use : m.uses) events += sweep(m, use, now);
+    // Connections are rare: their queues are looked at now and then, and whenever there is nothing else.
+    static unsigned turns = 0;
+    if (events == 0 || ++turns % 64 == 0 || m.connecting != 0) events += progress_connections(m, now);
+    return events;
+}
+
+}  // namespace coop::ib

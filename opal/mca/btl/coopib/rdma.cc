@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Put, get, atomic operations, flush.
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_address, std::uint64_t remote_address, Handle* local, const Handle* remote,
+                std::size_t bytes, int flags, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+    RdmaOp* op = m.ops.take();
+    op->kind = kind;
+    op->endpoint = endpoint;
+    op->local_address = local_address;
+    op->remote_address = remote_address;
+    op->local_handle = local;
+    op->remote = *remote;
+    op->bytes = bytes;
+    op->flags = flags;
+    op->callback = callback;
+    op->context = context;
+    op->data = data;
+    return op;
+}
+
+int begin(Module& m, RdmaOp& op) {
+    Endpoint& endpoint = *op.endpoint;
+    ++endpoint.outstanding_ops;
+    if (endpoint.channel && endpoint.channel->state == ChannelState::kConnected) {
+        start_op(m, op);
+    } else {
+        endpoint.waiting_ops.push_back(&op);
+        connect(m, endpoint);
+    }
+    return OPAL_SUCCESS;
+}
+
+}  // namespace
+
+int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+        Handle* remote, std::size_t bytes, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+    Module& m = Module::of(btl);
+    if (bytes > m.base.btl_put_limit) return OPAL_ERR_NOT_AVAILABLE;
+    Guard guard(m);
+    return begin(m, *make_op(m, WorkKind::kPut, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data));
+}
+
+int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+        Handle* remote, std::size_t bytes, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+    Module& m = Module::of(btl);
+    if (bytes > m.base.btl_get_limit) return OPAL_ERR_NOT_AVAILABLE;
+    Guard guard(m);
+    return begin(m, *make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data));
+}
+
+int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+              Handle* remote, mca_btl_base_atomic_op_t operation, std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t callback,
+              void* context, void* data) {
+    if (operation != MCA_BTL_ATOMIC_ADD || (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, flags, callback, context, data);
+    op->swap = false;
+    op->operand = operand;
+    return begin(m, *op);
+}
+
+int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+                     Handle* remote, std::uint64_t compare, std::uint64_t value, int flags, int, mca_btl_base_rdma_completion_fn_t callback,
+                     void* context, void* data) {
+    if ((flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, flags, callback, context, data);
+    op->swap = true;
+    op->operand = compare;
+    op->value = value;
+    return begin(m, *op);
+}
+
+// RDMA on several queue pairs has no order that one operation could be waited for by: all that have begun are waited for.
+int flush(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint) {
+    Module& m = Module::of(btl);
+    const auto idle = [&] {
+        Guard guard(m);
+        if (endpoint != nullptr) return endpoint->outstanding_ops == 0;
+        for (const auto& [id, each] : m.endpoints)
+            if (each->outstanding_ops != 0) return false;
+        return true;
+    };
+    while (!idle()) progress();
+    return OPAL_SUCCESS;
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory of the upper layer: registered on every HCA in use, and kept so by
+// Open MPI's registration cache (rcache/grdma), which also hears when memory
+// goes away.
+#include <cstring>
+
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+struct Registration {
+    mca_rcache_base_registration_t base;  // first: the cache has only this
+    Handle handle;
+    std::uint32_t lkey[kMaxHcas];
+    ibv_mr* regions[kMaxHcas];
+
+    static Registration* of(const Handle* handle) {
+        return reinterpret_cast<Registration*>(reinterpret_cast<std::uintptr_t>(handle) - offsetof(Registration, handle));
+    }
+};
+
+int access_of(std::int32_t flags) {
+    int access = IBV_ACCESS_LOCAL_WRITE;
+    if ((flags & MCA_RCACHE_ACCESS_REMOTE_READ) != 0) access |= IBV_ACCESS_REMOTE_READ;
+    if ((flags & MCA_RCACHE_ACCESS_REMOTE_WRITE) != 0) access |= IBV_ACCESS_REMOTE_WRITE;
+    if ((flags & MCA_RCACHE_ACCESS_REMOTE_ATOMIC) != 0) access |= IBV_ACCESS_REMOTE_ATOMIC;
+    return access;
+}
+
+extern "C" int mca_btl_coopib_deregister_region(void*, mca_rcache_base_registration_t* base) {
+    auto* registration = reinterpret_cast<Registration*>(base);
+    for (ibv_mr*& region : registration->regions) {
+        if (region != nullptr && ibv_dereg_mr(region) != 0) return OPAL_ERROR;
+        region = nullptr;
+    }
+    return OPAL_SUCCESS;
+}
+
+extern "C" int mca_btl_coopib_register_region(void* data, void* address, std::size_t bytes, mca_rcache_base_registration_t* base) {
+    Module& m = *static_cast<Module*>(data);
+    auto* registration = reinterpret_cast<Registration*>(base);
+    std::memset(registration->regions, 0, sizeof registration->regions);
+    for (std::size_t i = 0; i < m.hcas.size(); ++i) {
+        ibv_pd* pd = m.hcas[i].pd();
+        int access = access_of(base->access_flags);
+        ibv_mr* region = ibv_reg_mr(pd, address, bytes, access);
+        // Memory that nobody may write can still be read from.
+        if (region == nullptr && (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) == 0)
+            region = ibv_reg_mr(pd, address, bytes, access & ~IBV_ACCESS_LOCAL_WRITE);
+        if (region == nullptr) {
+            mca_btl_coopib_deregister_region(data, base);
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+        registration->regions[i] = region;
+        registration->lkey[i] = region->lkey;
+        registration->handle.rkey[i] = region->rkey;
+    }
+    return OPAL_SUCCESS;
+}
+
+}  // namespace
+
+bool open_registration(Module& m) {
+    static char name[] = "coopib";
+    mca_rcache_base_resources_t resources{};
+    resources.cache_name = name;
+    resources.reg_data = &m;
+    resources.sizeof_reg = sizeof(Registration);
+    resources.register_mem = mca_btl_coopib_register_region;
+    resources.deregister_mem = mca_btl_coopib_deregister_region;
+    m.rcache = mca_rcache_base_module_create("grdma", &m, &resources);
+    return m.rcache != nullptr;
+}
+
+void close_registration(Module& m) {
+    if (m.rcache != nullptr) mca_rcache_base_module_destroy(m.rcache);
+    m.rcache = nullptr;
+}
+
+std::uint32_t lkey_of(const Handle* handle, std::uint32_t hca) noexcept {
+    return handle == nullptr ? 0 : Registration::of(handle)->lkey[hca];
+}
+
+Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void* address, std::size_t bytes, std::uint32_t flags) {
+    Module& m = Module::of(btl);
+    mca_rcache_base_registration_t* base = nullptr;
+    const auto access = static_cast<std::int32_t>(flags & MCA_BTL_REG_FLAG_ACCESS_ANY);
+    if (m.rcache->rcache_register(m.rcache, address, bytes, 0, access, &base) != OPAL_SUCCESS || base == nullptr) return nullptr;
+    return &reinterpret_cast<Registration*>(base)->handle;
+}
+
+int deregister_memory(mca_btl_base_module_t* btl, Handle* handle) {
+    Module& m = Module::of(btl);
+    return m.rcache->rcache_deregister(m.rcache, &Registration::of(handle)->base);
+}
+
+}  // namespace coop::ib

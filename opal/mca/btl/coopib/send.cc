@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Fragments: taken, filled, sent, given back.
+#include <algorithm>
+#include <cstring>
+
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
+    if (bytes > m.base.btl_max_send_size) return nullptr;
+    Fragment* fragment;
+    {
+        Guard guard(m);
+        fragment = m.fragments.take();
+    }
+    if (fragment == nullptr) return nullptr;
+    fragment->segments[0].seg_addr.pval = fragment->data();
+    fragment->segments[0].seg_len = bytes;
+    fragment->base.des_segments = fragment->segments;
+    fragment->base.des_segment_count = 1;
+    fragment->base.des_flags = flags;
+    fragment->base.des_cbfunc = nullptr;
+    fragment->base.order = MCA_BTL_NO_ORDER;
+    return fragment;
+}
+
+}  // namespace
+
+mca_btl_base_descriptor_t* alloc(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, std::uint8_t, std::size_t bytes, std::uint32_t flags) {
+    Fragment* fragment = take_fragment(Module::of(btl), bytes, flags);
+    return fragment ? &fragment->base : nullptr;
+}
+
+int give_back(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descriptor) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    m.fragments.give_back(Fragment::of(descriptor));
+    return OPAL_SUCCESS;
+}
+
+mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, opal_convertor_t* convertor, std::uint8_t,
+                                       std::size_t reserve, std::size_t* size, std::uint32_t flags) {
+    Module& m = Module::of(btl);
+    if (reserve > m.base.btl_max_send_size) return nullptr;
+    const std::size_t wanted = std::min(*size, m.base.btl_max_send_size - reserve);
+    Fragment* fragment = take_fragment(m, reserve + wanted, flags);
+    if (fragment == nullptr) return nullptr;
+    iovec where{fragment->data() + reserve, wanted};
+    std::uint32_t count = 1;
+    std::size_t packed = wanted;
+    if (wanted > 0 && opal_convertor_pack(convertor, &where, &count, &packed) < 0) {
+        give_back(btl, &fragment->base);
+        return nullptr;
+    }
+    fragment->segments[0].seg_len = reserve + packed;
+    *size = packed;
+    return &fragment->base;
+}
+
+int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
+    Module& m = Module::of(btl);
+    Fragment& fragment = Fragment::of(descriptor);
+    fragment.header->tag = tag;
+    fragment.header->kind = static_cast<std::uint8_t>(Kind::kMessage);
+    fragment.header->bytes = static_cast<std::uint32_t>(fragment.segments[0].seg_len);
+    fragment.header->reserved = 0;
+    fragment.work.kind = WorkKind::kSend;
+    fragment.work.endpoint = endpoint;
+    Guard guard(m);
+    if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) {
+        post_fragment(m, *endpoint, fragment);
+    } else {
+        endpoint->waiting.push_back(&fragment.work);
+        connect(m, *endpoint);
+    }
+    return OPAL_SUCCESS;
+}
+
+}  // namespace coop::ib

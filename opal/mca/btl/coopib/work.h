@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is posted on a rail: a fragment that is sent, or a stripe of an RDMA
+// operation. Each is one work request, and waits in its rail's line while the
+// send queue, or the limit on reads, is full.
+//
+//     Fragment   a descriptor of Open MPI with its buffer, in memory that is
+//                registered on every HCA
+//     RdmaOp     a put, get or atomic operation of the upper layer; it is
+//                complete when all its stripes are
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "compat.h"
+#include "coop/base/list.h"
+#include "coop/sched/rail_set.h"
+#include "coop/sched/stripe_filter.h"
+#include "wire.h"
+
+// As it travels: the key of the region on each HCA of its owner.
+struct mca_btl_base_registration_handle_t {
+    std::uint32_t rkey[8];
+};
+
+namespace coop::ib {
+
+constexpr std::size_t kMaxHcas = 8;
+static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
+
+using Endpoint = mca_btl_base_endpoint_t;
+
+enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic };
+
+struct Work {
+    ListNode node;
+    WorkKind kind = WorkKind::kSend;
+    sched::RailIndex rail = 0;
+    std::uint64_t posted_ns = 0;
+    Endpoint* endpoint = nullptr;
+};
+using WorkList = List<Work, &Work::node>;
+
+struct FragmentChunk;
+
+struct Fragment {
+    mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
+    mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
+    Work work;
+    Header* header = nullptr;  // the data lie behind it
+    FragmentChunk* chunk = nullptr;
+    Fragment* next_free = nullptr;
+
+    static Fragment& of(mca_btl_base_descriptor_t* descriptor) { return *reinterpret_cast<Fragment*>(descriptor); }
+    static Fragment& of(Work& w) { return *reinterpret_cast<Fragment*>(reinterpret_cast<char*>(&w) - offsetof(Fragment, work)); }
+    std::byte* data() const { return reinterpret_cast<std::byte*>(header + 1); }
+};
+
+struct RdmaOp;
+
+struct StripeWork : Work {
+    ListNode read_node;  // while it waits for its turn to read
+    RdmaOp* op = nullptr;
+    std::uint64_t local_address = 0, remote_address = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t stripe = 0;
+};
+
+struct RdmaOp {
+    ListNode node;  // of those that wait for the connection, or for free room
+    WorkKind kind = WorkKind::kPut;
+    Endpoint* endpoint = nullptr;
+    void* local_address = nullptr;
+    std::uint64_t remote_address = 0;
+    mca_btl_base_registration_handle_t* local_handle = nullptr;
+    mca_btl_base_registration_handle_t remote{};
+    std::uint64_t bytes = 0;
+    bool swap = false;                      // an atomic: compare and swap, else fetch and add
+    std::uint64_t operand = 0, value = 0;
+    mca_btl_base_rdma_completion_fn_t callback = nullptr;
+    void* context = nullptr;
+    void* data = nullptr;
+    int flags = 0;
+    sched::SentStripes missing{1};
+    RdmaOp* next_free = nullptr;
+    StripeWork stripes[sched::kMaxRails];
+};
+using OpList = List<RdmaOp, &RdmaOp::node>;
+
+}  // namespace coop::ib
