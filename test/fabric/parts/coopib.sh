@@ -20,7 +20,7 @@ coopib_ground() { # GROUND: sets `options`, and `np`
     lmc1) options=(--hosts 2 --lmc 1) ;;
     lmc2) options=(--hosts 2 --lmc 2) ;;
     four_rails) options=(--hosts 2 --hcas 2 --lmc 1) ;;
-    unequal) options=(--hosts 2 --hcas 3 --rate 250MB/s,100MB/s,50MB/s) ;;
+    unequal) options=(--hosts 2 --hcas 3 --rate "250MB/s,100MB/s,50MB/s") ;;
     slow) options=(--hosts 2 --hcas 2 --rate 500MB/s --latency 5us) ;;
     roce) options=(--hosts 2 --hcas 2 --link-layer roce) ;;
     nosrq | small | noapm) options=(--hosts 2 --hcas 2 --profile "$1") ;;
