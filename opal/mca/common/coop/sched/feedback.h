@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Weights that follow what the rails deliver (dissertation 7.1.2 and 8.2.1).
+//
+//     W'_i = (1 - alpha) W_i + alpha W_round (b_i / t_i) / sum_k (b_k / t_k)
+//
+// over the rails of a round. With all rails in it this is equation 7.4, with the
+// rails of a batch 8.3. Two things are put more exactly than there:
+//
+// b_i is what was put on the rail. The paper has W_i for it, which is the same
+// but for alignment and minimum (equation 7.1).
+//
+// t_i is the time during which the rail had something to do: a stripe counts from
+// its post, or from the completion before it on this rail, if that is later. With
+// one message at a time it is the paper's time. With many, the time in the queue
+// would otherwise make a rail look slower than it is.
+//
+// A round is about one message: it is complete when each rail that has stripes
+// has completed one. Late completions (the three cases of 7.1.2): not late, the
+// rates are exact; some late, those rails look slower, and the weights still
+// improve or stay; all found at the same time, b_i / t_i is as W_i, and nothing
+// changes. For this to hold in a long queue, too, a completed round is settled
+// only once the time has moved on: all completions found in one sweep over the
+// completion queues belong together. So the caller reads the clock once a sweep.
+//
+// Stripes below the minimum say more about latency than about bandwidth and are
+// not measured.
+//
+// Units: bytes, nanoseconds of any monotonic clock. Threading: none; the caller
+// holds the lock of the channel. Errors: none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "coop/sched/rail_set.h"
+
+namespace coop::sched {
+
+// The sum of the weights of all rails.
+constexpr double kTotalWeight = 1 << 20;
+
+class Feedback {
+public:
+    void set_limits(std::uint64_t min_bytes, double alpha) noexcept {
+        min_bytes_ = min_bytes;
+        alpha_ = alpha;
+    }
+
+    void on_posted(RailIndex rail, std::uint64_t bytes) noexcept;
+    void on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
+    // It will not complete, or what it took says nothing.
+    void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
+
+    // Nothing measured on this rail counts any more (it went down).
+    void forget(RailIndex rail) noexcept;
+
+    // New weights, if a round is complete and the time has moved on since.
+    void settle(RailSet& rails, std::uint64_t now_ns) noexcept {
+        if (ripe_ && now_ns != ripe_ns_) redistribute(rails);
+    }
+
+private:
+    struct Sample {
+        std::uint64_t bytes = 0;    // completed in this round
+        std::uint64_t busy_ns = 0;  // that they took
+        std::uint64_t last_completed_ns = 0;
+        std::uint32_t outstanding = 0;  // measured stripes
+    };
+
+    void redistribute(RailSet& rails) noexcept;
+    void close_if_complete(std::uint64_t now_ns) noexcept;
+    void take_off(RailIndex rail) noexcept;
+
+    std::array<Sample, kMaxRails> samples_{};
+    RailMask waiting_ = 0;  // rails that have measured stripes under way
+    RailMask done_ = 0;     // rails that have a sample in this round
+    std::uint64_t min_bytes_ = 1;
+    std::uint64_t ripe_ns_ = 0;  // valid while ripe_
+    double alpha_ = 0.5;
+    bool ripe_ = false;
+};
+
+}  // namespace coop::sched

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// message -> schedule -> stripes: what goes where, and why.
+//
+// Units: bytes. Threading: plain values. No allocation but in describe().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "coop/base/export.h"
+#include "coop/sched/config.h"
+#include "coop/sched/policy.h"
+#include "coop/sched/rail_set.h"
+
+namespace coop::sched {
+
+struct Stripe {
+    std::uint64_t offset_bytes;  // in the message
+    std::uint64_t length_bytes;  // 0 only of an empty message
+    std::uint32_t weight;        // goes with its FIN; the sum is W_batch
+    RailIndex rail;
+    bool operator==(const Stripe&) const = default;
+};
+
+enum class Reason : std::uint8_t {
+    kSmall,        // below the striping threshold
+    kLarge,        // from there on
+    kBlocking,     // EPC, by its marker
+    kNonblocking,
+    kCollective,
+    kVeryLarge,    // EPC: nonblocking, but from epc_always_stripe on
+    kNoMarker,     // EPC: size alone decides
+    kNoRail,       // all are down: there is no stripe
+};
+constexpr std::size_t kReasons = 8;
+
+constexpr RailIndex kNoRailIndex = 0xff;
+
+// The stripes of one message, ascending and without gaps. At most one on a rail.
+class Schedule {
+public:
+    Schedule() noexcept {}  // the places of stripes that are not there stay as they are
+    Schedule(const Schedule& other) noexcept { *this = other; }
+    Schedule& operator=(const Schedule& other) noexcept {
+        header = other.header;
+        batch_weight_ = other.batch_weight_;
+        count_ = other.count_;
+        for (std::size_t i = 0; i < count_; ++i) stripes_[i] = other.stripes_[i];
+        return *this;
+    }
+
+    struct Header {
+        std::uint64_t bytes = 0;  // of the message
+        Policy policy = Policy::kBinding;  // the one applied; never kEpc
+        bool by_epc = false;
+        Reason reason = Reason::kNoRail;
+        bool suspect = false;               // no rail was up
+        RailIndex probed = kNoRailIndex;    // has a stripe only to be measured again
+    } header;
+
+    // There is room for one stripe on each rail; the length may be 0 only in an
+    // empty message.
+    void add(RailIndex rail, std::uint64_t offset_bytes, std::uint64_t length_bytes, std::uint32_t weight) noexcept {
+        stripes_[count_++] = {offset_bytes, length_bytes, weight, rail};
+        batch_weight_ += weight;
+    }
+
+    void clear() noexcept { count_ = batch_weight_ = 0; }
+
+    std::size_t size() const noexcept { return count_; }
+    bool empty() const noexcept { return count_ == 0; }  // no rail is left
+    const Stripe& operator[](std::size_t i) const noexcept { return stripes_[i]; }
+    const Stripe* begin() const noexcept { return stripes_.data(); }
+    const Stripe* end() const noexcept { return stripes_.data() + count_; }
+    RailMask rails() const noexcept {
+        RailMask mask = 0;
+        for (const Stripe& stripe : *this) mask |= bit_of(stripe.rail);
+        return mask;
+    }
+    std::uint32_t batch_weight() const noexcept { return batch_weight_; }  // W_batch (8.3.3)
+
+private:
+    std::array<Stripe, kMaxRails> stripes_;  // the first count_ are valid
+    std::uint32_t batch_weight_ = 0;
+    std::uint32_t count_ = 0;
+};
+
+COOP_EXPORT const char* text(Reason reason) noexcept;
+
+// One sentence with the numbers that decided.
+COOP_EXPORT std::string describe(const Schedule& schedule, const SchedConfig& config);
+
+}  // namespace coop::sched

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/sched/scheduler.h"
+
+#include <algorithm>
+
+namespace coop::sched {
+namespace {
+
+constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight has 32 bits
+
+StripeLimits limits_of(const SchedConfig& config, const RailSet& rails) noexcept {
+    std::uint64_t alignment = config.alignment;
+    if (alignment == 0)
+        for (RailIndex rail : each(rails.all())) alignment = std::max<std::uint64_t>(alignment, rails[rail].info.mtu_bytes);
+    alignment = std::max<std::uint64_t>(alignment, 1);
+    return {(config.min_stripe + alignment - 1) / alignment * alignment, alignment};
+}
+
+bool all_nominals_known(const RailSet& rails) noexcept {
+    for (RailIndex rail : each(rails.all()))
+        if (rails[rail].info.bytes_per_s == 0) return false;
+    return true;
+}
+
+// Whether striped messages go by BSS: its weights start equal.
+bool uses_bss(const SchedConfig& config) noexcept {
+    return config.large_policy == Policy::kBss || (config.large_policy == Policy::kEpc && config.epc_striping == Policy::kBss);
+}
+
+// What is still queued on a rail, counted as a part of its stripe: all rails of a
+// message shall be done at the same time (7.1.2), also with what they had before.
+class Queues {
+public:
+    // Which of `rails` have a stripe of `bytes`. Those that have more to do
+    // already than their share of everything have none.
+    RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes) noexcept {
+        const double size = std::max(static_cast<double>(bytes), 1.0);
+        RailMask over = level_once(set, rails, size);
+        while (over != 0 && over != rails) {
+            rails &= ~over;
+            over = level_once(set, rails, size);
+        }
+        return rails;
+    }
+    std::uint32_t weight(RailIndex rail) const noexcept { return static_cast<std::uint32_t>(std::max(parts_[rail], 1.0)); }
+
+private:
+    // The rails that would have less than nothing. Not all but for rounding: the
+    // parts sum up to the message.
+    RailMask level_once(const RailSet& set, RailMask rails, double bytes) noexcept {
+        double queued = 0, weights = 0;
+        for (RailIndex rail : each(rails)) {
+            queued += static_cast<double>(set[rail].outstanding_bytes);
+            weights += set[rail].weight;
+        }
+        RailMask over = 0;
+        for (RailIndex rail : each(rails)) {
+            const double share = (bytes + queued) * set[rail].weight / weights - static_cast<double>(set[rail].outstanding_bytes);
+            if (share < 0) over |= bit_of(rail);
+            parts_[rail] = kTotalWeight * share / bytes;
+        }
+        return over;
+    }
+
+    std::array<double, kMaxRails> parts_{};  // of the message, in kTotalWeight; valid for the rails that level() returned
+};
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
+    : config_(&config),
+      rails_(rails),
+      limits_(limits_of(config, rails)),
+      batch_size_(bss_batch(config, rails.size())),
+      bss_paths_(first_rails(bss_paths(config, rails.size()))),
+      first_rail_(static_cast<RailIndex>(config.first_rail % rails.size())),
+      next_first_(first_rail_) {
+    small_.next = large_.next = first_rail_;
+    feedback_.set_limits(limits_.min, config.alpha_percent / 100.0);
+    take_fixed_weights(config.weights);
+    take_initial_weights();
+}
+
+// --- what the rails weigh ---------------------------------------------------
+
+void Scheduler::take_fixed_weights(const Weights& weights) noexcept {
+    const bool nominal = all_nominals_known(rails_);
+    for (RailIndex rail : each(rails_.all())) {
+        if (weights.count != 0)
+            fixed_[rail] = weights.of[rail];
+        else if (nominal)
+            fixed_[rail] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rails_[rail].info.bytes_per_s / kUnitOfNominal, 1, kMaxWeight));
+        else
+            fixed_[rail] = 1;
+    }
+}
+
+// BSS starts with equal weights (equation 8.1), adaptive striping with the
+// nominal bandwidths (7.1.2); weights that were asked for go before both.
+void Scheduler::take_initial_weights() noexcept {
+    const bool equal = config_->weights.count == 0 && uses_bss(*config_);
+    double sum = 0;
+    for (RailIndex rail : each(rails_.all())) sum += equal ? 1.0 : fixed_[rail];
+    for (RailIndex rail : each(rails_.all()))
+        rails_[rail].weight = initial_[rail] = kTotalWeight * (equal ? 1.0 : fixed_[rail]) / sum;
+}
+
+// The others keep their proportions, and all together the total.
+void Scheduler::set_weight(RailIndex rail, double weight) noexcept {
+    const double others = kTotalWeight - rails_[rail].weight;
+    for (RailIndex other : each(rails_.all() & ~bit_of(rail)))
+        if (others > 0) rails_[other].weight *= (kTotalWeight - weight) / others;
+    rails_[rail].weight = weight;
+}
+
+std::uint32_t Scheduler::weight(Policy policy, RailIndex rail) const noexcept {
+    if (policy == Policy::kEvenStriping) return 1;
+    if (!row_of(policy).measures) return fixed_[rail];
+    return static_cast<std::uint32_t>(std::clamp(rails_[rail].weight, 1.0, kTotalWeight));
+}
+
+// --- message -> policy ------------------------------------------------------
+
+Schedule::Header Scheduler::choose(std::uint64_t bytes, Marker marker) const noexcept {
+    Schedule::Header header;
+    header.bytes = bytes;
+    if (bytes < config_->striping_threshold) {
+        header.policy = config_->small_policy;
+        header.reason = Reason::kSmall;
+        return header;
+    }
+    if (config_->large_policy == Policy::kEpc) return choose_epc(bytes, marker);
+    header.policy = config_->large_policy;
+    header.reason = Reason::kLarge;
+    return header;
+}
+
+// Section 6.2. A nonblocking message shares the rails with others of its kind, a
+// blocking or collective one has them for itself. The paper has no upper limit.
+// But it finds the cost of stripes at 16 to 64 KiB and not at very large messages
+// (6.3.2), and of those one that is alone would have but one rail.
+Schedule::Header Scheduler::choose_epc(std::uint64_t bytes, Marker marker) const noexcept {
+    Schedule::Header header;
+    header.bytes = bytes;
+    header.by_epc = true;
+    header.policy = config_->epc_striping;
+    switch (marker) {
+    case Marker::kNone: header.reason = Reason::kNoMarker; break;
+    case Marker::kBlocking: header.reason = Reason::kBlocking; break;
+    case Marker::kCollective: header.reason = Reason::kCollective; break;
+    case Marker::kNonblocking:
+        if (config_->epc_always_stripe != 0 && bytes >= config_->epc_always_stripe) {
+            header.reason = Reason::kVeryLarge;
+        } else {
+            header.policy = config_->epc_multiplexing;
+            header.reason = Reason::kNonblocking;
+        }
+        break;
+    }
+    return header;
+}
+
+// --- policy -> rails --------------------------------------------------------
+
+Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept {
+    feedback_.settle(rails_, now_ns);
+    Schedule schedule;
+    schedule.header = choose(bytes, marker);
+    const RailMask usable = rails_.usable();
+    const Policy policy = schedule.header.policy;
+    if (usable == 0) {
+        schedule.header.reason = Reason::kNoRail;
+    } else if (multiplexes(policy)) {
+        Turns& turns = schedule.header.reason == Reason::kSmall ? small_ : large_;
+        schedule.add(take_turn(policy, usable, turns), 0, bytes, 1);
+    } else {
+        stripe(policy, usable, schedule);
+    }
+    schedule.header.suspect = usable != 0 && rails_[schedule[0].rail].state == RailState::kSuspect;
+    last_ = schedule;
+    return schedule;
+}
+
+RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Turns& turns) noexcept {
+    if (policy == Policy::kBinding) return first_from(usable, first_rail_);
+    if (policy == Policy::kWindowRoundRobin) return window_turn(usable, turns);
+    if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, turns);
+    const RailIndex rail = first_from(usable, turns.next);
+    turns.next = after(rail);
+    return rail;
+}
+
+RailIndex Scheduler::window_turn(RailMask usable, Turns& turns) noexcept {
+    const RailIndex rail = first_from(usable, turns.next);
+    if (rail != turns.next) turns.sent = 0;
+    const bool full = ++turns.sent >= config_->window;
+    turns.next = full ? after(rail) : rail;
+    if (full) turns.sent = 0;
+    return rail;
+}
+
+// Each rail earns its weight with every message, and a turn costs it the sum of
+// all: so the turns of a heavy rail are spread among those of the others.
+RailIndex Scheduler::weighted_turn(RailMask usable, Turns& turns) noexcept {
+    std::int64_t sum = 0;
+    for (RailIndex rail : each(usable)) {
+        turns.credit[rail] += fixed_[rail];
+        sum += fixed_[rail];
+    }
+    RailIndex best = first_from(usable, first_rail_);
+    for (RailIndex rail : each(usable))
+        if (turns.credit[rail] > turns.credit[best]) best = rail;
+    turns.credit[best] -= sum;
+    return best;
+}
+
+// --- rails -> stripes -------------------------------------------------------
+
+void Scheduler::stripe(Policy policy, RailMask usable, Schedule& schedule) noexcept {
+    const RailMask paths = candidates(policy, usable);
+    const RailMask rails = policy == Policy::kBss ? batch(paths) : paths;
+    cut(policy, rails, schedule.header.bytes, schedule);
+    if (row_of(policy).measures) {
+        const RailIndex probed = overdue(paths & ~schedule.rails(), schedule.header.bytes);
+        if (probed != kNoRailIndex) cut_with_probe(policy, rails & ~bit_of(probed), probed, schedule);
+        for (const Stripe& stripe : schedule) passed_by_[stripe.rail] = 0;
+    }
+    if (schedule.size() < count_of(rails)) next_first_ = after(schedule[schedule.size() - 1].rail);
+}
+
+RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
+    if (policy != Policy::kBss || (usable & bss_paths_) == 0) return usable;
+    return usable & bss_paths_;
+}
+
+// The n_batch paths of the most weight; of equal ones those from first_rail on.
+RailMask Scheduler::batch(RailMask paths) const noexcept {
+    if (count_of(paths) <= batch_size_) return paths;
+    RailMask chosen = 0;
+    for (std::uint32_t n = 0; n < batch_size_; ++n) {
+        const RailMask left = paths & ~chosen;
+        RailIndex best = first_from(left, first_rail_);
+        for (RailIndex rail : each(left))
+            if (rails_[rail].weight > rails_[best].weight) best = rail;
+        chosen |= bit_of(best);
+    }
+    return chosen;
+}
+
+void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, Schedule& schedule) const noexcept {
+    Queues queues;
+    const bool balance = row_of(policy).measures && config_->count_backlog;
+    if (balance) rails = queues.level(rails_, rails, bytes);
+    Shares shares;
+    RailIndex from = next_first_;
+    for (RailMask left = rails; left != 0;) {
+        const RailIndex rail = first_from(left, from);
+        shares.add(rail, balance ? queues.weight(rail) : weight(policy, rail));
+        left &= ~bit_of(rail);
+        from = after(rail);
+    }
+    split(bytes, shares, limits_, schedule);
+}
+
+// The probed rail has the end of the message: a minimum, and what is left over
+// by the alignment.
+void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, Schedule& schedule) const noexcept {
+    const std::uint64_t bytes = schedule.header.bytes;
+    schedule.clear();
+    const std::uint64_t others = (bytes - limits_.min) / limits_.alignment * limits_.alignment;
+    cut(policy, rails, others, schedule);
+    schedule.add(probed, others, bytes - others, weight(policy, probed));
+    schedule.header.probed = probed;
+}
+
+// A rail whose weight has become too small for a stripe would never show that it
+// has recovered. Of those that a message passes by, the one that has waited
+// longest, if it has long enough, and the message can be cut. What is still under
+// way on a rail measures it, too, and a probe would have to wait behind that.
+RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
+    RailIndex longest = kNoRailIndex;
+    std::uint32_t most = config_->probe_every;
+    for (RailIndex rail : each(passed_by)) {
+        if (++passed_by_[rail] <= most || rails_[rail].outstanding_stripes != 0) continue;
+        longest = rail;
+        most = passed_by_[rail];
+    }
+    const bool may = config_->probe_every != 0 && bytes >= 2 * limits_.min;
+    return may ? longest : kNoRailIndex;
+}
+
+// --- events -----------------------------------------------------------------
+
+void Scheduler::on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
+    feedback_.settle(rails_, now_ns);
+    feedback_.on_posted(rail, bytes);
+    rails_[rail].outstanding_bytes += bytes;
+    ++rails_[rail].outstanding_stripes;
+}
+
+void Scheduler::on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
+    feedback_.settle(rails_, now_ns);
+    feedback_.on_completed(rails_, rail, bytes, posted_ns, now_ns);
+    rails_[rail].outstanding_bytes -= bytes;
+    --rails_[rail].outstanding_stripes;
+}
+
+void Scheduler::on_aborted(RailIndex rail, std::uint64_t bytes) noexcept {
+    feedback_.on_aborted(rail, bytes);
+    rails_[rail].outstanding_bytes -= bytes;
+    --rails_[rail].outstanding_stripes;
+}
+
+void Scheduler::set_state(RailIndex rail, RailState state) noexcept {
+    if (rails_[rail].state == state) return;
+    if (state == RailState::kDown) feedback_.forget(rail);
+    if (rails_[rail].state == RailState::kDown) set_weight(rail, initial_[rail]);
+    passed_by_[rail] = 0;
+    small_.credit = large_.credit = {};
+    rails_.set_state(rail, state);
+}
+
+}  // namespace coop::sched

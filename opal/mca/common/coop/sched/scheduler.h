@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The communication scheduler of one channel (dissertation 4.1): it asks the
+// policy of a message which rails to use, and keeps what the policies need to
+// remember: turns, weights, how long a rail has not been measured.
+//
+//     message -> make_schedule -> stripes -> (posted on their rails) on_posted
+//                                            (completed)  on_completed -> weights
+//
+// Units: bytes, nanoseconds of any monotonic clock, read once per sweep over the
+// completion queues (feedback.h says why). Threading: none; the caller holds the
+// lock of the channel. Ownership: a plain value, no allocation. Errors: a
+// schedule without stripes when all rails are down.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "coop/base/export.h"
+#include "coop/sched/config.h"
+#include "coop/sched/feedback.h"
+#include "coop/sched/policy.h"
+#include "coop/sched/rail_set.h"
+#include "coop/sched/schedule.h"
+#include "coop/sched/split.h"
+
+namespace coop::sched {
+
+class COOP_EXPORT Scheduler {
+public:
+    // defect(config, rails.size()) has found nothing. The caller keeps `config`,
+    // which many channels share, for as long as this lives.
+    Scheduler(const SchedConfig& config, const RailSet& rails) noexcept;
+    Scheduler(const SchedConfig&& gone, const RailSet& rails) = delete;
+
+    Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
+
+    // One of each per stripe that a rail has taken: posted, then completed or
+    // aborted (flushed, or completed with an error: nothing is learnt from it).
+    void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept;
+    void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
+    void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
+
+    // A rail that comes back from being down has its first weight again.
+    void set_state(RailIndex rail, RailState state) noexcept;
+
+    const RailSet& rails() const noexcept { return rails_; }
+    const StripeLimits& limits() const noexcept { return limits_; }
+    const Schedule& last() const noexcept { return last_; }
+    std::string describe_last() const { return describe(last_, *config_); }
+
+private:
+    // Small and large messages have their own turns: a program that sends one of
+    // each in turn would else have all of one kind on the same rails.
+    struct Turns {
+        RailIndex next = 0;        // round robin: looked for from here
+        std::uint32_t sent = 0;    // window_round_robin: messages on this rail so far
+        std::array<std::int64_t, kMaxRails> credit{};  // weighted_round_robin
+    };
+
+    Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;
+    Schedule::Header choose_epc(std::uint64_t bytes, Marker marker) const noexcept;
+
+    RailIndex take_turn(Policy policy, RailMask usable, Turns& turns) noexcept;
+    RailIndex window_turn(RailMask usable, Turns& turns) noexcept;
+    RailIndex weighted_turn(RailMask usable, Turns& turns) noexcept;
+
+    void stripe(Policy policy, RailMask usable, Schedule& schedule) noexcept;
+    RailMask candidates(Policy policy, RailMask usable) const noexcept;
+    RailMask batch(RailMask paths) const noexcept;
+    void cut(Policy policy, RailMask rails, std::uint64_t bytes, Schedule& schedule) const noexcept;
+    void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, Schedule& schedule) const noexcept;
+    std::uint32_t weight(Policy policy, RailIndex rail) const noexcept;
+    RailIndex overdue(RailMask passed_by, std::uint64_t bytes) noexcept;
+
+    void take_fixed_weights(const Weights& weights) noexcept;
+    void take_initial_weights() noexcept;
+    void set_weight(RailIndex rail, double weight) noexcept;
+
+    const SchedConfig* config_;
+    RailSet rails_;
+    Feedback feedback_;
+    StripeLimits limits_;
+    std::uint32_t batch_size_;  // n_batch
+    RailMask bss_paths_;        // the first n_paths
+    RailIndex first_rail_;      // of the configuration, but one that exists
+    RailIndex next_first_;      // whose stripe lies first, and is left out last of equal ones
+    Turns small_, large_;
+    std::array<std::uint32_t, kMaxRails> fixed_{};    // weights of the configuration, or nominal
+    std::array<double, kMaxRails> initial_{};         // what a measured weight starts with
+    std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had one
+    Schedule last_;
+};
+
+// Of the memory per connected peer. It is a plain value of a channel.
+static_assert(sizeof(Scheduler) < 5 * 1024);
+
+}  // namespace coop::sched

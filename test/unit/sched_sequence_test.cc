@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sched/sequence.h: what is sent over many rails is handed on in order, once.
+#include "coop/sched/sequence.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+namespace coop::sched {
+namespace {
+
+constexpr unsigned kRandomSeed = 7013;
+
+struct Packet {
+    SequenceNumber psn = 0;
+};
+
+template <std::size_t Places>
+struct Receiver {
+    explicit Receiver(SequenceNumber first = 0) : window(places, first) {}
+    std::array<Packet*, Places> places{};
+    ReorderWindow<Packet> window;
+};
+
+TEST(Sequencer, numbers_each_packet_once_and_wraps) {
+    Sequencer psn(UINT32_MAX - 1);
+    EXPECT_EQ(psn.next(), UINT32_MAX - 1);
+    EXPECT_EQ(psn.next(), UINT32_MAX);
+    EXPECT_EQ(psn.next(), 0u);
+}
+
+TEST(ReorderWindow, hands_on_at_once_what_is_in_order) {
+    Receiver<4> receiver;
+    Packet packet;
+    for (SequenceNumber psn = 0; psn < 10; ++psn) {
+        EXPECT_EQ(receiver.window.on_arrival(psn, &packet), Arrival::kInOrder);
+        EXPECT_EQ(receiver.window.pop_next(), nullptr);
+    }
+    EXPECT_EQ(receiver.window.expected(), 10u);
+}
+
+TEST(ReorderWindow, holds_what_is_early_until_its_turn) {
+    Receiver<4> receiver;
+    Packet p0, p1, p2, p3;
+    EXPECT_EQ(receiver.window.on_arrival(2, &p2), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.on_arrival(1, &p1), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.pop_next(), nullptr);
+    EXPECT_EQ(receiver.window.on_arrival(0, &p0), Arrival::kInOrder);
+    EXPECT_EQ(receiver.window.pop_next(), &p1);
+    EXPECT_EQ(receiver.window.pop_next(), &p2);
+    EXPECT_EQ(receiver.window.pop_next(), nullptr);
+    EXPECT_EQ(receiver.window.on_arrival(3, &p3), Arrival::kInOrder);
+}
+
+TEST(ReorderWindow, recognises_replays_of_what_was_handed_on_and_of_what_it_holds) {
+    Receiver<4> receiver;
+    Packet p0, p2, again;
+    EXPECT_EQ(receiver.window.on_arrival(0, &p0), Arrival::kInOrder);
+    EXPECT_EQ(receiver.window.on_arrival(0, &again), Arrival::kDuplicate);
+    EXPECT_EQ(receiver.window.on_arrival(2, &p2), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.on_arrival(2, &again), Arrival::kDuplicate);
+    EXPECT_EQ(receiver.window.held(), 1u);
+}
+
+TEST(ReorderWindow, recognises_a_replay_of_what_is_about_to_be_popped) {
+    Receiver<4> receiver;
+    Packet p0, p1, again;
+    EXPECT_EQ(receiver.window.on_arrival(1, &p1), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.on_arrival(0, &p0), Arrival::kInOrder);
+    EXPECT_EQ(receiver.window.on_arrival(1, &again), Arrival::kDuplicate);
+    EXPECT_EQ(receiver.window.pop_next(), &p1);
+}
+
+TEST(ReorderWindow, refuses_what_is_beyond_it_and_keeps_the_rest) {
+    Receiver<4> receiver;
+    Packet packet, p3;
+    EXPECT_EQ(receiver.window.on_arrival(3, &p3), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.on_arrival(4, &packet), Arrival::kBeyondWindow);
+    EXPECT_EQ(receiver.window.on_arrival(0x7fffffff, &packet), Arrival::kBeyondWindow);
+    EXPECT_EQ(receiver.window.on_arrival(0x80000000, &packet), Arrival::kDuplicate) << "half of the numbers are behind";
+    EXPECT_EQ(receiver.window.held(), 1u);
+    EXPECT_EQ(receiver.window.expected(), 0u);
+}
+
+TEST(ReorderWindow, gives_up_what_it_holds) {
+    Receiver<8> receiver(UINT32_MAX);
+    Packet a, b;
+    EXPECT_EQ(receiver.window.on_arrival(3, &a), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.on_arrival(1, &b), Arrival::kHeld);
+    const std::array<Packet*, 2> out = {receiver.window.pop_any(), receiver.window.pop_any()};
+    EXPECT_EQ(std::count(out.begin(), out.end(), &a), 1);
+    EXPECT_EQ(std::count(out.begin(), out.end(), &b), 1);
+    EXPECT_EQ(receiver.window.pop_any(), nullptr);
+}
+
+TEST(ReorderWindow, has_a_power_of_two_of_places) {
+    using Window = ReorderWindow<Packet>;
+    EXPECT_TRUE(Window::fits(1));
+    EXPECT_TRUE(Window::fits(256));
+    EXPECT_FALSE(Window::fits(0));
+    EXPECT_FALSE(Window::fits(100));
+    EXPECT_FALSE(Window::fits(std::size_t{1} << 32));
+}
+
+// Rails that each keep the order, one of them far behind, with replays, across
+// the wrap-around.
+TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
+    for (unsigned seed = kRandomSeed; seed < kRandomSeed + 50; ++seed) {
+        SCOPED_TRACE(::testing::Message() << "seed " << seed);
+        std::mt19937 random(seed);
+        constexpr std::size_t kPackets = 3000, kPlaces = 64;
+        const SequenceNumber first = UINT32_MAX - 1000;
+        Receiver<kPlaces> receiver(first);
+        std::vector<Packet> packets(kPackets);
+        std::vector<std::size_t> under_way;  // indices, of at most kPlaces packets
+        std::size_t sent = 0, handed_on = 0;
+        const auto hand_on = [&](const Packet* packet) { ASSERT_EQ(packet, &packets[handed_on++]); };
+
+        while (handed_on < kPackets) {
+            while (sent < kPackets && sent < handed_on + kPlaces && (under_way.empty() || random() % 3)) under_way.push_back(sent++);
+            const std::size_t index = random() % under_way.size();
+            const std::size_t arrived = under_way[index];
+            if (random() % 8) under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(index));  // or it will be replayed
+            const std::size_t before = handed_on;
+            const auto arrival = receiver.window.on_arrival(first + static_cast<SequenceNumber>(arrived), &packets[arrived]);
+            ASSERT_NE(arrival, Arrival::kBeyondWindow);
+            if (arrival == Arrival::kInOrder) hand_on(&packets[arrived]);
+            while (const Packet* packet = receiver.window.pop_next()) hand_on(packet);
+            ASSERT_TRUE(arrived >= before || arrival == Arrival::kDuplicate);
+            if (HasFatalFailure()) return;
+        }
+        EXPECT_EQ(receiver.window.held(), 0u);
+        EXPECT_EQ(receiver.window.expected(), first + SequenceNumber{kPackets});
+    }
+}
+
+}  // namespace
+}  // namespace coop::sched
