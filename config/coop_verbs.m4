@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_VERBS: the header of libibverbs, for the software subnet (fabric/); without it everything else still builds.
+# COOP_VERBS: libibverbs, for the software subnet (fabric/; its header) and for rail/verbs (the library, too); without it
+# everything else still builds.
 AC_DEFUN([COOP_VERBS], [
   AC_LANG_PUSH([C++])
-  AC_CHECK_HEADER([infiniband/verbs.h], [coop_verbs=yes],
-    [coop_verbs=no
-     AC_MSG_WARN([infiniband/verbs.h not found: no coop-fabric (install libibverbs-dev)])])
+  coop_verbs=yes COOP_VERBS_LIBS=-libverbs
+  AC_CHECK_HEADER([infiniband/verbs.h], [], [coop_verbs=no])
+  AS_IF([test "$coop_verbs" = yes], [AC_CHECK_LIB([ibverbs], [ibv_get_device_list], [:], [coop_verbs=no])])
+  AS_IF([test "$coop_verbs" = no], [
+    COOP_VERBS_LIBS=
+    AC_MSG_WARN([libibverbs or its header infiniband/verbs.h not found: no coop-fabric, no rails (install libibverbs-dev)])])
   AC_LANG_POP([C++])
+  AC_SUBST([COOP_VERBS_LIBS])
   AM_CONDITIONAL([COOP_HAVE_VERBS], [test "$coop_verbs" = yes])
 ])

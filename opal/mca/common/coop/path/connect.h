@@ -18,15 +18,18 @@
 // actions, which the owner carries out in their order before the next event:
 //
 //     for (const Action& action : connection.on_datagram(datagram, now)) switch (action.what) {
-//         case Do::kMakeQueuePairs:    make them in INIT, then: connection.on_qps_ready(numbers, now), whose actions follow
-//         case Do::kConnectQueuePairs: each open rail i of rail(i) to RTR and RTS; one that fails: connection.on_rail_failed(i)
-//         case Do::kSend:              connector.send(…, encode(connection.datagram(action.kind)))
-//         case Do::kEstablished:       rails of live() carry data; the queue pairs of others may go
+//         case Do::kMakeQueuePairs:    make them in INIT; then on_qps_ready(numbers, now)
+//         case Do::kConnectQueuePairs: every rail of live() to RTR and RTS, with rail(i); then on_connected(those that failed, now)
+//         case Do::kSend:              connector.send(…, encode(connection.datagram(action.kind)), connection.attempt())
+//         case Do::kEstablished:       rails of live() carry data; the queue pairs of the others may go
 //         case Do::kGiveUp:            describe(action.reason); all queue pairs may go
 //     }
 //
+// The first two are always the last of their list, and the event that reports
+// them brings the next one. A send that fails is a datagram that was lost.
+//
 // A rail that one side cannot open is closed on both, and the others serve: its
-// number in reply and ready is 0. A reply without any is a refusal.
+// number in reply and ready is 0. A reply without entries is a refusal.
 //
 // Time: nanoseconds of any steady clock. Threading: the owner's lock. Ownership:
 // values only. Errors: kGiveUp with a reason, once.
@@ -54,11 +57,13 @@ enum class State : std::uint8_t {
     kMaking,       // we want it; our queue pairs are being made
     kAnswering,    // the peer asked; our queue pairs are being made
     kRequested,    // ours are in INIT and told to the peer
-    kReplied,      // ours are in RTS, and told to the peer, of whom we do not know whether it is so far
-    kEstablished,  // both are
+    kJoining,      // it asked; ours are being connected to its
+    kReplied,      // ours are in RTS and told to the peer, of whom we do not know whether it is so far
+    kConfirming,   // it replied; ours are being connected to its
+    kEstablished,  // both are in RTS
     kGivenUp,
 };
-constexpr std::size_t kStates = 7;
+constexpr std::size_t kStates = 9;
 COOP_EXPORT const char* name(State state) noexcept;
 
 enum class Reason : std::uint8_t {
@@ -66,9 +71,9 @@ enum class Reason : std::uint8_t {
     kNoPath,        // no port here reaches one there
     kPathsDiffer,   // the peer computed other paths
     kNoQueuePairs,  // on_failed(): none could be made here
-    kNoRailOpened,  // none could be connected here, or none is left that both opened
-    kRefused,       // the peer's answer is no
-    kNoAnswer,      // to any of the repeated datagrams
+    kNoRailOpened,  // none is left that both sides could open
+    kRefused,       // the peer said no, or has given up
+    kNoAnswer,      // to any of the datagrams
 };
 COOP_EXPORT const char* describe(Reason reason) noexcept;
 
@@ -127,11 +132,11 @@ public:
     [[nodiscard]] COOP_EXPORT Actions on_datagram(const Datagram& datagram, Nanoseconds now);
     // The number of each rail's queue pair; 0: could not be made.
     [[nodiscard]] COOP_EXPORT Actions on_qps_ready(std::span<const std::uint32_t> qpns, Nanoseconds now);
-    // No queue pair can be made, or all is lost.
-    [[nodiscard]] COOP_EXPORT Actions on_failed(Reason reason, Nanoseconds now);
+    // kConnectQueuePairs is carried out, but for these.
+    [[nodiscard]] COOP_EXPORT Actions on_connected(RailMask failed, Nanoseconds now);
+    // The owner cannot go on, in whatever state.
+    [[nodiscard]] COOP_EXPORT Actions on_failed(Reason reason);
     [[nodiscard]] COOP_EXPORT Actions on_tick(Nanoseconds now);
-    // While kConnectQueuePairs is carried out.
-    COOP_EXPORT void on_rail_failed(std::size_t rail) noexcept;
 
     // --- what to carry out --------------------------------------------------
     COOP_EXPORT Datagram datagram(Kind kind) const;
@@ -148,20 +153,37 @@ public:
     Reason reason() const noexcept { return reason_; }  // in kGivenUp
     std::uint64_t peer() const noexcept { return peer_; }
     const ConnectionCounts& counts() const noexcept { return counts_; }
-    // Times a datagram was sent since the last progress: takes another way each time (Connector::send).
-    std::uint32_t attempt() const noexcept { return attempt_; }
+    // Counts what was repeated: each goes another way (Connector::send).
+    std::uint32_t attempt() const noexcept { return counts_.repeated; }
 
 private:
     bool waits() const noexcept { return state_ == State::kRequested || state_ == State::kReplied; }
+    bool concerns_us(const Datagram& datagram) const noexcept;
+    bool mirrors_our_paths(const Datagram& datagram) const noexcept;
+    void learn(const Datagram& datagram) noexcept;
+    void close_what_the_peer_closed(const Datagram& datagram) noexcept;
+
+    Actions on_request(const Datagram& datagram);
+    Actions on_reply(const Datagram& datagram);
+    Actions on_refusal();
+    Actions on_ready(const Datagram& datagram);
+    Actions on_mismatch(const Datagram& datagram);
+
+    Actions connect(State by);
+    Actions establish(Actions before);
+    Actions wait_in(State state, Kind sent, Nanoseconds now);
+    Actions repeat(Kind kind) noexcept;
+    Actions give_up(Reason reason);
+    Actions ignore() noexcept;
+    Action send(Kind kind) noexcept;
 
     std::uint64_t self_, peer_;
     std::uint32_t generation_;
     std::uint32_t peer_generation_ = 0;  // 0: not known
     State state_ = State::kIdle;
     Reason reason_ = Reason::kNone;
-    std::uint32_t attempt_ = 0;
     Patience patience_;
-    Nanoseconds since_ = 0, wait_ = 0, next_ = 0;  // of the current wait
+    Nanoseconds since_ = 0, pause_ = 0, next_ = 0;  // of a wait: its begin, time to and of the next repetition
     std::vector<PathChoice> paths_;
     std::vector<RailEnds> ends_;
     ConnectionCounts counts_;

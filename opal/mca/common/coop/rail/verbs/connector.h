@@ -31,14 +31,13 @@ struct ConnectorOptions {
     std::uint32_t sends = 64;      // in flight on each HCA
     std::uint32_t address_handles = 128;  // kept on each HCA
     std::uint32_t qkey = 0x636f6f70;  // not privileged: the upper bit is 0
-    std::function<ibv_comp_channel*(const Hca&)> channel_of;  // where arrivals raise events; empty: nowhere
 };
 
 struct ConnectorCounts {
     std::uint64_t sent = 0, received = 0;
     std::uint64_t dropped_here = 0;  // no buffer was free, or no address handle could be made
     std::uint64_t failed = 0;        // sends that completed with an error
-    std::uint64_t not_for_us = 0;    // arrivals too short, or broken on the way
+    std::uint64_t recovered = 0;     // times a queue pair was brought back after one
 };
 
 class Connector {
@@ -63,10 +62,9 @@ public:
     std::size_t memory_bytes() const noexcept;  // registered for datagrams, all HCAs
 
 private:
-    class Mouth;  // the queue pair of one HCA
-    struct Mouths;
-    explicit Connector(std::unique_ptr<Mouths> mouths);
-    std::unique_ptr<Mouths> mouths_;
+    struct Parts;
+    explicit Connector(std::unique_ptr<Parts> parts);
+    std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace coop::rail

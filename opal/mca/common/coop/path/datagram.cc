@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/path/datagram.h"
+
+#include <cstring>
+
+#include "coop/path/seal.h"
+
+namespace coop::path {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x636f6e6e;
+constexpr std::uint32_t kMost24Bits = (1u << 24) - 1;  // numbers of queue pairs and packets
+constexpr std::uint8_t kMostBits = (1u << kMaxLmc) - 1;
+
+std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(DatagramHeader, check), kMagic); }
+
+constexpr std::size_t bytes_of(std::size_t rails) noexcept { return sizeof(DatagramHeader) + rails * sizeof(RailEntry); }
+
+void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::byte> bytes) {
+    fields.in("magic number", h.magic, kMagic, kMagic)
+        .in("version", h.version, kDatagramVersion, kDatagramVersion)
+        .in("kind", static_cast<std::uint8_t>(h.kind), 1, 3)
+        .in("number of rails", h.rails, 0, kMaxRails);
+    if (!fields.ok()) return;
+    // Not more than that: nothing may follow that the check word does not cover.
+    fields.in("length in bytes", bytes.size(), bytes_of(h.rails), bytes_of(h.rails));
+    if (!fields.ok()) return;
+    const std::uint16_t check = datagram_check(bytes);
+    fields.in("check word", h.check, check, check).in("generation", h.generation, 1, UINT32_MAX);
+}
+
+void check_entry(Fields& fields, const RailEntry& e) {
+    fields.in("number of a queue pair", e.qpn, 0, kMost24Bits)
+        .in("packet sequence number", e.psn, 0, kMost24Bits)
+        .in("sender's port", e.sender_port, 0, kMaxPorts - 1)
+        .in("receiver's port", e.receiver_port, 0, kMaxPorts - 1)
+        .in("sender's path bits", e.sender_bits, 0, kMostBits)
+        .in("receiver's path bits", e.receiver_bits, 0, kMostBits);
+}
+
+}  // namespace
+
+const char* name(Kind kind) noexcept {
+    switch (kind) {
+        case Kind::kRequest: return "request";
+        case Kind::kReply: return "reply";
+        case Kind::kReady: return "ready";
+    }
+    return "?";
+}
+
+std::vector<std::byte> encode(const Datagram& d) {
+    const std::size_t rails = std::min(d.rails.size(), kMaxRails);
+    std::vector<std::byte> bytes(bytes_of(rails));
+    DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.generation, d.echo, 0, {}};
+    std::memcpy(bytes.data(), &header, sizeof header);
+    if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
+    header.check = datagram_check(bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    return bytes;
+}
+
+Decoded decode(std::span<const std::byte> bytes) {
+    Fields fields("connection datagram");
+    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxRails)).ok()) return fields.wrong();
+    DatagramHeader header{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    check_header(fields, header, bytes);
+    if (!fields.ok()) return fields.wrong();
+    Datagram d{header.kind, header.sender, header.receiver, header.generation, header.echo, std::vector<RailEntry>(header.rails)};
+    for (std::size_t i = 0; i < d.rails.size(); ++i) {
+        std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
+        check_entry(fields, d.rails[i]);
+    }
+    if (!fields.ok()) return fields.wrong();
+    return d;
+}
+
+}  // namespace coop::path

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rail/verbs/address_handles.h"
+
+#include "coop/rail/verbs/address.h"
+
+namespace coop::rail {
+
+AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& local, const path::PortRecord& remote) {
+    const Key key{remote.lid, remote.gid};
+    auto found = handles_.find(key);
+    if (found == handles_.end()) {
+        if (handles_.size() >= most_ && !make_room()) return nullptr;
+        ibv_ah_attr address = address_of(local, remote, 0, 0, 0);
+        Ah ah(ibv_create_ah(pd_, &address));
+        if (!ah) return nullptr;
+        found = handles_.emplace(key, Handle{std::move(ah), 0, 0}).first;
+    }
+    found->second.last_use = ++uses_;
+    return &found->second;
+}
+
+// Lets go of the one that was not used for longest.
+bool AddressHandles::make_room() {
+    auto oldest = handles_.end();
+    for (auto it = handles_.begin(); it != handles_.end(); ++it)
+        if (it->second.in_flight == 0 && (oldest == handles_.end() || it->second.last_use < oldest->second.last_use)) oldest = it;
+    if (oldest == handles_.end()) return false;
+    handles_.erase(oldest);
+    return true;
+}
+
+}  // namespace coop::rail

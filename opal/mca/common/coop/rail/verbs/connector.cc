@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rail/verbs/connector.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "coop/rail/verbs/datagram_qp.h"
+
+namespace coop::rail {
+
+struct Connector::Parts {
+    ConnectorCounts counts;
+    std::vector<std::unique_ptr<DatagramQp>> qps;
+};
+
+namespace {
+
+struct Way {
+    DatagramQp* from;
+    const path::PortRecord* to;
+};
+
+// All that there are, in the order of the peer's wishes.
+std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
+    std::vector<Way> ways;
+    for (const path::PortRecord& port : remote)
+        for (const auto& qp : qps)
+            if (port.ud_qpn != 0 && reach_each_other(qp->port(), port)) ways.push_back({qp.get(), &port});
+    return ways;
+}
+
+}  // namespace
+
+Connector::Connector(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Connector::Connector(Connector&&) noexcept = default;
+Connector& Connector::operator=(Connector&&) noexcept = default;
+Connector::~Connector() = default;
+
+Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Said>& said) {
+    auto parts = std::make_unique<Parts>();
+    for (Hca& hca : hcas) {
+        auto qp = DatagramQp::make(hca, options, parts->counts);
+        if (!qp) {
+            said.push_back({false, "no datagrams over " + qp.trouble().sentence});
+            continue;
+        }
+        hca.set_connector((*qp)->qpn(), options.qkey);
+        parts->qps.push_back(std::move(*qp));
+    }
+    if (parts->qps.empty()) return Trouble{ENODEV, "no HCA can send datagrams: processes cannot connect"};
+    return Connector(std::move(parts));
+}
+
+Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt) {
+    const std::vector<Way> ways = ways_to(remote, parts_->qps);
+    if (ways.empty()) return Trouble{EHOSTUNREACH, "no port that takes datagrams here reaches one of the peer"};
+    const Way& way = ways[attempt % ways.size()];
+    return way.from->send(*way.to, datagram);
+}
+
+int Connector::poll(const Arrival& arrival) {
+    int arrived = 0;
+    for (const auto& qp : parts_->qps) arrived += qp->poll(arrival);
+    return arrived;
+}
+
+const ConnectorCounts& Connector::counts() const noexcept { return parts_->counts; }
+
+std::size_t Connector::memory_bytes() const noexcept {
+    std::size_t bytes = 0;
+    for (const auto& qp : parts_->qps) bytes += qp->memory_bytes();
+    return bytes;
+}
+
+}  // namespace coop::rail

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One UD queue pair with its buffers: receives are posted when it is made and
+// again after each arrival; a send takes one of a fixed number of buffers and
+// gives it back when it has completed.
+//
+// A send that fails leaves the queue pair in SQE (IBTA 10.3.1.6): it goes back to
+// RTS, and what was flushed is lost, as datagrams may be.
+//
+// Threading: none; the owner's lock. Ownership: of queue pair, completion queue
+// and memory; the HCA must outlive it. Errors: a Trouble, or counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "coop/path/port.h"
+#include "coop/rail/verbs/address_handles.h"
+#include "coop/rail/verbs/connector.h"
+#include "coop/rail/verbs/hcas.h"
+#include "coop/rail/verbs/objects.h"
+
+namespace coop::rail {
+
+class DatagramQp {
+public:
+    // In RTS, with all receives posted, on the HCA's first port.
+    static Wanted<std::unique_ptr<DatagramQp>> make(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts);
+
+    std::uint32_t qpn() const noexcept { return qp_->qp_num; }
+    const path::PortRecord& port() const noexcept { return port_; }
+    std::size_t memory_bytes() const noexcept { return bytes_; }
+
+    // Drops the datagram if there is no buffer or no address handle.
+    Status send(const path::PortRecord& remote, std::span<const std::byte> datagram);
+    int poll(const Connector::Arrival& arrival);
+
+private:
+    struct FreeMemory {
+        void operator()(std::byte* memory) const noexcept;
+    };
+
+    DatagramQp(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts);
+    Status make_memory(const Hca& hca);
+    Status make_qp(const Hca& hca);
+    Status to_rts(const Hca& hca);
+    int post_receive(std::uint32_t slot) noexcept;
+    void on_arrival(const ibv_wc& wc, const Connector::Arrival& arrival);
+    void on_sent(const ibv_wc& wc);
+    void recover();
+    std::byte* slot_address(std::uint32_t slot) const noexcept;
+
+    path::PortRecord port_;
+    ConnectorOptions options_;
+    ConnectorCounts& counts_;
+    std::size_t bytes_ = 0;
+    std::unique_ptr<std::byte, FreeMemory> memory_;  // slots: receives, then sends
+    Mr mr_;
+    Cq cq_;
+    AddressHandles handles_;
+    Qp qp_;                                          // destroyed first
+    std::vector<std::uint32_t> free_sends_;          // slots
+    std::vector<AddressHandles::Handle*> used_by_;   // of each send slot
+};
+
+}  // namespace coop::rail

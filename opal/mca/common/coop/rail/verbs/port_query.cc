@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rail/verbs/port_query.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <system_error>
+
+namespace coop::rail {
+namespace {
+
+// Of one lane, in MB/s of data, after the encoding (8b/10b up to QDR, 64b/66b from there).
+std::uint32_t lane_mbytes_per_s(std::uint8_t speed) noexcept {
+    switch (speed) {
+        case 1: return 250;     // SDR
+        case 2: return 500;     // DDR
+        case 4: return 1000;    // QDR
+        case 8: return 1250;    // FDR10
+        case 16: return 1704;   // FDR
+        case 32: return 3125;   // EDR
+        case 64: return 6250;   // HDR
+        case 128: return 12500; // NDR
+        default: return 0;
+    }
+}
+
+std::uint32_t lanes(std::uint8_t width) noexcept {
+    switch (width) {
+        case 1: return 1;
+        case 2: return 4;
+        case 4: return 8;
+        case 8: return 12;
+        case 16: return 2;
+        default: return 0;
+    }
+}
+
+bool is_ipv4(const ibv_gid& gid) noexcept {
+    static constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0;
+}
+
+bool is_link_local(const ibv_gid& gid) noexcept { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
+
+bool is_zero(const ibv_gid& gid) noexcept { return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](std::uint8_t b) { return b == 0; }); }
+
+// Smaller is better: v2 before v1, then IPv4, then a global address, then link-local.
+int rank_of(const ibv_gid_entry& entry) noexcept {
+    const int form = is_ipv4(entry.gid) ? 0 : is_link_local(entry.gid) ? 2 : 1;
+    return (entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 0 : 10) + form;
+}
+
+std::optional<ibv_gid_entry> best_gid_of_roce(ibv_context* device, std::uint8_t number, int entries) {
+    std::optional<ibv_gid_entry> best;
+    for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i) {
+        ibv_gid_entry entry{};
+        if (ibv_query_gid_ex(device, number, static_cast<std::uint32_t>(i), &entry, 0) != 0 || is_zero(entry.gid)) continue;
+        if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 && entry.gid_type != IBV_GID_TYPE_ROCE_V1) continue;
+        if (!best || rank_of(entry) < rank_of(*best)) best = entry;
+    }
+    return best;
+}
+
+void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept { std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin()); }
+
+std::string add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr) {
+    ibv_gid gid{};
+    if (ibv_query_gid(device, record.port, 0, &gid) != 0) return "it has no GID";
+    if (attr.lid == 0) return "it has no LID (is a subnet manager running?)";
+    record.link_layer = path::LinkLayer::kInfiniband;
+    record.lid = attr.lid;
+    record.lmc = attr.lmc;
+    take_gid(record, gid);
+    return "";
+}
+
+std::string add_address_of_roce(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr) {
+    const auto entry = best_gid_of_roce(device, record.port, attr.gid_tbl_len);
+    if (!entry) return "it has no GID (has its network interface an address?)";
+    record.link_layer = path::LinkLayer::kEthernet;
+    record.roce = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
+    record.gid_index = static_cast<std::uint8_t>(entry->gid_index);
+    take_gid(record, entry->gid);
+    return "";
+}
+
+}  // namespace
+
+std::uint32_t rate_mbytes_per_s(std::uint8_t active_width, std::uint8_t active_speed) noexcept {
+    return lanes(active_width) * lane_mbytes_per_s(active_speed);
+}
+
+std::variant<path::PortRecord, std::string> query_port(ibv_context* device, std::uint8_t number, std::uint32_t& max_message_bytes) {
+    ibv_port_attr attr{};
+    if (const int error = ibv_query_port(device, number, &attr); error != 0)
+        return "it cannot be queried: " + std::generic_category().message(error);
+    if (attr.state != IBV_PORT_ACTIVE) return std::string("its state is ") + ibv_port_state_str(attr.state) + ", not active";
+    path::PortRecord record;
+    record.port = number;
+    record.mtu = static_cast<std::uint8_t>(attr.active_mtu);
+    record.rate_mbytes_per_s = rate_mbytes_per_s(attr.active_width, attr.active_speed);
+    const std::string wrong = attr.link_layer == IBV_LINK_LAYER_ETHERNET ? add_address_of_roce(record, device, attr)
+                                                                         : add_address_of_infiniband(record, device, attr);
+    if (!wrong.empty()) return wrong;
+    max_message_bytes = attr.max_msg_sz;
+    return record;
+}
+
+}  // namespace coop::rail
