@@ -70,24 +70,27 @@ std::vector<std::uint32_t> make_rails(Module& m, Endpoint& endpoint) {
     return numbers;
 }
 
-void connect_rails(Module& m, Endpoint& endpoint) {
+// Those that could not be.
+path::RailMask connect_rails(Module& m, Endpoint& endpoint) {
     Channel& channel = *endpoint.channel;
     path::Connection& connection = *channel.connection;
     rail::RcTimes times;
     times.timeout = static_cast<std::uint8_t>(m.given.timeout);
     times.retries = static_cast<std::uint8_t>(m.given.retry_count);
     times.min_rnr_timer = static_cast<std::uint8_t>(m.given.min_rnr_timer);
+    path::RailMask failed = 0;
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         Rail* rail = channel.rails[i].get();
-        if (rail == nullptr || connection.rail(i).remote_qpn == 0) continue;
+        if ((connection.live() >> i & 1) == 0 || rail == nullptr) continue;
         const path::PathChoice& path = connection.path(i);
         const auto done = rail::connect_rc_qp(m.hcas[rail->local_hca], rail->qp, m.own.ports[path.local_port],
                                               endpoint.remote.ports[path.remote_port], path, connection.rail(i), times);
         if (!done) {
             opal_output(0, "btl/coopib: a rail is not used: %s", done.trouble().sentence.c_str());
-            connection.on_rail_failed(i);
+            failed |= path::RailMask{1} << i;
         }
     }
+    return failed;
 }
 
 sched::RailSet describe_rails(const Module& m, const Channel& channel, const std::vector<path::PathChoice>& paths) {
@@ -133,7 +136,7 @@ void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
     for (const path::Action& action : actions) {
         switch (action.what) {
         case path::Do::kMakeQueuePairs: carry_out(m, endpoint, connection.on_qps_ready(make_rails(m, endpoint), now_ns())); break;
-        case path::Do::kConnectQueuePairs: connect_rails(m, endpoint); break;
+        case path::Do::kConnectQueuePairs: carry_out(m, endpoint, connection.on_connected(connect_rails(m, endpoint), now_ns())); break;
         case path::Do::kSend:
             // What does not go out is repeated.
             static_cast<void>(m.connector->send(endpoint.remote.ports, encode(connection.datagram(action.kind)), connection.attempt()));
