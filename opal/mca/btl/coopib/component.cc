@@ -41,6 +41,7 @@ void set_defaults(mca_btl_base_module_t& b) {
     b.btl_free = give_back;
     b.btl_prepare_src = prepare_src;
     b.btl_send = send;
+    b.btl_sendi = send_immediately;
     b.btl_put = put;
     b.btl_get = get;
     b.btl_atomic_fop = fetch_and;
@@ -160,7 +161,7 @@ void set_abilities(Module& m) {
     mca_btl_base_module_t& b = m.base;
     if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
     if (!atomics) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_ATOMIC_FOPS);
-    b.btl_put_local_registration_threshold = inline_bytes;
+    b.btl_put_local_registration_threshold = m.immediate_bytes = inline_bytes;
     b.btl_get_local_registration_threshold = 0;
     if (b.btl_bandwidth == 0) b.btl_bandwidth = static_cast<std::uint32_t>(rate * 8);
 }

@@ -125,6 +125,12 @@ void establish(Module& m, Endpoint& endpoint) {
         parameter_out_of_range(*wrong);
         cannot_connect(endpoint.proc, "its parameters do not fit " + std::to_string(set.size()) + " rails");
     }
+    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
+        Work& mark = channel.rails[i]->mark;
+        mark.kind = WorkKind::kMark;
+        mark.rail = static_cast<sched::RailIndex>(i);
+        mark.endpoint = &endpoint;
+    }
     channel.scheduler.emplace(m.sched, set);
     if (channel.state == ChannelState::kConnecting) --m.connecting;
     channel.state = ChannelState::kConnected;

@@ -40,7 +40,8 @@ void say(const char* topic, Arguments... arguments) {
 const char* word_of(const Work* work) {
     if (work == nullptr) return "receive";
     switch (work->kind) {
-    case WorkKind::kSend: return "send";
+    case WorkKind::kSend:
+    case WorkKind::kMark: return "send";
     case WorkKind::kPut: return "RDMA write";
     case WorkKind::kGet: return "RDMA read";
     case WorkKind::kAtomic: return "atomic operation";

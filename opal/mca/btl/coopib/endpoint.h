@@ -38,7 +38,10 @@ struct Rail {
     std::uint32_t in_flight = 0;   // work requests on the queue pair
     std::uint32_t depth = 0;       // most of them
     std::uint32_t max_inline = 0;  // bytes
-    WorkList waiting;              // in order; in front what has its token already
+    WorkList waiting;              // in order
+    Work mark;                     // posted with an inline send now and then: when it completes, so have those before it
+    std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
+    std::uint32_t marked = 0;      // those that complete with the mark under way; 0: it is not
     sched::ReadTokens<StripeWork, &StripeWork::read_node> reads{0};
     std::uint64_t sent_bytes = 0, sends = 0, stripes = 0, waits = 0;
 };

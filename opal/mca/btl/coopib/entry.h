@@ -16,6 +16,8 @@ mca_btl_base_descriptor_t* alloc(mca_btl_base_module_t*, mca_btl_base_endpoint_t
 int give_back(mca_btl_base_module_t*, mca_btl_base_descriptor_t*);
 mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, opal_convertor_t*, std::uint8_t order, std::size_t reserve,
                                        std::size_t* size, std::uint32_t flags);
+int send_immediately(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, opal_convertor_t*, void* header, std::size_t header_bytes,
+                     std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t, mca_btl_base_descriptor_t**);
 int send(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, mca_btl_base_tag_t);
 
 using Handle = mca_btl_base_registration_handle_t;

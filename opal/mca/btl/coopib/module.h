@@ -51,6 +51,7 @@ struct Module {
     };
     std::unordered_map<std::uint32_t, QpUser> qp_users;  // by the number of the queue pair
     std::uint32_t connecting = 0;  // endpoints that wait for an answer
+    std::size_t immediate_bytes = 0;  // what every HCA takes inline
     bool asked_for = false;        // by name, in the parameter btl
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 
@@ -75,6 +76,9 @@ std::uint64_t now_ns() noexcept;
 
 // post.cc. All with the lock held.
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
+// A header and what lies behind it, if it can go inline and now; false: it cannot.
+bool post_inline(Module& m, Endpoint& endpoint, Header& header);
+void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail);
 void start_op(Module& m, RdmaOp& op);
 void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
 void release_waiting(Module& m, Endpoint& endpoint);

@@ -66,6 +66,13 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
 }
 
+// Those in the rail's line, as far as there are places.
+void pump(Module& m, Channel& channel, Rail& rail) {
+    while (rail.in_flight < rail.depth)
+        if (Work* next = rail.waiting.pop_front()) post_now(m, channel, rail, *next);
+        else break;
+}
+
 // In the rail's line, or at once if nobody waits.
 void submit(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
@@ -89,16 +96,67 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     submit(m, stripe);
 }
 
+// Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
+// how many places in the queue are free again.
+int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(bytes), length, 0};
+    ibv_send_wr request{}, *bad;
+    request.sg_list = &sge;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_SEND;
+    request.send_flags = IBV_SEND_INLINE;
+    const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
+    if (marks) {
+        request.send_flags |= IBV_SEND_SIGNALED;
+        request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
+    }
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return error;
+    ++rail.in_flight;
+    ++rail.unmarked;
+    if (marks) {
+        rail.marked = rail.unmarked;
+        rail.unmarked = 0;
+    }
+    rail.sent_bytes += length;
+    ++rail.sends;
+    return 0;
+}
+
+sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes) {
+    // A fragment goes whole, over one rail: as a small message does.
+    const std::uint64_t small = std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1);
+    return channel.scheduler->make_schedule(small, sched::Marker::kNone, now_ns())[0].rail;
+}
+
 }  // namespace
+
+bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
+    Channel& channel = *endpoint.channel;
+    const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
+    Rail& rail = *channel.rails[rail_of_small(m, channel, length)];
+    if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
+    header.psn = channel.sequence.next();
+    header.check = check_of(header);
+    if (const int error = post_inline_now(rail, &header, length); error != 0) {
+        ibv_wc wc{};
+        wc.status = IBV_WC_GENERAL_ERR;
+        wc.vendor_err = static_cast<std::uint32_t>(error);
+        rail_failed(m, endpoint, nullptr, wc);
+    }
+    return true;
+}
+
+void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
+    rail.in_flight -= rail.marked;
+    rail.marked = 0;
+    pump(m, *endpoint.channel, rail);
+}
 
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     Channel& channel = *endpoint.channel;
     fragment.header->psn = channel.sequence.next();
     fragment.header->check = check_of(*fragment.header);
-    // A fragment goes whole, over one rail: as a small message does.
-    const std::uint64_t bytes = std::min<std::uint64_t>(fragment.header->bytes + sizeof(Header), m.sched.striping_threshold - 1);
-    const sched::Schedule schedule = channel.scheduler->make_schedule(bytes, sched::Marker::kNone, now_ns());
-    fragment.work.rail = schedule[0].rail;
+    fragment.work.rail = rail_of_small(m, channel, fragment.header->bytes + sizeof(Header));
     submit(m, fragment.work);
 }
 
@@ -121,9 +179,7 @@ void on_posted_done(Module& m, Work& work) {
     --rail.in_flight;
     if (work.kind == WorkKind::kGet || work.kind == WorkKind::kAtomic)
         if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
-    while (rail.in_flight < rail.depth)
-        if (Work* next = rail.waiting.pop_front()) post_now(m, channel, rail, *next);
-        else break;
+    pump(m, channel, rail);
 }
 
 void release_waiting(Module& m, Endpoint& endpoint) {

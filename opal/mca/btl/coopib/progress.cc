@@ -38,6 +38,10 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     if (wc.status != IBV_WC_SUCCESS) rail_failed(m, endpoint, &work, wc);
     sched::Scheduler& scheduler = *endpoint.channel->scheduler;
     Finished finished;
+    if (work.kind == WorkKind::kMark) {
+        on_mark_done(m, endpoint, *endpoint.channel->rails[work.rail]);
+        return finished;
+    }
     if (work.kind == WorkKind::kSend) {
         finished.fragment = &Fragment::of(work);
         scheduler.on_completed(work.rail, finished.fragment->header->bytes + sizeof(Header), work.posted_ns, now);
@@ -50,9 +54,11 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     return finished;
 }
 
-int sweep(Module& m, const HcaUse& use, std::uint64_t now) {
+int sweep(Module& m, const HcaUse& use) {
     ibv_wc wcs[kBatch];
     const int n = ibv_poll_cq(use.cq.get(), kBatch, wcs);
+    if (n <= 0) return 0;
+    const std::uint64_t now = now_ns();  // of the whole sweep: sched/feedback.h says why
     for (int i = 0; i < n; ++i) {
         const ibv_wc& wc = wcs[i];
         if ((wc.wr_id & 1) != 0) {
@@ -63,7 +69,7 @@ int sweep(Module& m, const HcaUse& use, std::uint64_t now) {
         if (finished.fragment != nullptr) call(m, *finished.fragment);
         if (finished.op != nullptr) call(m, *finished.op);
     }
-    return n > 0 ? n : 0;
+    return n;
 }
 
 }  // namespace
@@ -76,12 +82,11 @@ std::uint64_t now_ns() noexcept {
 
 int progress() noexcept {
     Module& m = module;
-    const std::uint64_t now = now_ns();
     int events = 0;
-    for (const HcaUse& use : m.uses) events += sweep(m, use, now);
-    // Connections are rare: their queues are looked at now and then, and whenever there is nothing else.
+    for (const HcaUse& use : m.uses) events += sweep(m, use);
+    // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;
-    if (events == 0 || ++turns % 64 == 0 || m.connecting != 0) events += progress_connections(m, now);
+    if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
     return events;
 }
 

@@ -9,6 +9,10 @@
 namespace coop::ib {
 namespace {
 
+constexpr std::size_t kMostImmediate = 512;
+
+bool is_connected(const Endpoint& endpoint) { return endpoint.channel && endpoint.channel->state == ChannelState::kConnected; }
+
 Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
     if (bytes > m.base.btl_max_send_size) return nullptr;
     Fragment* fragment;
@@ -60,6 +64,32 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
     return &fragment->base;
 }
 
+// What is short goes from the stack: no fragment, no copy but into the HCA, and the upper layer is done with it at once.
+int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor, void* header, std::size_t header_bytes,
+                     std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
+    Module& m = Module::of(btl);
+    const std::size_t bytes = header_bytes + payload_bytes;
+    alignas(Header) std::byte buffer[kMostImmediate];
+    if (sizeof(Header) + bytes <= std::min(sizeof buffer, m.immediate_bytes) && is_connected(*endpoint)) {
+        auto& own = *reinterpret_cast<Header*>(buffer);
+        own = {0, static_cast<std::uint32_t>(bytes), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0};
+        std::memcpy(buffer + sizeof(Header), header, header_bytes);
+        std::size_t packed = payload_bytes;
+        iovec where{buffer + sizeof(Header) + header_bytes, payload_bytes};
+        std::uint32_t count = 1;
+        const bool whole = payload_bytes == 0 || (opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes);
+        Guard guard(m);
+        if (whole && post_inline(m, *endpoint, own)) return OPAL_SUCCESS;
+        // Not now: the upper layer packs again.
+        if (payload_bytes != 0) {
+            std::size_t start = 0;
+            opal_convertor_set_position(convertor, &start);
+        }
+    }
+    if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, bytes, flags);
+    return OPAL_ERR_RESOURCE_BUSY;
+}
+
 int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);
     Fragment& fragment = Fragment::of(descriptor);
@@ -70,7 +100,7 @@ int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
     Guard guard(m);
-    if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) {
+    if (is_connected(*endpoint)) {
         post_fragment(m, *endpoint, fragment);
     } else {
         endpoint->waiting.push_back(&fragment.work);

@@ -6,6 +6,7 @@
 //
 //     Fragment   a descriptor of Open MPI with its buffer, in memory that is
 //                registered on every HCA
+//     mark       of a rail: the one in many inline sends that asks for a completion
 //     RdmaOp     a put, get or atomic operation of the upper layer; it is
 //                complete when all its stripes are
 #pragma once
@@ -30,7 +31,7 @@ static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
 
 using Endpoint = mca_btl_base_endpoint_t;
 
-enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic };
+enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
 
 struct Work {
     ListNode node;
