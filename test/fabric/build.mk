@@ -1,21 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the test programs: make -f build.mk SRC=this-folder OUT=build-folder
 CXX ?= g++
+CORE = $(SRC)/../../opal/mca/common
 CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread -MMD -MP
 CPPFLAGS = -I$(SRC)/lib -I$(SRC)/../mpi/lib
 
-topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc)))
-library := $(patsubst $(SRC)/lib/%.cc,$(OUT)/obj/lib/%.o,$(wildcard $(SRC)/lib/*.cc))
+objects = $(patsubst $(1)/%.cc,$(OUT)/obj/$(2)/%.o,$(wildcard $(1)/*.cc))
 
-all: $(topics:%=$(OUT)/%)
+topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc)))
+library := $(call objects,$(SRC)/lib,lib)
+
+# Programs of rail/ have a part of our code in them: path/ and rail/verbs of common/coop.
+rail_topics := rails many
+rail_library := $(OUT)/obj/rail/node.o $(OUT)/obj/rail/crowd.o $(call objects,$(CORE)/coop/path,core/path) \
+	$(call objects,$(CORE)/coop/rail/verbs,core/rail/verbs)
+
+all: $(topics:%=$(OUT)/%) $(rail_topics:%=$(OUT)/%)
+
+$(OUT)/obj/rail/%.o $(OUT)/obj/core/%.o: CXXFLAGS += -std=c++20 -Wno-missing-field-initializers
+$(OUT)/obj/rail/%.o $(OUT)/obj/core/%.o: CPPFLAGS += -I$(CORE)
 
 $(OUT)/obj/%.o: $(SRC)/%.cc $(SRC)/build.mk
+	@mkdir -p $(@D)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+$(OUT)/obj/core/%.o: $(CORE)/coop/%.cc $(SRC)/build.mk
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 $(topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/semantics/%.o $(library)
 	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
 
+$(rail_topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/rail/%.o $(rail_library) $(library)
+	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
+
 .PHONY: all
 .SECONDARY:
--include $(wildcard $(OUT)/obj/*/*.d)
+-include $(wildcard $(OUT)/obj/*/*.d $(OUT)/obj/core/*/*.d $(OUT)/obj/core/*/*/*.d)

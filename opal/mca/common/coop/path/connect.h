@@ -105,9 +105,9 @@ private:
 };
 
 struct Patience {
-    Nanoseconds first = 20'000'000;      // until the first repetition; doubles with each
-    Nanoseconds longest = 1'000'000'000; // between two repetitions
-    Nanoseconds limit = 600'000'000'000; // all in all, since a peer that computes does not answer; 0: for ever
+    Nanoseconds first = 50'000'000;       // until the first repetition; doubles with each
+    Nanoseconds longest = 1'000'000'000;  // between two repetitions
+    Nanoseconds limit = 600'000'000'000;  // all in all: a peer that computes does not answer; 0: for ever
 };
 
 // Both ends of a rail.

@@ -20,12 +20,18 @@ struct Way {
     const path::PortRecord* to;
 };
 
-// All that there are, in the order of the peer's wishes.
+// All that there are: first those that have no end in common, so that the second
+// attempt avoids whatever port the first one met with.
 std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
-    std::vector<Way> ways;
+    std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
-        for (const auto& qp : qps)
-            if (port.ud_qpn != 0 && reach_each_other(qp->port(), port)) ways.push_back({qp.get(), &port});
+        if (port.ud_qpn != 0) ends.push_back(&port);
+    std::vector<Way> ways;
+    for (std::size_t shift = 0; shift < qps.size(); ++shift)
+        for (std::size_t i = 0; i < ends.size(); ++i) {
+            DatagramQp* from = qps[(i + shift) % qps.size()].get();
+            if (reach_each_other(from->port(), *ends[i])) ways.push_back({from, ends[i]});
+        }
     return ways;
 }
 

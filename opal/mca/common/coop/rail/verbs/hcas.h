@@ -76,7 +76,8 @@ private:
 
 std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Said>& said);
 
-// The ports of all, in the order of the HCAs: what path::by_preference() takes.
+// The ports of all, in the order of the HCAs: what path::by_preference() takes. To be
+// published only behind Connector::open(), which writes into them.
 std::vector<path::PortRecord> ports_of(std::span<const Hca> hcas);
 
 }  // namespace coop::rail
