@@ -24,6 +24,7 @@ html_static_path = ["static"]
 html_css_files = ["coop.css"]
 
 manuals = [
+    ("coop-fabric", "a software InfiniBand subnet on one machine", 1),
     ("coop-env", "print the settings that make Open MPI find ompi-coop", 1),
     ("coop-ab", "compare one command under several settings", 1),
     ("coop-figures", "compare rendezvous protocols on this machine and draw the results", 1),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/engine/completion.h"
 
+#include "fabric/engine/responder.h"
 #include "fabric/shm/process.h"
 #include "fabric/shm/trace.h"
 
@@ -58,6 +59,8 @@ bool take_completion(const Segment& subnet, std::uint32_t index, Completion& com
     if (taken == cq.put.load(std::memory_order_acquire)) return false;
     completion = place(subnet, cq, taken);
     cq.taken.store(taken + 1, std::memory_order_release);
+    if (completion.of_send_queue != 0)
+        if (QueuePair* qp = find_queue_pair(subnet, completion.qp_number)) qp->released.store(completion.released, std::memory_order_release);
     return true;
 }
 

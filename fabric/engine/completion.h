@@ -11,7 +11,7 @@ namespace coop::fabric {
 // False: the CQ is full, or has been before: CQ_ERR at its owner, and from then on it takes nothing.
 bool put_completion(const Segment& subnet, std::uint32_t cq, const Completion& completion) noexcept;
 
-// The next completion of an own CQ; false: there is none. One thread at a time (the verbs layer locks).
+// The next completion of an own CQ; false: there is none. Only now do send requests give back their places. One thread at a time (the verbs layer locks).
 bool take_completion(const Segment& subnet, std::uint32_t cq, Completion& completion) noexcept;
 
 // Arms the CQ. Fires at once if completions (solicited ones, if so asked) wait already, as hardware that is told the

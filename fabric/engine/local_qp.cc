@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::uint64_t kMaxMessage = 1ull << 31;
 constexpr std::int64_t kWaitInPost = 5'000;  // ns
+constexpr std::uint32_t kControlledQkey = 0x80000000;  // stands for the QP's own (InfiniBand 10.2.5)
 
 bool can_post(std::uint32_t state) {
     return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
@@ -55,12 +56,19 @@ LocalQp::~LocalQp() { client_.remove(*this); }
 // --- posting --------------------------------------------------------------------------------------------------------
 
 SendWork* LocalQp::slot() {
-    if (tail_ - head_ >= capacity_.requests) return nullptr;
+    if (tail_ - shared_.released.load(std::memory_order_acquire) >= capacity_.requests) return nullptr;
     return &at(tail_);
 }
 
 std::byte* LocalQp::inline_data(const SendWork& work) {
     return inline_data_.data() + static_cast<std::size_t>(&work - ring_.data()) * capacity_.inline_bytes;
+}
+
+ibv_wc_status LocalQp::first_flaw(const SendWork& work, std::uint64_t longest) const {
+    if (shared_.type == IBV_QPT_UD && work.to.pd != shared_.pd) return IBV_WC_LOC_QP_OP_ERR;
+    const bool atomic = work.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+    if (work.bytes > longest || (atomic && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
+    return IBV_WC_SUCCESS;
 }
 
 int LocalQp::add(SendWork& work) {
@@ -73,9 +81,10 @@ int LocalQp::add(SendWork& work) {
         for (std::uint32_t i = 0; i < work.sges; ++i) work.bytes += work.sge[i].bytes;
     }
     const bool datagram = shared_.type == IBV_QPT_UD;
+    if (datagram && (work.to_qkey & kControlledQkey) != 0) work.to_qkey = shared_.qkey;
     const std::uint32_t mtu = std::max(shared_.path_mtu_bytes, 256u);
     const std::uint64_t longest = datagram ? subnet_.ports()[subnet_.hcas()[shared_.hca].first_port + shared_.port - 1].mtu_bytes : kMaxMessage;
-    work.status = work.bytes > longest ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
+    work.status = first_flaw(work, longest);
     work.moved = 0;
     work.chunk = 0;
     work.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>((work.bytes + mtu - 1) / mtu, 1));
@@ -162,7 +171,8 @@ void LocalQp::enter(std::uint32_t to, const ibv_qp_attr& attribute, int mask) {
 
 // Back to what it was when it was new: nothing is completed (InfiniBand 10.3.1).
 void LocalQp::reset_queue() {
-    head_ = executed_ = sent_ = tail_ = 0;
+    head_ = executed_ = sent_ = begun_ = tail_ = 0;
+    shared_.released.store(0, std::memory_order_release);
     responding_.clear();
     in_flight_bytes_ = 0;
     reads_in_flight_ = 0;
@@ -191,7 +201,7 @@ void LocalQp::query(ibv_qp_attr& a) {
     a.ah_attr = address_of(shared_.primary);
     a.alt_ah_attr = address_of(shared_.alternate);
     a.pkey_index = static_cast<std::uint16_t>(shared_.pkey_index);
-    a.sq_draining = state() == IBV_QPS_SQD && head_ != sent_;
+    a.sq_draining = state() == IBV_QPS_SQD && head_ != begun_;
     a.max_rd_atomic = static_cast<std::uint8_t>(max_reads_);
     a.max_dest_rd_atomic = static_cast<std::uint8_t>(shared_.max_dest_rd_atomic);
     a.min_rnr_timer = static_cast<std::uint8_t>(shared_.min_rnr_timer);
@@ -205,8 +215,11 @@ void LocalQp::query(ibv_qp_attr& a) {
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
-void LocalQp::emit(const SendWork& work, ibv_wc_status status) {
+void LocalQp::emit(std::uint32_t mark, ibv_wc_status status) {
+    const SendWork& work = at(mark);
     Completion completion{};
+    completion.of_send_queue = 1;
+    completion.released = mark + 1;
     completion.wr_id = work.wr_id;
     completion.time_ns = clock_ns_;
     completion.status = status;
@@ -219,10 +232,10 @@ void LocalQp::emit(const SendWork& work, ibv_wc_status status) {
 
 void LocalQp::flush_sends() {
     while (head_ != tail_) {
-        emit(at(head_), IBV_WC_WR_FLUSH_ERR);
+        emit(head_, IBV_WC_WR_FLUSH_ERR);
         ++head_;
     }
-    executed_ = sent_ = tail_;
+    executed_ = sent_ = begun_ = tail_;
     responding_.clear();
     in_flight_bytes_ = 0;
     reads_in_flight_ = 0;

@@ -42,6 +42,7 @@ struct SendCapacity {
 struct DatagramAddress {
     Route route;
     Path path;
+    std::uint32_t pd;
 };
 
 // A posted send work request. The verbs layer fills in the first part.
@@ -117,10 +118,11 @@ private:
     void wait_until_nobody_works();
     void take_attributes(const ibv_qp_attr& attribute, int mask);
     void enter(std::uint32_t state, const ibv_qp_attr& attribute, int mask);
+    ibv_wc_status first_flaw(const SendWork& work, std::uint64_t longest) const;
     void reset_queue();
     void flush_sends();
     void flush_if_failed();
-    void emit(const SendWork& work, ibv_wc_status status);
+    void emit(std::uint32_t mark, ibv_wc_status status);
 
     // requester.cc: what is due
     void work_until_nothing_is_due(bool posting);
@@ -150,6 +152,7 @@ private:
     void on_not_ready(SendWork& work, std::int64_t now);
     bool migrate();
     void refresh_routes();
+    bool hears();
     std::int64_t timeout_ns() const;
 
     Client& client_;
@@ -162,6 +165,7 @@ private:
     std::vector<SendWork> ring_;         // a power of two
     std::vector<std::byte> inline_data_;
     std::uint32_t head_ = 0, executed_ = 0, sent_ = 0, tail_ = 0;
+    std::uint32_t begun_ = 0;                // requests up to here have been sent once
     std::vector<std::uint32_t> responding_;  // marks of reads whose response is on its way
     std::uint64_t in_flight_bytes_ = 0;      // sent, not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
@@ -180,7 +184,7 @@ private:
     std::int64_t blocked_until_ns_ = 0;      // a retry timer
     std::int64_t link_free_ns_ = 0;          // model time at which the last chunk has left the first link
     Route route_, back_;
-    std::uint32_t route_epoch_ = 0;
+    std::uint32_t route_epoch_ = 0, back_epoch_ = 0;
     bool routed_ = false;
 };
 

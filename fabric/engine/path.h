@@ -20,6 +20,9 @@ inline Path path_of(const ibv_ah_attr& address, std::uint8_t timeout = 0) {
     path.dlid = address.dlid;
     path.is_global = address.is_global;
     path.sgid_index = address.grh.sgid_index;
+    path.flow_label = address.grh.flow_label;
+    path.hop_limit = address.grh.hop_limit;
+    path.traffic_class = address.grh.traffic_class;
     std::memcpy(path.dgid, address.grh.dgid.raw, sizeof path.dgid);
     return path;
 }
@@ -32,6 +35,9 @@ inline ibv_ah_attr address_of(const Path& path) {
     address.dlid = path.dlid;
     address.is_global = path.is_global;
     address.grh.sgid_index = path.sgid_index;
+    address.grh.flow_label = path.flow_label;
+    address.grh.hop_limit = path.hop_limit;
+    address.grh.traffic_class = path.traffic_class;
     std::memcpy(address.grh.dgid.raw, path.dgid, sizeof path.dgid);
     return address;
 }

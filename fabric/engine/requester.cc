@@ -89,7 +89,9 @@ std::int64_t LocalQp::next_due() const {
 // --- onto the links ---------------------------------------------------------------------------------------------------
 
 bool LocalQp::may_send(const SendWork& work) const {
-    if (failing_ || state() != IBV_QPS_RTS) return false;
+    // While it drains, what has begun is finished, retries and all.
+    const bool draining = state() == IBV_QPS_SQD && sent_ != begun_;
+    if (failing_ || (state() != IBV_QPS_RTS && !draining)) return false;
     if (sent_ != executed_ && in_flight_bytes_ >= kWindowBytes) return false;
     if ((work.flags & IBV_SEND_FENCE) != 0 && reads_in_flight_ > 0) return false;
     // An initiator with no depth at all has nothing to wait for: the request goes out and is refused.
@@ -108,7 +110,7 @@ bool LocalQp::send_next(std::int64_t now) {
     // A message of several chunks goes out whole before the next one begins.
     if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
     SendWork& work = at(sent_);
-    ++sent_;
+    if (sent_++ == begun_) ++begun_;
     if (is_read_or_atomic(work.opcode)) ++reads_in_flight_;
     if (shared_.type == IBV_QPT_UD) {
         route_ = work.to.route;
@@ -187,13 +189,11 @@ void LocalQp::execute_datagram(SendWork& work) {
     Strike strike;
     if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && route.leads_somewhere())
         strike = consult_faults(subnet_, route, shared_.number, work.to_qp);
-    bool good = true;
-    if (route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
+    Buffers local;
+    bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
+    if (good && route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
         const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike};
         good = COOP_WITHOUT_LOCK(deliver_datagram(subnet_, client_.process(), arrival));
-    } else {
-        Buffers local;
-        good = find_local(subnet_, shared_, work, work.bytes, 0, local);
     }
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
 }
@@ -221,7 +221,7 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
     const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
-    const bool heard = !strike.lose_ack && is_passable(subnet_, back_);
+    const bool heard = !strike.lose_ack && hears();
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
     if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
@@ -293,7 +293,7 @@ bool LocalQp::complete_next(std::int64_t now) {
     const SendWork& work = at(head_);
     if (work.stage != Stage::done || work.due_ns > now) return false;
     const bool failed = work.status != IBV_WC_SUCCESS;
-    if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(work, work.status);
+    if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(head_, work.status);
     if (!failed) {
         shared_.sent_messages.fetch_add(1, std::memory_order_relaxed);
         shared_.sent_bytes.fetch_add(work.bytes, std::memory_order_relaxed);
@@ -308,7 +308,7 @@ bool LocalQp::complete_next(std::int64_t now) {
 }
 
 void LocalQp::drain() {
-    if (state() != IBV_QPS_SQD || head_ != sent_) return;
+    if (state() != IBV_QPS_SQD || head_ != begun_) return;
     drain_event_ = false;
     raise_for(subnet_, shared_, IBV_EVENT_SQ_DRAINED);
 }

@@ -189,13 +189,14 @@ Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arriva
     return Answer::access;
 }
 
+// What the QP is not set up for, or cannot be asked (InfiniBand 9.7.4.1: a class C error, NAK invalid request).
 Answer refuse_request(const Segment& subnet, QueuePair& qp) {
+    if (qp.type != IBV_QPT_RC) return Answer::none;
     fail(subnet, qp, IBV_EVENT_QP_REQ_ERR);
     return Answer::invalid_request;
 }
 
 KeyError find_remote(const Segment& subnet, const QueuePair& qp, const SendWork& work, std::uint32_t access, Range& range) {
-    if ((qp.access & access) == 0) return KeyError::access;
     if ((work.rkey & 1) == 0) return KeyError::key;  // an lkey
     return look_up(subnet, qp.hca, qp.pd, work.rkey, work.remote_address, work.bytes, access, range);
 }
@@ -220,7 +221,7 @@ Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
 }
 
 Answer do_write(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
-    if ((qp.access & IBV_ACCESS_REMOTE_WRITE) == 0) return refuse_access(subnet, qp, arrival);
+    if ((qp.access & IBV_ACCESS_REMOTE_WRITE) == 0) return refuse_request(subnet, qp);
     if (arrival.work.bytes == 0) return Answer::ack;  // no key is looked at (InfiniBand 9.4.3.1)
     Range range;
     if (find_remote(subnet, qp, arrival.work, IBV_ACCESS_REMOTE_WRITE, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
@@ -229,7 +230,7 @@ Answer do_write(const Segment& subnet, std::uint32_t process, QueuePair& qp, con
 }
 
 Answer do_read(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
-    if ((qp.access & IBV_ACCESS_REMOTE_READ) == 0) return refuse_access(subnet, qp, arrival);
+    if ((qp.access & IBV_ACCESS_REMOTE_READ) == 0) return refuse_request(subnet, qp);
     const SendWork& work = arrival.work;
     if (work.bytes == 0) return Answer::ack;
     Range range;
@@ -272,7 +273,7 @@ Answer give_back(const Segment& subnet, const Arrival& arrival, std::uint64_t va
 
 Answer do_atomic(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     const SendWork& work = arrival.work;
-    if ((qp.access & IBV_ACCESS_REMOTE_ATOMIC) == 0) return refuse_access(subnet, qp, arrival);
+    if ((qp.access & IBV_ACCESS_REMOTE_ATOMIC) == 0) return refuse_request(subnet, qp);
     if (work.remote_address % sizeof(std::uint64_t) != 0) return refuse_request(subnet, qp);
     Range range;
     if (find_remote(subnet, qp, work, IBV_ACCESS_REMOTE_ATOMIC, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
@@ -402,15 +403,17 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
 void write_grh(const Segment& subnet, const Arrival& arrival, std::byte (&grh)[kGrhBytes]) {
     std::memset(grh, 0, sizeof grh);
     if (arrival.work.to.path.is_global == 0) return;
-    grh[0] = std::byte{0x60};  // version 6
     const std::uint16_t payload = htons(static_cast<std::uint16_t>(arrival.work.bytes));
     std::memcpy(grh + 4, &payload, sizeof payload);
     grh[6] = std::byte{0x1b};  // next header: an InfiniBand transport header
-    grh[7] = std::byte{0xff};
+    const Path& path = arrival.work.to.path;
+    const std::uint32_t word = htonl(6u << 28 | std::uint32_t{path.traffic_class} << 20 | (path.flow_label & 0xfffff));
+    std::memcpy(grh, &word, sizeof word);
+    grh[7] = std::byte{path.hop_limit};
     const Port& from = subnet.ports()[arrival.route.from];
-    const std::uint32_t index = arrival.work.to.path.sgid_index < from.gid_count ? arrival.work.to.path.sgid_index : 0;
+    const std::uint32_t index = path.sgid_index < from.gid_count ? path.sgid_index : 0;
     std::memcpy(grh + 8, from.gids[index], 16);
-    std::memcpy(grh + 24, arrival.work.to.path.dgid, 16);
+    std::memcpy(grh + 24, path.dgid, 16);
 }
 
 // False: the sender's buffers are at fault.

@@ -46,7 +46,7 @@ std::int64_t LocalQp::timeout_ns() const {
 
 void LocalQp::on_lost(SendWork& work, std::int64_t now) {
     // What comes behind a lost packet tells the responder, whose NAK is quicker than the timer.
-    const bool noticed = routed_ && is_passable(subnet_, route_) && is_passable(subnet_, back_) &&
+    const bool noticed = routed_ && is_passable(subnet_, route_) && hears() &&
                          (work.moved + work.chunk < work.bytes || sent_ - executed_ > 1) && work.stage == Stage::on_the_way;
     const std::int64_t wait = noticed ? latency_ns(subnet_, route_) + latency_ns(subnet_, back_) + kRoundTripNs : timeout_ns();
     if (retries_left_ > 0 || wait == Agenda::kNever) {
@@ -124,9 +124,20 @@ void LocalQp::refresh_routes() {
     const std::uint32_t port = subnet_.hcas()[shared_.hca].first_port + shared_.primary.port - 1;
     route_ = find_route(subnet_, port, shared_.primary);
     routed_ = route_.leads_somewhere();
+    back_epoch_ = 0;
     if (routed_) back_ = route_.reversed(subnet_);
-    // A way that cannot come back carries no acknowledgement.
-    routed_ = routed_ && back_.leads_somewhere();
+}
+
+// Whether answers arrive: they take the responder's own path.
+bool LocalQp::hears() {
+    QueuePair* peer = find_queue_pair(subnet_, shared_.destination);
+    if (peer == nullptr) return false;
+    if (const std::uint32_t epoch = peer->path_epoch.load(std::memory_order_acquire); epoch != back_epoch_) {
+        Guard guard(peer->lock);
+        back_epoch_ = epoch;
+        back_ = find_route(subnet_, subnet_.hcas()[peer->hca].first_port + std::max<std::uint32_t>(peer->primary.port, 1) - 1, peer->primary);
+    }
+    return back_.to == route_.from && is_passable(subnet_, back_);
 }
 
 }  // namespace coop::fabric

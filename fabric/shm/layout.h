@@ -203,6 +203,8 @@ struct Completion {
     std::uint8_t dlid_path_bits;
     std::uint16_t pkey_index;
     std::uint8_t solicited;
+    std::uint8_t of_send_queue;
+    std::uint32_t released;  // of_send_queue: the mark up to which requests give back their places when this is taken
 };
 
 enum class Armed : std::uint32_t { no, solicited, any };
@@ -265,6 +267,9 @@ struct Path {
     std::uint16_t dlid;
     std::uint8_t is_global;
     std::uint8_t sgid_index;
+    std::uint32_t flow_label;
+    std::uint8_t hop_limit;
+    std::uint8_t traffic_class;
     std::uint8_t dgid[16];
 };
 
@@ -306,6 +311,8 @@ struct QueuePair {
     AtomicResult atomic_results[kMaxReadsInFlight];  // answers to repeated requests
     std::uint32_t next_atomic_result;
     std::uint32_t established;    // COMM_EST was raised
+
+    Shared<std::uint32_t> released;  // requests of the send queue whose completion has been taken; counts on for ever
 
     Shared<std::uint64_t> sent_messages, sent_bytes, received_messages, received_bytes;
     Shared<std::uint64_t> retries, rnr_retries, duplicates, migrations;

@@ -21,8 +21,7 @@ void wake_all(const Segment& subnet) {
 }
 
 bool is_active(const Segment& subnet, const Port& port) {
-    return port.down == 0 && subnet.hcas()[port.hca].down == 0 && subnet.links()[port.link_out].down == 0 &&
-           subnet.links()[port.link_in].down == 0;
+    return port.down == 0 && subnet.links()[port.link_out].down == 0 && subnet.links()[port.link_in].down == 0;
 }
 
 std::vector<bool> active_ports(const Segment& subnet) {
@@ -80,11 +79,11 @@ void set_port(const Segment& subnet, std::uint32_t port, bool up) {
 }
 
 void set_hca(const Segment& subnet, std::uint32_t hca, bool up) {
-    change_state(subnet, [&] {
-        if (!turn(subnet.hcas()[hca].down, up)) return;
+    if (turn(subnet.hcas()[hca].down, up)) {
         trace(subnet, up ? TraceKind::hca_up : TraceKind::hca_down, hca);
         if (!up) raise_on_hca(subnet, hca, {IBV_EVENT_DEVICE_FATAL, 0, 0});
-    });
+    }
+    wake_all(subnet);
 }
 
 void set_lid(const Segment& subnet, std::uint32_t lid, bool up) {

@@ -4,8 +4,9 @@
 // asynchronous events that hardware would, and wakes the engines of all processes
 // so that what waits for a retry looks at once.
 //
-// A port is active while it, its HCA and both directions of its cable are up:
-// whatever changes that raises PORT_ERR or PORT_ACTIVE (InfiniBand 11.6.3).
+// A port is active while it and both directions of its cable are up: whatever
+// changes that raises PORT_ERR or PORT_ACTIVE (InfiniBand 11.6.3). An HCA that
+// goes down raises DEVICE_FATAL and nothing else: it cannot speak of its ports.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 
 #include "fabric/engine/path.h"
 #include "fabric/verbs/port_state.h"
+#include "fabric/verbs/protection_domain.h"
 
 namespace coop::fabric {
 
@@ -41,7 +42,7 @@ COOP_VERB ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     auto* ah = new VerbsAh;
     ah->context = pd->context;
     ah->pd = pd;
-    ah->to = {route, path};
+    ah->to = {route, path, to_pd(pd).number};
     return ah;
 }
 

@@ -280,10 +280,10 @@ CASE(migration_to_a_path_the_peer_does_not_know_is_an_error) {
     m.wait_armed();
     attr.path_mig_state = IBV_MIG_MIGRATED;
     CHECK_OK(m.pair.a.qp.modify(attr, IBV_QP_PATH_MIG_STATE));
-    m.pair.a.qp.post(write(1, m.pair.a.memory.sge(0, 8), m.pair.at_b.remote()));
+    m.pair.a.qp.post(write(1, m.pair.a.memory.sge(0, 8), m.pair.at_b.remote(512)));
     m.pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
     m.pair.b->expect_event(IBV_EVENT_PATH_MIG_ERR);
-    m.pair.b->check_untouched(0, 8);
+    m.pair.b->check_untouched(512, 8);
 }
 
 CASE(alternate_path_may_be_given_on_the_way_to_rts) {

@@ -4,7 +4,7 @@
 // completed, what goes wrong.
 #include "fabric/engine/link.h"
 #include "fabric/engine/responder.h"
-#include "subnet.h"
+#include "test/unit/fabric/subnet.h"
 
 namespace coop::fabric {
 namespace {

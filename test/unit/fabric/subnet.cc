@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "subnet.h"
+#include "test/unit/fabric/subnet.h"
 
 #include <cstdlib>
 #include <cstring>
