@@ -82,7 +82,8 @@ std::int64_t LocalQp::next_due() const {
     for (const std::uint32_t mark : responding_) due = std::min(due, work_at(mark).due_ns);
     if (failing_) return due;
     if (executed_ != sent_) due = std::min({due, work_at(executed_).due_ns, work_at(sent_ - 1).due_ns});
-    if (sent_ != tail_ && may_send(work_at(sent_))) due = std::min(due, blocked_until_ns_);
+    // What could be sent has been, unless a timer holds it back.
+    if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(work_at(sent_))) due = std::min(due, blocked_until_ns_);
     return due;
 }
 

@@ -134,6 +134,7 @@ std::uint32_t join(const Segment& subnet, std::uint32_t host) {
     self.generation.fetch_add(1, std::memory_order_release);
     self.wake.store(0, std::memory_order_relaxed);
     self.attention.store(0, std::memory_order_relaxed);
+    self.memory_report.store(0, std::memory_order_relaxed);
     self.engine_cpu_ns.store(0, std::memory_order_relaxed);
     self.engine_wakeups.store(0, std::memory_order_relaxed);
     self.locked_bytes.store(0, std::memory_order_relaxed);
