@@ -14,6 +14,14 @@
 
 namespace coop::fabric {
 
+namespace {
+
+void wait_for_report(const Process& process) {
+    while (process.memory_report.load(std::memory_order_seq_cst) != 0 && is_alive(process)) sched_yield();
+}
+
+}  // namespace
+
 KeyError look_up(const Segment& subnet, std::uint32_t hca, std::uint32_t pd, std::uint32_t key, std::uint64_t address,
                  std::uint64_t bytes, std::uint32_t access, Range& range) noexcept {
     const std::uint32_t index = region_of_key(key);
@@ -26,6 +34,7 @@ KeyError look_up(const Segment& subnet, std::uint32_t hca, std::uint32_t pd, std
     if ((region.access & access) != access) return KeyError::access;
     const std::uint64_t offset = address - region.iova;
     if (address < region.iova || offset > region.bytes || bytes > region.bytes - offset) return KeyError::bounds;
+    if (subnet.header().strict_memory != 0) wait_for_report(subnet.processes()[region.process]);
     if (region.stale.load(std::memory_order_acquire) != 0) return KeyError::stale;
     range = {region.address + offset, bytes, index};
     return KeyError::none;

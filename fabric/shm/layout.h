@@ -148,6 +148,7 @@ struct Process {
     std::uint32_t host;
     char command[32];
     Shared<std::uint32_t> wake;        // futex: the engine's thread sleeps on it
+    Shared<std::uint32_t> memory_report;  // strict: it is just hearing that memory was unmapped; its regions are to be asked later
     Shared<std::uint32_t> attention;   // one of its QPs was moved to the error state by somebody else
     Shared<std::int64_t> engine_cpu_ns;
     Shared<std::uint64_t> engine_wakeups;

@@ -134,6 +134,7 @@ std::uint32_t join(const Segment& subnet, std::uint32_t host) {
     self.generation.fetch_add(1, std::memory_order_release);
     self.wake.store(0, std::memory_order_relaxed);
     self.attention.store(0, std::memory_order_relaxed);
+    self.memory_report.store(0, std::memory_order_relaxed);
     self.engine_cpu_ns.store(0, std::memory_order_relaxed);
     self.engine_wakeups.store(0, std::memory_order_relaxed);
     self.locked_bytes.store(0, std::memory_order_relaxed);
@@ -186,15 +187,18 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
     const Process& owner = subnet.processes()[process];
     if (owner.pid == getpid()) return write(fd, record, bytes) == static_cast<ssize_t>(bytes);
     if (!is_alive(owner)) return false;
-    const int copy = descriptors().find(subnet, process, fd);
-    if (copy < 0) return false;
-    // A channel that the other side has closed: EPIPE, without a signal to whoever happens to write.
+    // A channel that the other side has closed gives EPIPE, without a signal to whoever happens to write.
     sigset_t pipe, before;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    const bool written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
-    if (!written && errno == EPIPE) {
+    bool written = false;
+    for (int tries = 0; tries < 2 && !written; ++tries) {
+        const int copy = descriptors().find(subnet, process, fd);
+        if (copy < 0) break;
+        written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
+        if (written || errno != EPIPE) break;
+        // What was kept is closed; the number may mean another channel by now.
         const timespec none{};
         sigtimedwait(&pipe, nullptr, &none);
         descriptors().drop(subnet, process, fd);

@@ -81,14 +81,14 @@ int acquire(VerbsMr& mr, const VerbsPd& pd, const Wish& wish) {
     mr.handle = mr.index;
     mr.lkey = lkey_of(mr.index, region);
     mr.rkey = rkey_of(mr.index, region);
-    if (client.subnet().header().strict_memory != 0) watch_region(client.subnet(), mr.index);
+    if (client.subnet().header().strict_memory != 0) watch_region(client, mr.index);
     return 0;
 }
 
 void give_up(const VerbsMr& mr) {
     if (!mr.domain->owner.is_live()) return;
     const Client& client = mr.domain->owner.client;
-    if (client.subnet().header().strict_memory != 0) unwatch_region(client.subnet(), mr.index);
+    if (client.subnet().header().strict_memory != 0) unwatch_region(client, mr.index);
     leave(client.subnet(), mr.index);
     discharge_locked(client, locked_bytes(reinterpret_cast<std::uint64_t>(mr.addr), mr.length));
 }

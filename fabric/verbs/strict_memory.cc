@@ -2,6 +2,7 @@
 #include "fabric/verbs/strict_memory.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <new>
 #include <thread>
 
+#include "fabric/engine/client.h"
 #include "fabric/engine/memory.h"
 #include "fabric/shm/trace.h"
 #include "fabric/verbs/memory_lock.h"
@@ -27,7 +29,8 @@
 namespace coop::fabric {
 namespace {
 
-constexpr std::uint32_t kStaleUnwatched = 2;  // third number of a trace entry: 1 stale, 2 cannot be watched
+// The third number of a trace entry.
+constexpr std::uint32_t kUnmapped = 0, kCannotBeWatched = 1;
 
 // A region that is watched, in whole pages. The monitor reads these while others write them.
 struct Watched {
@@ -35,9 +38,20 @@ struct Watched {
     Shared<std::uint64_t> begin, end;
 };
 
+class Pending {
+public:
+    explicit Pending(Process& process) : process_(process) { process_.memory_report.store(1, std::memory_order_seq_cst); }
+    ~Pending() { process_.memory_report.store(0, std::memory_order_release); }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+
+private:
+    Process& process_;
+};
+
 class Monitor {
 public:
-    static Monitor* get(const Segment& subnet);
+    static Monitor* get(const Client& client);
 
     void watch(std::uint32_t region);
     void unwatch(std::uint32_t region);
@@ -46,7 +60,7 @@ private:
     static constexpr std::uint32_t kMost = 1u << 18;
     static constexpr int kMostMessages = 16;
 
-    explicit Monitor(const Segment& subnet) : subnet_(subnet) {}
+    explicit Monitor(const Client& client) : subnet_(client.subnet()), self_(client.self()) {}
     bool start();
     bool open_userfaultfd();
     bool add_range(std::uint64_t begin, std::uint64_t end) const;
@@ -55,8 +69,12 @@ private:
     void run();
     void mark(std::uint64_t begin, std::uint64_t end, const char* what);
     void tell(std::uint32_t index, const MemoryRegion& region, const char* what);
+    void note(std::uint32_t index, std::uint32_t what) const {
+        trace(subnet_, TraceKind::stale_memory, static_cast<std::uint32_t>(getpid()), index, what, subnet_.memory_regions()[index].address);
+    }
 
     const Segment& subnet_;
+    Process& self_;
     std::mutex lock_;  // of those who watch and unwatch; never the monitor's
     Watched* watched_ = nullptr;
     Shared<std::uint32_t> slots_{0};  // of which one was ever taken
@@ -69,7 +87,7 @@ void say(const char* text) {
 }
 
 bool Monitor::open_userfaultfd() {
-    constexpr int kFlags = O_CLOEXEC;
+    constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
     fd_ = static_cast<int>(syscall(SYS_userfaultfd, kFlags));
     if (fd_ < 0) fd_ = static_cast<int>(syscall(SYS_userfaultfd, kFlags | UFFD_USER_MODE_ONLY));
     uffdio_api api{};
@@ -93,14 +111,14 @@ bool Monitor::start() {
 }
 
 // One for the process, and for the child after fork() its own; null: there can be none.
-Monitor* Monitor::get(const Segment& subnet) {
+Monitor* Monitor::get(const Client& client) {
     static std::mutex starting;
     static Monitor* monitor = nullptr;
     static pid_t owner = 0;
     std::lock_guard guard(starting);
     if (owner == getpid()) return monitor;
     owner = getpid();
-    monitor = new Monitor(subnet);
+    monitor = new Monitor(client);
     if (!monitor->start()) monitor = nullptr;
     return monitor;
 }
@@ -145,7 +163,7 @@ void Monitor::watch(std::uint32_t region) {
     Watched* slot = find_slot(0);
     if (slot == nullptr) return;
     if (!add_range(begin, end)) {
-        trace(subnet_, TraceKind::stale_memory, subnet_.memory_regions()[region].process, region, kStaleUnwatched, entry.address);
+        note(region, kCannotBeWatched);
         return;
     }
     slot->begin.store(begin, std::memory_order_relaxed);
@@ -162,7 +180,7 @@ void Monitor::unwatch(std::uint32_t region) {
 }
 
 void Monitor::tell(std::uint32_t index, const MemoryRegion& region, const char* what) {
-    trace(subnet_, TraceKind::stale_memory, region.process, index, 1, region.address);
+    note(index, kUnmapped);
     if (++messages_ > kMostMessages) return;
     char text[256];
     std::snprintf(text, sizeof text,
@@ -188,6 +206,10 @@ void Monitor::mark(std::uint64_t begin, std::uint64_t end, const char* what) {
 void Monitor::run() {
     uffd_msg report;
     for (;;) {
+        pollfd waiting{fd_, POLLIN, 0};
+        if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return;
+        // Whoever unmaps goes on as soon as the report is read: until it has been heeded nobody may rely on a region.
+        const Pending pending(self_);
         const ssize_t n = read(fd_, &report, sizeof report);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n != sizeof report) return;
@@ -202,12 +224,12 @@ void Monitor::run() {
 
 }  // namespace
 
-void watch_region(const Segment& subnet, std::uint32_t region) {
-    if (Monitor* monitor = Monitor::get(subnet)) monitor->watch(region);
+void watch_region(const Client& client, std::uint32_t region) {
+    if (Monitor* monitor = Monitor::get(client)) monitor->watch(region);
 }
 
-void unwatch_region(const Segment& subnet, std::uint32_t region) {
-    if (Monitor* monitor = Monitor::get(subnet)) monitor->unwatch(region);
+void unwatch_region(const Client& client, std::uint32_t region) {
+    if (Monitor* monitor = Monitor::get(client)) monitor->unwatch(region);
 }
 
 }  // namespace coop::fabric

@@ -14,12 +14,12 @@
 // therefore allocates nothing and takes no lock.
 #pragma once
 
-#include "fabric/shm/segment.h"
+#include "fabric/engine/client.h"
 
 namespace coop::fabric {
 
 // A region of this process, entered in the table already.
-void watch_region(const Segment& subnet, std::uint32_t region);
-void unwatch_region(const Segment& subnet, std::uint32_t region);
+void watch_region(const Client& client, std::uint32_t region);
+void unwatch_region(const Client& client, std::uint32_t region);
 
 }  // namespace coop::fabric
