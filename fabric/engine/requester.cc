@@ -224,8 +224,10 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
+    const bool heard_so_far = hears();
     const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
-    const bool heard = !strike.lose_ack && hears();
+    // Who has got the message may be gone by now. The answer has left before.
+    const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
     if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
