@@ -31,7 +31,7 @@ mkdir -p "$out/source/generated"
 for part in parameters parameters-short faults variables packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done
-cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/VERSION" "$out/source/generated/"
+cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/VERSION" "$top"/share/fabric/*.* "$out/source/generated/"
 
 # shellcheck disable=SC2086 # a list of options
 exec "${SPHINX_BUILD:-sphinx-build}" -q ${SPHINX_OPTIONS--W --keep-going} -b "$builder" -d "$out/doctrees-$builder" \

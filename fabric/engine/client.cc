@@ -27,6 +27,7 @@ std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
 constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
+constexpr std::int64_t kTickNs = 100'000;    // while the program polls, it gets up that often
 
 Error explain(const std::string& name, const char* value) {
     return {"there is no host '" + std::string(value) + "' on the subnet '" + name + "' (coop-fabric show)"};
@@ -189,15 +190,26 @@ void Client::heed_attention() noexcept {
 
 void Client::plan(std::uint32_t qp, std::int64_t due_ns) noexcept {
     const bool earliest = agenda_.plan(qp, due_ns);
-    if (earliest && due_ns < asleep_until_ns_.load(std::memory_order_seq_cst)) fabric::wake(self());
+    plans_.store(plans_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!earliest || due_ns >= asleep_until_ns_.load(std::memory_order_seq_cst)) return;
+    const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
+    const bool polling = planned_at_.exchange(polls, std::memory_order_relaxed) != polls;
+    if (!polling || !watching_.load(std::memory_order_seq_cst)) fabric::wake(self());
 }
 
 // Sleeps until something is due, or somebody calls.
 void Client::sleep(std::uint32_t seen) noexcept {
     // From here on whoever plans something calls.
+    watching_.store(false, std::memory_order_seq_cst);
     asleep_until_ns_.store(Agenda::kNever, std::memory_order_seq_cst);
     std::int64_t until = agenda_.earliest_ns();
     if (until != Agenda::kNever) until = std::max(until, now_ns() + kQuantumNs);
+    const std::uint32_t polls = polls_.load(std::memory_order_relaxed), plans = plans_.load(std::memory_order_relaxed);
+    const bool polled = polls != polls_seen_ && plans != plans_seen_;
+    polls_seen_ = polls;
+    plans_seen_ = plans;
+    if (polled) until = now_ns() + kTickNs;
+    watching_.store(polled, std::memory_order_seq_cst);
     asleep_until_ns_.store(until, std::memory_order_seq_cst);
     timespec time{until / 1'000'000'000, until % 1'000'000'000};
     syscall(SYS_futex, &self().wake, FUTEX_WAIT_BITSET, seen, until == Agenda::kNever ? nullptr : &time, nullptr, FUTEX_BITSET_MATCH_ANY);

@@ -42,6 +42,7 @@ public:
 
     // Does what is due. Called by whoever polls; two loads when there is nothing.
     void progress() noexcept {
+        polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         if (self().attention.load(std::memory_order_relaxed) != 0 || agenda_.is_due()) work();
     }
 
@@ -80,6 +81,12 @@ private:
     std::thread thread_;
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> asleep_until_ns_{0};  // 0: awake
+    // A program that polls does the work itself; then the thread only looks, now and then, whether it still does.
+    std::atomic<std::uint32_t> polls_{0};       // counts calls of progress(), about
+    std::atomic<std::uint32_t> plans_{0};       // and of plan()
+    std::atomic<std::uint32_t> planned_at_{0};  // polls_ when something was planned last
+    std::atomic<bool> watching_{false};         // asleep for a tick at most
+    std::uint32_t polls_seen_ = 0, plans_seen_ = 0;  // the thread's, when it went to sleep last
 };
 
 }  // namespace coop::fabric

@@ -56,7 +56,7 @@ bool put_completion(const Segment& subnet, std::uint32_t index, const Completion
 bool take_completion(const Segment& subnet, std::uint32_t index, Completion& completion) noexcept {
     CompletionQueue& cq = subnet.completion_queues()[index];
     const std::uint32_t taken = cq.taken.load(std::memory_order_relaxed);
-    if (taken == cq.put.load(std::memory_order_acquire)) return false;
+    if (taken == cq.put.load(std::memory_order_acquire) || cq.ring == 0) return false;
     completion = place(subnet, cq, taken);
     cq.taken.store(taken + 1, std::memory_order_release);
     if (completion.of_send_queue != 0)

@@ -152,6 +152,7 @@ private:
     void on_not_ready(SendWork& work, std::int64_t now);
     bool migrate();
     void refresh_routes();
+    bool has_peer() const;
     bool hears();
     std::int64_t timeout_ns() const;
 

@@ -29,6 +29,10 @@ bool is_read_or_atomic(ibv_wr_opcode opcode) {
     return is_read(opcode) || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 }
 
+void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
+    if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+}
+
 std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + mtu - 1) / std::max(mtu, 256u), 1));
 }
@@ -131,8 +135,7 @@ void LocalQp::send_chunk(SendWork& work, std::int64_t ready_ns, std::int64_t now
     link_free_ns_ = work.first_link.end_ns;
     work.stage = Stage::queued;
     work.due_ns = work.first_link.start_ns;
-    if (routed_ && work.due_ns > ready_ns)
-        subnet_.ports()[route_.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(work.due_ns - ready_ns), std::memory_order_relaxed);
+    if (routed_) count_wait(subnet_, route_, work.due_ns - ready_ns);
     if (work.due_ns <= now + kAheadNs) leave_first_link(work);
 }
 
@@ -221,8 +224,10 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
+    const bool heard_so_far = hears();
     const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
-    const bool heard = !strike.lose_ack && hears();
+    // Who has got the message may be gone by now. The answer has left before.
+    const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
     if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
@@ -258,6 +263,7 @@ void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
     work.stage = Stage::responding;
     work.chunk = std::min(work.bytes - work.moved, chunk_bytes(subnet_, back_));
     work.first_link = take_first_link(subnet_, back_, work.chunk, ready_ns);
+    count_wait(subnet_, back_, work.first_link.start_ns - ready_ns);
     work.due_ns = take_other_links(subnet_, back_, work.chunk, work.first_link);
 }
 

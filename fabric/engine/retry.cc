@@ -128,6 +128,11 @@ void LocalQp::refresh_routes() {
     if (routed_) back_ = route_.reversed(subnet_);
 }
 
+bool LocalQp::has_peer() const {
+    const QueuePair* peer = find_queue_pair(subnet_, shared_.destination);
+    return peer != nullptr && peer->state.load(std::memory_order_acquire) >= IBV_QPS_RTR;
+}
+
 // Whether answers arrive: they take the responder's own path.
 bool LocalQp::hears() {
     QueuePair* peer = find_queue_pair(subnet_, shared_.destination);

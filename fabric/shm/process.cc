@@ -187,15 +187,18 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
     const Process& owner = subnet.processes()[process];
     if (owner.pid == getpid()) return write(fd, record, bytes) == static_cast<ssize_t>(bytes);
     if (!is_alive(owner)) return false;
-    const int copy = descriptors().find(subnet, process, fd);
-    if (copy < 0) return false;
-    // A channel that the other side has closed: EPIPE, without a signal to whoever happens to write.
+    // A channel that the other side has closed gives EPIPE, without a signal to whoever happens to write.
     sigset_t pipe, before;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    const bool written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
-    if (!written && errno == EPIPE) {
+    bool written = false;
+    for (int tries = 0; tries < 2 && !written; ++tries) {
+        const int copy = descriptors().find(subnet, process, fd);
+        if (copy < 0) break;
+        written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
+        if (written || errno != EPIPE) break;
+        // What was kept is closed; the number may mean another channel by now.
         const timespec none{};
         sigtimedwait(&pipe, nullptr, &none);
         descriptors().drop(subnet, process, fd);

@@ -46,7 +46,7 @@ constexpr std::array kRows = {
     Row{TraceKind::qp_error, "QP to error state", Shows::qp},
     Row{TraceKind::access_error, "remote access refused", Shows::qp_peer},
     Row{TraceKind::cq_overflow, "CQ overflow", Shows::qp},
-    Row{TraceKind::stale_memory, "registered memory unmapped", Shows::memory},
+    Row{TraceKind::stale_memory, "registered memory", Shows::memory},
     Row{TraceKind::event, "event", Shows::event},
     Row{TraceKind::message, "message", Shows::message},
 };
@@ -91,7 +91,7 @@ std::string details(const Segment& subnet, const Trace& t) {
     case Shows::link_value: return link_name(subnet, t.a) + " " + number(static_cast<double>(t.value) / 4294967296.0);
     case Shows::qp: return qp_name(t.a);
     case Shows::qp_peer: return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) + ")";
-    case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value);
+    case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) + (t.c == 0 ? " unmapped" : " cannot be watched");
     case Shows::fault: return std::string(fault_name(t.a)) + " at " + (t.c == 0 ? "" : qp_name(t.c)) + " target " + hex(t.b);
     case Shows::event:
         return hca_name(subnet, t.a) + " " + number(t.b) + " object " + number(t.c);

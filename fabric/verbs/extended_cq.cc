@@ -15,6 +15,7 @@ constexpr std::uint64_t kSupported = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_
                                      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 bool take(VerbsCq& cq) {
+    if (cq.shared().ring == 0) return false;  // given back: the process is about to end
     if (!take_completion(cq.owner.subnet(), cq.index, cq.current)) return false;
     cq.wr_id = cq.current.wr_id;
     cq.status = static_cast<ibv_wc_status>(cq.current.status);

@@ -29,7 +29,8 @@
 namespace coop::fabric {
 namespace {
 
-constexpr std::uint32_t kStaleUnwatched = 2;  // third number of a trace entry: 1 stale, 2 cannot be watched
+// The third number of a trace entry.
+constexpr std::uint32_t kUnmapped = 0, kCannotBeWatched = 1;
 
 // A region that is watched, in whole pages. The monitor reads these while others write them.
 struct Watched {
@@ -68,6 +69,9 @@ private:
     void run();
     void mark(std::uint64_t begin, std::uint64_t end, const char* what);
     void tell(std::uint32_t index, const MemoryRegion& region, const char* what);
+    void note(std::uint32_t index, std::uint32_t what) const {
+        trace(subnet_, TraceKind::stale_memory, static_cast<std::uint32_t>(getpid()), index, what, subnet_.memory_regions()[index].address);
+    }
 
     const Segment& subnet_;
     Process& self_;
@@ -159,7 +163,7 @@ void Monitor::watch(std::uint32_t region) {
     Watched* slot = find_slot(0);
     if (slot == nullptr) return;
     if (!add_range(begin, end)) {
-        trace(subnet_, TraceKind::stale_memory, subnet_.memory_regions()[region].process, region, kStaleUnwatched, entry.address);
+        note(region, kCannotBeWatched);
         return;
     }
     slot->begin.store(begin, std::memory_order_relaxed);
@@ -176,7 +180,7 @@ void Monitor::unwatch(std::uint32_t region) {
 }
 
 void Monitor::tell(std::uint32_t index, const MemoryRegion& region, const char* what) {
-    trace(subnet_, TraceKind::stale_memory, region.process, index, 1, region.address);
+    note(index, kUnmapped);
     if (++messages_ > kMostMessages) return;
     char text[256];
     std::snprintf(text, sizeof text,

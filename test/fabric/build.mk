@@ -15,7 +15,10 @@ rail_topics := rails many
 rail_library := $(OUT)/obj/rail/node.o $(OUT)/obj/rail/crowd.o $(call objects,$(CORE)/coop/path,core/path) \
 	$(call objects,$(CORE)/coop/rail/verbs,core/rail/verbs)
 
-all: $(topics:%=$(OUT)/%) $(rail_topics:%=$(OUT)/%)
+# Programs without the library: what the parts clients and measures need.
+others := $(basename $(notdir $(wildcard $(SRC)/clients/*.c $(SRC)/clients/*.cc)))
+
+all: $(topics:%=$(OUT)/%) $(rail_topics:%=$(OUT)/%) $(others:%=$(OUT)/%)
 
 $(OUT)/obj/rail/%.o $(OUT)/obj/core/%.o: CXXFLAGS += -std=c++20 -Wno-missing-field-initializers
 $(OUT)/obj/rail/%.o $(OUT)/obj/core/%.o: CPPFLAGS += -I$(CORE)
@@ -32,6 +35,12 @@ $(topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/semantics/%.o $(library)
 	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
 
 $(rail_topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/rail/%.o $(rail_library) $(library)
+	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
+
+$(OUT)/%: $(SRC)/clients/%.c $(SRC)/build.mk
+	$(CC) -O1 -g -Wall -Wextra -Werror -o $@ $<
+
+$(OUT)/%: $(OUT)/obj/clients/%.o
 	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
 
 .PHONY: all

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Completion queues and their events (IBTA 10.8.5-10.8.6 work completions, 11.2.8 CQ verbs, 11.4.2 completion handling).
 #include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -447,4 +449,29 @@ CASE(destroying_a_cq_waits_for_acknowledgements) {
     CHECK(!wait_until([&] { return destroyed.load(); }, 2 * kQuietMs));
     ibv_ack_cq_events(cq, 1);
     destroyer.join();
+}
+
+// The acknowledgement has left before the receiver sees that it has the message (IBTA 9.7.5.1). All on one core: whoever is
+// woken up takes it from the one who sends.
+CASE(message_has_arrived_though_its_receiver_quits_at_once) {
+    cpu_set_t before, one;
+    CHECK_OK(sched_getaffinity(0, sizeof before, &before));
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    CHECK_OK(sched_setaffinity(0, sizeof one, &one));
+    for (int round = 0; round < 50; ++round) {
+        Notified sides;
+        sides.host_receive(1);
+        sides.cq.arm();
+        std::thread receiver([&] {
+            sides.expect_event();
+            sides.cq.expect(1);
+            CHECK_OK(ibv_destroy_qp(sides.b.release()));
+        });
+        usleep(200);  // until it sleeps
+        sides.a.qp.post(send(1, sides.a.memory.sge(0, 64)));
+        sides.a.scq.expect(1);
+        receiver.join();
+    }
+    CHECK_OK(sched_setaffinity(0, sizeof before, &before));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "schedule.h"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +15,7 @@ constexpr int kMessagesPerRank = 10;  // of one round
 // Sizes at which stock transports and pml/coop change their ways; a message
 // has one of these, give or take a header, as often as a random size.
 constexpr std::size_t kEdges[] = {0, 1, 64, 256, 1024, 4096, 8192, 32768, 65536, 131072, 262144, 1u << 20};
-constexpr int kTags[] = {0, 1, 2, 77777, 0x3fffffff};
+constexpr int kTags[] = {0, 1, 2, 77777, 0x3fffffff};  // none above MPI_TAG_UB is used: pml/ucx has 23 bits
 constexpr int kTagStride = 8;  // per thread, on shared channels
 
 std::size_t draw_bytes(Random& random, std::size_t max_bytes) {
@@ -27,6 +29,15 @@ std::size_t draw_bytes(Random& random, std::size_t max_bytes) {
         if (random.one_in(2)) bytes -= std::min<std::size_t>(bytes, random.below(160));
     }
     return std::min(bytes, max_bytes);
+}
+
+int draw_tag(Random& random) {
+    static const int highest = [] {
+        int *bound = nullptr, set = 0;
+        MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &set);
+        return set != 0 ? *bound : 32767;
+    }();
+    return std::min(kTags[random.below(std::size(kTags))], highest);
 }
 
 Mode draw_mode(Random& random, Style style, bool buffer, std::size_t bytes) {
@@ -70,7 +81,7 @@ Message draw_message(Random& random, const Options& options, const std::vector<C
     m.source = source;
     m.target = targets[random.below(targets.size())];
     m.tag = channel.shared ? thread * kTagStride + static_cast<int>(random.below(kTagStride))
-                           : kTags[random.below(std::size(kTags))];
+                           : draw_tag(random);
     m.bytes = draw_bytes(random, options.max_bytes);
     m.mode = draw_mode(random, round.style, thread == 0, m.bytes);
     m.form = draw_form(random, round.style, m.mode);
