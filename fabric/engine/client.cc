@@ -27,7 +27,7 @@ std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
 constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
-constexpr std::int64_t kTickNs = 100'000;    // while the program polls, it gets up that often
+constexpr std::int64_t kTickNs = 250'000;    // while the program polls, it gets up that often
 
 Error explain(const std::string& name, const char* value) {
     return {"there is no host '" + std::string(value) + "' on the subnet '" + name + "' (coop-fabric show)"};

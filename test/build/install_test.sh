@@ -15,7 +15,7 @@ for file in bin/coop-env bin/coop-ab bin/coop-figures lib/libmca_common_coop.so 
     "share/modulefiles/ompi-coop/$(cat "$top/VERSION")"; do
     succeeds "installs_$(basename "$file")" test -s "$prefix/$file"
 done
-refuses "fills_in_every_template" '^$' sh -c "grep -rlE '@[A-Za-z_]+@' '$prefix/bin' '$prefix/share' || { echo; false; }"
+refuses "fills_in_every_template" '^$' sh -c "grep -rlIE '@[A-Za-z_]+@' '$prefix/bin' '$prefix/share' || { echo; false; }"
 refuses "no_run_path_leads_into_the_build" '^$' sh -c "
     find '$prefix' -type f \\( -name '*.so*' -o -path '*/libexec/*' \\) -exec readelf -d {} + | grep PATH | grep -F '$build' || { echo; false; }"
 
