@@ -121,10 +121,7 @@ void establish(Module& m, Endpoint& endpoint) {
     const auto by_hca = [](const auto& a, const auto& b) { return a->remote_hca < b->remote_hca; };
     channel.atomic_rail = static_cast<std::size_t>(std::min_element(channel.rails.begin(), channel.rails.end(), by_hca) - channel.rails.begin());
     const sched::RailSet set = describe_rails(m, channel, paths);
-    if (const auto wrong = check_rails(m.given, m.sched, set.size())) {
-        parameter_out_of_range(*wrong);
-        cannot_connect(endpoint.proc, "its parameters do not fit " + std::to_string(set.size()) + " rails");
-    }
+    if (const auto wrong = check_rails(m.given, m.sched, set.size())) rails_differ(endpoint.proc, *wrong);
     channel.scheduler.emplace(m.sched, set);
     if (channel.state == ChannelState::kConnecting) --m.connecting;
     channel.state = ChannelState::kConnected;

@@ -42,7 +42,9 @@ struct FragmentChunk {
 
 class FragmentPool {
 public:
-    void open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
+    static constexpr std::size_t kPerChunk = 64;
+    // With a first chunk. False: no memory, or it cannot be registered (errno says why).
+    bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
     Fragment* take();  // null: no memory
     void give_back(Fragment& fragment);
     void close();
