@@ -28,7 +28,7 @@ mkdir -p "$out/source"
 cp -R "$docs/." "$out/source"
 chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
-for part in parameters parameters-short coopib-parameters coopib-parameters-short faults variables packets decisions; do
+for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables faults variables packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done
 cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/opal/mca/btl/coopib/help-mpi-btl-coopib.txt" "$top/VERSION" "$out/source/generated/"

@@ -5,7 +5,7 @@
 //
 //     parameters        every parameter of pml/coop: help, type, unit, default, range, level
 //     parameters-short  the same as a list, for the manual page
-//     coopib-parameters, coopib-parameters-short  those of btl/coopib
+//     coopib-parameters, coopib-parameters-short, coopib-variables  those of btl/coopib
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
 //     packets           the control headers, field by field
@@ -29,6 +29,7 @@
 #include "coop/wire/headers.h"
 #include "ompi/mca/pml/coop/params.h"
 #include "opal/mca/btl/coopib/params.h"
+#include "opal/mca/btl/coopib/variables.h"
 
 namespace {
 
@@ -117,6 +118,13 @@ void print_variables() {
     }
     for (const coop::Variable& v : coop::kVariables)
         rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
+    print_table("40 15 45", rows);
+}
+
+void print_coopib_variables() {
+    std::vector<std::vector<std::string>> rows = {{"Variable", "Elements", "Meaning"}};
+    for (const coop::ib::Variable& v : coop::ib::kVariables)
+        rows.push_back({code(std::string(kCoopibPrefix) + v.name), v.per_hca ? "one per HCA" : "one", v.help});
     print_table("40 15 45", rows);
 }
 
@@ -458,7 +466,8 @@ struct Part {
 };
 constexpr Part kParts[] = {
     {"parameters", print_parameters}, {"parameters-short", print_parameters_short},
-    {"coopib-parameters", print_coopib_parameters}, {"coopib-parameters-short", print_coopib_parameters_short}, {"faults", print_faults},
+    {"coopib-parameters", print_coopib_parameters}, {"coopib-parameters-short", print_coopib_parameters_short},
+    {"coopib-variables", print_coopib_variables}, {"faults", print_faults},
     {"variables", print_variables},   {"packets", print_packets},                   {"decisions", print_decisions},
 };
 
@@ -470,5 +479,5 @@ int main(int argc, char** argv) {
             part.print();
             return 0;
         }
-    fail("usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | faults | variables | packets | decisions");
+    fail("usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | coopib-variables | faults | variables | packets | decisions");
 }

@@ -10,6 +10,8 @@ prepare_storm() {
     make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$storm" || return 1
     ring=$results/bin-mpi/ring
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
+    pvars=$results/bin-mpi/coopib_pvars
+    mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -126,10 +128,59 @@ coopib_bad_input() {
     check bad_input.too_little_locked_memory says_how_much_memory
 }
 
+# --- report and performance variables ---------------------------------------------------------------------------------
+
+coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
+    local pml=$1
+    shift
+    limit=60 on_subnet --hosts 2 --hcas 2 --lmc 1 -- mpirun -np 2 --oversubscribe --mca pml "$pml" --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 "$@"
+}
+
+# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided last.
+report_has_each_rail() { # PML
+    local output rail
+    output=$(coopib_pair "$1" --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0" || return 1
+    for rail in 0 1 2 3; do
+        [ "$(grep -cE "^  $rail     coop[01]  +1 +[01] +0 +[1-9][0-9]* +[0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+\.[0-9] %\$" <<<"$output")" = 2 ] ||
+            { echo "rail $rail is not there twice"; return 1; }
+    done
+    [ "$(grep -cE '^  arrived ahead of an earlier one: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE '^  last decision: [0-9]+ bytes go ' <<<"$output")" = 2 ]
+}
+
+# The weights of the rails to a peer are 100 % together, but for rounding.
+report_weights_are_shares() {
+    local output
+    output=$(coopib_pair ob1 --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
+}
+
+report_is_silent_by_default() {
+    local output
+    output=$(coopib_pair ob1 "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    [ "$output" = "done" ]
+}
+
+coopib_report() {
+    check report.each_rail.ob1 report_has_each_rail ob1
+    check report.each_rail.coop report_has_each_rail coop
+    check report.weights_are_shares report_weights_are_shares
+    check report.silent_by_default report_is_silent_by_default
+    check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4
+    check report.pvars.coop coopib_pair coop "$pvars" 2 4
+}
+
 part_coopib() {
     local pml policy ground
-    prepare_storm || { asked coopib.build && report_fail coopib.build; return; }
+    log=$results/log/coopib.build.log
+    prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input
+    coopib_report
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -70,6 +70,7 @@ extern "C" int mca_btl_coopib_register(void) {
                                         static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
                                         MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
     }
+    register_performance_variables(mca_btl_coopib_component.btl_version);
     set_defaults(module.base);
     return mca_btl_base_param_register(&mca_btl_coopib_component.btl_version, &module.base);
 }

@@ -12,6 +12,9 @@ namespace coop::ib {
 void publish_ports(Module& m);                    // procs.cc
 bool open_receives(Module& m, std::uint32_t hca);  // connect.cc
 
+void register_performance_variables(const mca_base_component_t& component);  // pvars.cc
+void print_report(const Module& m);                                          // report.cc
+
 // diagnose.cc
 void parameter_out_of_range(const ParamError& error);
 void not_there(const Module& m, const std::string& why);  // what if_include or if_exclude names

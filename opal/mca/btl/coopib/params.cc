@@ -61,7 +61,7 @@ constexpr ParamRow kParams[] = {
     {.name = "connect_timeout", .type = ParamType::kInt, .unit = "seconds", .default_value = 30, .min = 1, .max = 3600,
      .help = "After that long without an answer a peer cannot be connected.", .level = 5},
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 1,
-     .help = "1: each process prints at its end what its rails carried.", .level = 3},
+     .help = "1: each process prints at its end what its rails to each peer carried.", .level = 3},
 };
 static_assert(params_are_valid(kParams));
 
