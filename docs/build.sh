@@ -19,7 +19,7 @@ if [ -z "$reference" ]; then
     reference=$out/reference
     # shellcheck disable=SC2086 # CXX may hold options
     ${CXX:-c++} -std=gnu++20 -O0 -I"$top" -I"$top/opal/mca/common" -o "$reference" "$docs/generate/reference.cc" \
-        "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/common/coop/*/*.cc
+        "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/btl/coopib/params.cc "$top"/opal/mca/common/coop/*/*.cc
 fi
 
 # Sphinx reads one tree: what is written by hand and what is generated.
@@ -28,10 +28,11 @@ mkdir -p "$out/source"
 cp -R "$docs/." "$out/source"
 chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
-for part in parameters parameters-short faults variables packets decisions; do
+for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables faults variables packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done
-cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/VERSION" "$top"/share/fabric/*.* "$out/source/generated/"
+cp "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" "$top/opal/mca/btl/coopib/help-mpi-btl-coopib.txt" "$top/VERSION" \
+    "$top"/share/fabric/*.* "$out/source/generated/"
 
 # shellcheck disable=SC2086 # a list of options
 exec "${SPHINX_BUILD:-sphinx-build}" -q ${SPHINX_OPTIONS--W --keep-going} -b "$builder" -d "$out/doctrees-$builder" \

@@ -16,9 +16,10 @@ An exchange of packets, one line per event, top to bottom:
        => data to the right             x> refused, to the right        <x refused, to the left
        --- a line across
 
-A message of pml/coop as it is in help-mpi-pml-coop.txt:
+A message as it is in a component's help file, of pml/coop if no other one is named:
 
     .. help-message:: parameter
+    .. help-message:: btl-coopib/parameter
 """
 
 import html
@@ -188,12 +189,13 @@ class HelpMessage(SphinxDirective):
     required_arguments = 1
 
     def run(self):
-        relative, path = self.env.relfn2path("/generated/help-mpi-pml-coop.txt")
+        component, _, topic = self.arguments[0].rpartition("/")
+        relative, path = self.env.relfn2path(f"/generated/help-mpi-{component or 'pml-coop'}.txt")
         self.env.note_dependency(relative)
         messages = help_messages(path)
-        if self.arguments[0] not in messages:
+        if topic not in messages:
             raise self.error(f"there is no message '{self.arguments[0]}'")
-        words = "\n".join(messages[self.arguments[0]])
+        words = "\n".join(messages[topic])
         return [nodes.literal_block(words, words, language="none")]
 
 

@@ -3,8 +3,9 @@
 // Prints what the documentation takes from the declarations of the code, as
 // reStructuredText: reference PART, where PART is one of the names below.
 //
-//     parameters        every parameter: help, type, unit, default, range, level
+//     parameters        every parameter of pml/coop: help, type, unit, default, range, level
 //     parameters-short  the same as a list, for the manual page
+//     coopib-parameters, coopib-parameters-short, coopib-variables  those of btl/coopib
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
 //     packets           the control headers, field by field
@@ -27,10 +28,13 @@
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
 #include "ompi/mca/pml/coop/params.h"
+#include "opal/mca/btl/coopib/params.h"
+#include "opal/mca/btl/coopib/variables.h"
 
 namespace {
 
 constexpr const char* kPrefix = "pml_coop_";
+constexpr const char* kCoopibPrefix = "btl_coopib_";
 
 [[noreturn]] void fail(const std::string& why) {
     std::fprintf(stderr, "reference: %s\n", why.c_str());
@@ -53,11 +57,16 @@ void print_table(const char* widths, const std::vector<std::vector<std::string>>
 
 void print_parameters() { print(coop::to_rst("Parameters of pml/coop", kPrefix, coop::pml::params())); }
 
-void print_parameters_short() {
-    for (const coop::ParamRow& row : coop::pml::params())
-        print("**" + std::string(kPrefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help + " Allowed: " +
+void print_coopib_parameters() { print(coop::to_rst("Parameters of btl/coopib", kCoopibPrefix, coop::ib::params())); }
+
+void print_short(const char* prefix, std::span<const coop::ParamRow> rows) {
+    for (const coop::ParamRow& row : rows)
+        print("**" + std::string(prefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help + " Allowed: " +
               coop::range_words(row) + ".\n\n");
 }
+
+void print_parameters_short() { print_short(kPrefix, coop::pml::params()); }
+void print_coopib_parameters_short() { print_short(kCoopibPrefix, coop::ib::params()); }
 
 // --- faults ----------------------------------------------------------------
 
@@ -109,6 +118,13 @@ void print_variables() {
     }
     for (const coop::Variable& v : coop::kVariables)
         rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
+    print_table("40 15 45", rows);
+}
+
+void print_coopib_variables() {
+    std::vector<std::vector<std::string>> rows = {{"Variable", "Elements", "Meaning"}};
+    for (const coop::ib::Variable& v : coop::ib::kVariables)
+        rows.push_back({code(std::string(kCoopibPrefix) + v.name), v.per_hca ? "one per HCA" : "one", v.help});
     print_table("40 15 45", rows);
 }
 
@@ -449,7 +465,9 @@ struct Part {
     void (*print)();
 };
 constexpr Part kParts[] = {
-    {"parameters", print_parameters}, {"parameters-short", print_parameters_short}, {"faults", print_faults},
+    {"parameters", print_parameters}, {"parameters-short", print_parameters_short},
+    {"coopib-parameters", print_coopib_parameters}, {"coopib-parameters-short", print_coopib_parameters_short},
+    {"coopib-variables", print_coopib_variables}, {"faults", print_faults},
     {"variables", print_variables},   {"packets", print_packets},                   {"decisions", print_decisions},
 };
 
@@ -461,5 +479,5 @@ int main(int argc, char** argv) {
             part.print();
             return 0;
         }
-    fail("usage: reference parameters | parameters-short | faults | variables | packets | decisions");
+    fail("usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | coopib-variables | faults | variables | packets | decisions");
 }

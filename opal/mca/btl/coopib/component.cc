@@ -5,6 +5,7 @@
 // installed alone, it changes nothing.
 #include "component.h"
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -14,6 +15,11 @@
 namespace coop::ib {
 
 Module module;
+
+std::uint32_t local_rank() noexcept {
+    const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
+}
 
 namespace {
 
@@ -65,6 +71,7 @@ extern "C" int mca_btl_coopib_register(void) {
                                         static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
                                         MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
     }
+    register_performance_variables(mca_btl_coopib_component.btl_version);
     set_defaults(module.base);
     return mca_btl_base_param_register(&mca_btl_coopib_component.btl_version, &module.base);
 }
@@ -101,7 +108,7 @@ bool check_sizes(mca_btl_base_module_t& b) {
         return false;
     }
     if (b.btl_eager_limit > b.btl_max_send_size || b.btl_rndv_eager_limit > b.btl_max_send_size) {
-        parameter_out_of_range({"eager_limit", std::to_string(b.btl_eager_limit), "at most max_send_size, " + std::to_string(b.btl_max_send_size) + " bytes"});
+        parameter_out_of_range({"eager_limit", std::to_string(b.btl_eager_limit), "at most btl_coopib_max_send_size, " + std::to_string(b.btl_max_send_size) + " bytes"});
         return false;
     }
     return true;
@@ -115,12 +122,30 @@ bool open_devices(Module& m) {
     std::vector<rail::Said> said;
     m.hcas = rail::open_hcas(options, said);
     if (m.hcas.size() > kMaxHcas) m.hcas.erase(m.hcas.begin() + kMaxHcas, m.hcas.end());
-    bool good = true;
+    std::string missing, notes;
     for (const rail::Said& each : said) {
-        if (each.wrong) not_used(each);
-        good &= !each.wrong;
+        std::string& all = each.wrong ? missing : notes;
+        all.append(all.empty() ? "" : "; ").append(each.sentence);
     }
-    return good;
+    if (!missing.empty()) return not_there(m, missing), false;
+    if (m.hcas.empty()) return no_device(notes.empty() ? "there is no HCA" : notes), false;
+    return true;
+}
+
+// What is registered before the first message: receive buffers, a first chunk
+// of fragments, and the connector's datagrams, each on every HCA.
+std::uint64_t bytes_to_start(const Module& m) {
+    std::uint64_t buffers = FragmentPool::kPerChunk;
+    for (const rail::Hca& hca : m.hcas)
+        if (hca.caps().has_srq()) buffers += std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr);
+    constexpr std::uint64_t kDatagrams = 1 << 20;
+    return m.hcas.size() * (buffers * (m.buffer_bytes() + 64) + kDatagrams);
+}
+
+// False, always: what was tried has failed with `number`, an errno.
+bool refused(const Module& m, int number, const std::string& why) {
+    number == ENOMEM ? memory_locked(m, bytes_to_start(m)) : cannot_start(why);
+    return false;
 }
 
 bool open_queues(Module& m) {
@@ -134,7 +159,7 @@ bool open_queues(Module& m) {
         auto srq = rail::make_srq(hca.pd(), std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr), 1);
         if (!srq) return cannot_start(srq.trouble().sentence), false;
         m.uses[i].srq = std::move(*srq);
-        if (!open_receives(m, i)) return cannot_start(rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence), false;
+        if (!open_receives(m, i)) return refused(m, errno, rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);
     }
     return true;
 }
@@ -142,7 +167,7 @@ bool open_queues(Module& m) {
 bool open_connector(Module& m) {
     std::vector<rail::Said> said;
     auto connector = rail::Connector::open(m.hcas, {}, said);
-    if (!connector) return cannot_start(connector.trouble().sentence), false;
+    if (!connector) return refused(m, connector.trouble().number, connector.trouble().sentence);
     m.connector.emplace(std::move(*connector));
     return true;
 }
@@ -166,20 +191,14 @@ void set_abilities(Module& m) {
     if (b.btl_bandwidth == 0) b.btl_bandwidth = static_cast<std::uint32_t>(rate * 8);
 }
 
-std::uint32_t local_rank() {
-    const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
-}
-
 bool start(Module& m) {
     if (const auto wrong = check(m.given)) return parameter_out_of_range(*wrong), false;
     if (const auto wrong = make_sched_config(m.given, m.sched)) return parameter_out_of_range(*wrong), false;
     if (!check_sizes(m.base) || !open_devices(m)) return false;
-    if (m.hcas.empty()) return no_device(), false;
     m.id = id_of(OPAL_PROC_MY_NAME);
     std::vector<rail::Hca*> all;
     for (rail::Hca& hca : m.hcas) all.push_back(&hca);
-    m.fragments.open(m.buffer_bytes(), all);
+    if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
     if (!open_queues(m) || !open_connector(m)) return false;
     if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
     m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),

@@ -12,9 +12,14 @@ namespace coop::ib {
 void publish_ports(Module& m);                    // procs.cc
 bool open_receives(Module& m, std::uint32_t hca);  // connect.cc
 
+void register_performance_variables(const mca_base_component_t& component);  // pvars.cc
+void print_report(const Module& m);                                          // report.cc
+
 // diagnose.cc
-void not_used(const rail::Said& said);
-void no_device();
+void parameter_out_of_range(const ParamError& error);
+void not_there(const Module& m, const std::string& why);  // what if_include or if_exclude names
+void no_device(const std::string& why);
+void memory_locked(const Module& m, std::uint64_t needed_bytes);
 void cannot_start(const std::string& why);
 [[noreturn]] void versions_differ(const opal_proc_t* peer, std::uint32_t theirs);
 [[noreturn]] void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs);

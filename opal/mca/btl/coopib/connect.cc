@@ -13,14 +13,13 @@ namespace {
 constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
 
 bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, ibv_qp* qp, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
-    std::vector<rail::Hca*> all;
-    for (rail::Hca& each : m.hcas) all.push_back(&each);
+    rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes there
     const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
     auto memory = std::make_shared<RegisteredMemory>();
-    if (!memory->make(each * count, all)) return false;
+    if (!memory->make(each * count, own)) return false;
     for (std::uint32_t i = 0; i < count; ++i) {
         buffers.push_back(std::make_unique<ReceiveBuffer>());
-        *buffers.back() = {memory, memory->data() + i * each, hca, qp, srq};
+        *buffers.back() = {memory, memory->data() + i * each, qp, srq};
         post_receive(m, *buffers.back());
     }
     return true;
@@ -121,10 +120,7 @@ void establish(Module& m, Endpoint& endpoint) {
     const auto by_hca = [](const auto& a, const auto& b) { return a->remote_hca < b->remote_hca; };
     channel.atomic_rail = static_cast<std::size_t>(std::min_element(channel.rails.begin(), channel.rails.end(), by_hca) - channel.rails.begin());
     const sched::RailSet set = describe_rails(m, channel, paths);
-    if (const auto wrong = check_rails(m.given, m.sched, set.size())) {
-        parameter_out_of_range(*wrong);
-        cannot_connect(endpoint.proc, "its parameters do not fit " + std::to_string(set.size()) + " rails");
-    }
+    if (const auto wrong = check_rails(m.given, m.sched, set.size())) rails_differ(endpoint.proc, *wrong);
     for (std::size_t i = 0; i < channel.rails.size(); ++i) {
         Work& mark = channel.rails[i]->mark;
         mark.kind = WorkKind::kMark;

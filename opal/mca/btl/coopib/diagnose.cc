@@ -3,6 +3,11 @@
 // What is said when something cannot be, or cannot go on. The texts are in the
 // help file; they are printed here and not through opal_show_help, which loses
 // messages of jobs that end (seen with Open MPI 4.1.4).
+//
+// What keeps this transport from being used is said by one process of each
+// node: the others have the same to say.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -26,6 +31,26 @@ void say(const char* topic, Arguments... arguments) {
     std::fputs(text ? text : topic, stderr);
     std::fflush(stderr);
     std::free(text);
+}
+
+template <class... Arguments>
+void say_once_per_node(const char* topic, Arguments... arguments) {
+    if (local_rank() == 0) say(topic, arguments...);
+}
+
+// "coop0, coop1"
+std::string names_of_hcas() {
+    int count = 0;
+    const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(ibv_get_device_list(&count), ibv_free_device_list);
+    std::string names;
+    for (int i = 0; list && i < count; ++i) names.append(names.empty() ? "" : ", ").append(ibv_get_device_name(list.get()[i]));
+    return names.empty() ? "nothing: this host has no HCA" : names;
+}
+
+std::string limit_of_locked_memory() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "unlimited";
+    return std::to_string(limit.rlim_cur / 1024) + " KiB";
 }
 
 // The upper layer ends the job; if it has not said how, this does.
@@ -52,11 +77,23 @@ const char* word_of(const Work* work) {
 }  // namespace
 
 void parameter_out_of_range(const ParamError& error) {
-    say("parameter", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
+    say_once_per_node("parameter", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
 }
 
-void not_used(const rail::Said& said) { say("interface", host(), said.sentence.c_str()); }
-void no_device() { say("no-device", host()); }
+void not_there(const Module& m, const std::string& why) {
+    const bool include = m.given.if_include != nullptr && m.given.if_include[0] != '\0';
+    say_once_per_node("interface", include ? "btl_coopib_if_include" : "btl_coopib_if_exclude",
+                      include ? m.given.if_include : m.given.if_exclude, names_of_hcas().c_str(), host(), why.c_str());
+}
+
+void no_device(const std::string& why) { say_once_per_node("no-device", host(), why.c_str()); }
+
+void memory_locked(const Module& m, std::uint64_t needed_bytes) {
+    say_once_per_node("memlock", host(), static_cast<unsigned long long>(needed_bytes), limit_of_locked_memory().c_str(),
+                      static_cast<long long>(m.given.receives), static_cast<unsigned>(m.hcas.size()));
+}
+
+// Not the same for all: one process may get what the next one is refused.
 void cannot_start(const std::string& why) { say("cannot-start", host(), why.c_str()); }
 
 void versions_differ(const opal_proc_t* peer, std::uint32_t theirs) {
@@ -79,6 +116,11 @@ void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& 
 
 void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value) {
     say("damaged", host(), name_of(peer).c_str(), field, static_cast<unsigned long long>(value));
+    end_job(peer);
+}
+
+void rails_differ(const opal_proc_t* peer, const ParamError& error) {
+    say("rails", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), name_of(peer).c_str());
     end_job(peer);
 }
 

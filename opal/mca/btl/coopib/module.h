@@ -61,6 +61,8 @@ struct Module {
 
 extern Module module;
 
+std::uint32_t local_rank() noexcept;  // among the processes of the job on this node
+
 class Guard {
 public:
     explicit Guard(Module& m) noexcept : lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
@@ -105,6 +107,6 @@ std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uin
 [[noreturn]] void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc);
 [[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
 [[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
-void parameter_out_of_range(const ParamError& error);
+[[noreturn]] void rails_differ(const opal_proc_t* peer, const ParamError& error);
 
 }  // namespace coop::ib

@@ -61,7 +61,7 @@ constexpr ParamRow kParams[] = {
     {.name = "connect_timeout", .type = ParamType::kInt, .unit = "seconds", .default_value = 30, .min = 1, .max = 3600,
      .help = "After that long without an answer a peer cannot be connected.", .level = 5},
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 1,
-     .help = "1: each process prints at its end what its rails carried.", .level = 3},
+     .help = "1: each process prints at its end what its rails to each peer carried.", .level = 3},
 };
 static_assert(params_are_valid(kParams));
 
@@ -130,6 +130,23 @@ std::optional<ParamError> check(Config& config) {
     return std::nullopt;
 }
 
+namespace {
+
+std::string range_up_to(std::size_t most, const char* what) { return "0.." + std::to_string(most) + " (" + what + ")"; }
+
+std::optional<ParamError> small_policy_error(const Config& config, const sched::SchedConfig& sched) {
+    if (sched::row_of(sched.small_policy).kind == sched::PolicyKind::kMultiplexes) return std::nullopt;
+    std::string allowed;
+    for (const sched::PolicyRow& row : sched::kPolicyRows)
+        if (row.kind == sched::PolicyKind::kMultiplexes) allowed.append(allowed.empty() ? "" : ", ").append(row.name);
+    return ParamError{"small_policy", or_empty(config.small_policy_name), allowed};
+}
+
+constexpr const char* kAllowedWeights = "whole numbers 1..1000000, one for each rail, with commas between";
+static_assert(sched::kMaxWeight == 1'000'000);
+
+}  // namespace
+
 std::optional<ParamError> make_sched_config(const Config& config, sched::SchedConfig& sched) {
     sched.small_policy = static_cast<sched::Policy>(config.small_policy);
     sched.large_policy = static_cast<sched::Policy>(config.large_policy);
@@ -140,14 +157,22 @@ std::optional<ParamError> make_sched_config(const Config& config, sched::SchedCo
     sched.bss_paths = static_cast<std::uint32_t>(config.bss_paths);
     sched.bss_batch = static_cast<std::uint32_t>(config.bss_batch);
     auto weights = sched::parse_weights(or_empty(config.weights));
-    if (const auto* wrong = std::get_if<std::string>(&weights)) return ParamError{"weights", or_empty(config.weights), *wrong};
+    if (std::holds_alternative<std::string>(weights)) return ParamError{"weights", or_empty(config.weights), kAllowedWeights};
     sched.weights = std::get<sched::Weights>(weights);
+    if (auto wrong = small_policy_error(config, sched)) return wrong;
+    if (config.bss_paths != 0 && config.bss_batch > config.bss_paths)
+        return ParamError{"bss_batch", std::to_string(config.bss_batch), range_up_to(static_cast<std::size_t>(config.bss_paths), "btl_coopib_bss_paths")};
     if (auto wrong = sched::defect(sched)) return ParamError{"large_policy", or_empty(config.large_policy_name), *wrong};
     return std::nullopt;
 }
 
 std::optional<ParamError> check_rails(const Config& config, const sched::SchedConfig& sched, std::size_t rails) {
-    if (auto wrong = sched::defect(sched, rails)) return ParamError{"weights", or_empty(config.weights), *wrong};
+    const std::string count = std::to_string(rails);
+    if (sched.weights.count != 0 && sched.weights.count != rails)
+        return ParamError{"weights", or_empty(config.weights), count + (rails == 1 ? " weight" : " weights") + ", one for each rail"};
+    if (sched.bss_paths > rails) return ParamError{"bss_paths", std::to_string(sched.bss_paths), range_up_to(rails, "the rails that there are")};
+    if (sched.bss_batch > rails) return ParamError{"bss_batch", std::to_string(sched.bss_batch), range_up_to(rails, "the rails that there are")};
+    if (auto wrong = sched::defect(sched, rails)) return ParamError{"large_policy", or_empty(config.large_policy_name), *wrong};
     return std::nullopt;
 }
 

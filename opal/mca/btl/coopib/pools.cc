@@ -6,7 +6,6 @@
 namespace coop::ib {
 namespace {
 
-constexpr std::size_t kFragmentsPerChunk = 64;
 constexpr std::size_t kOpsPerChunk = 32;
 constexpr std::size_t kPage = 4096;
 
@@ -32,16 +31,17 @@ RegisteredMemory::~RegisteredMemory() {
     if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-void FragmentPool::open(std::size_t bytes_each, std::vector<rail::Hca*> hcas) {
+bool FragmentPool::open(std::size_t bytes_each, std::vector<rail::Hca*> hcas) {
     bytes_each_ = (bytes_each + 63) / 64 * 64;
     hcas_ = std::move(hcas);
+    return grow();
 }
 
 bool FragmentPool::grow() {
     auto chunk = std::make_unique<FragmentChunk>();
-    if (!chunk->memory.make(bytes_each_ * kFragmentsPerChunk, hcas_)) return false;
-    chunk->fragments = std::vector<Fragment>(kFragmentsPerChunk);
-    for (std::size_t i = 0; i < kFragmentsPerChunk; ++i) {
+    if (!chunk->memory.make(bytes_each_ * kPerChunk, hcas_)) return false;
+    chunk->fragments = std::vector<Fragment>(kPerChunk);
+    for (std::size_t i = 0; i < kPerChunk; ++i) {
         Fragment& fragment = chunk->fragments[i];
         fragment.header = reinterpret_cast<Header*>(chunk->memory.data() + i * bytes_each_);
         fragment.chunk = chunk.get();

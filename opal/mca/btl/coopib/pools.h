@@ -42,7 +42,9 @@ struct FragmentChunk {
 
 class FragmentPool {
 public:
-    void open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
+    static constexpr std::size_t kPerChunk = 64;
+    // With a first chunk. False: no memory, or it cannot be registered (errno says why).
+    bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
     Fragment* take();  // null: no memory
     void give_back(Fragment& fragment);
     void close();
@@ -67,9 +69,8 @@ private:
 };
 
 struct ReceiveBuffer {
-    std::shared_ptr<RegisteredMemory> memory;
+    std::shared_ptr<RegisteredMemory> memory;  // of one HCA
     std::byte* data = nullptr;
-    std::uint32_t hca = 0;
     ibv_qp* qp = nullptr;        // of a rail without a shared receive queue
     ibv_srq* srq = nullptr;
     Endpoint* endpoint = nullptr;  // valid while it holds a message

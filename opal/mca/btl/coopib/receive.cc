@@ -38,7 +38,7 @@ void hand_on_and_repost(Module& m, ReceiveBuffer& buffer) {
 }  // namespace
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(buffer.hca)};
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(0)};
     ibv_recv_wr request{}, *bad;
     request.wr_id = reinterpret_cast<std::uint64_t>(&buffer) | 1;
     request.sg_list = &sge;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the rails of this process have carried, at its end: a table for each
+// connected peer.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "component.h"
+
+namespace coop::ib {
+namespace {
+
+std::string line_of(const Module& m, const Rail& rail, const sched::Rail& known, std::size_t number) {
+    char line[256];
+    std::snprintf(line, sizeof line, "  %-4zu  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %5.1f %%\n", number,
+                  m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(known.info.port), static_cast<unsigned>(known.info.path),
+                  static_cast<unsigned>(known.info.qp), static_cast<unsigned long long>(rail.sent_bytes),
+                  static_cast<unsigned long long>(rail.sends), static_cast<unsigned long long>(rail.stripes),
+                  static_cast<unsigned long long>(rail.waits), 100 * known.weight / sched::kTotalWeight);
+    return line;
+}
+
+std::string table_of(const Module& m, const Endpoint& endpoint) {
+    const Channel& channel = *endpoint.channel;
+    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(endpoint.proc->proc_name.vpid) +
+                        "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits  weight now\n";
+    for (std::size_t i = 0; i < channel.rails.size(); ++i)
+        table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
+    table += "  arrived ahead of an earlier one: " + std::to_string(channel.out_of_order) + "\n";
+    if (!channel.scheduler->last().empty()) table += "  last decision: " + channel.scheduler->describe_last() + "\n";
+    return table;
+}
+
+}  // namespace
+
+void print_report(const Module& m) {
+    std::vector<const Endpoint*> peers;
+    for (const auto& [id, endpoint] : m.endpoints)
+        if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) peers.push_back(endpoint.get());
+    std::sort(peers.begin(), peers.end(), [](const Endpoint* a, const Endpoint* b) { return a->id < b->id; });
+    // In one piece, or the lines of several processes would mix.
+    std::string all;
+    for (const Endpoint* peer : peers) all += table_of(m, *peer);
+    std::fputs(all.c_str(), stderr);
+    std::fflush(stderr);
+}
+
+}  // namespace coop::ib
