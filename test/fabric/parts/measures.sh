@@ -76,7 +76,9 @@ engine_share() { # SIZE ARGUMENT…
 }
 
 limited() {
-    local verb size messages
+    local verb size messages tenth=10
+    # Processor time is dearer on a busy machine: twice as much is allowed where the machine is not ours alone.
+    [ "$long" = yes ] || tenth=20
     for size in 65536 1048576; do
         messages=$((100000000 / size))
         for verb in send write read; do
@@ -88,10 +90,10 @@ limited() {
         bandwidth 1048576 --hosts 2 --rate 2GB/s -- ib_write_bw -n 1000
     holds two_limited_rails_carry_twice_as_much_of_ucx 'ratio %s' 'x >= 1.9 && x <= 2.1' two_rails_over_one
     for size in 65536 262144 1048576; do
-        holds "emulating_250_takes_a_tenth_of_a_core.$size" '%s %% of a core' 'x <= 10' engine_share $size
+        holds "emulating_250_takes_a_tenth_of_a_core.$size" '%s %% of a core' "x <= $tenth" engine_share $size
     done
     for size in 262144 1048576; do
-        holds "emulating_250_for_sleepers_takes_a_tenth_of_a_core.$size" '%s %% of a core' 'x <= 10' engine_share $size -e
+        holds "emulating_250_for_sleepers_takes_a_tenth_of_a_core.$size" '%s %% of a core' "x <= $tenth" engine_share $size -e
     done
     # Getting up for every message, and waking somebody: the rate of messages counts here, not that of bytes.
     holds emulating_250_for_sleepers_takes_little.65536 '%s %% of a core' 'x <= 20' engine_share 65536 -e
