@@ -18,7 +18,8 @@ bool RegisteredMemory::make(std::size_t bytes, std::span<rail::Hca* const> hcas)
     if (memory == MAP_FAILED) return false;
     data_ = static_cast<std::byte*>(memory);
     for (rail::Hca* hca : hcas) {
-        ibv_mr* region = ibv_reg_mr(hca->pd(), data_, bytes_, IBV_ACCESS_LOCAL_WRITE);
+        const int access = IBV_ACCESS_LOCAL_WRITE;  // an int: the macro mixes two enumerations
+        ibv_mr* region = ibv_reg_mr(hca->pd(), data_, bytes_, access);
         if (region == nullptr) return false;
         lkeys_[regions_.size()] = region->lkey;
         regions_.push_back(region);
