@@ -77,14 +77,6 @@ std::int64_t latency_ns(const Segment& subnet, const Route& route) noexcept {
     return sum;
 }
 
-bool is_timed(const Segment& subnet, const Route& route) noexcept {
-    bool timed = false;
-    for_each_link(subnet, route, [&](const Link& link) {
-        timed |= link.latency_ns.load(std::memory_order_relaxed) != 0 || link.rate.load(std::memory_order_relaxed) != 0;
-    });
-    return timed;
-}
-
 std::uint64_t chunk_bytes(const Segment& subnet, const Route& route) noexcept {
     std::uint64_t slowest = 0;
     for_each_link(subnet, route, [&](const Link& link) {

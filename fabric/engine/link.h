@@ -30,8 +30,6 @@ std::int64_t take_other_links(const Segment& subnet, const Route& route, std::ui
 
 // What a packet without load takes: an acknowledgement.
 std::int64_t latency_ns(const Segment& subnet, const Route& route) noexcept;
-// Whether anything on the way takes time at all.
-bool is_timed(const Segment& subnet, const Route& route) noexcept;
 // Bytes of a message that are moved at a time on this route: about two milliseconds' worth.
 std::uint64_t chunk_bytes(const Segment& subnet, const Route& route) noexcept;
 

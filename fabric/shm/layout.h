@@ -305,7 +305,6 @@ struct QueuePair {
     std::uint32_t expected_psn;   // of the next new request, 24 bits
     std::uint32_t max_dest_rd_atomic;
     std::uint32_t min_rnr_timer;  // code, as in the attribute
-    Shared<std::uint32_t> reads_served;  // RDMA reads and atomics of the peer under way
     // A message that has begun to arrive keeps the receive it was given, through every retry.
     std::uint32_t held;           // 0: none
     ReceiveRequest held_receive;
@@ -342,7 +341,7 @@ struct Fault {
 };
 
 enum class TraceKind : std::uint32_t {
-    created, joined, left, died, reaped,
+    created, joined, left, reaped,
     hca_down, hca_up, port_down, port_up, lid_down, lid_up, link_down, link_up, rate, latency, loss, background,
     fault_set, fault_hit, retry, rnr, retry_exceeded, rnr_exceeded, migrated, migration_failed, armed,
     qp_error, access_error, cq_overflow, stale_memory, event, message,

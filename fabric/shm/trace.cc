@@ -20,7 +20,6 @@ constexpr std::array kRows = {
     Row{TraceKind::created, "created", Shows::nothing},
     Row{TraceKind::joined, "process joined", Shows::process},
     Row{TraceKind::left, "process left", Shows::process},
-    Row{TraceKind::died, "process died", Shows::process},
     Row{TraceKind::reaped, "dead process cleared away", Shows::process},
     Row{TraceKind::hca_down, "HCA down", Shows::hca},
     Row{TraceKind::hca_up, "HCA up", Shows::hca},

@@ -65,7 +65,6 @@ void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr,
     entry.pkey_index = entry.qkey = entry.access = entry.destination = entry.path_mtu_bytes = 0;
     entry.primary = entry.alternate = {};
     entry.expected_psn = entry.max_dest_rd_atomic = entry.min_rnr_timer = 0;
-    entry.reads_served.store(0);
     entry.held = entry.next_atomic_result = entry.established = 0;
     for (AtomicResult& result : entry.atomic_results) result = {kNone, 0};
     for (auto* count : {&entry.sent_messages, &entry.sent_bytes, &entry.received_messages, &entry.received_bytes, &entry.retries,

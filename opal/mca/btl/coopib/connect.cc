@@ -64,7 +64,7 @@ std::vector<std::uint32_t> make_rails(Module& m, Endpoint& endpoint) {
         channel.rails.push_back(make_rail(m, endpoint, channel.connection->path(i)));
         const Rail* rail = channel.rails.back().get();
         numbers.push_back(rail != nullptr ? rail->qp->qp_num : 0);
-        if (rail != nullptr) m.qp_users[rail->qp->qp_num] = {&endpoint, static_cast<sched::RailIndex>(i)};
+        if (rail != nullptr) m.qp_users[rail->qp->qp_num] = &endpoint;
     }
     return numbers;
 }

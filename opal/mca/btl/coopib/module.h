@@ -45,11 +45,7 @@ struct Module {
     FragmentPool fragments;
     OpPool ops;
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    struct QpUser {
-        Endpoint* endpoint;
-        sched::RailIndex rail;
-    };
-    std::unordered_map<std::uint32_t, QpUser> qp_users;  // by the number of the queue pair
+    std::unordered_map<std::uint32_t, Endpoint*> qp_users;  // by the number of the queue pair
     std::uint32_t connecting = 0;  // endpoints that wait for an answer
     std::size_t immediate_bytes = 0;  // what every HCA takes inline
     bool asked_for = false;        // by name, in the parameter btl

@@ -55,7 +55,7 @@ int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc) {
         Guard guard(m);
         const auto user = m.qp_users.find(wc.qp_num);
         if (user == m.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
-        endpoint = user->second.endpoint;
+        endpoint = user->second;
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
         check(m, buffer, wc.byte_len, endpoint->proc);
         arrival = endpoint->channel->arrivals.on_arrival(header_of(buffer).psn, &buffer);
