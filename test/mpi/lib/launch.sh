@@ -57,11 +57,18 @@ launch() {
     timeout -k 10 "${limit:-300}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
-# The same; what the job printed is in $log.job, to look things up in, and in the log.
+# The same; what the job printed is in $log.job, to look things up in, and in the log. Of a message that a process sends it,
+# mpirun of 4.1.4 itself dies now and then, in pmix_server_log_fn, with every pml: that says nothing, and is tried again.
 launch_and_keep() {
-    local status=0
-    launch "$@" >"$log.job" 2>&1 || status=$?
-    cat "$log.job"
+    local status attempt
+    for attempt in 1 2 3 4; do
+        status=0
+        launch "$@" >"$log.job" 2>&1 || status=$?
+        cat "$log.job"
+        grep -aq pmix_server_log_fn "$log.job" || break
+        echo "(mpirun died, attempt $attempt)"
+        clean_jobs
+    done
     return $status
 }
 
