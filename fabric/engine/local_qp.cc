@@ -9,6 +9,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/completion.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/engine/path.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/process.h"
@@ -66,8 +67,7 @@ std::byte* LocalQp::inline_data(const SendWork& work) {
 
 ibv_wc_status LocalQp::first_flaw(const SendWork& work, std::uint64_t longest) const {
     if (shared_.type == IBV_QPT_UD && work.to.pd != shared_.pd) return IBV_WC_LOC_QP_OP_ERR;
-    const bool atomic = work.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-    if (work.bytes > longest || (atomic && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
+    if (work.bytes > longest || (is_atomic(work.opcode) && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
     return IBV_WC_SUCCESS;
 }
 

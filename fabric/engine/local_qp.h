@@ -124,6 +124,15 @@ private:
     void flush_if_failed();
     void emit(std::uint32_t mark, ibv_wc_status status);
 
+    // Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
+    template <class Do>
+    auto without_lock(Do&& act) {
+        lock_.unlock();
+        auto result = act();
+        lock_.lock();
+        return result;
+    }
+
     // requester.cc: what is due
     void work_until_nothing_is_due(bool posting);
     bool advance(std::int64_t now, bool posting);

@@ -13,6 +13,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/local_qp.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/trace.h"
 
@@ -23,11 +24,6 @@ using Stage = SendWork::Stage;
 
 constexpr std::uint64_t kWindowBytes = 256 << 10;   // of one QP in the network: what its buffers would hold
 constexpr std::int64_t kAheadNs = 20'000;           // a turn on the first link that near is taken at once
-
-bool is_read(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ; }
-bool is_read_or_atomic(ibv_wr_opcode opcode) {
-    return is_read(opcode) || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-}
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
     if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
@@ -179,15 +175,6 @@ static bool arrives(const Segment& subnet, const Route& route, std::uint64_t byt
     return false;
 }
 
-// Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
-#define COOP_WITHOUT_LOCK(expression) \
-    ([&] {                            \
-        lock_.unlock();               \
-        auto result = (expression);   \
-        lock_.lock();                 \
-        return result;                \
-    }())
-
 void LocalQp::execute_datagram(SendWork& work) {
     const Route& route = work.to.route;
     Strike strike;
@@ -197,7 +184,7 @@ void LocalQp::execute_datagram(SendWork& work) {
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
     if (good && route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
         const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike};
-        good = COOP_WITHOUT_LOCK(deliver_datagram(subnet_, client_.process(), arrival));
+        good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
     }
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
 }
@@ -209,7 +196,7 @@ void LocalQp::execute_unreliable(SendWork& work) {
     Answer answer = Answer::none;
     if (routed_ && arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) {
         const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike};
-        answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+        answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     }
     work.moved += work.chunk;
     if (answer == Answer::local_protection) return finish(work, IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
@@ -225,7 +212,7 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
     const bool heard_so_far = hears();
-    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     // Who has got the message may be gone by now. The answer has left before.
     const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
@@ -278,7 +265,7 @@ bool LocalQp::respond_next(std::int64_t now) {
     }
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none};
     const std::uint32_t mark = *next;
-    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     if (answer != Answer::ack) {
         on_answer(work, answer, now);
         return true;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "fabric/engine/completion.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/shm/process.h"
 #include "fabric/shm/trace.h"
 
@@ -17,13 +18,6 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kGrhBytes = 40;
-
-bool is_read(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ; }
-bool is_atomic(ibv_wr_opcode opcode) { return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP; }
-bool is_send(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM; }
-bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
-bool has_imm(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
-bool takes_receive(ibv_wr_opcode opcode) { return is_send(opcode) || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
 // A part of a list of ranges: `bytes` from `offset` on.
 Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) {
@@ -385,7 +379,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     if (arrival.responding) return do_read(subnet, process, qp, arrival);
     if (reliable && work.first_psn != qp.expected_psn)
         return is_past(work.first_psn, qp.expected_psn) ? repeat(subnet, process, qp, arrival) : Answer::none;
-    if (reliable && (is_read(work.opcode) || is_atomic(work.opcode)) && arrival.reads_in_flight > qp.max_dest_rd_atomic)
+    if (reliable && is_read_or_atomic(work.opcode) && arrival.reads_in_flight > qp.max_dest_rd_atomic)
         return refuse_request(subnet, qp);
     note_first_request(subnet, qp);
     const Answer answer = execute(subnet, process, qp, arrival);
