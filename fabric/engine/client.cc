@@ -26,7 +26,6 @@ std::mutex joining;
 std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
-constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
 constexpr std::int64_t kTickNs = 250'000;    // while the program polls, it gets up that often
 
 Error explain(const std::string& name, const char* value) {

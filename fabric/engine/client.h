@@ -27,6 +27,8 @@ class LocalQp;
 
 class Client {
 public:
+    static constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
+
     // Joins the subnet that $COOP_FABRIC names, at the first call. Null: there is none, or it cannot be joined; then the
     // reason was printed to stderr, once.
     static Client* get();

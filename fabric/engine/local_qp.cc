@@ -226,7 +226,7 @@ void LocalQp::emit(std::uint32_t mark, ibv_wc_status status) {
     completion.opcode = completion_opcode(work.opcode);
     completion.bytes = static_cast<std::uint32_t>(work.bytes);
     completion.qp_number = shared_.number;
-    if (put_completion(subnet_, shared_.send_cq, completion)) return;
+    if (put_completion(subnet_, shared_.send_cq, completion, notices_)) return;
     fail(subnet_, shared_, IBV_EVENT_QP_FATAL);
 }
 
@@ -251,7 +251,7 @@ void LocalQp::flush_if_failed() {
     if (state() != IBV_QPS_ERR) return;
     flush_sends();
     Guard guard(shared_.lock);
-    flush_receives(subnet_, shared_);
+    flush_receives(subnet_, shared_, notices_);
     if (shared_.srq != kNone && !flushed_) raise_for(subnet_, shared_, IBV_EVENT_QP_LAST_WQE_REACHED);
     flushed_ = true;
 }

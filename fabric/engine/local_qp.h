@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "fabric/engine/agenda.h"
+#include "fabric/engine/completion.h"
 #include "fabric/engine/link.h"
 #include "fabric/engine/memory.h"
 #include "fabric/engine/route.h"
@@ -149,6 +150,8 @@ private:
     bool respond_next(std::int64_t now);
     void respond_chunk(SendWork& work, std::int64_t ready_ns);
     bool complete_next(std::int64_t now);
+    bool is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const;
+    void notify();
     void finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns);
     void drain();
     std::int64_t next_due() const;
@@ -179,6 +182,7 @@ private:
     std::vector<std::uint32_t> responding_;  // marks of reads whose response is on its way
     std::uint64_t in_flight_bytes_ = 0;      // sent, not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
+    Notices notices_;                        // of what has been completed in this step; whoever works has it
     bool working_ = false;               // a thread is at it; it may have let go of the lock to copy
     bool again_ = false;                 // it is to look again
     bool failing_ = false;               // a request has failed; nothing behind it is executed

@@ -58,6 +58,7 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
             if (head_ != tail_) clock_ns_ = now_ns();
         }
         if (drain_event_) drain();
+        notify();
     } while (again_);
     working_ = false;
     if (const std::int64_t due = next_due(); due < planned_ns_) {
@@ -71,7 +72,17 @@ bool LocalQp::advance(std::int64_t now, bool posting) {
     moved |= execute_next(now, posting);
     moved |= respond_next(now);
     moved |= complete_next(now);
+    notify();
     return moved;
+}
+
+// After what this step has completed on either side, so that an answer to it comes behind our own completion.
+void LocalQp::notify() {
+    if (notices_.is_empty()) return;
+    without_lock([this] {
+        notices_.flush(subnet_);
+        return true;
+    });
 }
 
 // When there will be something to do, if nobody posts; kNever: not before something happens.
@@ -183,7 +194,7 @@ void LocalQp::execute_datagram(SendWork& work) {
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
     if (good && route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
-        const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike};
+        const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike, notices_};
         good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
     }
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
@@ -195,7 +206,7 @@ void LocalQp::execute_unreliable(SendWork& work) {
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     Answer answer = Answer::none;
     if (routed_ && arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) {
-        const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike};
+        const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike, notices_};
         answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     }
     work.moved += work.chunk;
@@ -210,7 +221,7 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
     if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
-    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     // Who has got the message may be gone by now. The answer has left before.
@@ -263,7 +274,7 @@ bool LocalQp::respond_next(std::int64_t now) {
         on_lost(work, now);
         return true;
     }
-    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none};
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none, notices_};
     const std::uint32_t mark = *next;
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     if (answer != Answer::ack) {
@@ -282,10 +293,16 @@ bool LocalQp::respond_next(std::int64_t now) {
 
 // --- completions --------------------------------------------------------------------------------------------------------
 
+// Whoever sleeps until its completion is woken up at the moment of the arrival if the acknowledgement takes no longer than
+// the engine's thread would sleep: else an answer to the message could be there before the thread is.
+bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
+    return due_ns - now <= Client::kQuantumNs && is_armed(subnet_, shared_.send_cq);
+}
+
 bool LocalQp::complete_next(std::int64_t now) {
     if (head_ == executed_) return false;
     const SendWork& work = at(head_);
-    if (work.stage != Stage::done || work.due_ns > now) return false;
+    if (work.stage != Stage::done || (work.due_ns > now && !is_due_for_sleepers(work.due_ns, now))) return false;
     const bool failed = work.status != IBV_WC_SUCCESS;
     if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(head_, work.status);
     if (!failed) {

@@ -93,11 +93,11 @@ KeyError find_buffers(const Segment& subnet, const QueuePair& qp, std::span<cons
     return KeyError::none;
 }
 
-bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion) {
+bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion, Notices& notices) {
     completion.wr_id = receive.wr_id;
     completion.qp_number = qp.number;
     completion.time_ns = now_ns();
-    if (put_completion(subnet, qp.receive_cq, completion)) return true;
+    if (put_completion(subnet, qp.receive_cq, completion, notices)) return true;
     fail(subnet, qp, IBV_EVENT_QP_FATAL);
     return false;
 }
@@ -119,15 +119,15 @@ void complete_receive(const Segment& subnet, QueuePair& qp, const Arrival& arriv
     const Port& to = subnet.ports()[arrival.route.to];
     completion.dlid_path_bits = static_cast<std::uint8_t>(arrival.route.dlid & ((1u << to.lmc) - 1));
     completion.solicited = (work.flags & IBV_SEND_SOLICITED) != 0;
-    put_receive_completion(subnet, qp, qp.held_receive, completion);
+    put_receive_completion(subnet, qp, qp.held_receive, completion, arrival.notices);
     qp.held = 0;
 }
 
-void fail_receive(const Segment& subnet, QueuePair& qp, ibv_wc_status status) {
+void fail_receive(const Segment& subnet, QueuePair& qp, ibv_wc_status status, Notices& notices) {
     Completion completion{};
     completion.status = status;
     completion.opcode = IBV_WC_RECV;
-    if (qp.held != 0) put_receive_completion(subnet, qp, qp.held_receive, completion);
+    if (qp.held != 0) put_receive_completion(subnet, qp, qp.held_receive, completion, notices);
     qp.held = 0;
 }
 
@@ -178,7 +178,7 @@ Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival,
 Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
     trace(subnet, TraceKind::access_error, arrival.source_qp, qp.number, arrival.work.rkey, arrival.work.remote_address);
-    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR);
+    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR, arrival.notices);
     fail(subnet, qp, IBV_EVENT_QP_ACCESS_ERR);
     return Answer::access;
 }
@@ -197,7 +197,7 @@ KeyError find_remote(const Segment& subnet, const QueuePair& qp, const SendWork&
 
 Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     if (arrival.work.bytes > room_in(qp.held_receive)) {
-        fail_receive(subnet, qp, IBV_WC_LOC_LEN_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_LEN_ERR, arrival.notices);
         fail(subnet, qp, -1);
         return Answer::invalid_request;
     }
@@ -207,7 +207,7 @@ Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     if (find_buffers(subnet, qp, sges, IBV_ACCESS_LOCAL_WRITE, buffers) == KeyError::none)
         answer = put(subnet, process, arrival, qp, buffers.all());
     if (answer == Answer::operation || answer == Answer::access) {
-        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR, arrival.notices);
         fail(subnet, qp, -1);
         return Answer::operation;
     }
@@ -430,7 +430,7 @@ bool put_datagram(const Segment& subnet, std::uint32_t process, QueuePair& qp, c
         complete_receive(subnet, qp, arrival, work.bytes + kGrhBytes, work.to.path.is_global != 0 ? IBV_WC_GRH : 0);
         count_message(subnet, qp, arrival);
     } else if (result == CopyResult::remote_fault) {
-        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR, arrival.notices);
         fail(subnet, qp, -1);
     }
     return result != CopyResult::local_fault;
@@ -473,7 +473,7 @@ bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arriva
     if (arrival.strike.kill_qp || arrival.strike.kill_process) return true;
     if (!hold_receive(subnet, *qp)) return true;
     if (arrival.work.bytes + kGrhBytes > room_in(qp->held_receive)) {
-        fail_receive(subnet, *qp, IBV_WC_LOC_LEN_ERR);
+        fail_receive(subnet, *qp, IBV_WC_LOC_LEN_ERR, arrival.notices);
         return true;
     }
     return put_datagram(subnet, process, *qp, arrival);
@@ -493,15 +493,15 @@ void fail(const Segment& subnet, QueuePair& qp, int event) noexcept {
     wake(owner);
 }
 
-void flush_receives(const Segment& subnet, QueuePair& qp) noexcept {
-    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR);
+void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept {
+    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR, notices);
     if (qp.srq != kNone) return;
     ReceiveRequest receive;
     while (take_from(subnet, qp.receives, receive)) {
         Completion completion{};
         completion.status = IBV_WC_WR_FLUSH_ERR;
         completion.opcode = IBV_WC_RECV;
-        put_receive_completion(subnet, qp, receive, completion);
+        put_receive_completion(subnet, qp, receive, completion, notices);
     }
 }
 

@@ -23,7 +23,7 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
@@ -223,6 +223,7 @@ struct CompletionQueue {
     Shared<std::uint32_t> put;  // counts on for ever
     Shared<std::uint32_t> taken;
     Shared<std::uint32_t> last_solicited;  // `put` just behind the last solicited completion
+    Shared<std::uint32_t> notified;        // `put` just behind the completion that the last notification was for
     Shared<std::uint32_t> armed;           // Armed
     Shared<std::uint32_t> overflowed;
 };

@@ -119,7 +119,15 @@ perftest() {
         perf "read_${kind}_events" 4096 100 "ib_read_$kind" -e
         perf "atomic_${kind}_events" 8 100 "ib_atomic_$kind" -e
     done
+    # More than 32 KiB is executed by the HCA's thread: whose event comes first?
+    perf send_lat_events_64k 65536 200 ib_send_lat -e
+    perf send_lat_events_long 1000000 20 ib_send_lat -e
+    perf send_bw_events_64k 65536 200 ib_send_bw -e
     perf send_bw_events_long 1000000 20 ib_send_bw -e
+    perf read_lat_events_long 1000000 20 ib_read_lat -e
+    perf read_bw_events_long 1000000 20 ib_read_bw -e
+    pair perftest.send_lat_events_far "${two[@]}" --rate 500MB/s --latency 5us -- ib_send_lat -e -s 65536 -n 200
+    says perftest.send_lat_events_far '^ 65536 +200 +[0-9]+\.' 1
     perf send_bw_ud_events 1024 100 ib_send_bw -c UD -e
     perf send_bw_8_qps 65536 50 ib_send_bw -q 8
     perf write_bw_8_qps 65536 50 ib_write_bw -q 8

@@ -238,9 +238,10 @@ TEST_F(FabricEngine, full_send_queue_is_refused) {
 TEST_F(FabricEngine, completion_queue_that_overflows_takes_nothing_more) {
     TestCq small(2);
     Completion completion{};
-    EXPECT_TRUE(put_completion(subnet, small.index, completion));
-    EXPECT_TRUE(put_completion(subnet, small.index, completion));
-    EXPECT_FALSE(put_completion(subnet, small.index, completion));
+    Notices notices;
+    EXPECT_TRUE(put_completion(subnet, small.index, completion, notices));
+    EXPECT_TRUE(put_completion(subnet, small.index, completion, notices));
+    EXPECT_FALSE(put_completion(subnet, small.index, completion, notices));
     EXPECT_EQ(subnet.completion_queues()[small.index].overflowed, 1u);
 }
 

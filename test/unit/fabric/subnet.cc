@@ -67,7 +67,7 @@ TestCq::TestCq(std::uint32_t depth) {
     cq.capacity = 64;
     cq.depth = depth;
     cq.ring = subnet.allocate(cq.capacity * sizeof(Completion));
-    cq.put = cq.taken = cq.last_solicited = cq.armed = cq.overflowed = 0;
+    cq.put = cq.taken = cq.last_solicited = cq.notified = cq.armed = cq.overflowed = 0;
 }
 
 TestCq::~TestCq() {
