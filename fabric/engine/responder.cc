@@ -11,6 +11,7 @@
 #include "fabric/engine/completion.h"
 #include "fabric/engine/opcode.h"
 #include "fabric/shm/process.h"
+#include "fabric/shm/receive_ring.h"
 #include "fabric/shm/trace.h"
 
 namespace coop::fabric {
@@ -41,14 +42,14 @@ Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t
 ReceiveRequest* front(const Segment& subnet, ReceiveRing& ring) {
     const std::uint32_t taken = ring.taken.load(std::memory_order_relaxed);
     if (ring.ring == 0 || taken == ring.put.load(std::memory_order_acquire)) return nullptr;
-    return &subnet.at<ReceiveRequest>(ring.ring)[taken & (ring.capacity - 1)];
+    return &receive_at(subnet, ring, taken);
 }
 
 bool take_from(const Segment& subnet, ReceiveRing& ring, ReceiveRequest& receive) {
     const ReceiveRequest* next = front(subnet, ring);
     if (next == nullptr) return false;
     receive.wr_id = next->wr_id;
-    receive.sges = std::min<std::uint32_t>(next->sges, kMaxSges);
+    receive.sges = std::min<std::uint32_t>({next->sges, ring.max_sges, kMaxSges});
     std::copy_n(next->sge, receive.sges, receive.sge);
     ring.taken.fetch_add(1, std::memory_order_release);
     return true;

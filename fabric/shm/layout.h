@@ -238,10 +238,11 @@ struct ReceiveRequest {
     std::uint64_t wr_id;
     std::uint32_t sges;
     std::uint32_t reserved;
-    Sge sge[kMaxSges];
+    Sge sge[kMaxSges];  // in a ring: as many as its requests may have
 };
 
-// Receive requests of a QP or an SRQ, at heap offset `ring`: the owner puts, deliverers take under the QP's or SRQ's lock.
+// Receive requests of a QP or an SRQ, at heap offset `ring` (receive_ring.h): the owner puts, deliverers take under the QP's or
+// SRQ's lock.
 struct ReceiveRing {
     std::uint64_t ring;
     std::uint32_t capacity;  // a power of two
