@@ -113,6 +113,7 @@ public:
 
 private:
     SendWork& at(std::uint32_t mark) { return ring_[mark & (ring_.size() - 1)]; }
+    const SendWork& at(std::uint32_t mark) const { return ring_[mark & (ring_.size() - 1)]; }
     std::uint32_t state() const { return shared_.state.load(std::memory_order_acquire); }
 
     // local_qp.cc: posting, attributes, state
@@ -156,6 +157,8 @@ private:
     void drain();
     std::int64_t next_due() const;
 
+    std::int64_t may_wait_until(std::int64_t due_ns) const;
+    void plan();
     // retry.cc: what goes wrong
     void on_answer(SendWork& work, Answer answer, std::int64_t now);
     void on_lost(SendWork& work, std::int64_t now);
@@ -188,7 +191,7 @@ private:
     bool failing_ = false;               // a request has failed; nothing behind it is executed
     bool flushed_ = false;               // LAST_WQE_REACHED and the like have been said
     bool drain_event_ = false;           // SQ_DRAINED is to be raised
-    std::int64_t planned_ns_ = Agenda::kNever;
+    std::int64_t planned_ns_ = Agenda::kNever, planned_latest_ns_ = Agenda::kNever;
 
     std::int64_t clock_ns_ = 0;          // when the clock was last looked at
     std::uint32_t next_psn_ = 0;

@@ -24,6 +24,8 @@ using Stage = SendWork::Stage;
 
 constexpr std::uint64_t kWindowBytes = 256 << 10;   // of one QP in the network: what its buffers would hold
 constexpr std::int64_t kAheadNs = 20'000;           // a turn on the first link that near is taken at once
+constexpr std::int64_t kPatienceNs = 300'000;       // by which the messages of a stream may be late
+constexpr std::uint32_t kLookAhead = 64;            // messages; more in so short a time are not looked at
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
     if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
@@ -37,7 +39,7 @@ std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
 
 void LocalQp::work() noexcept {
     std::lock_guard guard(lock_);
-    planned_ns_ = Agenda::kNever;
+    planned_ns_ = planned_latest_ns_ = Agenda::kNever;
     work_until_nothing_is_due(false);
 }
 
@@ -61,10 +63,17 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
         notify();
     } while (again_);
     working_ = false;
-    if (const std::int64_t due = next_due(); due < planned_ns_) {
-        planned_ns_ = due;
-        client_.plan(index_, due);
-    }
+    plan();
+}
+
+void LocalQp::plan() {
+    const std::int64_t due = next_due();
+    if (due == Agenda::kNever) return;
+    const std::int64_t latest = may_wait_until(due);
+    if (due >= planned_ns_ && latest >= planned_latest_ns_) return;
+    planned_ns_ = due;
+    planned_latest_ns_ = latest;
+    client_.plan(index_, due, latest);
 }
 
 bool LocalQp::advance(std::int64_t now, bool posting) {
@@ -87,15 +96,33 @@ void LocalQp::notify() {
 
 // When there will be something to do, if nobody posts; kNever: not before something happens.
 std::int64_t LocalQp::next_due() const {
-    const auto work_at = [this](std::uint32_t mark) -> const SendWork& { return ring_[mark & (ring_.size() - 1)]; };
     std::int64_t due = Agenda::kNever;
-    if (head_ != executed_ && work_at(head_).stage == Stage::done) due = work_at(head_).due_ns;
-    for (const std::uint32_t mark : responding_) due = std::min(due, work_at(mark).due_ns);
+    if (head_ != executed_ && at(head_).stage == Stage::done) due = at(head_).due_ns;
+    for (const std::uint32_t mark : responding_) due = std::min(due, at(mark).due_ns);
     if (failing_) return due;
-    if (executed_ != sent_) due = std::min({due, work_at(executed_).due_ns, work_at(sent_ - 1).due_ns});
+    if (executed_ != sent_) due = std::min({due, at(executed_).due_ns, at(sent_ - 1).due_ns});
     // What could be sent has been, unless a timer holds it back.
-    if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(work_at(sent_))) due = std::min(due, blocked_until_ns_);
+    if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(at(sent_))) due = std::min(due, blocked_until_ns_);
     return due;
+}
+
+// A stream of short messages would cost the engine's thread a wake-up for each, and its users too. If what is posted keeps the
+// link busy for twice as long at least, the thread sleeps until the last of those arrives that arrive within kPatienceNs; the
+// calendar of the link goes on meanwhile, and nothing of the rate is lost. Whoever polls does not wait.
+std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
+    if (executed_ == sent_ || head_ != executed_ || !responding_.empty()) return due_ns;
+    const SendWork& next = at(executed_);
+    const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
+    if (next.stage != Stage::on_the_way || next.due_ns != due_ns || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
+    const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
+    std::int64_t latest = due_ns;
+    double behind_ns = 0;
+    for (std::uint32_t mark = executed_ + 1; mark - executed_ <= kLookAhead && mark != tail_ && !is_read_or_atomic(at(mark).opcode); ++mark) {
+        behind_ns += ns_per_byte * static_cast<double>(at(mark).bytes);
+        if (behind_ns > 2 * kPatienceNs) return latest;
+        if (behind_ns <= kPatienceNs) latest = due_ns + static_cast<std::int64_t>(behind_ns);
+    }
+    return due_ns;
 }
 
 // --- onto the links ---------------------------------------------------------------------------------------------------
