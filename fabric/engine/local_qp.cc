@@ -46,6 +46,7 @@ LocalQp::LocalQp(Client& client, std::uint32_t index, const SendCapacity& capaci
       index_(index),
       shared_(client.subnet().queue_pairs()[index]),
       capacity_(capacity),
+      traces_messages_(client.subnet().header().trace_messages != 0),
       ring_(std::bit_ceil(capacity.requests + 1)),
       inline_data_(ring_.size() * capacity.inline_bytes) {
     reset_queue();
@@ -230,8 +231,14 @@ void LocalQp::emit(std::uint32_t mark, ibv_wc_status status) {
     fail(subnet_, shared_, IBV_EVENT_QP_FATAL);
 }
 
+void LocalQp::trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const {
+    const std::uint32_t to = shared_.type == IBV_QPT_UD ? work.to_qp : shared_.destination;
+    trace(subnet_, kind, shared_.number, to, message_word(work.opcode, status), work.bytes);
+}
+
 void LocalQp::flush_sends() {
     while (head_ != tail_) {
+        if (traces_messages_) trace_message(TraceKind::message_ended, at(head_), IBV_WC_WR_FLUSH_ERR);
         emit(head_, IBV_WC_WR_FLUSH_ERR);
         ++head_;
     }

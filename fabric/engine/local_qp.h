@@ -125,6 +125,7 @@ private:
     void flush_sends();
     void flush_if_failed();
     void emit(std::uint32_t mark, ibv_wc_status status);
+    void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
 
     // Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
     template <class Do>
@@ -156,9 +157,9 @@ private:
     void finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns);
     void drain();
     std::int64_t next_due() const;
-
     std::int64_t may_wait_until(std::int64_t due_ns) const;
     void plan();
+
     // retry.cc: what goes wrong
     void on_answer(SendWork& work, Answer answer, std::int64_t now);
     void on_lost(SendWork& work, std::int64_t now);
@@ -176,6 +177,7 @@ private:
     const std::uint32_t index_;
     QueuePair& shared_;
     const SendCapacity capacity_;
+    const bool traces_messages_;
     std::mutex lock_;
 
     std::vector<SendWork> ring_;         // a power of two

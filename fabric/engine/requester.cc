@@ -149,7 +149,10 @@ bool LocalQp::send_next(std::int64_t now) {
     // A message of several chunks goes out whole before the next one begins.
     if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
     SendWork& work = at(sent_);
-    if (sent_++ == begun_) ++begun_;
+    if (sent_++ == begun_) {
+        ++begun_;
+        if (traces_messages_) trace_message(TraceKind::message_begun, work, IBV_WC_SUCCESS);
+    }
     if (is_read_or_atomic(work.opcode)) ++reads_in_flight_;
     if (shared_.type == IBV_QPT_UD) {
         route_ = work.to.route;
@@ -331,6 +334,7 @@ bool LocalQp::complete_next(std::int64_t now) {
     const SendWork& work = at(head_);
     if (work.stage != Stage::done || (work.due_ns > now && !is_due_for_sleepers(work.due_ns, now))) return false;
     const bool failed = work.status != IBV_WC_SUCCESS;
+    if (traces_messages_) trace_message(TraceKind::message_ended, work, work.status);
     if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(head_, work.status);
     if (!failed) {
         shared_.sent_messages.fetch_add(1, std::memory_order_relaxed);
