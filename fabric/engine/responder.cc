@@ -364,7 +364,10 @@ void count_message(const Segment& subnet, QueuePair& qp, const Arrival& arrival)
 }
 
 void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
-    if (strike.kill_process) kill(subnet.processes()[qp.process].pid, SIGKILL);
+    if (strike.kill_process) {
+        kill(subnet.processes()[qp.process].pid, SIGKILL);
+        fail(subnet, qp, -1);  // on a busy machine it lives on for longer than a retry takes
+    }
     if (strike.kill_qp) fail(subnet, qp, IBV_EVENT_QP_FATAL);
 }
 
