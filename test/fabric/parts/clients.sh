@@ -267,8 +267,28 @@ with_little_shared_memory() { # SIZE COMMAND…
     unshare -m bash -c 'mount -t tmpfs -o size="$0" none /dev/shm && exec "$@"' "$@"
 }
 
+without_writable_shared_memory() { # COMMAND…
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare -m bash -c 'mount -t tmpfs -o ro none /dev/shm && exec "$@"' bash "$@"
+}
+
+# What the two ports have lost, in a transfer over a cable that loses three packets in a hundred.
+lost_with_seed() { # SEED
+    printf '%s\n' 'switch sw0' 'host h0 h1' 'hca h0/coop0 h1/coop0' 'link h0/coop0/1 sw0 loss=3%' 'link h1/coop0/1 sw0' >"$log.topology"
+    on_subnet --topology "$log.topology" --seed "$1" --counters -- "$here/lib/pair.sh" ibv_rc_pingpong -n 300 -s 64 -c |
+        awk '$1 ~ /^h[01]\/coop0\/1$/ && $2 == "active" {printf "%s lost %s ", $1, $11}'
+}
+
+losses_follow_the_seed() {
+    local one same other
+    one=$(lost_with_seed 7) same=$(lost_with_seed 7) other=$(lost_with_seed 8)
+    echo "seed 7: $one; again: $same; seed 8: $other"
+    [[ $one =~ [1-9] ]] && [ "$one" = "$same" ] && [ "$one" != "$other" ]
+}
+
 failures() {
     local full='/dev/shm is full'
+    check "failures.losses_follow_the_seed$round" losses_follow_the_seed
     test_on failures.a_killed_peer_leaves_the_subnet_usable "${two[@]}" -- "$here/clients/killed_peer.sh" "$here/lib/pair.sh"
     says failures.a_killed_peer_leaves_the_subnet_usable 'Failed status 12' 1
     check "failures.a_pulled_cable_exceeds_retries$round" cable_is_pulled
@@ -285,6 +305,8 @@ failures() {
     fi
     check "failures.shared_memory_is_full$round" complains "$full" \
         with_little_shared_memory 64k "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-full" -- ibv_devinfo
+    check "failures.shared_memory_is_read_only$round" complains 'cannot create /dev/shm/.*Read-only.*a tmpfs at /dev/shm that you can write to' \
+        without_writable_shared_memory "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-read-only" -- ibv_devinfo
     check "failures.shared_memory_gets_full$round" complains "$full" \
         with_little_shared_memory 2m "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-fuller" -- ibv_rc_pingpong -r 8000
 }
