@@ -110,17 +110,17 @@ std::int64_t LocalQp::next_due() const {
 // link busy for twice as long at least, the thread sleeps until the last of those arrives that arrive within kPatienceNs; the
 // calendar of the link goes on meanwhile, and nothing of the rate is lost. Whoever polls does not wait.
 std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
-    if (executed_ == sent_ || head_ != executed_ || !responding_.empty()) return due_ns;
-    const SendWork& next = at(executed_);
+    if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_) return due_ns;
+    const SendWork& next = at(executed_);  // what else can be due is the turn of the one behind it
     const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
-    if (next.stage != Stage::on_the_way || next.due_ns != due_ns || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
+    if (next.stage != Stage::on_the_way || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
     const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
-    std::int64_t latest = due_ns;
+    std::int64_t latest = next.due_ns;
     double behind_ns = 0;
     for (std::uint32_t mark = executed_ + 1; mark - executed_ <= kLookAhead && mark != tail_ && !is_read_or_atomic(at(mark).opcode); ++mark) {
         behind_ns += ns_per_byte * static_cast<double>(at(mark).bytes);
         if (behind_ns > 2 * kPatienceNs) return latest;
-        if (behind_ns <= kPatienceNs) latest = due_ns + static_cast<std::int64_t>(behind_ns);
+        if (behind_ns <= kPatienceNs) latest = next.due_ns + static_cast<std::int64_t>(behind_ns);
     }
     return due_ns;
 }

@@ -68,7 +68,7 @@ two_rails_over_one() {
 # Of the time that the bytes take at that rate, the engines' share, in percent: both processes'. A program that polls does a
 # part of the work itself, while it waits; one that sleeps (-e) leaves all of it to the engine, which wakes it up, too.
 engine_share() { # SIZE ARGUMENT…
-    on_subnet --hosts 2 --rate 250MB/s --counters -- "$here/lib/pair.sh" ib_send_bw -s "$1" -n $((150000000 / $1)) "${@:2}" |
+    on_subnet --hosts 2 --rate 250MB/s --latency 2us --counters -- "$here/lib/pair.sh" ib_send_bw -s "$1" -n $((150000000 / $1)) "${@:2}" |
         awk '{print}
              $1 ~ /^h1/ && $2 == "active" {bytes = $5}
              $2 == "ib_send_bw" && ($3 == "h0" || $3 == "h1") {cpu_ms += $5}
