@@ -26,7 +26,6 @@ std::mutex joining;
 std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
-constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
 constexpr std::int64_t kTickNs = 250'000;    // while the program polls, it gets up that often
 
 Error explain(const std::string& name, const char* value) {
@@ -188,21 +187,21 @@ void Client::heed_attention() noexcept {
     for (const std::uint32_t index : failed) with(index, [](LocalQp& qp) { qp.on_attention(); });
 }
 
-void Client::plan(std::uint32_t qp, std::int64_t due_ns) noexcept {
-    const bool earliest = agenda_.plan(qp, due_ns);
+void Client::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept {
+    const bool most_urgent = agenda_.plan(qp, due_ns, latest_ns);
     plans_.store(plans_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (!earliest || due_ns >= asleep_until_ns_.load(std::memory_order_seq_cst)) return;
+    if (!most_urgent || latest_ns >= asleep_until_ns_.load(std::memory_order_seq_cst)) return;
     const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
     const bool polling = planned_at_.exchange(polls, std::memory_order_relaxed) != polls;
     if (!polling || !watching_.load(std::memory_order_seq_cst)) fabric::wake(self());
 }
 
-// Sleeps until something is due, or somebody calls.
+// Sleeps until something has to be done, or somebody calls.
 void Client::sleep(std::uint32_t seen) noexcept {
     // From here on whoever plans something calls.
     watching_.store(false, std::memory_order_seq_cst);
     asleep_until_ns_.store(Agenda::kNever, std::memory_order_seq_cst);
-    std::int64_t until = agenda_.earliest_ns();
+    std::int64_t until = agenda_.latest_ns();
     if (until != Agenda::kNever) until = std::max(until, now_ns() + kQuantumNs);
     const std::uint32_t polls = polls_.load(std::memory_order_relaxed), plans = plans_.load(std::memory_order_relaxed);
     const bool polled = polls != polls_seen_ && plans != plans_seen_;

@@ -27,6 +27,8 @@ class LocalQp;
 
 class Client {
 public:
+    static constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
+
     // Joins the subnet that $COOP_FABRIC names, at the first call. Null: there is none, or it cannot be joined; then the
     // reason was printed to stderr, once.
     static Client* get();
@@ -37,8 +39,8 @@ public:
     std::uint32_t process() const { return process_; }
     Process& self() const { return subnet_.processes()[process_]; }
 
-    // A queue pair of this process has work to do at that time.
-    void plan(std::uint32_t qp, std::int64_t due_ns) noexcept;
+    // A queue pair of this process has work to do at that time, which may be left until `latest_ns` if that saves a wake-up.
+    void plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
 
     // Does what is due. Called by whoever polls; two loads when there is nothing.
     void progress() noexcept {

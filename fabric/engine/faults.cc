@@ -58,7 +58,7 @@ Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t s
         if (!Segment::in_use(fault) || !meets(subnet, fault, route, source_qp, destination_qp)) continue;
         if (strikes(fault)) {
             mark(strike, fault.kind);
-            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp);
+            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp, static_cast<std::uint64_t>(fault.scope));
         }
         spent |= is_spent(fault);
     }

@@ -9,6 +9,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/completion.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/engine/path.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/process.h"
@@ -45,6 +46,7 @@ LocalQp::LocalQp(Client& client, std::uint32_t index, const SendCapacity& capaci
       index_(index),
       shared_(client.subnet().queue_pairs()[index]),
       capacity_(capacity),
+      traces_messages_(client.subnet().header().trace_messages != 0),
       ring_(std::bit_ceil(capacity.requests + 1)),
       inline_data_(ring_.size() * capacity.inline_bytes) {
     reset_queue();
@@ -66,8 +68,7 @@ std::byte* LocalQp::inline_data(const SendWork& work) {
 
 ibv_wc_status LocalQp::first_flaw(const SendWork& work, std::uint64_t longest) const {
     if (shared_.type == IBV_QPT_UD && work.to.pd != shared_.pd) return IBV_WC_LOC_QP_OP_ERR;
-    const bool atomic = work.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || work.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-    if (work.bytes > longest || (atomic && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
+    if (work.bytes > longest || (is_atomic(work.opcode) && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
     return IBV_WC_SUCCESS;
 }
 
@@ -226,12 +227,18 @@ void LocalQp::emit(std::uint32_t mark, ibv_wc_status status) {
     completion.opcode = completion_opcode(work.opcode);
     completion.bytes = static_cast<std::uint32_t>(work.bytes);
     completion.qp_number = shared_.number;
-    if (put_completion(subnet_, shared_.send_cq, completion)) return;
+    if (put_completion(subnet_, shared_.send_cq, completion, notices_)) return;
     fail(subnet_, shared_, IBV_EVENT_QP_FATAL);
+}
+
+void LocalQp::trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const {
+    const std::uint32_t to = shared_.type == IBV_QPT_UD ? work.to_qp : shared_.destination;
+    trace(subnet_, kind, shared_.number, to, message_word(work.opcode, status), work.bytes);
 }
 
 void LocalQp::flush_sends() {
     while (head_ != tail_) {
+        if (traces_messages_) trace_message(TraceKind::message_ended, at(head_), IBV_WC_WR_FLUSH_ERR);
         emit(head_, IBV_WC_WR_FLUSH_ERR);
         ++head_;
     }
@@ -251,7 +258,7 @@ void LocalQp::flush_if_failed() {
     if (state() != IBV_QPS_ERR) return;
     flush_sends();
     Guard guard(shared_.lock);
-    flush_receives(subnet_, shared_);
+    flush_receives(subnet_, shared_, notices_);
     if (shared_.srq != kNone && !flushed_) raise_for(subnet_, shared_, IBV_EVENT_QP_LAST_WQE_REACHED);
     flushed_ = true;
 }

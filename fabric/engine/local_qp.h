@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "fabric/engine/agenda.h"
+#include "fabric/engine/completion.h"
 #include "fabric/engine/link.h"
 #include "fabric/engine/memory.h"
 #include "fabric/engine/route.h"
@@ -112,6 +113,7 @@ public:
 
 private:
     SendWork& at(std::uint32_t mark) { return ring_[mark & (ring_.size() - 1)]; }
+    const SendWork& at(std::uint32_t mark) const { return ring_[mark & (ring_.size() - 1)]; }
     std::uint32_t state() const { return shared_.state.load(std::memory_order_acquire); }
 
     // local_qp.cc: posting, attributes, state
@@ -123,6 +125,16 @@ private:
     void flush_sends();
     void flush_if_failed();
     void emit(std::uint32_t mark, ibv_wc_status status);
+    void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
+
+    // Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
+    template <class Do>
+    auto without_lock(Do&& act) {
+        lock_.unlock();
+        auto result = act();
+        lock_.lock();
+        return result;
+    }
 
     // requester.cc: what is due
     void work_until_nothing_is_due(bool posting);
@@ -140,9 +152,13 @@ private:
     bool respond_next(std::int64_t now);
     void respond_chunk(SendWork& work, std::int64_t ready_ns);
     bool complete_next(std::int64_t now);
+    bool is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const;
+    void notify();
     void finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns);
     void drain();
     std::int64_t next_due() const;
+    std::int64_t may_wait_until(std::int64_t due_ns) const;
+    void plan();
 
     // retry.cc: what goes wrong
     void on_answer(SendWork& work, Answer answer, std::int64_t now);
@@ -161,6 +177,7 @@ private:
     const std::uint32_t index_;
     QueuePair& shared_;
     const SendCapacity capacity_;
+    const bool traces_messages_;
     std::mutex lock_;
 
     std::vector<SendWork> ring_;         // a power of two
@@ -170,12 +187,13 @@ private:
     std::vector<std::uint32_t> responding_;  // marks of reads whose response is on its way
     std::uint64_t in_flight_bytes_ = 0;      // sent, not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
+    Notices notices_;                        // of what has been completed in this step; whoever works has it
     bool working_ = false;               // a thread is at it; it may have let go of the lock to copy
     bool again_ = false;                 // it is to look again
     bool failing_ = false;               // a request has failed; nothing behind it is executed
     bool flushed_ = false;               // LAST_WQE_REACHED and the like have been said
     bool drain_event_ = false;           // SQ_DRAINED is to be raised
-    std::int64_t planned_ns_ = Agenda::kNever;
+    std::int64_t planned_ns_ = Agenda::kNever, planned_latest_ns_ = Agenda::kNever;
 
     std::int64_t clock_ns_ = 0;          // when the clock was last looked at
     std::uint32_t next_psn_ = 0;

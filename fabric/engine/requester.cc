@@ -13,6 +13,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/local_qp.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/trace.h"
 
@@ -23,11 +24,8 @@ using Stage = SendWork::Stage;
 
 constexpr std::uint64_t kWindowBytes = 256 << 10;   // of one QP in the network: what its buffers would hold
 constexpr std::int64_t kAheadNs = 20'000;           // a turn on the first link that near is taken at once
-
-bool is_read(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ; }
-bool is_read_or_atomic(ibv_wr_opcode opcode) {
-    return is_read(opcode) || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-}
+constexpr std::int64_t kPatienceNs = 300'000;       // by which the messages of a stream may be late
+constexpr std::uint32_t kLookAhead = 64;            // messages; more in so short a time are not looked at
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
     if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
@@ -41,7 +39,7 @@ std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
 
 void LocalQp::work() noexcept {
     std::lock_guard guard(lock_);
-    planned_ns_ = Agenda::kNever;
+    planned_ns_ = planned_latest_ns_ = Agenda::kNever;
     work_until_nothing_is_due(false);
 }
 
@@ -62,12 +60,20 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
             if (head_ != tail_) clock_ns_ = now_ns();
         }
         if (drain_event_) drain();
+        notify();
     } while (again_);
     working_ = false;
-    if (const std::int64_t due = next_due(); due < planned_ns_) {
-        planned_ns_ = due;
-        client_.plan(index_, due);
-    }
+    plan();
+}
+
+void LocalQp::plan() {
+    const std::int64_t due = next_due();
+    if (due == Agenda::kNever) return;
+    const std::int64_t latest = may_wait_until(due);
+    if (due >= planned_ns_ && latest >= planned_latest_ns_) return;
+    planned_ns_ = due;
+    planned_latest_ns_ = latest;
+    client_.plan(index_, due, latest);
 }
 
 bool LocalQp::advance(std::int64_t now, bool posting) {
@@ -75,20 +81,48 @@ bool LocalQp::advance(std::int64_t now, bool posting) {
     moved |= execute_next(now, posting);
     moved |= respond_next(now);
     moved |= complete_next(now);
+    notify();
     return moved;
+}
+
+// After what this step has completed on either side, so that an answer to it comes behind our own completion.
+void LocalQp::notify() {
+    if (notices_.is_empty()) return;
+    without_lock([this] {
+        notices_.flush(subnet_);
+        return true;
+    });
 }
 
 // When there will be something to do, if nobody posts; kNever: not before something happens.
 std::int64_t LocalQp::next_due() const {
-    const auto work_at = [this](std::uint32_t mark) -> const SendWork& { return ring_[mark & (ring_.size() - 1)]; };
     std::int64_t due = Agenda::kNever;
-    if (head_ != executed_ && work_at(head_).stage == Stage::done) due = work_at(head_).due_ns;
-    for (const std::uint32_t mark : responding_) due = std::min(due, work_at(mark).due_ns);
+    if (head_ != executed_ && at(head_).stage == Stage::done) due = at(head_).due_ns;
+    for (const std::uint32_t mark : responding_) due = std::min(due, at(mark).due_ns);
     if (failing_) return due;
-    if (executed_ != sent_) due = std::min({due, work_at(executed_).due_ns, work_at(sent_ - 1).due_ns});
+    if (executed_ != sent_) due = std::min({due, at(executed_).due_ns, at(sent_ - 1).due_ns});
     // What could be sent has been, unless a timer holds it back.
-    if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(work_at(sent_))) due = std::min(due, blocked_until_ns_);
+    if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(at(sent_))) due = std::min(due, blocked_until_ns_);
     return due;
+}
+
+// A stream of short messages would cost the engine's thread a wake-up for each, and its users too. If what is posted keeps the
+// link busy for twice as long at least, the thread sleeps until the last of those arrives that arrive within kPatienceNs; the
+// calendar of the link goes on meanwhile, and nothing of the rate is lost. Whoever polls does not wait.
+std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
+    if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_) return due_ns;
+    const SendWork& next = at(executed_);  // what else can be due is the turn of the one behind it
+    const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
+    if (next.stage != Stage::on_the_way || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
+    const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
+    std::int64_t latest = next.due_ns;
+    double behind_ns = 0;
+    for (std::uint32_t mark = executed_ + 1; mark - executed_ <= kLookAhead && mark != tail_ && !is_read_or_atomic(at(mark).opcode); ++mark) {
+        behind_ns += ns_per_byte * static_cast<double>(at(mark).bytes);
+        if (behind_ns > 2 * kPatienceNs) return latest;
+        if (behind_ns <= kPatienceNs) latest = next.due_ns + static_cast<std::int64_t>(behind_ns);
+    }
+    return due_ns;
 }
 
 // --- onto the links ---------------------------------------------------------------------------------------------------
@@ -115,7 +149,10 @@ bool LocalQp::send_next(std::int64_t now) {
     // A message of several chunks goes out whole before the next one begins.
     if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
     SendWork& work = at(sent_);
-    if (sent_++ == begun_) ++begun_;
+    if (sent_++ == begun_) {
+        ++begun_;
+        if (traces_messages_) trace_message(TraceKind::message_begun, work, IBV_WC_SUCCESS);
+    }
     if (is_read_or_atomic(work.opcode)) ++reads_in_flight_;
     if (shared_.type == IBV_QPT_UD) {
         route_ = work.to.route;
@@ -179,15 +216,6 @@ static bool arrives(const Segment& subnet, const Route& route, std::uint64_t byt
     return false;
 }
 
-// Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
-#define COOP_WITHOUT_LOCK(expression) \
-    ([&] {                            \
-        lock_.unlock();               \
-        auto result = (expression);   \
-        lock_.lock();                 \
-        return result;                \
-    }())
-
 void LocalQp::execute_datagram(SendWork& work) {
     const Route& route = work.to.route;
     Strike strike;
@@ -196,8 +224,8 @@ void LocalQp::execute_datagram(SendWork& work) {
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
     if (good && route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
-        const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike};
-        good = COOP_WITHOUT_LOCK(deliver_datagram(subnet_, client_.process(), arrival));
+        const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike, notices_};
+        good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
     }
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
 }
@@ -208,8 +236,8 @@ void LocalQp::execute_unreliable(SendWork& work) {
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     Answer answer = Answer::none;
     if (routed_ && arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) {
-        const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike};
-        answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+        const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike, notices_};
+        answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     }
     work.moved += work.chunk;
     if (answer == Answer::local_protection) return finish(work, IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
@@ -223,9 +251,9 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
     if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
         strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
     if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
-    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike};
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();
-    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     // Who has got the message may be gone by now. The answer has left before.
     const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
@@ -276,9 +304,9 @@ bool LocalQp::respond_next(std::int64_t now) {
         on_lost(work, now);
         return true;
     }
-    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none};
+    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none, notices_};
     const std::uint32_t mark = *next;
-    const Answer answer = COOP_WITHOUT_LOCK(deliver(subnet_, client_.process(), arrival));
+    const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     if (answer != Answer::ack) {
         on_answer(work, answer, now);
         return true;
@@ -295,11 +323,18 @@ bool LocalQp::respond_next(std::int64_t now) {
 
 // --- completions --------------------------------------------------------------------------------------------------------
 
+// Whoever sleeps until its completion is woken up at the moment of the arrival if the acknowledgement takes no longer than
+// the engine's thread would sleep: else an answer to the message could be there before the thread is.
+bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
+    return due_ns - now <= Client::kQuantumNs && is_armed(subnet_, shared_.send_cq);
+}
+
 bool LocalQp::complete_next(std::int64_t now) {
     if (head_ == executed_) return false;
     const SendWork& work = at(head_);
-    if (work.stage != Stage::done || work.due_ns > now) return false;
+    if (work.stage != Stage::done || (work.due_ns > now && !is_due_for_sleepers(work.due_ns, now))) return false;
     const bool failed = work.status != IBV_WC_SUCCESS;
+    if (traces_messages_) trace_message(TraceKind::message_ended, work, work.status);
     if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(head_, work.status);
     if (!failed) {
         shared_.sent_messages.fetch_add(1, std::memory_order_relaxed);

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "fabric/engine/completion.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/shm/process.h"
+#include "fabric/shm/receive_ring.h"
 #include "fabric/shm/trace.h"
 
 namespace coop::fabric {
@@ -17,13 +19,6 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kGrhBytes = 40;
-
-bool is_read(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ; }
-bool is_atomic(ibv_wr_opcode opcode) { return opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP; }
-bool is_send(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM; }
-bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
-bool has_imm(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
-bool takes_receive(ibv_wr_opcode opcode) { return is_send(opcode) || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
 // A part of a list of ranges: `bytes` from `offset` on.
 Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) {
@@ -47,14 +42,14 @@ Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t
 ReceiveRequest* front(const Segment& subnet, ReceiveRing& ring) {
     const std::uint32_t taken = ring.taken.load(std::memory_order_relaxed);
     if (ring.ring == 0 || taken == ring.put.load(std::memory_order_acquire)) return nullptr;
-    return &subnet.at<ReceiveRequest>(ring.ring)[taken & (ring.capacity - 1)];
+    return &receive_at(subnet, ring, taken);
 }
 
 bool take_from(const Segment& subnet, ReceiveRing& ring, ReceiveRequest& receive) {
     const ReceiveRequest* next = front(subnet, ring);
     if (next == nullptr) return false;
     receive.wr_id = next->wr_id;
-    receive.sges = std::min<std::uint32_t>(next->sges, kMaxSges);
+    receive.sges = std::min<std::uint32_t>({next->sges, ring.max_sges, kMaxSges});
     std::copy_n(next->sge, receive.sges, receive.sge);
     ring.taken.fetch_add(1, std::memory_order_release);
     return true;
@@ -99,11 +94,11 @@ KeyError find_buffers(const Segment& subnet, const QueuePair& qp, std::span<cons
     return KeyError::none;
 }
 
-bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion) {
+bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion, Notices& notices) {
     completion.wr_id = receive.wr_id;
     completion.qp_number = qp.number;
     completion.time_ns = now_ns();
-    if (put_completion(subnet, qp.receive_cq, completion)) return true;
+    if (put_completion(subnet, qp.receive_cq, completion, notices)) return true;
     fail(subnet, qp, IBV_EVENT_QP_FATAL);
     return false;
 }
@@ -125,15 +120,15 @@ void complete_receive(const Segment& subnet, QueuePair& qp, const Arrival& arriv
     const Port& to = subnet.ports()[arrival.route.to];
     completion.dlid_path_bits = static_cast<std::uint8_t>(arrival.route.dlid & ((1u << to.lmc) - 1));
     completion.solicited = (work.flags & IBV_SEND_SOLICITED) != 0;
-    put_receive_completion(subnet, qp, qp.held_receive, completion);
+    put_receive_completion(subnet, qp, qp.held_receive, completion, arrival.notices);
     qp.held = 0;
 }
 
-void fail_receive(const Segment& subnet, QueuePair& qp, ibv_wc_status status) {
+void fail_receive(const Segment& subnet, QueuePair& qp, ibv_wc_status status, Notices& notices) {
     Completion completion{};
     completion.status = status;
     completion.opcode = IBV_WC_RECV;
-    if (qp.held != 0) put_receive_completion(subnet, qp, qp.held_receive, completion);
+    if (qp.held != 0) put_receive_completion(subnet, qp, qp.held_receive, completion, notices);
     qp.held = 0;
 }
 
@@ -184,7 +179,7 @@ Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival,
 Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
     trace(subnet, TraceKind::access_error, arrival.source_qp, qp.number, arrival.work.rkey, arrival.work.remote_address);
-    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR);
+    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR, arrival.notices);
     fail(subnet, qp, IBV_EVENT_QP_ACCESS_ERR);
     return Answer::access;
 }
@@ -203,7 +198,7 @@ KeyError find_remote(const Segment& subnet, const QueuePair& qp, const SendWork&
 
 Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     if (arrival.work.bytes > room_in(qp.held_receive)) {
-        fail_receive(subnet, qp, IBV_WC_LOC_LEN_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_LEN_ERR, arrival.notices);
         fail(subnet, qp, -1);
         return Answer::invalid_request;
     }
@@ -213,7 +208,7 @@ Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     if (find_buffers(subnet, qp, sges, IBV_ACCESS_LOCAL_WRITE, buffers) == KeyError::none)
         answer = put(subnet, process, arrival, qp, buffers.all());
     if (answer == Answer::operation || answer == Answer::access) {
-        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR, arrival.notices);
         fail(subnet, qp, -1);
         return Answer::operation;
     }
@@ -369,7 +364,10 @@ void count_message(const Segment& subnet, QueuePair& qp, const Arrival& arrival)
 }
 
 void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
-    if (strike.kill_process) kill(subnet.processes()[qp.process].pid, SIGKILL);
+    if (strike.kill_process) {
+        kill(subnet.processes()[qp.process].pid, SIGKILL);
+        fail(subnet, qp, -1);  // on a busy machine it lives on for longer than a retry takes
+    }
     if (strike.kill_qp) fail(subnet, qp, IBV_EVENT_QP_FATAL);
 }
 
@@ -385,7 +383,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     if (arrival.responding) return do_read(subnet, process, qp, arrival);
     if (reliable && work.first_psn != qp.expected_psn)
         return is_past(work.first_psn, qp.expected_psn) ? repeat(subnet, process, qp, arrival) : Answer::none;
-    if (reliable && (is_read(work.opcode) || is_atomic(work.opcode)) && arrival.reads_in_flight > qp.max_dest_rd_atomic)
+    if (reliable && is_read_or_atomic(work.opcode) && arrival.reads_in_flight > qp.max_dest_rd_atomic)
         return refuse_request(subnet, qp);
     note_first_request(subnet, qp);
     const Answer answer = execute(subnet, process, qp, arrival);
@@ -436,7 +434,7 @@ bool put_datagram(const Segment& subnet, std::uint32_t process, QueuePair& qp, c
         complete_receive(subnet, qp, arrival, work.bytes + kGrhBytes, work.to.path.is_global != 0 ? IBV_WC_GRH : 0);
         count_message(subnet, qp, arrival);
     } else if (result == CopyResult::remote_fault) {
-        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR);
+        fail_receive(subnet, qp, IBV_WC_LOC_PROT_ERR, arrival.notices);
         fail(subnet, qp, -1);
     }
     return result != CopyResult::local_fault;
@@ -479,7 +477,7 @@ bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arriva
     if (arrival.strike.kill_qp || arrival.strike.kill_process) return true;
     if (!hold_receive(subnet, *qp)) return true;
     if (arrival.work.bytes + kGrhBytes > room_in(qp->held_receive)) {
-        fail_receive(subnet, *qp, IBV_WC_LOC_LEN_ERR);
+        fail_receive(subnet, *qp, IBV_WC_LOC_LEN_ERR, arrival.notices);
         return true;
     }
     return put_datagram(subnet, process, *qp, arrival);
@@ -499,15 +497,15 @@ void fail(const Segment& subnet, QueuePair& qp, int event) noexcept {
     wake(owner);
 }
 
-void flush_receives(const Segment& subnet, QueuePair& qp) noexcept {
-    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR);
+void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept {
+    fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR, notices);
     if (qp.srq != kNone) return;
     ReceiveRequest receive;
     while (take_from(subnet, qp.receives, receive)) {
         Completion completion{};
         completion.status = IBV_WC_WR_FLUSH_ERR;
         completion.opcode = IBV_WC_RECV;
-        put_receive_completion(subnet, qp, receive, completion);
+        put_receive_completion(subnet, qp, receive, completion, notices);
     }
 }
 

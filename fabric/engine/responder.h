@@ -33,6 +33,7 @@ struct Arrival {
     std::uint32_t reads_in_flight; // RDMA reads and atomics of the requester, this one included
     bool responding;               // a read whose request has arrived: the chunk goes back
     Strike strike;
+    Notices& notices;              // of what it completes
 };
 
 // A request of a connected QP, RC or UC.
@@ -54,7 +55,7 @@ void fail(const Segment& subnet, QueuePair& qp, int event) noexcept;
 void raise_for(const Segment& subnet, const QueuePair& qp, ibv_event_type event) noexcept;
 
 // Completes the posted receives of a QP with WR_FLUSH_ERR, the one held first. With its lock held, by its owner.
-void flush_receives(const Segment& subnet, QueuePair& qp) noexcept;
+void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept;
 
 QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept;
 

@@ -9,6 +9,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/local_qp.h"
+#include "fabric/engine/opcode.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/trace.h"
 
@@ -91,8 +92,7 @@ void LocalQp::go_back_to(SendWork& work) {
     while (&at(mark) != &work) ++mark;
     for (std::uint32_t i = mark; i != sent_; ++i) {
         SendWork& again = at(i);
-        const bool counted = again.opcode == IBV_WR_RDMA_READ || again.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || again.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-        if (counted && again.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
+        if (is_read_or_atomic(again.opcode) && again.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
         again.stage = Stage::waiting;
         again.moved = again.chunk = 0;
     }

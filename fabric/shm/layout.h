@@ -23,7 +23,7 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
@@ -223,6 +223,7 @@ struct CompletionQueue {
     Shared<std::uint32_t> put;  // counts on for ever
     Shared<std::uint32_t> taken;
     Shared<std::uint32_t> last_solicited;  // `put` just behind the last solicited completion
+    Shared<std::uint32_t> notified;        // `put` just behind the completion that the last notification was for
     Shared<std::uint32_t> armed;           // Armed
     Shared<std::uint32_t> overflowed;
 };
@@ -237,10 +238,11 @@ struct ReceiveRequest {
     std::uint64_t wr_id;
     std::uint32_t sges;
     std::uint32_t reserved;
-    Sge sge[kMaxSges];
+    Sge sge[kMaxSges];  // in a ring: as many as its requests may have
 };
 
-// Receive requests of a QP or an SRQ, at heap offset `ring`: the owner puts, deliverers take under the QP's or SRQ's lock.
+// Receive requests of a QP or an SRQ, at heap offset `ring` (receive_ring.h): the owner puts, deliverers take under the QP's or
+// SRQ's lock.
 struct ReceiveRing {
     std::uint64_t ring;
     std::uint32_t capacity;  // a power of two
@@ -344,7 +346,7 @@ enum class TraceKind : std::uint32_t {
     created, joined, left, reaped,
     hca_down, hca_up, port_down, port_up, lid_down, lid_up, link_down, link_up, rate, latency, loss, background,
     fault_set, fault_hit, retry, rnr, retry_exceeded, rnr_exceeded, migrated, migration_failed, armed,
-    qp_error, access_error, cq_overflow, stale_memory, event, message,
+    qp_error, access_error, cq_overflow, stale_memory, event, message_begun, message_ended,
 };
 
 struct Trace {

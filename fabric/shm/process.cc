@@ -16,6 +16,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "fabric/shm/receive_ring.h"
 #include "fabric/shm/trace.h"
 
 namespace coop::fabric {
@@ -34,11 +35,6 @@ bool is_dead(const Process& process) {
     if (!Segment::in_use(process)) return false;
     if (process.joined.load(std::memory_order_acquire) != 0) return !process.life.is_held();
     return process.pid > 0 && kill(process.pid, 0) != 0 && errno == ESRCH;
-}
-
-void free_ring(const Segment& subnet, ReceiveRing& ring) {
-    subnet.free(ring.ring, std::uint64_t{ring.capacity} * sizeof(ReceiveRequest));
-    ring.ring = 0;
 }
 
 void take_away_queue_pairs(const Segment& subnet, std::uint32_t process) {

@@ -26,6 +26,7 @@ std::string prefix() { return "coop-fabric." + std::to_string(geteuid()) + "."; 
 Error failed(const std::string& what, const std::string& path) {
     std::string text = "cannot " + what + " " + path + ": " + std::strerror(errno);
     if (errno == ENOSPC) text += " (/dev/shm is full, or too small: see 'df /dev/shm')";
+    if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == EROFS) text += " (it takes a tmpfs at /dev/shm that you can write to)";
     return {text};
 }
 
@@ -101,13 +102,8 @@ Error Segment::create(const std::string& name, const Capacity& capacity) {
     const std::uint64_t bytes = heap + capacity.heap_bytes;
     Error error;
     // The tables of the topology are written from end to end; the rest is reserved as it is used.
-    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||
-        posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset)) != 0) {
-        errno = ENOSPC;
-        error = failed("make room in", file);
-    } else {
-        error = map(fd, bytes);
-    }
+    errno = ftruncate(fd, static_cast<off_t>(bytes)) != 0 ? errno : posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset));
+    error = errno != 0 ? failed("make room in", file) : map(fd, bytes);
     if (error) {
         unlink(file.c_str());
         if (fd_ < 0) close(fd);
@@ -182,10 +178,12 @@ std::uint64_t Segment::file_bytes() const {
 
 bool Segment::reserve(const void* address, std::size_t bytes) const {
     const auto offset = static_cast<const std::byte*>(address) - base_;
-    if (posix_fallocate(fd_, offset, static_cast<off_t>(bytes)) == 0) return true;
+    const int error = posix_fallocate(fd_, offset, static_cast<off_t>(bytes));
+    if (error == 0) return true;
     static std::atomic<bool> said{false};
     if (!said.exchange(true))
-        std::fprintf(stderr, "coop-fabric: no room for the subnet '%s': /dev/shm is full (see 'df /dev/shm')\n", header().name);
+        std::fprintf(stderr, "coop-fabric: no room for the subnet '%s': %s\n", header().name,
+                     error == ENOSPC ? "/dev/shm is full (see 'df /dev/shm')" : std::strerror(error));
     return false;
 }
 

@@ -8,7 +8,7 @@ namespace coop::fabric {
 namespace {
 
 // How the numbers of an entry are shown.
-enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault, event, message };
+enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault_set, fault_hit, event, message_begun, message_ended };
 
 struct Row {
     TraceKind kind;
@@ -33,8 +33,8 @@ constexpr std::array kRows = {
     Row{TraceKind::latency, "latency", Shows::link_time},
     Row{TraceKind::loss, "loss", Shows::link_value},
     Row{TraceKind::background, "background load", Shows::link_rate},
-    Row{TraceKind::fault_set, "fault set", Shows::fault},
-    Row{TraceKind::fault_hit, "fault", Shows::fault},
+    Row{TraceKind::fault_set, "fault set", Shows::fault_set},
+    Row{TraceKind::fault_hit, "fault", Shows::fault_hit},
     Row{TraceKind::retry, "retry", Shows::qp_peer},
     Row{TraceKind::rnr, "receiver not ready", Shows::qp_peer},
     Row{TraceKind::retry_exceeded, "retries exceeded", Shows::qp_peer},
@@ -47,7 +47,8 @@ constexpr std::array kRows = {
     Row{TraceKind::cq_overflow, "CQ overflow", Shows::qp},
     Row{TraceKind::stale_memory, "registered memory", Shows::memory},
     Row{TraceKind::event, "event", Shows::event},
-    Row{TraceKind::message, "message", Shows::message},
+    Row{TraceKind::message_begun, "message begun", Shows::message_begun},
+    Row{TraceKind::message_ended, "message ended", Shows::message_ended},
 };
 
 const Row& row_of(TraceKind kind) {
@@ -58,7 +59,7 @@ const Row& row_of(TraceKind kind) {
 static_assert([] {
     for (std::size_t i = 0; i < kRows.size(); ++i)
         if (kRows[i].kind != static_cast<TraceKind>(i)) return false;
-    return kRows.size() == static_cast<std::size_t>(TraceKind::message) + 1;
+    return kRows.size() == static_cast<std::size_t>(TraceKind::message_ended) + 1;
 }());
 
 std::string hex(std::uint64_t value) {
@@ -67,13 +68,98 @@ std::string hex(std::uint64_t value) {
     return text;
 }
 
-const char* fault_name(std::uint32_t kind) {
-    static constexpr const char* names[] = {"drop", "corrupt", "lose-ack", "rnr", "reorder", "kill-qp", "kill-process"};
-    return kind < std::size(names) ? names[kind] : "?";
+constexpr const char* kFaultNames[] = {"drop", "corrupt", "lose-ack", "rnr", "reorder", "kill-qp", "kill-process"};
+static_assert(std::size(kFaultNames) == static_cast<std::size_t>(FaultKind::kill_process) + 1);
+
+const char* opcode_name(std::uint32_t opcode) {
+    switch (static_cast<ibv_wr_opcode>(opcode)) {
+    case IBV_WR_SEND: return "SEND";
+    case IBV_WR_SEND_WITH_IMM: return "SEND_WITH_IMM";
+    case IBV_WR_RDMA_WRITE: return "RDMA_WRITE";
+    case IBV_WR_RDMA_WRITE_WITH_IMM: return "RDMA_WRITE_WITH_IMM";
+    case IBV_WR_RDMA_READ: return "RDMA_READ";
+    case IBV_WR_ATOMIC_CMP_AND_SWP: return "ATOMIC_CMP_AND_SWP";
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: return "ATOMIC_FETCH_AND_ADD";
+    default: return "?";
+    }
+}
+
+// Those that the engine gives (verbs.h: ibv_wc_status).
+std::string status_name(std::uint32_t status) {
+    switch (static_cast<ibv_wc_status>(status)) {
+    case IBV_WC_SUCCESS: return "SUCCESS";
+    case IBV_WC_LOC_LEN_ERR: return "LOC_LEN_ERR";
+    case IBV_WC_LOC_QP_OP_ERR: return "LOC_QP_OP_ERR";
+    case IBV_WC_LOC_PROT_ERR: return "LOC_PROT_ERR";
+    case IBV_WC_WR_FLUSH_ERR: return "WR_FLUSH_ERR";
+    case IBV_WC_REM_INV_REQ_ERR: return "REM_INV_REQ_ERR";
+    case IBV_WC_REM_ACCESS_ERR: return "REM_ACCESS_ERR";
+    case IBV_WC_REM_OP_ERR: return "REM_OP_ERR";
+    case IBV_WC_RETRY_EXC_ERR: return "RETRY_EXC_ERR";
+    case IBV_WC_RNR_RETRY_EXC_ERR: return "RNR_RETRY_EXC_ERR";
+    default: return "status " + std::to_string(status);
+    }
+}
+
+// What an event is of, and so what its number means.
+enum class EventOf { device, port, qp, cq, srq };
+struct EventName {
+    const char* name;
+    EventOf of;
+};
+
+EventName event_name(std::uint32_t type) {
+    switch (static_cast<ibv_event_type>(type)) {
+    case IBV_EVENT_CQ_ERR: return {"CQ_ERR", EventOf::cq};
+    case IBV_EVENT_QP_FATAL: return {"QP_FATAL", EventOf::qp};
+    case IBV_EVENT_QP_REQ_ERR: return {"QP_REQ_ERR", EventOf::qp};
+    case IBV_EVENT_QP_ACCESS_ERR: return {"QP_ACCESS_ERR", EventOf::qp};
+    case IBV_EVENT_COMM_EST: return {"COMM_EST", EventOf::qp};
+    case IBV_EVENT_SQ_DRAINED: return {"SQ_DRAINED", EventOf::qp};
+    case IBV_EVENT_PATH_MIG: return {"PATH_MIG", EventOf::qp};
+    case IBV_EVENT_PATH_MIG_ERR: return {"PATH_MIG_ERR", EventOf::qp};
+    case IBV_EVENT_DEVICE_FATAL: return {"DEVICE_FATAL", EventOf::device};
+    case IBV_EVENT_PORT_ACTIVE: return {"PORT_ACTIVE", EventOf::port};
+    case IBV_EVENT_PORT_ERR: return {"PORT_ERR", EventOf::port};
+    case IBV_EVENT_LID_CHANGE: return {"LID_CHANGE", EventOf::port};
+    case IBV_EVENT_PKEY_CHANGE: return {"PKEY_CHANGE", EventOf::port};
+    case IBV_EVENT_SM_CHANGE: return {"SM_CHANGE", EventOf::port};
+    case IBV_EVENT_SRQ_ERR: return {"SRQ_ERR", EventOf::srq};
+    case IBV_EVENT_SRQ_LIMIT_REACHED: return {"SRQ_LIMIT_REACHED", EventOf::srq};
+    case IBV_EVENT_QP_LAST_WQE_REACHED: return {"QP_LAST_WQE_REACHED", EventOf::qp};
+    case IBV_EVENT_CLIENT_REREGISTER: return {"CLIENT_REREGISTER", EventOf::port};
+    case IBV_EVENT_GID_CHANGE: return {"GID_CHANGE", EventOf::port};
+    case IBV_EVENT_WQ_FATAL: return {"WQ_FATAL", EventOf::device};
+    }
+    return {"?", EventOf::device};
 }
 
 // Most of what a QP number and the host of its process tell.
 std::string qp_name(std::uint32_t number) { return "QP " + hex(number); }
+
+// "h0/coop0 PATH_MIG QP 0x10011", "h0/coop0 PORT_ERR port 1".
+std::string event_text(const Segment& subnet, const Trace& t) {
+    const EventName event = event_name(t.b);
+    const std::string text = hca_name(subnet, t.a) + " " + event.name;
+    switch (event.of) {
+    case EventOf::device: return text;
+    case EventOf::port: return text + " port " + std::to_string(t.c);
+    case EventOf::cq: return text + " CQ " + std::to_string(t.c);
+    case EventOf::srq: return text + " SRQ " + std::to_string(t.c);
+    case EventOf::qp: break;
+    }
+    const auto qps = subnet.ever_used<QueuePair>(kQueuePairs);
+    return t.c < qps.size() ? text + " " + qp_name(qps[t.c].number) : text;
+}
+
+std::string message_text(const Trace& t) {
+    return qp_name(t.a) + " -> " + qp_name(t.b) + " " + opcode_name(t.c & 0xffff) + " " + std::to_string(t.value) + " bytes";
+}
+
+std::string fault_text(const Segment& subnet, const Trace& t) {
+    const std::string target = target_name(subnet, static_cast<FaultScope>(t.value), t.b);
+    return std::string(name_of(static_cast<FaultKind>(t.a))) + ": " + target;
+}
 
 std::string details(const Segment& subnet, const Trace& t) {
     const auto number = [](auto value) { return std::to_string(value); };
@@ -91,10 +177,11 @@ std::string details(const Segment& subnet, const Trace& t) {
     case Shows::qp: return qp_name(t.a);
     case Shows::qp_peer: return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) + ")";
     case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) + (t.c == 0 ? " unmapped" : " cannot be watched");
-    case Shows::fault: return std::string(fault_name(t.a)) + " at " + (t.c == 0 ? "" : qp_name(t.c)) + " target " + hex(t.b);
-    case Shows::event:
-        return hca_name(subnet, t.a) + " " + number(t.b) + " object " + number(t.c);
-    case Shows::message: return qp_name(t.a) + " -> " + qp_name(t.b) + " opcode " + number(t.c) + ", " + number(t.value) + " bytes";
+    case Shows::fault_set: return fault_text(subnet, t);
+    case Shows::fault_hit: return fault_text(subnet, t) + ", sent by " + qp_name(t.c);
+    case Shows::event: return event_text(subnet, t);
+    case Shows::message_begun: return message_text(t);
+    case Shows::message_ended: return message_text(t) + " " + status_name(t.c >> 16);
     }
     return {};
 }
@@ -117,6 +204,23 @@ void trace(const Segment& subnet, TraceKind kind, std::uint32_t a, std::uint32_t
 }
 
 const char* name_of(TraceKind kind) { return row_of(kind).name; }
+
+const char* name_of(FaultKind kind) {
+    const auto i = static_cast<std::size_t>(kind);
+    return i < std::size(kFaultNames) ? kFaultNames[i] : "?";
+}
+
+std::string target_name(const Segment& subnet, FaultScope scope, std::uint32_t target) {
+    switch (scope) {
+    case FaultScope::all: return "all";
+    case FaultScope::hca: return hca_name(subnet, target);
+    case FaultScope::port: return port_name(subnet, target);
+    case FaultScope::link: return "link " + link_name(subnet, target);
+    case FaultScope::lid: return "LID " + hex(target);
+    case FaultScope::qp: return qp_name(target);
+    }
+    return "?";
+}
 
 std::string hca_name(const Segment& subnet, std::uint32_t hca) {
     if (hca >= subnet.hcas().size()) return "?";

@@ -31,11 +31,17 @@ std::uint64_t read_traces(const Segment& subnet, std::uint64_t from, Each&& each
     return from;
 }
 
+// Field `c` of message_begun and message_ended: ibv_wr_opcode and ibv_wc_status.
+inline std::uint32_t message_word(std::uint32_t opcode, std::uint32_t status) { return opcode | status << 16; }
+
 // One line for a person: "12.003451 s  port h1/coop0/1 down".
 std::string describe(const Segment& subnet, const Trace& entry);
 const char* name_of(TraceKind kind);
 
-// Names of things, as the tool takes and shows them: h0/coop1, h0/coop1/1, "h0/coop0/1 -> leaf0".
+// Names of things, as the tool takes and shows them: drop; "port h0/coop1/1" and the like; h0/coop1, h0/coop1/1,
+// "h0/coop0/1 -> leaf0".
+const char* name_of(FaultKind kind);
+std::string target_name(const Segment& subnet, FaultScope scope, std::uint32_t target);
 std::string hca_name(const Segment& subnet, std::uint32_t hca);
 std::string port_name(const Segment& subnet, std::uint32_t port);
 std::string link_name(const Segment& subnet, std::uint32_t link);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fabric/engine/faults.h"
+#include "fabric/shm/trace.h"
 #include "fabric/tool/action.h"
 #include "fabric/tool/options.h"
 #include "fabric/tool/table.h"
@@ -19,7 +20,7 @@ void print_faults(const Segment& subnet) {
         if (!Segment::in_use(fault)) continue;
         const std::int64_t count = fault.count, until_ns = fault.until_ns;
         table.row()
-            .add(target_text(subnet, fault)).add(name_of(fault.kind)).add(fault.after.load())
+            .add(target_name(subnet, fault.scope, fault.target)).add(name_of(fault.kind)).add(fault.after.load())
             .add(count == std::numeric_limits<std::int64_t>::max() ? "any" : std::to_string(count))
             .add(until_ns == 0 ? "never" : std::to_string((until_ns - now_ns()) / 1'000'000));
     }
@@ -90,7 +91,8 @@ change when a cable is down. load is what somebody else sends all the time: a ho
 const Command kLidCommand = {"lid", "take a LID down or up",
                              R"(coop-fabric lid LID up|down
 
-Packets to and from a LID that is down are lost; the port's other LIDs still work. Programs get LID_CHANGE.
+Packets to and from a LID that is down are lost; the port's other LIDs still work. Programs get LID_CHANGE if it is
+the port's base LID.
 
   coop-fabric lid 0x3 down
 

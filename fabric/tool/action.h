@@ -33,7 +33,5 @@ Error parse_action(const Segment& subnet, const Words& words, Action& action);
 
 // The part of it that is in fault_action.cc; words[0] is 'fault'.
 Error parse_fault(const Segment& subnet, const Words& words, Action& action);
-const char* name_of(FaultKind kind);
-std::string target_text(const Segment& subnet, const Fault& fault);
 
 }  // namespace coop::fabric

@@ -90,7 +90,8 @@ void set_lid(const Segment& subnet, std::uint32_t lid, bool up) {
     Lid& entry = subnet.lids()[lid];
     if (turn(entry.down, up)) {
         trace(subnet, up ? TraceKind::lid_up : TraceKind::lid_down, lid);
-        raise_on_port(subnet, subnet.ports()[entry.port], IBV_EVENT_LID_CHANGE);
+        const Port& port = subnet.ports()[entry.port];
+        if (lid == port.lid) raise_on_port(subnet, port, IBV_EVENT_LID_CHANGE);
     }
     wake_all(subnet);
 }
@@ -147,7 +148,7 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
             fault.count.store(rule.count, std::memory_order_release);
         }
         clear_spent_faults(subnet);  // counts those in force
-        trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(rule.kind), rule.target);
+        trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(rule.kind), rule.target, 0, static_cast<std::uint64_t>(rule.scope));
         wake_all(subnet);
         return true;
     }

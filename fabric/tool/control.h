@@ -18,7 +18,7 @@ namespace coop::fabric {
 
 void set_port(const Segment& subnet, std::uint32_t port, bool up);
 void set_hca(const Segment& subnet, std::uint32_t hca, bool up);  // down: DEVICE_FATAL
-void set_lid(const Segment& subnet, std::uint32_t lid, bool up);  // LID_CHANGE
+void set_lid(const Segment& subnet, std::uint32_t lid, bool up);  // a port's base LID: LID_CHANGE
 void set_links(const Segment& subnet, std::span<const std::uint32_t> links, bool up);
 void change_manager(const Segment& subnet);  // SM_CHANGE on every port
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <iterator>
 #include <limits>
 
 #include "fabric/shm/trace.h"
@@ -14,15 +13,13 @@ namespace {
 
 constexpr const char* kForm = "fault TARGET KIND [--after N] [--count M] [--for T], or 'fault clear'";
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
-constexpr const char* kKinds[] = {"drop", "corrupt", "lose-ack", "rnr", "reorder", "kill-qp", "kill-process"};
-static_assert(std::size(kKinds) == static_cast<std::size_t>(FaultKind::kill_process) + 1);
 
 Error parse_kind(const std::string& word, FaultKind& kind) {
     std::string all;
-    for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(FaultKind::kill_process); ++i) {
         kind = static_cast<FaultKind>(i);
-        if (word == kKinds[i]) return {};
-        all += (i == 0 ? "" : ", ") + std::string(kKinds[i]);
+        if (word == name_of(kind)) return {};
+        all += (i == 0 ? "" : ", ") + std::string(name_of(kind));
     }
     return bad_value("fault, kind", word, "one of " + all);
 }
@@ -86,20 +83,6 @@ Error take_fault_options(Words& words, FaultRule& rule) {
 }
 
 }  // namespace
-
-const char* name_of(FaultKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-
-std::string target_text(const Segment& subnet, const Fault& fault) {
-    switch (fault.scope) {
-    case FaultScope::all: return "all";
-    case FaultScope::hca: return hca_name(subnet, fault.target);
-    case FaultScope::port: return port_name(subnet, fault.target);
-    case FaultScope::link: return "link " + link_name(subnet, fault.target);
-    case FaultScope::lid: return "LID " + hex_text(fault.target);
-    case FaultScope::qp: return "QP " + hex_text(fault.target);
-    }
-    return "?";
-}
 
 Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
     Words words = given;

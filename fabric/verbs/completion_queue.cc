@@ -42,7 +42,7 @@ bool enter(VerbsCq& cq, std::uint32_t depth, int notify_fd) {
     entry.notify_fd = notify_fd;
     entry.capacity = capacity;
     entry.depth = depth;
-    for (auto* count : {&entry.put, &entry.taken, &entry.last_solicited, &entry.armed, &entry.overflowed}) count->store(0);
+    for (auto* count : {&entry.put, &entry.taken, &entry.last_solicited, &entry.notified, &entry.armed, &entry.overflowed}) count->store(0);
     entry.ring = ring;
     return true;
 }

@@ -4,6 +4,7 @@
 // to work on them at the end of the list.
 #include <cstring>
 
+#include "fabric/engine/opcode.h"
 #include "fabric/verbs/address_handle.h"
 #include "fabric/verbs/operations.h"
 #include "fabric/verbs/queue_pair.h"
@@ -31,9 +32,6 @@ int check_opcode(const VerbsQp& qp, ibv_wr_opcode opcode) {
 }
 
 namespace {
-
-bool is_atomic(ibv_wr_opcode opcode) { return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD; }
-bool brings_data_back(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_READ || is_atomic(opcode); }
 
 void set_target(SendWork& work, const ibv_send_wr& request, bool datagram) {
     if (datagram) {
@@ -72,7 +70,7 @@ int post_one(VerbsQp& qp, const ibv_send_wr& request) {
     const bool datagram = qp.qp_base.qp_type == IBV_QPT_UD;
     if (datagram && request.wr.ud.ah == nullptr) return EINVAL;
     const bool is_inline = (request.send_flags & IBV_SEND_INLINE) != 0;
-    if (is_inline && brings_data_back(request.opcode)) return EINVAL;
+    if (is_inline && is_read_or_atomic(request.opcode)) return EINVAL;
     SendWork* work = qp.local.slot();
     if (work == nullptr) return ENOMEM;
     work->wr_id = request.wr_id;

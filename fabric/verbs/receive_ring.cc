@@ -7,15 +7,12 @@
 namespace coop::fabric {
 namespace {
 
-std::uint64_t ring_bytes(std::uint32_t capacity) { return std::uint64_t{capacity} * sizeof(ReceiveRequest); }
-
 int post_one(const Segment& subnet, ReceiveRing& ring, const ibv_recv_wr& request) {
     if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > ring.max_sges) return EINVAL;
     const std::uint32_t put = ring.put.load(std::memory_order_relaxed);
     if (put - ring.taken.load(std::memory_order_acquire) >= ring.depth) return ENOMEM;
-    const std::uint64_t offset = ring.ring;
-    if (offset == 0) return EINVAL;  // given back: the process is about to end
-    ReceiveRequest& place = subnet.at<ReceiveRequest>(offset)[put & (ring.capacity - 1)];
+    if (ring.ring == 0) return EINVAL;  // given back: the process is about to end
+    ReceiveRequest& place = receive_at(subnet, ring, put);
     place.wr_id = request.wr_id;
     place.sges = static_cast<std::uint32_t>(request.num_sge);
     for (std::uint32_t i = 0; i < place.sges; ++i)
@@ -32,13 +29,8 @@ bool make_ring(const Segment& subnet, ReceiveRing& ring, std::uint32_t depth, st
     ring.max_sges = most_sges;
     ring.put.store(0, std::memory_order_relaxed);
     ring.taken.store(0, std::memory_order_relaxed);
-    ring.ring = subnet.allocate(ring_bytes(ring.capacity));
+    ring.ring = subnet.allocate(ring_bytes(ring));
     return ring.ring != 0;
-}
-
-void free_ring(const Segment& subnet, ReceiveRing& ring) {
-    subnet.free(ring.ring, ring_bytes(ring.capacity));
-    ring.ring = 0;
 }
 
 int post_receives(const Segment& subnet, ReceiveRing& ring, ibv_recv_wr* request, ibv_recv_wr** bad) {

@@ -2,6 +2,7 @@
 #include "fabric/verbs/shared_receive_queue.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fabric/shm/process.h"
 #include "fabric/verbs/async_event.h"
@@ -50,7 +51,7 @@ int resize(VerbsSrq& srq, std::uint32_t depth) {
         return EINVAL;
     }
     for (std::uint32_t i = taken; i != put; ++i)
-        subnet.at<ReceiveRequest>(larger.ring)[i & (larger.capacity - 1)] = subnet.at<ReceiveRequest>(ring.ring)[i & (ring.capacity - 1)];
+        std::memcpy(&receive_at(subnet, larger, i), &receive_at(subnet, ring, i), receive_stride(ring));
     free_ring(subnet, ring);
     ring.ring = larger.ring;
     ring.capacity = larger.capacity;

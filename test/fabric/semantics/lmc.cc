@@ -28,6 +28,20 @@ CASE(every_pair_of_lids_is_a_connection) {
     }
 }
 
+// IBTA 11.6.3.3: the event is of the base LID. Another one of the port is lost without a word.
+CASE(only_the_base_lid_is_told_of_when_it_changes) {
+    need_lmc();
+    const Context context;
+    const int base = context.port().lid;
+    {
+        const Meanwhile down({"lid", std::to_string(base + 1), "down"}, {"lid", std::to_string(base + 1), "up"});
+        CHECK(!context.has_event(IBV_EVENT_LID_CHANGE));
+    }
+    CHECK(!context.has_event(IBV_EVENT_LID_CHANGE));
+    const Meanwhile down({"lid", std::to_string(base), "down"}, {"lid", std::to_string(base), "up"});
+    CHECK_EQ(context.wait_event(IBV_EVENT_LID_CHANGE).port, 1);
+}
+
 CASE(datagram_tells_by_which_lids_it_came) {
     need_lmc();
     Pair::Options options;

@@ -36,6 +36,39 @@ CASE(message_longer_than_the_receive_fails_on_both_sides) {
     pair.b->check_untouched(164, 2048);
 }
 
+// What ConnectX cards add to a status, by which people look for it; 0 where that is not known.
+CASE(vendor_errors_are_those_of_a_connectx) {
+    {
+        Pair pair;
+        pair.b->receive(5, 64, 100);
+        pair.a.qp.post(send(1, pair.a.memory.sge(0, 101)));
+        CHECK_EQ(pair.a.scq.expect(1, IBV_WC_REM_INV_REQ_ERR).vendor_err, 0x8a);
+        CHECK_EQ(pair.b->expect_receive(5, IBV_WC_LOC_LEN_ERR).vendor_err, 0x69);
+    }
+    {
+        Pair pair;
+        Remote wrong = pair.at_b.remote();
+        wrong.rkey ^= 0x5a5a00;
+        pair.a.qp.post(write(1, pair.a.memory.sge(0, 8), wrong));
+        CHECK_EQ(pair.a.scq.expect(1, IBV_WC_REM_ACCESS_ERR).vendor_err, 0x88);
+    }
+    {
+        Pair::Options options;
+        options.from_a.rnr_retry = 0;
+        Pair pair(options);
+        pair.a.qp.post(send(1, pair.a.memory.sge(0, 8)));
+        CHECK_EQ(pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR).vendor_err, 0x87);
+    }
+    Pair pair;
+    ibv_qp_attr failed{};
+    failed.qp_state = IBV_QPS_ERR;
+    CHECK_OK(pair.b->modify(failed, IBV_QP_STATE));
+    pair.a.qp.post(write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+    pair.a.qp.post(write(2, pair.a.memory.sge(0, 8), pair.at_b.remote()));
+    CHECK_EQ(pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR).vendor_err, 0x81);
+    CHECK_EQ(pair.a.scq.expect(2, IBV_WC_WR_FLUSH_ERR).vendor_err, 0);
+}
+
 CASE(long_message_longer_than_the_receive_stays_within_it) {
     Pair pair;
     pair.a.memory.fill(1);

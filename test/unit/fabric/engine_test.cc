@@ -4,6 +4,7 @@
 // completed, what goes wrong.
 #include "fabric/engine/link.h"
 #include "fabric/engine/responder.h"
+#include "fabric/shm/trace.h"
 #include "test/unit/fabric/subnet.h"
 
 namespace coop::fabric {
@@ -229,6 +230,81 @@ TEST_F(FabricEngine, path_migrates_when_the_primary_lid_is_lost) {
     EXPECT_TRUE(same(4096));
 }
 
+// What the trace says of the kinds that `with` has in their name, from sequence number `from` on.
+std::vector<std::string> traced(const Segment& subnet, std::uint64_t from, const std::string& with) {
+    std::vector<std::string> lines;
+    read_traces(subnet, from, [&](const Trace& entry) {
+        const std::string line = describe(subnet, entry);
+        if (line.find(with) != std::string::npos) lines.push_back(line.substr(line.find(with)));
+    });
+    return lines;
+}
+
+std::string qp_text(const TestQp& qp) {
+    char text[32];
+    std::snprintf(text, sizeof text, "QP 0x%x", qp.shared().number);
+    return text;
+}
+
+TEST_F(FabricEngine, messages_are_traced_with_begin_and_end_if_asked_for) {
+    const std::uint64_t from_here = subnet.header().traced;
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 64, &to), 0);
+    ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_TRUE(traced(subnet, from_here, "message").empty());
+
+    subnet.header().trace_messages = 1;
+    TestQp c{0}, d{1};
+    subnet.header().trace_messages = 0;
+    c.connect(d, 1, 0);
+    d.connect(c);
+    const std::string way = qp_text(c) + " -> " + qp_text(d);
+    ASSERT_EQ(c.post(IBV_WR_RDMA_WRITE, 1, from, 4096, &to), 0);
+    ASSERT_EQ(c.cq.wait(done), IBV_WC_SUCCESS);
+    d.to_state(IBV_QPS_ERR);
+    ASSERT_EQ(c.post(IBV_WR_SEND, 2, from, 8), 0);
+    ASSERT_EQ(c.post(IBV_WR_RDMA_READ, 3, from, 8, &to), 0);
+    ASSERT_EQ(c.cq.wait(done), IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(done.vendor_error, 0x81u);
+    ASSERT_EQ(c.cq.wait(done), IBV_WC_WR_FLUSH_ERR);
+    const std::vector<std::string> lines = traced(subnet, from_here, "message");
+    const auto has = [&](const std::string& line) { return std::count(lines.begin(), lines.end(), line) == 1; };
+    EXPECT_TRUE(has("message begun " + way + " RDMA_WRITE 4096 bytes"));
+    EXPECT_TRUE(has("message ended " + way + " RDMA_WRITE 4096 bytes SUCCESS"));
+    EXPECT_TRUE(has("message begun " + way + " SEND 8 bytes"));
+    EXPECT_TRUE(has("message ended " + way + " SEND 8 bytes RETRY_EXC_ERR"));
+    EXPECT_TRUE(has("message ended " + way + " RDMA_READ 8 bytes WR_FLUSH_ERR"));
+}
+
+TEST_F(FabricEngine, trace_names_faults_and_events) {
+    const std::uint64_t from_here = subnet.header().traced;
+    trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(FaultKind::lose_ack), 1, 0, static_cast<std::uint64_t>(FaultScope::port));
+    trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(FaultKind::drop), 0, 0x10, static_cast<std::uint64_t>(FaultScope::all));
+    trace(subnet, TraceKind::event, 0, IBV_EVENT_PATH_MIG, a.index);
+    trace(subnet, TraceKind::event, 1, IBV_EVENT_PORT_ERR, 1);
+    EXPECT_EQ(traced(subnet, from_here, "fault"),
+              (std::vector<std::string>{"fault set lose-ack: " + port_name(subnet, 1), "fault drop: all, sent by QP 0x10"}));
+    EXPECT_EQ(traced(subnet, from_here, "event"),
+              (std::vector<std::string>{"event " + hca_name(subnet, 0) + " PATH_MIG " + qp_text(a), "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
+}
+
+// The engine's thread sleeps until something has to be done; who is awake finds what is due.
+TEST(FabricAgenda, engine_may_leave_what_can_wait_until_the_first_that_cannot) {
+    Agenda agenda;
+    EXPECT_TRUE(agenda.plan(1, 100, 400));
+    EXPECT_EQ(agenda.earliest_ns(), 100);
+    EXPECT_EQ(agenda.latest_ns(), 400);
+    EXPECT_TRUE(agenda.plan(2, 150, 150));
+    EXPECT_EQ(agenda.latest_ns(), 150);
+    EXPECT_FALSE(agenda.plan(3, 200, 300));
+    EXPECT_EQ(agenda.take(99), kNone);
+    EXPECT_EQ(agenda.take(160), 1u);
+    EXPECT_EQ(agenda.take(160), 2u);
+    EXPECT_EQ(agenda.take(160), kNone);
+    EXPECT_EQ(agenda.latest_ns(), 300);
+    EXPECT_EQ(agenda.take(200), 3u);
+    EXPECT_EQ(agenda.latest_ns(), Agenda::kNever);
+}
+
 TEST_F(FabricEngine, full_send_queue_is_refused) {
     for (Link& link : subnet.links()) link.latency_ns = 100'000'000;
     for (int i = 0; i < 16; ++i) ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 8, &to), 0);
@@ -238,9 +314,10 @@ TEST_F(FabricEngine, full_send_queue_is_refused) {
 TEST_F(FabricEngine, completion_queue_that_overflows_takes_nothing_more) {
     TestCq small(2);
     Completion completion{};
-    EXPECT_TRUE(put_completion(subnet, small.index, completion));
-    EXPECT_TRUE(put_completion(subnet, small.index, completion));
-    EXPECT_FALSE(put_completion(subnet, small.index, completion));
+    Notices notices;
+    EXPECT_TRUE(put_completion(subnet, small.index, completion, notices));
+    EXPECT_TRUE(put_completion(subnet, small.index, completion, notices));
+    EXPECT_FALSE(put_completion(subnet, small.index, completion, notices));
     EXPECT_EQ(subnet.completion_queues()[small.index].overflowed, 1u);
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "fabric/shm/trace.h"
 #include "fabric/tool/action.h"
 #include "fabric/tool/scenario.h"
 #include "fabric/topo/generate.h"
@@ -110,7 +111,7 @@ TEST_F(ActionsOnASubnet, set_faults) {
     EXPECT_EQ(subnet.faults()[1].target, 8u);
     EXPECT_NE(subnet.faults()[1].until_ns, 0);
     EXPECT_EQ(subnet.faults()[2].count, 1);
-    EXPECT_EQ(target_text(subnet, subnet.faults()[2]), "QP 0x12");
+    EXPECT_EQ(target_name(subnet, subnet.faults()[2].scope, subnet.faults()[2].target), "QP 0x12");
     EXPECT_EQ(act("fault clear"), "");
     EXPECT_EQ(subnet.header().faults, 0u);
 }

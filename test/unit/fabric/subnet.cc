@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test/unit/fabric/subnet.h"
 
+#include "fabric/shm/receive_ring.h"
+
 #include <cstdlib>
 #include <cstring>
 
@@ -67,7 +69,7 @@ TestCq::TestCq(std::uint32_t depth) {
     cq.capacity = 64;
     cq.depth = depth;
     cq.ring = subnet.allocate(cq.capacity * sizeof(Completion));
-    cq.put = cq.taken = cq.last_solicited = cq.armed = cq.overflowed = 0;
+    cq.put = cq.taken = cq.last_solicited = cq.notified = cq.armed = cq.overflowed = 0;
 }
 
 TestCq::~TestCq() {
@@ -128,7 +130,7 @@ TestQp::TestQp(std::uint32_t hca, std::uint32_t type) {
     q.srq = kNone;
     q.receives.capacity = q.receives.depth = 16;
     q.receives.max_sges = 1;
-    q.receives.ring = subnet.allocate(16 * sizeof(ReceiveRequest));
+    q.receives.ring = subnet.allocate(ring_bytes(q.receives));
     q.receives.put = q.receives.taken = 0;
     q.number = make_qp_number(index, q.used);
     q.state = IBV_QPS_RESET;
@@ -139,7 +141,7 @@ TestQp::~TestQp() {
     qp.reset();
     const Segment& subnet = test_subnet();
     Guard guard(shared().lock);
-    subnet.free(shared().receives.ring, 16 * sizeof(ReceiveRequest));
+    free_ring(subnet, shared().receives);
     subnet.release(shared());
 }
 
@@ -171,7 +173,7 @@ void TestQp::to_state(ibv_qp_state state) { qp->modify(at_state(state), IBV_QP_S
 
 void TestQp::post_receive(std::uint64_t id, const TestMemory& memory, std::uint32_t size) {
     ReceiveRing& ring = shared().receives;
-    ReceiveRequest& request = test_subnet().at<ReceiveRequest>(ring.ring)[ring.put & (ring.capacity - 1)];
+    ReceiveRequest& request = receive_at(test_subnet(), ring, ring.put);
     request.wr_id = id;
     request.sges = 1;
     request.sge[0] = {memory.address(), size, memory.lkey()};
