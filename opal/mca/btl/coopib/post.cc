@@ -166,7 +166,7 @@ void start_op(Module& m, RdmaOp& op) {
         op.missing = sched::SentStripes(1);
         return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
     }
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, sched::Marker::kNone, now_ns());
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
     op.missing = sched::SentStripes(schedule.size());
     // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
     std::uint32_t i = 0;

@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "coop/base/list.h"
+#include "coop/sched/marker.h"
 #include "coop/sched/rail_set.h"
 #include "coop/sched/stripe_filter.h"
 #include "wire.h"
@@ -81,7 +82,7 @@ struct RdmaOp {
     mca_btl_base_rdma_completion_fn_t callback = nullptr;
     void* context = nullptr;
     void* data = nullptr;
-    int flags = 0;
+    sched::Marker marker = sched::Marker::kNone;
     sched::SentStripes missing{1};
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];

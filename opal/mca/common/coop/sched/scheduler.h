@@ -20,6 +20,7 @@
 #include "coop/base/export.h"
 #include "coop/sched/config.h"
 #include "coop/sched/feedback.h"
+#include "coop/sched/marker.h"
 #include "coop/sched/policy.h"
 #include "coop/sched/rail_set.h"
 #include "coop/sched/schedule.h"
