@@ -12,6 +12,8 @@ prepare_storm() {
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
     pvars=$results/bin-mpi/coopib_pvars
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
+    kinds=$results/bin-mpi/coopib_kinds
+    mpicc -O1 -Wall -Wextra -Werror -o "$kinds" "$here/programs/coopib_kinds.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -137,18 +139,20 @@ coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
         --mca mpi_yield_when_idle 1 "$@"
 }
 
-# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided last.
-report_has_each_rail() { # PML
+# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided.
+report_has_each_rail() { # PML REASON
     local output rail
     output=$(coopib_pair "$1" --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
     echo "$output"
     has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0" || return 1
     for rail in 0 1 2 3; do
-        [ "$(grep -cE "^  $rail     coop[01]  +1 +[01] +0 +[1-9][0-9]* +[0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+\.[0-9] %\$" <<<"$output")" = 2 ] ||
+        [ "$(grep -cE "^  $rail     coop[01]  +1 +[01] +0 +[1-9][0-9]* +[0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+\.[0-9] %\$" <<<"$output")" = 2 ] ||
             { echo "rail $rail is not there twice"; return 1; }
     done
-    [ "$(grep -cE '^  arrived ahead of an earlier one: [0-9]+$' <<<"$output")" = 2 ] &&
-        [ "$(grep -cE '^  last decision: [0-9]+ bytes go ' <<<"$output")" = 2 ]
+    [ "$(grep -cE '^  waited for the connection: [0-9]+; datagrams sent again: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE '^  last small message: [0-9]+ bytes go whole on rail [0-3] \(round_robin\): below ' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE "^  last large message: [0-9]+ bytes go .*: $2\$" <<<"$output")" = 2 ] &&
+        [ "$(grep -cE "^  RDMA operations: [0-9]+ whole, [1-9][0-9]* in stripes: $2\$" <<<"$output")" = 2 ]
 }
 
 # The weights of the rails to a peer are 100 % together, but for rounding.
@@ -167,12 +171,29 @@ report_is_silent_by_default() {
 }
 
 coopib_report() {
-    check report.each_rail.ob1 report_has_each_rail ob1
-    check report.each_rail.coop report_has_each_rail coop
+    check report.each_rail.ob1 report_has_each_rail ob1 "nothing is known of the call, so its size decides"
+    check report.each_rail.coop report_has_each_rail coop "the call is blocking"
     check report.weights_are_shares report_weights_are_shares
     check report.silent_by_default report_is_silent_by_default
-    check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4
-    check report.pvars.coop coopib_pair coop "$pvars" 2 4
+    check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4 reads
+    check report.pvars.coop coopib_pair coop "$pvars" 2 4 reads
+    check report.pvars_of_full_rails coopib_pair ob1 --mca btl_coopib_send_depth 4 "$pvars" 2 4 rails
+}
+
+# --- kinds of calls, for epc ----------------------------------------------------------------------------------------------
+
+# Two virtual hosts: within a node pml/coop copies from both sides.
+calls() { # PML PROTOCOL [ARGUMENT…] of coopib_kinds
+    local pml=$1 protocol=$2
+    shift 2
+    limit=100 on_subnet --hosts 2 --hcas 2 --lmc 1 --rate 250MB/s --virtual-hosts -- mpirun -np 2 --mca pml "$pml" --mca btl coopib,self \
+        --mca pml_coop_protocol "$protocol" --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$kinds" "$@"
+}
+
+coopib_calls() {
+    check calls.marked_for_get calls coop hybrid get 4
+    check calls.marked_for_put calls coop rput put 4
+    check calls.unmarked calls ob1 hybrid unmarked 4
 }
 
 part_coopib() {
@@ -181,6 +202,7 @@ part_coopib() {
     prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input
     coopib_report
+    coopib_calls
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -12,7 +12,7 @@
 // Threading: under Module::lock. Ownership: the module's.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,7 +43,9 @@ struct Rail {
     std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
     std::uint32_t marked = 0;      // those that complete with the mark under way; 0: it is not
     sched::ReadTokens<StripeWork, &StripeWork::read_node> reads{0};
-    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0, waits = 0;
+    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0;
+    std::uint64_t waits = 0, read_waits = 0;  // for room in the send queue; for a turn to read
+    std::uint64_t early = 0;                  // arrivals over this rail ahead of an earlier one
 };
 
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
@@ -60,7 +62,15 @@ struct Channel {
     sched::ReorderWindow<ReceiveBuffer> arrivals;
     std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
+    std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
+    std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
 };
+
+inline void count_early(Channel& channel, std::uint32_t qp_number) noexcept {
+    ++channel.out_of_order;
+    for (const auto& rail : channel.rails)
+        if (rail->qp->qp_num == qp_number) ++rail->early;
+}
 
 }  // namespace coop::ib
 
