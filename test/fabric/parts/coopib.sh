@@ -12,6 +12,8 @@ prepare_storm() {
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
     pvars=$results/bin-mpi/coopib_pvars
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
+    refuse_rail=$results/bin-mpi/refuse_rail.so
+    ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$refuse_rail" "$here/programs/refuse_rail.c" -ldl || return 1
     kinds=$results/bin-mpi/coopib_kinds
     mpicc -O1 -Wall -Wextra -Werror -o "$kinds" "$here/programs/coopib_kinds.c" || return 1
     eval "$("$prefix/bin/coop-env")"
@@ -119,6 +121,9 @@ coopib_bad_input() {
     check bad_input.alpha says_what_is_wrong alpha 101 "1..100 percent"
     check bad_input.batch_above_paths says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_bss_paths)" --mca btl_coopib_bss_paths 2
     check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, with commas between"
+    check bad_input.more_weights_than_num_rails says_what_is_wrong weights 1,2,3 "at most 2 weights (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
+    check bad_input.more_paths_than_num_rails says_what_is_wrong bss_paths 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
+    check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
     check bad_input.weights_for_other_rails says_what_does_not_fit weights 1,2,3 "2 weights, one for each rail"
@@ -128,6 +133,43 @@ coopib_bad_input() {
     check bad_input.silent_when_not_named not_named_without_hca vader,self
     check bad_input.silent_when_excluded not_named_without_hca ^coopib,openib
     check bad_input.too_little_locked_memory says_how_much_memory
+}
+
+# --- rails that do not open -----------------------------------------------------------------------------------------------
+
+# Ranks 0 and 1 with three HCAs each, of which coop1 makes no rail on one side. For rank 0 that is rail 1; rank 1, the second of its
+# node, begins with coop1, so for it that is rail 0.
+without_a_rail() { # RANK [MPIRUN ARGUMENT…]
+    local rank=$1
+    shift
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    limit=60 on_subnet --hosts 2 --hcas 3 --rate 250MB/s -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$@" \
+        sh -c '[ "$OMPI_COMM_WORLD_RANK" != '"$rank"' ] || export REFUSE_RAIL=coop1; LD_PRELOAD=$1:$LD_PRELOAD exec "$2"' sh "$refuse_rail" "$ring" 2>&1
+}
+
+# Of the weights 60, 30, 20 those of the other two rails are left, and that is said once by each process.
+goes_on_with_the_weights_of_the_others() { # RANK SHARES
+    local output
+    output=$(without_a_rail "$1" --mca btl_coopib_weights 60,30,20 --mca btl_coopib_large_policy weighted_striping) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 2 "  Opened: 2 of 3 rails" && has_line "$output" 1 "done" &&
+        [ "$(grep -cE "^  last large message: 1048576 bytes go in 2 stripes on rails .* by fixed weight ($2) " <<<"$output")" = 2 ]
+}
+
+# Nothing was said of the rails, so there is nothing to say now.
+goes_on_in_silence() {
+    local output
+    output=$(without_a_rail 1) || { echo "$output"; return 1; }
+    echo "$output"
+    ! grep -q Opened <<<"$output" && has_line "$output" 1 "done" && [ "$(grep -cE '^  [0-9] +coop' <<<"$output")" = 4 ]
+}
+
+coopib_fewer_rails() {
+    check fewer_rails.weights_here goes_on_with_the_weights_of_the_others 0 "75/25|25/75"
+    check fewer_rails.weights_there goes_on_with_the_weights_of_the_others 1 "60/40|40/60"
+    check fewer_rails.silent_without_weights goes_on_in_silence
+    check fewer_rails.bss_takes_what_there_is without_a_rail 0 --mca btl_coopib_large_policy bss --mca btl_coopib_bss_paths 3 --mca btl_coopib_bss_batch 3
 }
 
 # --- report and performance variables ---------------------------------------------------------------------------------
@@ -201,6 +243,7 @@ part_coopib() {
     log=$results/log/coopib.build.log
     prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input
+    coopib_fewer_rails
     coopib_report
     coopib_calls
     for pml in ob1 coop; do

@@ -56,6 +56,7 @@ struct Channel {
     ChannelState state = ChannelState::kUnused;
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;
+    std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
     std::optional<sched::Scheduler> scheduler;
     sched::Sequencer sequence;
     std::vector<ReceiveBuffer*> early;

@@ -142,6 +142,17 @@ std::optional<ParamError> small_policy_error(const Config& config, const sched::
     return ParamError{"small_policy", or_empty(config.small_policy_name), allowed};
 }
 
+// How many rails there are is known with a peer only, but no more than were asked for.
+std::optional<ParamError> more_than_num_rails(const Config& config, const sched::SchedConfig& sched) {
+    if (config.num_rails == 0) return std::nullopt;
+    const auto most = static_cast<std::size_t>(config.num_rails);
+    const std::string allowed = range_up_to(most, "btl_coopib_num_rails");
+    if (sched.weights.count > most) return ParamError{"weights", or_empty(config.weights), "at most " + std::to_string(most) + " weights (btl_coopib_num_rails)"};
+    if (sched.bss_paths > most) return ParamError{"bss_paths", std::to_string(sched.bss_paths), allowed};
+    if (sched.bss_batch > most) return ParamError{"bss_batch", std::to_string(sched.bss_batch), allowed};
+    return std::nullopt;
+}
+
 constexpr const char* kAllowedWeights = "whole numbers 1..1000000, one for each rail, with commas between";
 static_assert(sched::kMaxWeight == 1'000'000);
 
@@ -160,6 +171,7 @@ std::optional<ParamError> make_sched_config(const Config& config, sched::SchedCo
     if (std::holds_alternative<std::string>(weights)) return ParamError{"weights", or_empty(config.weights), kAllowedWeights};
     sched.weights = std::get<sched::Weights>(weights);
     if (auto wrong = small_policy_error(config, sched)) return wrong;
+    if (auto wrong = more_than_num_rails(config, sched)) return wrong;
     if (config.bss_paths != 0 && config.bss_batch > config.bss_paths)
         return ParamError{"bss_batch", std::to_string(config.bss_batch), range_up_to(static_cast<std::size_t>(config.bss_paths), "btl_coopib_bss_paths")};
     if (auto wrong = sched::defect(sched)) return ParamError{"large_policy", or_empty(config.large_policy_name), *wrong};
