@@ -205,6 +205,18 @@ report_weights_are_shares() {
     awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
 }
 
+# Two processes on each of two hosts, all on one rail each: the two of a host have different HCAs.
+binding_spreads_a_node() {
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_small_policy binding --mca btl_coopib_large_policy binding --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 \
+        "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    awk '/^btl.coopib: rank/ { rank = $3 }
+        / coop[01] / && $6 > 0 { if (rank in hca && hca[rank] != $2) exit 1; hca[rank] = $2 }
+        END { exit !(length(hca) == 4 && hca[0] != hca[1] && hca[2] != hca[3]) }' <<<"$output"
+}
+
 report_is_silent_by_default() {
     local output
     output=$(coopib_pair ob1 "$ring" 2>&1) || { echo "$output"; return 1; }
@@ -216,6 +228,7 @@ coopib_report() {
     check report.each_rail.ob1 report_has_each_rail ob1 "nothing is known of the call, so its size decides"
     check report.each_rail.coop report_has_each_rail coop "the call is blocking"
     check report.weights_are_shares report_weights_are_shares
+    check report.binding_spreads_the_processes_of_a_node binding_spreads_a_node
     check report.silent_by_default report_is_silent_by_default
     check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4 reads
     check report.pvars.coop coopib_pair coop "$pvars" 2 4 reads

@@ -203,8 +203,7 @@ bool start(Module& m) {
     if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
     m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
-    m.own.ports = path::by_preference(rail::ports_of(m.hcas), {}, local_rank());
-    m.sched.first_rail = static_cast<sched::RailIndex>(local_rank() % sched::kMaxRails);
+    order_ports(m);
     set_abilities(m);
     return true;
 }
