@@ -197,6 +197,14 @@ report_has_each_rail() { # PML REASON
         [ "$(grep -cE "^  RDMA operations: [0-9]+ whole, [1-9][0-9]* in stripes: $2\$" <<<"$output")" = 2 ]
 }
 
+report_names_peers_on_other_hosts() {
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --virtual-hosts -- mpirun -np 2 --mca pml ob1 --mca btl coopib,self --mca btl_coopib_report 1 \
+        --mca mpi_yield_when_idle 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0"
+}
+
 # The weights of the rails to a peer are 100 % together, but for rounding.
 report_weights_are_shares() {
     local output
@@ -227,6 +235,7 @@ report_is_silent_by_default() {
 coopib_report() {
     check report.each_rail.ob1 report_has_each_rail ob1 "nothing is known of the call, so its size decides"
     check report.each_rail.coop report_has_each_rail coop "the call is blocking"
+    check report.names_peers_on_other_hosts report_names_peers_on_other_hosts
     check report.weights_are_shares report_weights_are_shares
     check report.binding_spreads_the_processes_of_a_node binding_spreads_a_node
     check report.silent_by_default report_is_silent_by_default

@@ -32,9 +32,12 @@ std::string operations_of(const Channel& channel) {
     return lines;
 }
 
+// Open MPI's record of a process on another host may be gone by now.
+std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
+
 std::string table_of(const Module& m, const Endpoint& endpoint) {
     const Channel& channel = *endpoint.channel;
-    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(endpoint.proc->proc_name.vpid) +
+    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(rank_of(endpoint)) +
                         "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits      reads      early  weight now\n";
     for (std::size_t i = 0; i < channel.rails.size(); ++i)
         table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
