@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
+    local program
     mpi=$(cd "$here/../mpi" && pwd)
     storm=$results/bin-mpi/storm
     make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$storm" || return 1
@@ -14,6 +15,9 @@ prepare_storm() {
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
     refuse_rail=$results/bin-mpi/refuse_rail.so
     ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$refuse_rail" "$here/programs/refuse_rail.c" -ldl || return 1
+    for program in stream memory; do
+        mpicc -O1 -Wall -Wextra -Werror -o "$results/bin-mpi/coopib_$program" "$here/programs/coopib_$program.c" || return 1
+    done
     kinds=$results/bin-mpi/coopib_kinds
     mpicc -O1 -Wall -Wextra -Werror -o "$kinds" "$here/programs/coopib_kinds.c" || return 1
     eval "$("$prefix/bin/coop-env")"
@@ -260,6 +264,34 @@ coopib_calls() {
     check calls.unmarked calls ob1 hybrid unmarked 4
 }
 
+# --- order ------------------------------------------------------------------------------------------------------------
+
+# Of 21 short messages 20 have to wait for the slow rail: those of the fast one arrive thousands ahead.
+far_ahead() { # PML
+    limit=100 on_subnet --hosts 2 --hcas 2 --rate 10MB/s,250MB/s -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
+        --mca btl_coopib_small_policy weighted_round_robin --mca btl_coopib_weights 20,1 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_stream"
+}
+
+coopib_order() {
+    local pml
+    for pml in ob1 coop; do check "order.far_ahead.$pml" far_ahead "$pml"; done
+}
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+# Nine hosts, so eight peers. Send queues are short, because those of the software subnet are large: 1.5 KiB for each place.
+memory_of_a_peer() { # MOST_KIB [OPTION of the subnet…]
+    local most=$1
+    shift
+    limit=100 on_subnet --hosts 9 "$@" --virtual-hosts -- mpirun -np 9 --oversubscribe --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_send_depth 4 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_memory" "$most"
+}
+
+coopib_memory() {
+    check memory.of_a_peer.one_rail memory_of_a_peer 20
+    check memory.of_a_peer.four_rails memory_of_a_peer 48 --hcas 2 --lmc 1
+}
+
 part_coopib() {
     local pml policy ground
     log=$results/log/coopib.build.log
@@ -268,6 +300,8 @@ part_coopib() {
     coopib_fewer_rails
     coopib_report
     coopib_calls
+    coopib_order
+    coopib_memory
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -48,19 +48,19 @@ struct Rail {
     std::uint64_t early = 0;                  // arrivals over this rail ahead of an earlier one
 };
 
+// How far ahead of a missing message one may arrive. As many would have to wait for a rail that stands still.
+constexpr std::size_t kMostAhead = 1 << 20;
+
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
 
 struct Channel {
-    explicit Channel(std::size_t places) : early(places), arrivals(std::span(early)) {}
-
     ChannelState state = ChannelState::kUnused;
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;
     std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
     std::optional<sched::Scheduler> scheduler;
     sched::Sequencer sequence;
-    std::vector<ReceiveBuffer*> early;
-    sched::ReorderWindow<ReceiveBuffer> arrivals;
+    sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
