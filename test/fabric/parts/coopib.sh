@@ -245,6 +245,7 @@ coopib_report() {
     check report.silent_by_default report_is_silent_by_default
     check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4 reads
     check report.pvars.coop coopib_pair coop "$pvars" 2 4 reads
+    check report.pvars_of_one_rail_of_two_hcas coopib_pair ob1 --mca btl_coopib_num_rails 1 "$pvars" 1 1 reads
     check report.pvars_of_full_rails coopib_pair ob1 --mca btl_coopib_send_depth 4 "$pvars" 2 4 rails
 }
 

@@ -28,7 +28,7 @@ typedef struct {
     unsigned long long values[RAILS];
 } Variable;
 
-enum { OF_BYTES, OF_SENDS, OF_STRIPES, OF_WAITS, RAIL_BYTES, RAIL_SENDS, RAIL_STRIPES, RAIL_WAITS, RAIL_READ_WAITS, RAIL_EARLY, RAIL_WEIGHT,
+enum { OF_BYTES, OF_SENDS, OF_STRIPES, OF_WAITS, OF_REGISTRATIONS, RAIL_BYTES, RAIL_SENDS, RAIL_STRIPES, RAIL_WAITS, RAIL_READ_WAITS, RAIL_EARLY, RAIL_WEIGHT,
        WHOLE, STRIPED, EARLY, CONNECT_WAITS, REPEATS, CONNECTIONS, VARIABLES };
 
 static Variable variables[VARIABLES] = {
@@ -36,6 +36,7 @@ static Variable variables[VARIABLES] = {
     [OF_SENDS] = {.name = "sends", .count = HCAS},
     [OF_STRIPES] = {.name = "stripes", .count = HCAS},
     [OF_WAITS] = {.name = "waits", .count = HCAS},
+    [OF_REGISTRATIONS] = {.name = "registrations", .count = HCAS},
     [RAIL_BYTES] = {.name = "rail_bytes", .count = RAILS},
     [RAIL_SENDS] = {.name = "rail_sends", .count = RAILS},
     [RAIL_STRIPES] = {.name = "rail_stripes", .count = RAILS},
@@ -80,14 +81,19 @@ static unsigned long long sum(int which)
 
 static void expect_of_one_message(int hcas, int rails)
 {
-    for (int i = 0; i < HCAS; ++i) expect((variables[OF_BYTES].values[i] > 0) == (i < hcas), "each HCA in use has carried bytes, and no other");
+    int used = 0;
+    for (int i = 0; i < HCAS; ++i) {
+        used += variables[OF_BYTES].values[i] > 0;
+        expect((variables[OF_REGISTRATIONS].values[i] > 0) == (variables[OF_BYTES].values[i] > 0), "memory is registered on the HCAs in use, and no other");
+    }
+    expect(used == hcas, "each HCA in use has carried bytes, and no other");
     for (int i = 0; i < RAILS; ++i) expect((variables[RAIL_BYTES].values[i] > 0) == (i < rails), "each rail in use has carried bytes, and no other");
     for (int i = 0; i < RAILS; ++i) expect((variables[RAIL_WEIGHT].values[i] > 0) == (i < rails), "each rail in use has a weight, and no other");
     expect(sum(RAIL_WEIGHT) > 999000 && sum(RAIL_WEIGHT) < 1001000, "the weights are a million together");
     expect(sum(OF_BYTES) >= BYTES && sum(OF_BYTES) < 2 * BYTES, "bytes are those of the message, and few more");
     expect(sum(OF_STRIPES) >= (unsigned)rails, "each rail has had a stripe");
     expect(sum(OF_SENDS) >= 1, "fragments were sent");
-    expect(sum(STRIPED) >= 1, "the message was cut");
+    expect((sum(STRIPED) >= 1) == (rails > 1), "the message was cut, if there are several rails");
     expect(sum(CONNECTIONS) == 1, "one peer is connected");
 }
 

@@ -79,6 +79,7 @@ struct mca_btl_base_endpoint_t {
     opal_proc_t* proc = nullptr;
     std::uint64_t id = 0;  // how datagrams name it
     coop::path::PortList remote;
+    coop::ib::HcaMask local_hcas = 0;  // ours that have rails to it
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
     coop::ib::WorkList waiting;
     coop::ib::OpList waiting_ops;

@@ -28,6 +28,7 @@ struct HcaUse {
     rail::Cq cq;
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
+    std::uint64_t registrations = 0;  // of the upper layer's memory
 };
 
 struct Module {

@@ -26,7 +26,8 @@ std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quant
     case Quantity::kOutOfOrder:
     case Quantity::kConnectWaits:
     case Quantity::kRepeats:
-    case Quantity::kConnections: break;
+    case Quantity::kConnections:
+    case Quantity::kRegistrations: break;
     }
     return 0;
 }
@@ -46,7 +47,8 @@ std::uint64_t of_channel(const Channel& channel, Quantity quantity) noexcept {
     case Quantity::kWaits:
     case Quantity::kReadWaits:
     case Quantity::kEarly:
-    case Quantity::kWeight: break;
+    case Quantity::kWeight:
+    case Quantity::kRegistrations: break;
     }
     return 0;
 }
@@ -83,6 +85,10 @@ int read(const mca_base_pvar_t* variable, void* value, void*) {
     std::fill_n(values, length_of(v), 0);
     unsigned long long channels = 0;
     Guard guard(module);
+    if (v.quantity == Quantity::kRegistrations) {
+        for (std::size_t i = 0; i < module.uses.size(); ++i) values[i] = module.uses[i].registrations;
+        return OPAL_SUCCESS;
+    }
     for (const auto& [id, endpoint] : module.endpoints) {
         if (!endpoint->channel || endpoint->channel->state != ChannelState::kConnected) continue;
         add_channel(*endpoint->channel, v, values);

@@ -13,6 +13,7 @@ namespace coop::ib {
 enum class Quantity : std::uint8_t {
     kBytes, kSends, kStripes, kWaits, kReadWaits, kEarly, kWeight,  // of a rail
     kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kConnections,  // of a peer
+    kRegistrations,  // of an HCA
 };
 
 // Over which rails a quantity is summed up. An array has as many elements as
@@ -35,6 +36,7 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kSends, Scope::kHca, "sends", "Fragments that this process has sent over the rails of an HCA."},
     Variable{Quantity::kStripes, Scope::kHca, "stripes", "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
     Variable{Quantity::kWaits, Scope::kHca, "waits", "Fragments and stripes that had to wait because their rail was full."},
+    Variable{Quantity::kRegistrations, Scope::kHca, "registrations", "Times that memory was registered on an HCA for RDMA operations; what Open MPI's cache still has is not registered again."},
     Variable{Quantity::kBytes, Scope::kRail, "rail_bytes", "The bytes of each rail."},
     Variable{Quantity::kSends, Scope::kRail, "rail_sends", "The fragments of each rail."},
     Variable{Quantity::kStripes, Scope::kRail, "rail_stripes", "The stripes of each rail."},
@@ -57,7 +59,7 @@ constexpr bool is_level(Quantity quantity) noexcept { return quantity == Quantit
 namespace detail {
 constexpr bool variables_have_a_scope_that_fits() {
     for (const Variable& v : kVariables)
-        if (is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
+        if (v.quantity == Quantity::kRegistrations ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
     return true;
 }
 }  // namespace detail

@@ -28,6 +28,8 @@ struct mca_btl_base_registration_handle_t {
 namespace coop::ib {
 
 constexpr std::size_t kMaxHcas = 8;
+using HcaMask = std::uint8_t;  // bit i: HCA i
+static_assert(kMaxHcas == 8 * sizeof(HcaMask));
 static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
 
 using Endpoint = mca_btl_base_endpoint_t;
