@@ -63,13 +63,8 @@ constexpr ParamRow kParams[] = {
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 1,
      .help = "1: each process prints at its end what its rails to each peer carried.", .level = 3},
 };
-static_assert(params_are_valid(kParams));
 
-struct Place {
-    std::int64_t Config::*number;
-    const char* Config::*text;
-};
-constexpr Place kPlaces[] = {
+constexpr ParamPlace<Config> kPlaces[] = {
     {nullptr, &Config::if_include},
     {nullptr, &Config::if_exclude},
     {&Config::num_rails, nullptr},
@@ -92,39 +87,17 @@ constexpr Place kPlaces[] = {
     {&Config::connect_timeout, nullptr},
     {&Config::report, nullptr},
 };
-static_assert(std::size(kPlaces) == std::size(kParams));
-
-constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
-
-constexpr bool places_match() {
-    for (std::size_t i = 0; i < std::size(kParams); ++i)
-        if (is_text(kParams[i].type) != (kPlaces[i].text != nullptr)) return false;
-    return true;
-}
-static_assert(places_match());
+constexpr ParamTable<Config> kTable(kParams, kPlaces);
+static_assert(kTable.is_valid());
 
 const char* or_empty(const char* text) { return text ? text : ""; }
 
 }  // namespace
 
-std::span<const ParamRow> params() noexcept { return kParams; }
-
-std::int64_t* number_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? nullptr : &(config.*kPlaces[row].number);
-}
-
-const char** text_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? &(config.*kPlaces[row].text) : nullptr;
-}
+const ParamTable<Config>& param_table() noexcept { return kTable; }
 
 std::optional<ParamError> check(Config& config) {
-    for (std::size_t i = 0; i < std::size(kParams); ++i) {
-        const ParamRow& row = kParams[i];
-        const char** text = text_of(config, i);
-        const char* given = text ? or_empty(*text) : "";
-        if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
-        if (row.type == ParamType::kChoice) config.*kPlaces[i].number = static_cast<std::int64_t>(*choice_index(row, given));
-    }
+    if (auto error = kTable.check(config)) return error;
     if (*or_empty(config.if_include) && *or_empty(config.if_exclude))
         return ParamError{"if_exclude", config.if_exclude, "empty where if_include is given"};
     return std::nullopt;
