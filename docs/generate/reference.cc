@@ -121,10 +121,19 @@ void print_variables() {
     print_table("40 15 45", rows);
 }
 
+const char* elements_of(coop::ib::Scope scope) {
+    switch (scope) {
+    case coop::ib::Scope::kProcess: return "one";
+    case coop::ib::Scope::kHca: return "one per HCA";
+    case coop::ib::Scope::kRail: return "one per rail";
+    }
+    fail("a scope has no words");
+}
+
 void print_coopib_variables() {
     std::vector<std::vector<std::string>> rows = {{"Variable", "Elements", "Meaning"}};
     for (const coop::ib::Variable& v : coop::ib::kVariables)
-        rows.push_back({code(std::string(kCoopibPrefix) + v.name), v.per_hca ? "one per HCA" : "one", v.help});
+        rows.push_back({code(std::string(kCoopibPrefix) + v.name), elements_of(v.scope), v.help});
     print_table("40 15 45", rows);
 }
 

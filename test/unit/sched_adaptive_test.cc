@@ -113,8 +113,8 @@ TEST(HotSpots, bss_leaves_the_slow_paths_to_others) {
     Channel channel(config, rates);
     channel.send(40, kMiB, 1);
     std::size_t on_fast = 0;
-    for (const Stripe& stripe : channel.scheduler.last()) on_fast += stripe.rail == 1 || stripe.rail == 3;
-    EXPECT_EQ(on_fast, 2u) << channel.scheduler.describe_last();
+    for (const Stripe& stripe : channel.scheduler.last_large()) on_fast += stripe.rail == 1 || stripe.rail == 3;
+    EXPECT_EQ(on_fast, 2u) << channel.scheduler.describe_last_large();
 }
 
 TEST(HotSpots, bss_returns_to_a_path_that_has_recovered) {

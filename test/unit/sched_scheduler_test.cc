@@ -271,10 +271,27 @@ TEST(RailStates, without_a_rail_there_is_no_stripe) {
     for (RailIndex rail = 0; rail < 2; ++rail) scheduler.set_state(rail, RailState::kDown);
     for (std::uint64_t bytes : {std::uint64_t{64}, kMiB}) {
         EXPECT_TRUE(scheduler.make_schedule(bytes, Marker::kNone, 0).empty());
-        EXPECT_EQ(scheduler.describe_last(), std::to_string(bytes) + " bytes go nowhere: no rail is left");
     }
+    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go nowhere: no rail is left");
+    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes go nowhere: no rail is left");
     scheduler.set_state(1, RailState::kUp);
     EXPECT_EQ(rails_of_messages(scheduler, 2), (Rails{1, 1}));
+}
+
+TEST(Markers, survive_the_flags_of_an_operation_and_leave_the_others_alone) {
+    for (const Marker marker : {Marker::kNone, Marker::kBlocking, Marker::kNonblocking, Marker::kCollective})
+        for (const std::uint32_t others : {0u, 0x7fu, ~kMarkerBits}) {
+            const std::uint32_t flags = others | flags_of(marker);
+            EXPECT_EQ(marker_in(flags), marker);
+            EXPECT_EQ(flags & ~kMarkerBits, others);
+        }
+}
+
+TEST(Markers, a_collective_one_goes_before_who_waits) {
+    EXPECT_EQ(marker_of(true, false), Marker::kCollective);
+    EXPECT_EQ(marker_of(true, true), Marker::kCollective);
+    EXPECT_EQ(marker_of(false, true), Marker::kBlocking);
+    EXPECT_EQ(marker_of(false, false), Marker::kNonblocking);
 }
 
 TEST(RailSet, has_room_for_32) {
@@ -292,23 +309,33 @@ TEST(Describe, is_a_sentence_with_what_decided) {
     config.weights = {{62, 38}, 2};
     Scheduler scheduler(config, rails_of(2));
     (void)scheduler.make_schedule(64, Marker::kNone, 0);
-    EXPECT_EQ(scheduler.describe_last(), "64 bytes go whole on rail 0 (round_robin): below the striping threshold of 16384 bytes");
+    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go whole on rail 0 (round_robin): below the striping threshold of 16384 bytes");
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 0);
-    EXPECT_EQ(scheduler.describe_last(),
+    EXPECT_EQ(scheduler.describe_last_large(),
               "1048576 bytes go in 2 stripes on rails 0, 1 by fixed weight 62/38 (weighted_striping): not below the striping threshold of 16384 bytes");
     config.large_policy = Policy::kEvenStriping;
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 0);
-    EXPECT_EQ(scheduler.describe_last(),
+    EXPECT_EQ(scheduler.describe_last_large(),
               "1048576 bytes go in 2 stripes on rails 0, 1, evenly (even_striping): not below the striping threshold of 16384 bytes");
     config.large_policy = Policy::kEpc;
     (void)scheduler.make_schedule(kMiB, Marker::kBlocking, 0);
-    EXPECT_EQ(scheduler.describe_last(), "1048576 bytes go in 2 stripes on rails 0, 1 by measured weight 62/38 (epc: adaptive_striping): the call is blocking");
+    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes go in 2 stripes on rails 0, 1 by measured weight 62/38 (epc: adaptive_striping): the call is blocking");
     scheduler.set_state(1, RailState::kDown);
     scheduler.set_state(0, RailState::kSuspect);
     (void)scheduler.make_schedule(kMiB, Marker::kNonblocking, 0);
-    EXPECT_EQ(scheduler.describe_last(),
+    EXPECT_EQ(scheduler.describe_last_large(),
               "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message not below the limit of 1048576 bytes"
               "; no rail is up, these are suspect");
+}
+
+TEST(Describe, keeps_the_last_small_and_the_last_large_message_apart) {
+    const SchedConfig config = large_by(Policy::kEvenStriping);
+    Scheduler scheduler(config, rails_of(2));
+    (void)scheduler.make_schedule(config.striping_threshold, Marker::kNone, 0);
+    EXPECT_TRUE(scheduler.last_small().empty());
+    (void)scheduler.make_schedule(config.striping_threshold - 1, Marker::kNone, 0);
+    EXPECT_EQ(scheduler.last_small().header.bytes, config.striping_threshold - 1);
+    EXPECT_EQ(scheduler.last_large().header.bytes, config.striping_threshold);
 }
 
 TEST(Describe, names_a_rail_that_is_only_probed) {
@@ -320,7 +347,7 @@ TEST(Describe, names_a_rail_that_is_only_probed) {
     const Schedule schedule = scheduler.make_schedule(kMiB, Marker::kNone, 0);
     EXPECT_EQ(rails_in(schedule), (Rails{0, 1}));
     EXPECT_EQ(schedule[1].length_bytes, 8 * kKiB);
-    EXPECT_NE(scheduler.describe_last().find("; rail 1 only to be measured again"), std::string::npos);
+    EXPECT_NE(scheduler.describe_last_large().find("; rail 1 only to be measured again"), std::string::npos);
     EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0})) << "its turn is over";
 }
 

@@ -19,10 +19,9 @@ struct Packet {
     SequenceNumber psn = 0;
 };
 
-template <std::size_t Places>
+template <std::size_t Window>
 struct Receiver {
-    explicit Receiver(SequenceNumber first = 0) : window(places, first) {}
-    std::array<Packet*, Places> places{};
+    explicit Receiver(SequenceNumber first = 0) : window(Window, first) {}
     ReorderWindow<Packet> window;
 };
 
@@ -97,13 +96,30 @@ TEST(ReorderWindow, gives_up_what_it_holds) {
     EXPECT_EQ(receiver.window.pop_any(), nullptr);
 }
 
-TEST(ReorderWindow, has_a_power_of_two_of_places) {
-    using Window = ReorderWindow<Packet>;
-    EXPECT_TRUE(Window::fits(1));
-    EXPECT_TRUE(Window::fits(256));
-    EXPECT_FALSE(Window::fits(0));
-    EXPECT_FALSE(Window::fits(100));
-    EXPECT_FALSE(Window::fits(std::size_t{1} << 32));
+TEST(ReorderWindow, takes_no_memory_while_all_is_in_order) {
+    Receiver<1 << 20> receiver;
+    Packet packet, early;
+    for (SequenceNumber psn = 0; psn < 1000; ++psn) ASSERT_EQ(receiver.window.on_arrival(psn, &packet), Arrival::kInOrder);
+    EXPECT_EQ(receiver.window.places(), 0u);
+    EXPECT_EQ(receiver.window.on_arrival(1001, &early), Arrival::kHeld);
+    EXPECT_EQ(receiver.window.places(), 64u);
+}
+
+TEST(ReorderWindow, grows_around_what_it_holds) {
+    Receiver<1 << 20> receiver(UINT32_MAX - 40);
+    std::vector<Packet> packets(5000);
+    const auto arrive = [&](std::size_t i) { return receiver.window.on_arrival(UINT32_MAX - 40 + static_cast<SequenceNumber>(i), &packets[i]); };
+    for (std::size_t i : {4999, 30, 63, 64, 1000, 50}) ASSERT_EQ(arrive(i), Arrival::kHeld) << i;
+    for (std::size_t i : {63, 4999}) ASSERT_EQ(arrive(i), Arrival::kDuplicate) << i;
+    std::vector<std::size_t> handed_on;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        const Arrival arrival = arrive(i);
+        if (arrival == Arrival::kInOrder) handed_on.push_back(i);
+        while (Packet* packet = receiver.window.pop_next()) handed_on.push_back(static_cast<std::size_t>(packet - packets.data()));
+    }
+    ASSERT_EQ(handed_on.size(), packets.size());
+    EXPECT_TRUE(std::is_sorted(handed_on.begin(), handed_on.end()));
+    EXPECT_EQ(receiver.window.held(), 0u);
 }
 
 // Rails that each keep the order, one of them far behind, with replays, across

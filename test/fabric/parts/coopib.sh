@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
+    local program
     mpi=$(cd "$here/../mpi" && pwd)
     storm=$results/bin-mpi/storm
     make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$storm" || return 1
@@ -12,6 +13,13 @@ prepare_storm() {
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
     pvars=$results/bin-mpi/coopib_pvars
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
+    refuse_rail=$results/bin-mpi/refuse_rail.so
+    ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$refuse_rail" "$here/programs/refuse_rail.c" -ldl || return 1
+    for program in stream memory; do
+        mpicc -O1 -Wall -Wextra -Werror -o "$results/bin-mpi/coopib_$program" "$here/programs/coopib_$program.c" || return 1
+    done
+    kinds=$results/bin-mpi/coopib_kinds
+    mpicc -O1 -Wall -Wextra -Werror -o "$kinds" "$here/programs/coopib_kinds.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -117,6 +125,9 @@ coopib_bad_input() {
     check bad_input.alpha says_what_is_wrong alpha 101 "1..100 percent"
     check bad_input.batch_above_paths says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_bss_paths)" --mca btl_coopib_bss_paths 2
     check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, with commas between"
+    check bad_input.more_weights_than_num_rails says_what_is_wrong weights 1,2,3 "at most 2 weights (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
+    check bad_input.more_paths_than_num_rails says_what_is_wrong bss_paths 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
+    check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
     check bad_input.weights_for_other_rails says_what_does_not_fit weights 1,2,3 "2 weights, one for each rail"
@@ -128,6 +139,43 @@ coopib_bad_input() {
     check bad_input.too_little_locked_memory says_how_much_memory
 }
 
+# --- rails that do not open -----------------------------------------------------------------------------------------------
+
+# Ranks 0 and 1 with three HCAs each, of which coop1 makes no rail on one side. For rank 0 that is rail 1; rank 1, the second of its
+# node, begins with coop1, so for it that is rail 0.
+without_a_rail() { # RANK [MPIRUN ARGUMENT…]
+    local rank=$1
+    shift
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    limit=60 on_subnet --hosts 2 --hcas 3 --rate 250MB/s -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$@" \
+        sh -c '[ "$OMPI_COMM_WORLD_RANK" != '"$rank"' ] || export REFUSE_RAIL=coop1; LD_PRELOAD=$1:$LD_PRELOAD exec "$2"' sh "$refuse_rail" "$ring" 2>&1
+}
+
+# Of the weights 60, 30, 20 those of the other two rails are left, and that is said once by each process.
+goes_on_with_the_weights_of_the_others() { # RANK SHARES
+    local output
+    output=$(without_a_rail "$1" --mca btl_coopib_weights 60,30,20 --mca btl_coopib_large_policy weighted_striping) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 2 "  Opened: 2 of 3 rails" && has_line "$output" 1 "done" &&
+        [ "$(grep -cE "^  last large message: 1048576 bytes go in 2 stripes on rails .* by fixed weight ($2) " <<<"$output")" = 2 ]
+}
+
+# Nothing was said of the rails, so there is nothing to say now.
+goes_on_in_silence() {
+    local output
+    output=$(without_a_rail 1) || { echo "$output"; return 1; }
+    echo "$output"
+    ! grep -q Opened <<<"$output" && has_line "$output" 1 "done" && [ "$(grep -cE '^  [0-9] +coop' <<<"$output")" = 4 ]
+}
+
+coopib_fewer_rails() {
+    check fewer_rails.weights_here goes_on_with_the_weights_of_the_others 0 "75/25|25/75"
+    check fewer_rails.weights_there goes_on_with_the_weights_of_the_others 1 "60/40|40/60"
+    check fewer_rails.silent_without_weights goes_on_in_silence
+    check fewer_rails.bss_takes_what_there_is without_a_rail 0 --mca btl_coopib_large_policy bss --mca btl_coopib_bss_paths 3 --mca btl_coopib_bss_batch 3
+}
+
 # --- report and performance variables ---------------------------------------------------------------------------------
 
 coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
@@ -137,18 +185,28 @@ coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
         --mca mpi_yield_when_idle 1 "$@"
 }
 
-# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided last.
-report_has_each_rail() { # PML
+# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided.
+report_has_each_rail() { # PML REASON
     local output rail
     output=$(coopib_pair "$1" --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
     echo "$output"
     has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0" || return 1
     for rail in 0 1 2 3; do
-        [ "$(grep -cE "^  $rail     coop[01]  +1 +[01] +0 +[1-9][0-9]* +[0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+\.[0-9] %\$" <<<"$output")" = 2 ] ||
+        [ "$(grep -cE "^  $rail     coop[01]  +1 +[01] +0 +[1-9][0-9]* +[0-9]+ +[1-9][0-9]* +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+\.[0-9] %\$" <<<"$output")" = 2 ] ||
             { echo "rail $rail is not there twice"; return 1; }
     done
-    [ "$(grep -cE '^  arrived ahead of an earlier one: [0-9]+$' <<<"$output")" = 2 ] &&
-        [ "$(grep -cE '^  last decision: [0-9]+ bytes go ' <<<"$output")" = 2 ]
+    [ "$(grep -cE '^  waited for the connection: [0-9]+; datagrams sent again: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE '^  last small message: [0-9]+ bytes go whole on rail [0-3] \(round_robin\): below ' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE "^  last large message: [0-9]+ bytes go .*: $2\$" <<<"$output")" = 2 ] &&
+        [ "$(grep -cE "^  RDMA operations: [0-9]+ whole, [1-9][0-9]* in stripes: $2\$" <<<"$output")" = 2 ]
+}
+
+report_names_peers_on_other_hosts() {
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --virtual-hosts -- mpirun -np 2 --mca pml ob1 --mca btl coopib,self --mca btl_coopib_report 1 \
+        --mca mpi_yield_when_idle 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0"
 }
 
 # The weights of the rails to a peer are 100 % together, but for rounding.
@@ -159,6 +217,18 @@ report_weights_are_shares() {
     awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
 }
 
+# Two processes on each of two hosts, all on one rail each: the two of a host have different HCAs.
+binding_spreads_a_node() {
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_small_policy binding --mca btl_coopib_large_policy binding --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 \
+        "$ring" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    awk '/^btl.coopib: rank/ { rank = $3 }
+        / coop[01] / && $6 > 0 { if (rank in hca && hca[rank] != $2) exit 1; hca[rank] = $2 }
+        END { exit !(length(hca) == 4 && hca[0] != hca[1] && hca[2] != hca[3]) }' <<<"$output"
+}
+
 report_is_silent_by_default() {
     local output
     output=$(coopib_pair ob1 "$ring" 2>&1) || { echo "$output"; return 1; }
@@ -167,12 +237,60 @@ report_is_silent_by_default() {
 }
 
 coopib_report() {
-    check report.each_rail.ob1 report_has_each_rail ob1
-    check report.each_rail.coop report_has_each_rail coop
+    check report.each_rail.ob1 report_has_each_rail ob1 "nothing is known of the call, so its size decides"
+    check report.each_rail.coop report_has_each_rail coop "the call is blocking"
+    check report.names_peers_on_other_hosts report_names_peers_on_other_hosts
     check report.weights_are_shares report_weights_are_shares
+    check report.binding_spreads_the_processes_of_a_node binding_spreads_a_node
     check report.silent_by_default report_is_silent_by_default
-    check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4
-    check report.pvars.coop coopib_pair coop "$pvars" 2 4
+    check report.pvars.ob1 coopib_pair ob1 "$pvars" 2 4 reads
+    check report.pvars.coop coopib_pair coop "$pvars" 2 4 reads
+    check report.pvars_of_one_rail_of_two_hcas coopib_pair ob1 --mca btl_coopib_num_rails 1 "$pvars" 1 1 reads
+    check report.pvars_of_full_rails coopib_pair ob1 --mca btl_coopib_send_depth 4 "$pvars" 2 4 rails
+}
+
+# --- kinds of calls, for epc ----------------------------------------------------------------------------------------------
+
+# Two virtual hosts: within a node pml/coop copies from both sides.
+calls() { # PML PROTOCOL [ARGUMENT…] of coopib_kinds
+    local pml=$1 protocol=$2
+    shift 2
+    limit=100 on_subnet --hosts 2 --hcas 2 --lmc 1 --rate 250MB/s --virtual-hosts -- mpirun -np 2 --mca pml "$pml" --mca btl coopib,self \
+        --mca pml_coop_protocol "$protocol" --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$kinds" "$@"
+}
+
+coopib_calls() {
+    check calls.marked_for_get calls coop hybrid get 4
+    check calls.marked_for_put calls coop rput put 4
+    check calls.unmarked calls ob1 hybrid unmarked 4
+}
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+# Of 21 short messages 20 have to wait for the slow rail: those of the fast one arrive thousands ahead.
+far_ahead() { # PML
+    limit=100 on_subnet --hosts 2 --hcas 2 --rate 10MB/s,250MB/s -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
+        --mca btl_coopib_small_policy weighted_round_robin --mca btl_coopib_weights 20,1 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_stream"
+}
+
+coopib_order() {
+    local pml
+    for pml in ob1 coop; do check "order.far_ahead.$pml" far_ahead "$pml"; done
+}
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+# Nine hosts, so eight peers. Send queues are short, because those of the software subnet are large: 1.5 KiB for each place.
+memory_of_a_peer() { # MOST_KIB [OPTION of the subnet…]
+    local most=$1
+    shift
+    limit=100 on_subnet --hosts 9 "$@" --virtual-hosts -- mpirun -np 9 --oversubscribe --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_send_depth 4 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_memory" "$most"
+}
+
+coopib_memory() {
+    check memory.of_a_peer.one_rail memory_of_a_peer 20
+    check memory.of_a_peer.four_rails memory_of_a_peer 48 --hcas 2 --lmc 1
 }
 
 part_coopib() {
@@ -180,7 +298,11 @@ part_coopib() {
     log=$results/log/coopib.build.log
     prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input
+    coopib_fewer_rails
     coopib_report
+    coopib_calls
+    coopib_order
+    coopib_memory
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

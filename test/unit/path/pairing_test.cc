@@ -225,5 +225,43 @@ TEST(Preference, nothing_is_lost) {
     }
 }
 
+// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has the same ports and is the first
+// of its node.
+std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
+    const auto theirs = by_preference(ports, distances, 0);
+    std::set<std::tuple<int, int, int>> used;
+    for (std::uint32_t rank = 0; rank < processes; ++rank) {
+        const auto own = by_preference(ports, distances, rank);
+        const auto rails = choose_paths(own, theirs, {});
+        const PathChoice& path = rails[first_rail(own, distances, rank) % rails.size()];
+        used.emplace(own[path.local_port].hca, own[path.local_port].port, path.local_bits);
+    }
+    return used;
+}
+
+TEST(FirstRail, processes_of_a_node_have_different_ones_as_long_as_there_are_rails) {
+    const std::vector<PortRecord> two_hcas = {ib_port(0, 1), ib_port(1, 2)};
+    EXPECT_EQ(first_rails(two_hcas, {}, 2).size(), 2u);
+    const std::vector<PortRecord> with_lmc = {ib_port(0, 4, 1), ib_port(1, 8, 1)};
+    EXPECT_EQ(first_rails(with_lmc, {}, 2).size(), 2u);
+    EXPECT_EQ(first_rails(with_lmc, {}, 4).size(), 4u);
+    const std::vector<PortRecord> one_hca_with_paths = {ib_port(0, 4, 2)};
+    EXPECT_EQ(first_rails(one_hca_with_paths, {}, 4).size(), 4u);
+}
+
+TEST(FirstRail, is_on_an_hca_that_is_near) {
+    const std::vector<PortRecord> ports = {ib_port(0, 4, 1), ib_port(1, 8, 1), ib_port(2, 12, 1), ib_port(3, 16, 1)};
+    const std::vector<std::uint32_t> distances = {21, 10, 21, 10};
+    const auto used = first_rails(ports, distances, 4);
+    EXPECT_EQ(used, (std::set<std::tuple<int, int, int>>{{1, 1, 0}, {3, 1, 0}, {1, 1, 1}, {3, 1, 1}}));
+}
+
+TEST(FirstRail, second_ports_follow_the_first_ones) {
+    std::vector<PortRecord> ports = {ib_port(0, 1), ib_port(0, 2), ib_port(1, 3), ib_port(1, 4)};
+    ports[1].port = ports[3].port = 2;
+    EXPECT_EQ(first_rails(ports, {}, 4).size(), 4u);
+    EXPECT_EQ(first_rail({}, {}, 3), 0u);
+}
+
 }  // namespace
 }  // namespace coop::path

@@ -17,15 +17,12 @@ namespace {
 extern "C" int mca_pml_coop_register(void) {
     for (std::size_t i = 0; i < params().size(); ++i) {
         const ParamRow& row = params()[i];
-        std::int64_t* number = number_of(module.given, i);
-        const char** text = text_of(module.given, i);
-        if (number) *number = row.default_value;
-        else *text = row.type == ParamType::kChoice ? row.choices[static_cast<std::size_t>(row.default_value)] : row.default_text;
+        void* value = param_table().set_default(module.given, i);
         mca_base_component_var_register(&mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(),
-                                        number ? MCA_BASE_VAR_TYPE_INT64_T : MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T, nullptr, 0,
                                         row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
                                         static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                        row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
+                                        row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, value);
     }
     register_performance_variables(mca_pml_coop_component.pmlm_version);
     return OMPI_SUCCESS;

@@ -94,15 +94,10 @@ constexpr ParamRow kParams[] = {
              "corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, which may end in =byte.",
      .level = 9},
 };
-static_assert(params_are_valid(kParams));
 
 // Row by row where the value lies: a number or a text, and for a kChoice the
 // text as given and the index that it stands for.
-struct Place {
-    std::int64_t Config::*number;
-    const char* Config::*text;
-};
-constexpr Place kPlaces[] = {
+constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
@@ -110,7 +105,8 @@ constexpr Place kPlaces[] = {
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
     {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {nullptr, &Config::fault},
 };
-static_assert(std::size(kPlaces) == std::size(kParams));
+constexpr ParamTable<Config> kTable(kParams, kPlaces);
+static_assert(kTable.is_valid());
 
 // The rows that may be written while the job runs.
 constexpr std::size_t kSettableCount = std::count_if(std::begin(kParams), std::end(kParams), [](const ParamRow& row) { return row.settable_at_run_time; });
@@ -121,41 +117,15 @@ constexpr auto kSettable = [] {
     return rows;
 }();
 
-constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
-
-constexpr bool places_match() {
-    for (std::size_t i = 0; i < std::size(kParams); ++i)
-        if (is_text(kParams[i].type) != (kPlaces[i].text != nullptr)) return false;
-    return true;
-}
-static_assert(places_match());
-
 }  // namespace
 
-std::span<const ParamRow> params() noexcept { return kParams; }
+const ParamTable<Config>& param_table() noexcept { return kTable; }
 
-std::int64_t* number_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? nullptr : &(config.*kPlaces[row].number);
-}
-
-const char** text_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? &(config.*kPlaces[row].text) : nullptr;
-}
-
-std::optional<ParamError> check(Config& config) {
-    for (std::size_t i = 0; i < std::size(kParams); ++i) {
-        const ParamRow& row = kParams[i];
-        const char** text = text_of(config, i);
-        const char* given = text && *text ? *text : "";
-        if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
-        if (row.type == ParamType::kChoice) config.*kPlaces[i].number = static_cast<std::int64_t>(*choice_index(row, given));
-    }
-    return std::nullopt;
-}
+std::optional<ParamError> check(Config& config) { return kTable.check(config); }
 
 bool same_values(const Config& given, const Config& checked) noexcept {
     for (std::size_t i : kSettable) {
-        const Place& place = kPlaces[i];
+        const auto& place = kPlaces[i];
         if (!place.text) {
             if (given.*place.number != checked.*place.number) return false;
         } else {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "coop/base/param.h"
+#include "coop/base/param_table.h"
 #include "coop/rndv/protocol.h"
 
 namespace coop::pml {
@@ -39,11 +39,8 @@ struct Config {
 };
 
 // The declarations, for registration and for the documentation.
-std::span<const ParamRow> params() noexcept;
-
-// Where the value of a row lies: an int64, or a text for kChoice and kString.
-std::int64_t* number_of(Config& config, std::size_t row) noexcept;
-const char** text_of(Config& config, std::size_t row) noexcept;
+const ParamTable<Config>& param_table() noexcept;
+inline std::span<const ParamRow> params() noexcept { return param_table().rows(); }
 
 // What the values of `config` do not keep to; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);

@@ -8,6 +8,7 @@
 //     remote_address  of the message's first byte   convertor()
 //     remote_handle   the peer's registration
 //     local_pieces, remote_pieces   buffers that are not contiguous
+//     marker()        the kind of call, which travels in the flags of the operations
 //
 // Errors: what a transport refuses for good is left to another protocol, from
 // the first failure on.
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 
+#include "coop/sched/marker.h"
 #include "comm.h"
 #include "lifetime.h"
 #include "pool.h"
@@ -97,6 +99,16 @@ struct RdmaKind {
 inline constexpr RdmaKind kPutKind{mca_bml_base_put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
 inline constexpr RdmaKind kGetKind{mca_bml_base_get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
 
+// What Open MPI itself says in the flags of an operation.
+static_assert(((MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK | MCA_BTL_DES_FLAGS_CUDA_COPY_ASYNC |
+                MCA_BTL_DES_FLAGS_PUT | MCA_BTL_DES_FLAGS_GET | MCA_BTL_DES_FLAGS_SIGNAL | MCA_BTL_ATOMIC_FLAG_32BIT | MCA_BTL_ATOMIC_FLAG_FLOAT) &
+               sched::kMarkerBits) == 0);
+
+// Collective communication has tags below zero; those of an application are not.
+constexpr bool is_collective(int tag) noexcept { return tag < 0; }
+constexpr bool waits(rndv::SendCall call) noexcept { return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend; }
+constexpr bool waits(rndv::RecvCall call) noexcept { return call == rndv::RecvCall::kRecv; }
+
 using RdmaDone = mca_btl_base_rdma_completion_fn_t;
 
 // Copies shorter than this are not timed: looking at the clock would cost too much of them.
@@ -171,7 +183,8 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
     r.run.in_flight.up();
     const CopyTimer timer(copy.bytes);
     issuing = &r;
-    const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
+    const int flags = static_cast<int>(sched::flags_of(marker(r)));
+    const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, flags, MCA_BTL_NO_ORDER, done, op);
     issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
         if (r.peer->neighbour) timer.done();

@@ -318,6 +318,12 @@ void drop(RecvRequest& r) noexcept {
     if (r.references.drop()) finish(r);
 }
 
+// The tag is the message's: that of the receive may be MPI_ANY_TAG.
+sched::Marker marker(RecvRequest& r) noexcept {
+    const bool somebody_waits = waits(r.situation.send_call) || waits(r.situation.recv_call);
+    return sched::marker_of(is_collective(r.mpi()->req_status.MPI_TAG), somebody_waits);
+}
+
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
     take_over(&r);
     const std::size_t bytes = packet.bytes() - sizeof h;

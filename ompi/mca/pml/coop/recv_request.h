@@ -93,6 +93,9 @@ inline void set_blocking(RecvRequest& request) noexcept { request.call = rndv::R
 // one of our receives is on offer to that peer. Under Comm::lock.
 void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept;
 
+// For the transport: the kind of the message, with both sides known from its RTS.
+sched::Marker marker(RecvRequest& request) noexcept;
+
 // Takes back an offer that nobody has taken. False: the sender has. Under Comm::lock.
 [[nodiscard]] bool withdraw(RecvRequest& request) noexcept;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "diagnose.h"
+#include "hints.h"
 #include "pool.h"
 #include "send_steps.h"
 
@@ -254,6 +255,11 @@ void set_blocking(SendRequest& r) noexcept {
     case MCA_PML_BASE_SEND_READY: r.call = rndv::SendCall::kRsend; break;
     default: r.call = rndv::SendCall::kSend; break;
     }
+}
+
+sched::Marker marker(SendRequest& r) noexcept {
+    const auto& b = r.base.req_base;
+    return sched::marker_of(is_collective(b.req_tag), waits(call_for(b.req_comm, r.call)));
 }
 
 void start_send(SendRequest& r, std::uint16_t sequence) noexcept {

@@ -89,6 +89,8 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
 // Before start_send, where the caller waits in the call.
 void set_blocking(SendRequest& request) noexcept;
 void start_send(SendRequest& request, std::uint16_t sequence) noexcept;
+// For the transport: the kind of the send. What the receive is, only an RTS would tell.
+sched::Marker marker(SendRequest& request) noexcept;
 void advance(SendRequest& request) noexcept;
 void drop(SendRequest& request) noexcept;  // one reference
 void recycle(SendRequest& request) noexcept;

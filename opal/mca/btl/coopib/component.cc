@@ -62,14 +62,11 @@ void set_defaults(mca_btl_base_module_t& b) {
 extern "C" int mca_btl_coopib_register(void) {
     for (std::size_t i = 0; i < params().size(); ++i) {
         const ParamRow& row = params()[i];
-        std::int64_t* number = number_of(module.given, i);
-        const char** text = text_of(module.given, i);
-        if (number) *number = row.default_value;
-        else *text = row.type == ParamType::kChoice ? row.choices[static_cast<std::size_t>(row.default_value)] : row.default_text;
+        void* value = param_table().set_default(module.given, i);
         mca_base_component_var_register(&mca_btl_coopib_component.btl_version, row.name, help_text(row).c_str(),
-                                        number ? MCA_BASE_VAR_TYPE_INT64_T : MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T, nullptr, 0,
                                         static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                        MCA_BASE_VAR_SCOPE_READONLY, number ? static_cast<void*>(number) : text);
+                                        MCA_BASE_VAR_SCOPE_READONLY, value);
     }
     register_performance_variables(mca_btl_coopib_component.btl_version);
     set_defaults(module.base);
@@ -203,8 +200,7 @@ bool start(Module& m) {
     if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
     m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
-    m.own.ports = path::by_preference(rail::ports_of(m.hcas), {}, local_rank());
-    m.sched.first_rail = static_cast<sched::RailIndex>(local_rank() % sched::kMaxRails);
+    order_ports(m);
     set_abilities(m);
     return true;
 }

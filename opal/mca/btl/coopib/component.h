@@ -9,6 +9,7 @@ extern "C" __attribute__((visibility("default"))) mca_btl_base_component_t mca_b
 
 namespace coop::ib {
 
+void order_ports(Module& m);                      // nearness.cc; once the HCAs and their connector are open
 void publish_ports(Module& m);                    // procs.cc
 bool open_receives(Module& m, std::uint32_t hca);  // connect.cc
 

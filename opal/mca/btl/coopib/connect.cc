@@ -102,12 +102,24 @@ sched::RailSet describe_rails(const Module& m, const Channel& channel, const std
     return set;
 }
 
+// What the parameters say of the rails is of all of them. Where some have not opened, it is taken for those that have.
+const sched::SchedConfig& settings_for(const Module& m, Endpoint& endpoint, sched::RailMask open) {
+    Channel& channel = *endpoint.channel;
+    const std::size_t all = channel.connection->rails();
+    if (const auto wrong = check_rails(m.given, m.sched, all)) rails_differ(endpoint.proc, *wrong);
+    if (!check_rails(m.given, m.sched, sched::count_of(open))) return m.sched;
+    channel.settings = std::make_unique<const sched::SchedConfig>(sched::fitted(m.sched, open));
+    fewer_rails(endpoint.proc, sched::count_of(open), all);
+    return *channel.settings;
+}
+
 // The rails that both sides have opened carry data from now on.
 void establish(Module& m, Endpoint& endpoint) {
     Channel& channel = *endpoint.channel;
     const path::RailMask live = channel.connection->live();
     std::vector<std::unique_ptr<Rail>> rails;
     std::vector<path::PathChoice> paths;
+    sched::RailMask open = 0;
     for (std::size_t i = 0; i < channel.rails.size(); ++i) {
         if ((live >> i & 1) == 0 || channel.rails[i] == nullptr) {
             if (channel.rails[i] != nullptr) m.qp_users.erase(channel.rails[i]->qp->qp_num);
@@ -115,19 +127,20 @@ void establish(Module& m, Endpoint& endpoint) {
         }
         rails.push_back(std::move(channel.rails[i]));
         paths.push_back(channel.connection->path(i));
+        open |= sched::bit_of(static_cast<sched::RailIndex>(i));
     }
     channel.rails = std::move(rails);
     const auto by_hca = [](const auto& a, const auto& b) { return a->remote_hca < b->remote_hca; };
     channel.atomic_rail = static_cast<std::size_t>(std::min_element(channel.rails.begin(), channel.rails.end(), by_hca) - channel.rails.begin());
     const sched::RailSet set = describe_rails(m, channel, paths);
-    if (const auto wrong = check_rails(m.given, m.sched, set.size())) rails_differ(endpoint.proc, *wrong);
+    const sched::SchedConfig& settings = settings_for(m, endpoint, open);
     for (std::size_t i = 0; i < channel.rails.size(); ++i) {
         Work& mark = channel.rails[i]->mark;
         mark.kind = WorkKind::kMark;
         mark.rail = static_cast<sched::RailIndex>(i);
         mark.endpoint = &endpoint;
     }
-    channel.scheduler.emplace(m.sched, set);
+    channel.scheduler.emplace(settings, set);
     if (channel.state == ChannelState::kConnecting) --m.connecting;
     channel.state = ChannelState::kConnected;
     release_waiting(m, endpoint);
@@ -150,8 +163,7 @@ void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
 }
 
 void make_channel(Module& m, Endpoint& endpoint) {
-    const auto receives = static_cast<std::size_t>(m.given.receives) * m.hcas.size();
-    endpoint.channel = std::make_unique<Channel>(std::bit_ceil(std::max<std::size_t>(receives, 64 * sched::kMaxRails)));
+    endpoint.channel = std::make_unique<Channel>();
     path::Patience patience;
     patience.limit = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "component.h"
 
@@ -122,6 +123,11 @@ void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value) {
 void rails_differ(const opal_proc_t* peer, const ParamError& error) {
     say("rails", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), name_of(peer).c_str());
     end_job(peer);
+}
+
+void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all) {
+    static bool said = false;  // under Module::lock
+    if (!std::exchange(said, true)) say("fewer-rails", host(), name_of(peer).c_str(), static_cast<unsigned>(open), static_cast<unsigned>(all));
 }
 
 void cannot_connect(const opal_proc_t* peer, const std::string& why) {

@@ -12,7 +12,7 @@
 // Threading: under Module::lock. Ownership: the module's.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,24 +43,35 @@ struct Rail {
     std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
     std::uint32_t marked = 0;      // those that complete with the mark under way; 0: it is not
     sched::ReadTokens<StripeWork, &StripeWork::read_node> reads{0};
-    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0, waits = 0;
+    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0;
+    std::uint64_t waits = 0, read_waits = 0;  // for room in the send queue; for a turn to read
+    std::uint64_t early = 0;                  // arrivals over this rail ahead of an earlier one
 };
+
+// How far ahead of a missing message one may arrive. As many would have to wait for a rail that stands still.
+constexpr std::size_t kMostAhead = 1 << 20;
 
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
 
 struct Channel {
-    explicit Channel(std::size_t places) : early(places), arrivals(std::span(early)) {}
-
     ChannelState state = ChannelState::kUnused;
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;
+    std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
     std::optional<sched::Scheduler> scheduler;
     sched::Sequencer sequence;
-    std::vector<ReceiveBuffer*> early;
-    sched::ReorderWindow<ReceiveBuffer> arrivals;
+    sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
+    std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
+    std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
 };
+
+inline void count_early(Channel& channel, std::uint32_t qp_number) noexcept {
+    ++channel.out_of_order;
+    for (const auto& rail : channel.rails)
+        if (rail->qp->qp_num == qp_number) ++rail->early;
+}
 
 }  // namespace coop::ib
 
@@ -68,6 +79,7 @@ struct mca_btl_base_endpoint_t {
     opal_proc_t* proc = nullptr;
     std::uint64_t id = 0;  // how datagrams name it
     coop::path::PortList remote;
+    coop::ib::HcaMask local_hcas = 0;  // ours that have rails to it
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
     coop::ib::WorkList waiting;
     coop::ib::OpList waiting_ops;

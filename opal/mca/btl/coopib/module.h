@@ -28,6 +28,7 @@ struct HcaUse {
     rail::Cq cq;
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
+    std::uint64_t registrations = 0;  // of the upper layer's memory
 };
 
 struct Module {
@@ -104,5 +105,6 @@ std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uin
 [[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
 [[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
 [[noreturn]] void rails_differ(const opal_proc_t* peer, const ParamError& error);
+void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);  // a notice, of the first such peer
 
 }  // namespace coop::ib

@@ -63,13 +63,8 @@ constexpr ParamRow kParams[] = {
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 1,
      .help = "1: each process prints at its end what its rails to each peer carried.", .level = 3},
 };
-static_assert(params_are_valid(kParams));
 
-struct Place {
-    std::int64_t Config::*number;
-    const char* Config::*text;
-};
-constexpr Place kPlaces[] = {
+constexpr ParamPlace<Config> kPlaces[] = {
     {nullptr, &Config::if_include},
     {nullptr, &Config::if_exclude},
     {&Config::num_rails, nullptr},
@@ -92,39 +87,17 @@ constexpr Place kPlaces[] = {
     {&Config::connect_timeout, nullptr},
     {&Config::report, nullptr},
 };
-static_assert(std::size(kPlaces) == std::size(kParams));
-
-constexpr bool is_text(ParamType type) { return type == ParamType::kChoice || type == ParamType::kString; }
-
-constexpr bool places_match() {
-    for (std::size_t i = 0; i < std::size(kParams); ++i)
-        if (is_text(kParams[i].type) != (kPlaces[i].text != nullptr)) return false;
-    return true;
-}
-static_assert(places_match());
+constexpr ParamTable<Config> kTable(kParams, kPlaces);
+static_assert(kTable.is_valid());
 
 const char* or_empty(const char* text) { return text ? text : ""; }
 
 }  // namespace
 
-std::span<const ParamRow> params() noexcept { return kParams; }
-
-std::int64_t* number_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? nullptr : &(config.*kPlaces[row].number);
-}
-
-const char** text_of(Config& config, std::size_t row) noexcept {
-    return kPlaces[row].text ? &(config.*kPlaces[row].text) : nullptr;
-}
+const ParamTable<Config>& param_table() noexcept { return kTable; }
 
 std::optional<ParamError> check(Config& config) {
-    for (std::size_t i = 0; i < std::size(kParams); ++i) {
-        const ParamRow& row = kParams[i];
-        const char** text = text_of(config, i);
-        const char* given = text ? or_empty(*text) : "";
-        if (auto error = text ? coop::check(row, given) : coop::check(row, *number_of(config, i))) return error;
-        if (row.type == ParamType::kChoice) config.*kPlaces[i].number = static_cast<std::int64_t>(*choice_index(row, given));
-    }
+    if (auto error = kTable.check(config)) return error;
     if (*or_empty(config.if_include) && *or_empty(config.if_exclude))
         return ParamError{"if_exclude", config.if_exclude, "empty where if_include is given"};
     return std::nullopt;
@@ -140,6 +113,17 @@ std::optional<ParamError> small_policy_error(const Config& config, const sched::
     for (const sched::PolicyRow& row : sched::kPolicyRows)
         if (row.kind == sched::PolicyKind::kMultiplexes) allowed.append(allowed.empty() ? "" : ", ").append(row.name);
     return ParamError{"small_policy", or_empty(config.small_policy_name), allowed};
+}
+
+// How many rails there are is known with a peer only, but no more than were asked for.
+std::optional<ParamError> more_than_num_rails(const Config& config, const sched::SchedConfig& sched) {
+    if (config.num_rails == 0) return std::nullopt;
+    const auto most = static_cast<std::size_t>(config.num_rails);
+    const std::string allowed = range_up_to(most, "btl_coopib_num_rails");
+    if (sched.weights.count > most) return ParamError{"weights", or_empty(config.weights), "at most " + std::to_string(most) + " weights (btl_coopib_num_rails)"};
+    if (sched.bss_paths > most) return ParamError{"bss_paths", std::to_string(sched.bss_paths), allowed};
+    if (sched.bss_batch > most) return ParamError{"bss_batch", std::to_string(sched.bss_batch), allowed};
+    return std::nullopt;
 }
 
 constexpr const char* kAllowedWeights = "whole numbers 1..1000000, one for each rail, with commas between";
@@ -160,6 +144,7 @@ std::optional<ParamError> make_sched_config(const Config& config, sched::SchedCo
     if (std::holds_alternative<std::string>(weights)) return ParamError{"weights", or_empty(config.weights), kAllowedWeights};
     sched.weights = std::get<sched::Weights>(weights);
     if (auto wrong = small_policy_error(config, sched)) return wrong;
+    if (auto wrong = more_than_num_rails(config, sched)) return wrong;
     if (config.bss_paths != 0 && config.bss_batch > config.bss_paths)
         return ParamError{"bss_batch", std::to_string(config.bss_batch), range_up_to(static_cast<std::size_t>(config.bss_paths), "btl_coopib_bss_paths")};
     if (auto wrong = sched::defect(sched)) return ParamError{"large_policy", or_empty(config.large_policy_name), *wrong};

@@ -92,8 +92,9 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
-    if (op.kind != WorkKind::kPut && !op.endpoint->channel->rails[rail]->reads.take_or_queue(&stripe)) return;
-    submit(m, stripe);
+    Rail& on = *op.endpoint->channel->rails[rail];
+    if (op.kind == WorkKind::kPut || on.reads.take_or_queue(&stripe)) return submit(m, stripe);
+    ++on.read_waits;
 }
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
@@ -166,8 +167,9 @@ void start_op(Module& m, RdmaOp& op) {
         op.missing = sched::SentStripes(1);
         return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
     }
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, sched::Marker::kNone, now_ns());
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
     op.missing = sched::SentStripes(schedule.size());
+    ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
     // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
     std::uint32_t i = 0;
     for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
@@ -183,8 +185,9 @@ void on_posted_done(Module& m, Work& work) {
 }
 
 void release_waiting(Module& m, Endpoint& endpoint) {
-    while (Work* work = endpoint.waiting.pop_front()) post_fragment(m, endpoint, Fragment::of(*work));
-    while (RdmaOp* op = endpoint.waiting_ops.pop_front()) start_op(m, *op);
+    std::uint64_t& waited = endpoint.channel->connect_waits;
+    for (; Work* work = endpoint.waiting.pop_front(); ++waited) post_fragment(m, endpoint, Fragment::of(*work));
+    for (; RdmaOp* op = endpoint.waiting_ops.pop_front(); ++waited) start_op(m, *op);
 }
 
 }  // namespace coop::ib

@@ -60,7 +60,9 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     endpoint->proc = proc;
     endpoint->id = id;
     if (!read_card(m, proc, endpoint->remote)) return nullptr;
-    if (path::choose_paths(m.own, endpoint->remote).empty()) return nullptr;
+    for (const path::PathChoice& path : path::choose_paths(m.own, endpoint->remote))
+        endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
+    if (endpoint->local_hcas == 0) return nullptr;
     return (m.endpoints[id] = std::move(endpoint)).get();
 }
 

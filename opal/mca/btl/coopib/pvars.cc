@@ -2,6 +2,7 @@
 //
 // MPI_T performance variables: the rows of variables.h, read off the rails.
 #include <algorithm>
+#include <numeric>
 
 #include "component.h"
 #include "variables.h"
@@ -9,43 +10,91 @@
 namespace coop::ib {
 namespace {
 
-std::uint64_t of_rail(const Rail& rail, Counter counter) noexcept {
-    switch (counter) {
-    case Counter::kBytes: return rail.sent_bytes;
-    case Counter::kSends: return rail.sends;
-    case Counter::kStripes: return rail.stripes;
-    case Counter::kWaits: return rail.waits;
-    case Counter::kOutOfOrder:
-    case Counter::kConnections:
-    case Counter::kCount: break;
+constexpr double kMillion = 1e6;  // of rail_weight
+
+std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quantity) noexcept {
+    switch (quantity) {
+    case Quantity::kBytes: return rail.sent_bytes;
+    case Quantity::kSends: return rail.sends;
+    case Quantity::kStripes: return rail.stripes;
+    case Quantity::kWaits: return rail.waits;
+    case Quantity::kReadWaits: return rail.read_waits;
+    case Quantity::kEarly: return rail.early;
+    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.weight / sched::kTotalWeight);
+    case Quantity::kWhole:
+    case Quantity::kStriped:
+    case Quantity::kOutOfOrder:
+    case Quantity::kConnectWaits:
+    case Quantity::kRepeats:
+    case Quantity::kConnections:
+    case Quantity::kRegistrations: break;
     }
     return 0;
 }
 
-std::uint64_t of_channel(const Channel& channel, Counter counter) noexcept {
-    return counter == Counter::kOutOfOrder ? channel.out_of_order : 1;
+std::uint64_t of_channel(const Channel& channel, Quantity quantity) noexcept {
+    const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); };
+    switch (quantity) {
+    case Quantity::kWhole: return sum(channel.whole);
+    case Quantity::kStriped: return sum(channel.striped);
+    case Quantity::kOutOfOrder: return channel.out_of_order;
+    case Quantity::kConnectWaits: return channel.connect_waits;
+    case Quantity::kRepeats: return channel.connection->attempt();
+    case Quantity::kConnections: return 1;
+    case Quantity::kBytes:
+    case Quantity::kSends:
+    case Quantity::kStripes:
+    case Quantity::kWaits:
+    case Quantity::kReadWaits:
+    case Quantity::kEarly:
+    case Quantity::kWeight:
+    case Quantity::kRegistrations: break;
+    }
+    return 0;
 }
 
-// A handle may be older than the HCAs are, so its length cannot follow them:
-// the elements behind the last HCA stay 0.
-int length_of(const Variable& v) noexcept { return v.per_hca ? static_cast<int>(kMaxHcas) : 1; }
+// A handle may be older than the HCAs are, so its length cannot follow them.
+int length_of(const Variable& v) noexcept {
+    switch (v.scope) {
+    case Scope::kProcess: return 1;
+    case Scope::kHca: return static_cast<int>(kMaxHcas);
+    case Scope::kRail: return static_cast<int>(sched::kMaxRails);
+    }
+    return 1;
+}
 
 int notify(mca_base_pvar_t* variable, mca_base_pvar_event_t event, void*, int* count) {
     if (event == MCA_BASE_PVAR_HANDLE_BIND) *count = length_of(*static_cast<const Variable*>(variable->ctx));
     return OPAL_SUCCESS;
 }
 
+void add_channel(const Channel& channel, const Variable& v, unsigned long long* values) {
+    if (v.scope == Scope::kProcess) {
+        values[0] += of_channel(channel, v.quantity);
+        return;
+    }
+    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
+        const Rail& rail = *channel.rails[i];
+        values[v.scope == Scope::kHca ? rail.local_hca : i] += of_rail(rail, channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], v.quantity);
+    }
+}
+
 int read(const mca_base_pvar_t* variable, void* value, void*) {
     const auto& v = *static_cast<const Variable*>(variable->ctx);
     auto* values = static_cast<unsigned long long*>(value);
     std::fill_n(values, length_of(v), 0);
+    unsigned long long channels = 0;
     Guard guard(module);
+    if (v.quantity == Quantity::kRegistrations) {
+        for (std::size_t i = 0; i < module.uses.size(); ++i) values[i] = module.uses[i].registrations;
+        return OPAL_SUCCESS;
+    }
     for (const auto& [id, endpoint] : module.endpoints) {
         if (!endpoint->channel || endpoint->channel->state != ChannelState::kConnected) continue;
-        if (!v.per_hca) values[0] += of_channel(*endpoint->channel, v.counter);
-        else
-            for (const auto& rail : endpoint->channel->rails) values[rail->local_hca] += of_rail(*rail, v.counter);
+        add_channel(*endpoint->channel, v, values);
+        ++channels;
     }
+    if (is_level(v.quantity) && channels > 0) std::for_each_n(values, length_of(v), [&](auto& each) { each /= channels; });
     return OPAL_SUCCESS;
 }
 
@@ -53,7 +102,8 @@ int read(const mca_base_pvar_t* variable, void* value, void*) {
 
 void register_performance_variables(const mca_base_component_t& component) {
     for (const Variable& v : kVariables)
-        mca_base_component_pvar_register(&component, v.name, v.help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+        mca_base_component_pvar_register(&component, v.name, v.help, OPAL_INFO_LVL_4,
+                                         is_level(v.quantity) ? MCA_BASE_PVAR_CLASS_LEVEL : MCA_BASE_PVAR_CLASS_COUNTER,
                                          MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
                                          static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read,
                                          nullptr, notify, const_cast<Variable*>(&v));

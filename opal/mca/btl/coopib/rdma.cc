@@ -16,7 +16,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->local_handle = local;
     op->remote = *remote;
     op->bytes = bytes;
-    op->flags = flags;
+    op->marker = sched::marker_in(static_cast<std::uint32_t>(flags));
     op->callback = callback;
     op->context = context;
     op->data = data;

@@ -59,7 +59,7 @@ int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc) {
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
         check(m, buffer, wc.byte_len, endpoint->proc);
         arrival = endpoint->channel->arrivals.on_arrival(header_of(buffer).psn, &buffer);
-        if (arrival == sched::Arrival::kHeld) ++endpoint->channel->out_of_order;
+        if (arrival == sched::Arrival::kHeld) count_early(*endpoint->channel, wc.qp_num);
         if (arrival == sched::Arrival::kBeyondWindow) damaged("sequence number", endpoint->proc, header_of(buffer).psn);
         if (arrival == sched::Arrival::kDuplicate) post_receive(m, buffer);
     }

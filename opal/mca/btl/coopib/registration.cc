@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of the upper layer: registered on every HCA in use, and kept so by
-// Open MPI's registration cache (rcache/grdma), which also hears when memory
-// goes away.
+// Memory of the upper layer: registered on the HCAs that have rails to the peer
+// it is for, and kept so by Open MPI's registration cache (rcache/grdma), which
+// also hears when memory goes away. The handle travels before it is known which
+// rails its user takes, so it has the keys of all of these HCAs. What the cache
+// has, and is then wanted for a peer behind other HCAs, is registered there, too.
 #include <cstring>
 
 #include "entry.h"
@@ -38,26 +40,43 @@ extern "C" int mca_btl_coopib_deregister_region(void*, mca_rcache_base_registrat
     return OPAL_SUCCESS;
 }
 
-extern "C" int mca_btl_coopib_register_region(void* data, void* address, std::size_t bytes, mca_rcache_base_registration_t* base) {
-    Module& m = *static_cast<Module*>(data);
+// For the cache, which does not hand on for whom it is.
+thread_local HcaMask wanted_hcas = 0;
+
+ibv_mr* register_on(const rail::Hca& hca, void* address, std::size_t bytes, int access) {
+    ibv_mr* region = ibv_reg_mr(hca.pd(), address, bytes, access);
+    // Memory that nobody may write can still be read from.
+    if (region == nullptr && (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) == 0) {
+        const int read_only = access & ~IBV_ACCESS_LOCAL_WRITE;
+        region = ibv_reg_mr(hca.pd(), address, bytes, read_only);
+    }
+    return region;
+}
+
+// On those of `hcas` where it is not yet. False: one refuses.
+bool register_where_missing(Module& m, Registration& registration, HcaMask hcas) {
+    const std::size_t bytes = static_cast<std::size_t>(registration.base.bound - registration.base.base) + 1;
+    for (std::size_t i = 0; i < m.hcas.size(); ++i) {
+        if ((hcas >> i & 1) == 0 || registration.regions[i] != nullptr) continue;
+        ibv_mr* region = register_on(m.hcas[i], registration.base.base, bytes, access_of(registration.base.access_flags));
+        if (region == nullptr) return false;
+        registration.regions[i] = region;
+        registration.lkey[i] = region->lkey;
+        registration.handle.rkey[i] = region->rkey;
+        ++m.uses[i].registrations;
+    }
+    return true;
+}
+
+extern "C" int mca_btl_coopib_register_region(void* data, void*, std::size_t, mca_rcache_base_registration_t* base) {
     auto* registration = reinterpret_cast<Registration*>(base);
     std::memset(registration->regions, 0, sizeof registration->regions);
-    for (std::size_t i = 0; i < m.hcas.size(); ++i) {
-        ibv_pd* pd = m.hcas[i].pd();
-        int access = access_of(base->access_flags);
-        ibv_mr* region = ibv_reg_mr(pd, address, bytes, access);
-        // Memory that nobody may write can still be read from.
-        if (region == nullptr && (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) == 0)
-            region = ibv_reg_mr(pd, address, bytes, access & ~IBV_ACCESS_LOCAL_WRITE);
-        if (region == nullptr) {
-            mca_btl_coopib_deregister_region(data, base);
-            return OPAL_ERR_OUT_OF_RESOURCE;
-        }
-        registration->regions[i] = region;
-        registration->lkey[i] = region->lkey;
-        registration->handle.rkey[i] = region->rkey;
-    }
-    return OPAL_SUCCESS;
+    std::memset(&registration->handle, 0, sizeof registration->handle);
+    Module& m = *static_cast<Module*>(data);
+    Guard guard(m);
+    if (register_where_missing(m, *registration, wanted_hcas)) return OPAL_SUCCESS;
+    mca_btl_coopib_deregister_region(data, base);
+    return OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 }  // namespace
@@ -83,12 +102,23 @@ std::uint32_t lkey_of(const Handle* handle, std::uint32_t hca) noexcept {
     return handle == nullptr ? 0 : Registration::of(handle)->lkey[hca];
 }
 
-Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void* address, std::size_t bytes, std::uint32_t flags) {
+Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* address, std::size_t bytes, std::uint32_t flags) {
     Module& m = Module::of(btl);
     mca_rcache_base_registration_t* base = nullptr;
     const auto access = static_cast<std::int32_t>(flags & MCA_BTL_REG_FLAG_ACCESS_ANY);
+    wanted_hcas = endpoint != nullptr ? endpoint->local_hcas : ~HcaMask{0};
     if (m.rcache->rcache_register(m.rcache, address, bytes, 0, access, &base) != OPAL_SUCCESS || base == nullptr) return nullptr;
-    return &reinterpret_cast<Registration*>(base)->handle;
+    Registration& registration = *reinterpret_cast<Registration*>(base);
+    const auto complete = [&] {
+        Guard guard(m);
+        return register_where_missing(m, registration, wanted_hcas);
+    };
+    while (!complete()) {
+        if (m.rcache->rcache_evict(m.rcache)) continue;  // something that nobody uses any more makes room
+        m.rcache->rcache_deregister(m.rcache, base);
+        return nullptr;
+    }
+    return &registration.handle;
 }
 
 int deregister_memory(mca_btl_base_module_t* btl, Handle* handle) {

@@ -13,22 +13,38 @@ namespace {
 
 std::string line_of(const Module& m, const Rail& rail, const sched::Rail& known, std::size_t number) {
     char line[256];
-    std::snprintf(line, sizeof line, "  %-4zu  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %5.1f %%\n", number,
+    std::snprintf(line, sizeof line, "  %-4zu  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n", number,
                   m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(known.info.port), static_cast<unsigned>(known.info.path),
                   static_cast<unsigned>(known.info.qp), static_cast<unsigned long long>(rail.sent_bytes),
                   static_cast<unsigned long long>(rail.sends), static_cast<unsigned long long>(rail.stripes),
-                  static_cast<unsigned long long>(rail.waits), 100 * known.weight / sched::kTotalWeight);
+                  static_cast<unsigned long long>(rail.waits), static_cast<unsigned long long>(rail.read_waits),
+                  static_cast<unsigned long long>(rail.early), 100 * known.weight / sched::kTotalWeight);
     return line;
 }
 
+// A line for each reason that there was.
+std::string operations_of(const Channel& channel) {
+    std::string lines;
+    for (std::size_t i = 0; i < sched::kReasons; ++i)
+        if (channel.whole[i] + channel.striped[i] > 0)
+            lines += "  RDMA operations: " + std::to_string(channel.whole[i]) + " whole, " + std::to_string(channel.striped[i]) + " in stripes: " +
+                     sched::text(static_cast<sched::Reason>(i)) + "\n";
+    return lines;
+}
+
+// Open MPI's record of a process on another host may be gone by now.
+std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
+
 std::string table_of(const Module& m, const Endpoint& endpoint) {
     const Channel& channel = *endpoint.channel;
-    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(endpoint.proc->proc_name.vpid) +
-                        "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits  weight now\n";
+    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(rank_of(endpoint)) +
+                        "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits      reads      early  weight now\n";
     for (std::size_t i = 0; i < channel.rails.size(); ++i)
         table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
-    table += "  arrived ahead of an earlier one: " + std::to_string(channel.out_of_order) + "\n";
-    if (!channel.scheduler->last().empty()) table += "  last decision: " + channel.scheduler->describe_last() + "\n";
+    table += "  waited for the connection: " + std::to_string(channel.connect_waits) + "; datagrams sent again: " +
+             std::to_string(channel.connection->attempt()) + "\n" + operations_of(channel);
+    if (!channel.scheduler->last_small().empty()) table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
+    if (!channel.scheduler->last_large().empty()) table += "  last large message: " + channel.scheduler->describe_last_large() + "\n";
     return table;
 }
 

@@ -10,33 +10,59 @@
 
 namespace coop::ib {
 
-// Totals over all peers. Those of an HCA are arrays: one element for each HCA in
-// use, in the order of ibv_get_device_list().
-enum class Counter : std::uint8_t { kBytes, kSends, kStripes, kWaits, kOutOfOrder, kConnections, kCount };
+enum class Quantity : std::uint8_t {
+    kBytes, kSends, kStripes, kWaits, kReadWaits, kEarly, kWeight,  // of a rail
+    kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kConnections,  // of a peer
+    kRegistrations,  // of an HCA
+};
+
+// Over which rails a quantity is summed up. An array has as many elements as
+// there may be HCAs, or rails to a peer; those that are not there are 0.
+enum class Scope : std::uint8_t {
+    kProcess,  // one number, over all peers
+    kHca,      // one element for each HCA in use, in the order of ibv_get_device_list()
+    kRail,     // element i: rail i of each peer, as the report numbers them
+};
 
 struct Variable {
-    Counter counter;
+    Quantity quantity;
+    Scope scope;
     const char* name;  // without the prefix of the component
-    bool per_hca;
     const char* help;
 };
 
-inline constexpr std::array<Variable, static_cast<std::size_t>(Counter::kCount)> kVariables = {{
-    {Counter::kBytes, "bytes", true, "Bytes that this process has put on the rails of an HCA: messages with their headers, and stripes."},
-    {Counter::kSends, "sends", true, "Fragments that this process has sent over the rails of an HCA."},
-    {Counter::kStripes, "stripes", true, "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
-    {Counter::kWaits, "waits", true, "Fragments and stripes that had to wait because their rail was full."},
-    {Counter::kOutOfOrder, "out_of_order", false, "Fragments that arrived ahead of an earlier one of the same peer."},
-    {Counter::kConnections, "connections", false, "Peers that this process is connected to."},
-}};
+inline constexpr std::array kVariables = {
+    Variable{Quantity::kBytes, Scope::kHca, "bytes", "Bytes that this process has put on the rails of an HCA: messages with their headers, and stripes."},
+    Variable{Quantity::kSends, Scope::kHca, "sends", "Fragments that this process has sent over the rails of an HCA."},
+    Variable{Quantity::kStripes, Scope::kHca, "stripes", "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
+    Variable{Quantity::kWaits, Scope::kHca, "waits", "Fragments and stripes that had to wait because their rail was full."},
+    Variable{Quantity::kRegistrations, Scope::kHca, "registrations", "Times that memory was registered on an HCA for RDMA operations; what Open MPI's cache still has is not registered again."},
+    Variable{Quantity::kBytes, Scope::kRail, "rail_bytes", "The bytes of each rail."},
+    Variable{Quantity::kSends, Scope::kRail, "rail_sends", "The fragments of each rail."},
+    Variable{Quantity::kStripes, Scope::kRail, "rail_stripes", "The stripes of each rail."},
+    Variable{Quantity::kWaits, Scope::kRail, "rail_waits", "What had to wait on each rail because its send queue was full."},
+    Variable{Quantity::kReadWaits, Scope::kRail, "rail_read_waits", "RDMA reads and atomic operations that had to wait on each rail for the limit on outstanding ones."},
+    Variable{Quantity::kEarly, Scope::kRail, "rail_out_of_order", "Fragments that arrived over each rail ahead of an earlier one of the same peer."},
+    Variable{Quantity::kWeight, Scope::kRail, "rail_weight", "Weight of each rail now, in millionths of the weight of the channel; over all peers: the mean."},
+    Variable{Quantity::kWhole, Scope::kProcess, "operations_whole", "RDMA operations that went over one rail."},
+    Variable{Quantity::kStriped, Scope::kProcess, "operations_striped", "RDMA operations that were cut into stripes."},
+    Variable{Quantity::kOutOfOrder, Scope::kProcess, "out_of_order", "Fragments that arrived ahead of an earlier one of the same peer."},
+    Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits", "Fragments and operations that had to wait for the connection to their peer."},
+    Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats", "Datagrams that were sent again to connect to a peer, because no answer came."},
+    Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
+};
+
+constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
+// The others only grow.
+constexpr bool is_level(Quantity quantity) noexcept { return quantity == Quantity::kWeight; }
 
 namespace detail {
-constexpr bool variables_match_their_enum() {
-    for (std::size_t i = 0; i < kVariables.size(); ++i)
-        if (kVariables[i].counter != static_cast<Counter>(i)) return false;
+constexpr bool variables_have_a_scope_that_fits() {
+    for (const Variable& v : kVariables)
+        if (v.quantity == Quantity::kRegistrations ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
     return true;
 }
 }  // namespace detail
-static_assert(detail::variables_match_their_enum());
+static_assert(detail::variables_have_a_scope_that_fits());
 
 }  // namespace coop::ib

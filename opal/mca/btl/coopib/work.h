@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "coop/base/list.h"
+#include "coop/sched/marker.h"
 #include "coop/sched/rail_set.h"
 #include "coop/sched/stripe_filter.h"
 #include "wire.h"
@@ -27,6 +28,8 @@ struct mca_btl_base_registration_handle_t {
 namespace coop::ib {
 
 constexpr std::size_t kMaxHcas = 8;
+using HcaMask = std::uint8_t;  // bit i: HCA i
+static_assert(kMaxHcas == 8 * sizeof(HcaMask));
 static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
 
 using Endpoint = mca_btl_base_endpoint_t;
@@ -81,7 +84,7 @@ struct RdmaOp {
     mca_btl_base_rdma_completion_fn_t callback = nullptr;
     void* context = nullptr;
     void* data = nullptr;
-    int flags = 0;
+    sched::Marker marker = sched::Marker::kNone;
     sched::SentStripes missing{1};
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];

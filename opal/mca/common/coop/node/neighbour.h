@@ -2,7 +2,7 @@
 //
 // What the operating system has to do so that two processes of a node can work
 // together: a piece of memory that both see, and the permission to copy from one
-// to the other. (Linux; the only part of the core that calls it.)
+// to the other. (Linux; this layer is the only part of the core that calls it.)
 //
 // The memory is a memfd: it has no name, so nothing stays behind in /dev/shm
 // however a process ends. Another process opens it through /proc/<pid>/fd; it

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "coop/path/datagram.h"
@@ -57,6 +58,11 @@ std::size_t room_for_rails(std::span<const PortRecord> local, std::span<const Po
     return most;
 }
 
+std::uint32_t distance_of(const PortRecord& port, std::span<const std::uint32_t> distances) {
+    if (distances.empty()) return 0;
+    return port.hca < distances.size() ? distances[port.hca] : *std::max_element(distances.begin(), distances.end());
+}
+
 }  // namespace
 
 Limits agreed(Limits a, Limits b) noexcept {
@@ -85,8 +91,7 @@ std::vector<PathChoice> choose_paths(const PortList& local, const PortList& remo
 }
 
 std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank) {
-    const std::uint32_t farthest = distances.empty() ? 0 : *std::max_element(distances.begin(), distances.end());
-    const auto distance = [&](const PortRecord& p) { return p.hca < distances.size() ? distances[p.hca] : farthest; };
+    const auto distance = [&](const PortRecord& p) { return distance_of(p, distances); };
 
     std::map<std::uint32_t, std::vector<std::uint8_t>> hcas_at;  // by distance, in order of number
     std::map<std::uint8_t, std::vector<std::uint8_t>> ports_of;  // their numbers, in order
@@ -107,6 +112,20 @@ std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, std::span<c
     };
     std::stable_sort(ports.begin(), ports.end(), [&](const PortRecord& a, const PortRecord& b) { return key(a) < key(b); });
     return ports;
+}
+
+std::size_t first_rail(std::span<const PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank) {
+    if (ports.empty()) return 0;
+    std::set<std::uint8_t> near_hcas;
+    std::size_t near_ports = 0;
+    for (const PortRecord& p : ports) {
+        if (distance_of(p, distances) != distance_of(ports[0], distances)) continue;
+        near_hcas.insert(p.hca);
+        ++near_ports;
+    }
+    const std::size_t path = local_rank / near_ports;  // its rails come behind those of the path before
+    const std::size_t port = local_rank % near_ports / near_hcas.size() * near_hcas.size();
+    return path * ports.size() + port;
 }
 
 }  // namespace coop::path

@@ -57,4 +57,9 @@ COOP_EXPORT std::vector<PathChoice> choose_paths(const PortList& local, const Po
 // as the farthest.
 COOP_EXPORT std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank);
 
+// The rail that this process uses before any other. by_preference() has given the processes of a node different HCAs; when
+// there are more processes than near HCAs, the next ones begin at the second port of each, then at the second path. Of `ports`
+// as by_preference() returns them, all in one network.
+COOP_EXPORT std::size_t first_rail(std::span<const PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank);
+
 }  // namespace coop::path

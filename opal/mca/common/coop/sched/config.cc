@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/sched/config.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -82,6 +83,18 @@ Defect defect(const SchedConfig& config, std::size_t rails) {
         return "weights: " + number(config.weights.count) + " given for " + number(rails) + " rails";
     if (config.bss_paths > rails) return "n_paths: " + number(config.bss_paths) + " wanted, but there are " + number(rails) + " rails";
     return batch_defect(config.bss_batch, bss_paths(config, rails));
+}
+
+SchedConfig fitted(SchedConfig config, RailMask open) noexcept {
+    const auto rails = static_cast<std::uint32_t>(count_of(open));
+    if (config.weights.count != 0) {
+        Weights weights;
+        for (RailIndex rail : each(open)) weights.of[weights.count++] = config.weights.of[rail];
+        config.weights = weights;
+    }
+    config.bss_paths = std::min(config.bss_paths, rails);
+    config.bss_batch = std::min(config.bss_batch, bss_paths(config, rails));
+    return config;
 }
 
 std::variant<Weights, std::string> parse_weights(std::string_view text) {

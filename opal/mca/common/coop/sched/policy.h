@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The scheduling policies as rows, and the communication marker that EPC reads.
+// The scheduling policies as rows.
 // (Dissertation: 4.1.2 for binding, round robin, windows and striping; 6.2 for
-// EPC and the marker; 7.1.2 for adaptive striping; 8.2.1 for BSS.)
+// EPC; 7.1.2 for adaptive striping; 8.2.1 for BSS.)
 //
 // Threading: constants and pure functions.
 #pragma once
@@ -79,9 +79,5 @@ constexpr std::optional<Policy> policy_named(std::string_view word) noexcept {
         if (word == row.name) return row.policy;
     return std::nullopt;
 }
-
-// What the upper layer knows of the call behind a message (6.2.3).
-enum class Marker : std::uint8_t { kNone, kBlocking, kNonblocking, kCollective };
-constexpr std::size_t kMarkers = 4;
 
 }  // namespace coop::sched

@@ -20,7 +20,7 @@ namespace coop::sched {
 struct Stripe {
     std::uint64_t offset_bytes;  // in the message
     std::uint64_t length_bytes;  // 0 only of an empty message
-    std::uint32_t weight;        // goes with its FIN; the sum is W_batch
+    std::uint32_t weight;        // its part of batch_weight()
     RailIndex rail;
     bool operator==(const Stripe&) const = default;
 };
@@ -80,7 +80,7 @@ public:
         for (const Stripe& stripe : *this) mask |= bit_of(stripe.rail);
         return mask;
     }
-    std::uint32_t batch_weight() const noexcept { return batch_weight_; }  // W_batch (8.3.3)
+    std::uint32_t batch_weight() const noexcept { return batch_weight_; }  // W_batch (8.2.1)
 
 private:
     std::array<Stripe, kMaxRails> stripes_;  // the first count_ are valid

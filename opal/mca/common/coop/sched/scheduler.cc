@@ -177,7 +177,23 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
         stripe(policy, usable, schedule);
     }
     schedule.header.suspect = usable != 0 && rails_[schedule[0].rail].state == RailState::kSuspect;
-    last_ = schedule;
+    remember(schedule);
+    return schedule;
+}
+
+void Scheduler::remember(const Schedule& schedule) noexcept {
+    if (schedule.header.bytes >= config_->striping_threshold) {
+        last_large_ = schedule;
+        return;
+    }
+    last_small_ = schedule.header;
+    last_small_rail_ = schedule.empty() ? kNoRailIndex : schedule[0].rail;
+}
+
+Schedule Scheduler::last_small() const noexcept {
+    Schedule schedule;
+    schedule.header = last_small_;
+    if (last_small_rail_ != kNoRailIndex) schedule.add(last_small_rail_, 0, last_small_.bytes, 1);
     return schedule;
 }
 

@@ -20,6 +20,7 @@
 #include "coop/base/export.h"
 #include "coop/sched/config.h"
 #include "coop/sched/feedback.h"
+#include "coop/sched/marker.h"
 #include "coop/sched/policy.h"
 #include "coop/sched/rail_set.h"
 #include "coop/sched/schedule.h"
@@ -47,8 +48,11 @@ public:
 
     const RailSet& rails() const noexcept { return rails_; }
     const StripeLimits& limits() const noexcept { return limits_; }
-    const Schedule& last() const noexcept { return last_; }
-    std::string describe_last() const { return describe(last_, *config_); }
+    // The last one of a message below the striping threshold, and of any other; without stripes: there was none yet.
+    Schedule last_small() const noexcept;
+    const Schedule& last_large() const noexcept { return last_large_; }
+    std::string describe_last_small() const { return describe(last_small(), *config_); }
+    std::string describe_last_large() const { return describe(last_large_, *config_); }
 
 private:
     // Small and large messages have their own turns: a program that sends one of
@@ -61,6 +65,8 @@ private:
 
     Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;
     Schedule::Header choose_epc(std::uint64_t bytes, Marker marker) const noexcept;
+
+    void remember(const Schedule& schedule) noexcept;
 
     RailIndex take_turn(Policy policy, RailMask usable, Turns& turns) noexcept;
     RailIndex window_turn(RailMask usable, Turns& turns) noexcept;
@@ -90,7 +96,9 @@ private:
     std::array<std::uint32_t, kMaxRails> fixed_{};    // weights of the configuration, or nominal
     std::array<double, kMaxRails> initial_{};         // what a measured weight starts with
     std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had one
-    Schedule last_;
+    Schedule::Header last_small_;
+    RailIndex last_small_rail_ = kNoRailIndex;  // a small message has one stripe
+    Schedule last_large_;
 };
 
 // Of the memory per connected peer. It is a plain value of a channel.

@@ -9,22 +9,25 @@
 //     0 .. window-1        duplicate, if its place is taken by a held one; else
 //       0                  in order: handed on; then pop_next() until null
 //       1 .. window-1      held
-//     >= window            beyond: the peer breaks the protocol, or the window is
-//                          smaller than the receive buffers of the channel
+//     >= window            beyond: the peer breaks the protocol
 //
-// What is held keeps its receive buffer, so no more can arrive than there are
-// buffers, and a window of as many places is never exceeded by a peer that keeps
-// to the protocol.
+// What is held keeps its receive buffer, so no more can be held than there are
+// buffers. But it may be far ahead of the one that is missing: of a rail that
+// carries 20 of 21 packets and stands still, 20 are missing for each that is
+// held. So the places grow as they are needed, up to the window.
 //
 // Units: packets. Threading: none; the caller holds the lock of the channel.
-// Ownership: the caller's, of the packets and of the places for them. No
-// allocation; each step takes constant time.
+// Ownership: the packets are the caller's. Memory: none until the first packet
+// comes early, then a power of two of places. Each step takes constant time but
+// for that. Errors: no memory for the places ends the process.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <utility>
+#include <vector>
 
 namespace coop::sched {
 
@@ -45,18 +48,20 @@ enum class Arrival : std::uint8_t { kInOrder, kHeld, kDuplicate, kBeyondWindow }
 template <class Packet>
 class ReorderWindow {
 public:
-    // Places for early packets: a power of two of them, all null, at most 2^31.
-    // They belong to the window as long as it lives.
-    explicit ReorderWindow(std::span<Packet*> places, SequenceNumber first = 0) noexcept : places_(places), expected_(first) {}
-
-    static constexpr bool fits(std::size_t places) noexcept { return std::has_single_bit(places) && places <= std::size_t{1} << 31; }
+    // `window`: 1..2^31.
+    explicit ReorderWindow(std::size_t window, SequenceNumber first = 0) noexcept : window_(window), expected_(first) {}
 
     // kHeld: the window keeps `packet` (not null) until pop_next() returns it.
     // Otherwise it stays with the caller.
     [[nodiscard]] Arrival on_arrival(SequenceNumber psn, Packet* packet) noexcept {
         const SequenceNumber distance = psn - expected_;
         if (distance > kMostAhead) return Arrival::kDuplicate;
-        if (distance >= places_.size()) return Arrival::kBeyondWindow;
+        if (distance == 0 && held_ == 0) {
+            ++expected_;
+            return Arrival::kInOrder;
+        }
+        if (distance >= window_) return Arrival::kBeyondWindow;
+        if (distance >= places_.size()) grow(distance + std::size_t{1});
         Packet*& place = place_of(psn);
         if (place != nullptr) return Arrival::kDuplicate;
         if (distance == 0) {
@@ -97,14 +102,24 @@ public:
 
     SequenceNumber expected() const noexcept { return expected_; }
     std::uint32_t held() const noexcept { return held_; }
+    std::size_t places() const noexcept { return places_.size(); }
 
 private:
     // Farther ahead than half of the numbers is behind.
     static constexpr SequenceNumber kMostAhead = UINT32_MAX / 2;
+    static constexpr std::size_t kFirstPlaces = 64;
 
     Packet*& place_of(SequenceNumber psn) noexcept { return places_[psn & (places_.size() - 1)]; }
 
-    std::span<Packet*> places_;
+    void grow(std::size_t wanted) noexcept {
+        std::vector<Packet*> larger(std::bit_ceil(std::max(wanted, kFirstPlaces)));
+        for (SequenceNumber ahead = 0; ahead < places_.size(); ++ahead)
+            larger[(expected_ + ahead) & (larger.size() - 1)] = place_of(expected_ + ahead);
+        places_ = std::move(larger);
+    }
+
+    std::size_t window_;
+    std::vector<Packet*> places_;  // as many as a power of two, or none
     SequenceNumber expected_;
     std::uint32_t held_ = 0;
 };

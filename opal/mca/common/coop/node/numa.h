@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How far devices are from this process: the distance between its NUMA nodes,
+// those of the CPUs that it may run on, and the node of each device, as Linux
+// shows them in sysfs. (ACPI, System Locality Information Table: 10 is the same
+// node, 21 twice as far and a little more, 255 unknown.)
+//
+// A process that is bound to no CPU is on all nodes, and equally near to all.
+//
+// Threading: none. Ownership: plain values. Errors: what sysfs does not say is
+// kUnknownDistance.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coop/base/export.h"
+
+namespace coop::node {
+
+constexpr std::uint32_t kUnknownDistance = 255;
+
+using CpuSet = std::vector<bool>;  // by number; what lies behind the end is not in it
+
+// The CPUs that this process may run on; empty if the system does not say.
+COOP_EXPORT CpuSet own_cpus();
+
+// Of each device, given by its folder ("/sys/class/infiniband/mlx5_0"): the least
+// distance from a node of `cpus`. `nodes`: the folder of the machine's nodes.
+COOP_EXPORT std::vector<std::uint32_t> distances(std::span<const std::string> devices, const CpuSet& cpus,
+                                                 const std::string& nodes = "/sys/devices/system/node");
+
+}  // namespace coop::node

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// base/param_table.h: rows with the places of their values.
+#include "coop/base/param_table.h"
+
+#include <gtest/gtest.h>
+
+namespace coop {
+namespace {
+
+struct Config {
+    std::int64_t depth = -1;
+    std::int64_t protocol = -1;
+    const char* protocol_name = nullptr;
+    const char* fault = nullptr;
+};
+
+constexpr const char* kProtocols[] = {"hybrid", "rget", "rput"};
+constexpr ParamRow kRows[] = {
+    {.name = "depth", .type = ParamType::kInt, .default_value = 4, .min = 1, .max = 8, .help = "Depth."},
+    {.name = "protocol", .type = ParamType::kChoice, .default_value = 1, .choices = kProtocols, .help = "Protocol."},
+    {.name = "fault", .type = ParamType::kString, .default_text = "none", .help = "Fault."},
+};
+constexpr ParamPlace<Config> kPlaces[] = {{&Config::depth, nullptr}, {&Config::protocol, &Config::protocol_name}, {nullptr, &Config::fault}};
+constexpr ParamTable<Config> kTable(kRows, kPlaces);
+static_assert(kTable.is_valid());
+
+constexpr ParamPlace<Config> kNoText[] = {{&Config::depth, nullptr}, {&Config::protocol, nullptr}, {nullptr, &Config::fault}};
+static_assert(!ParamTable<Config>(kRows, kNoText).is_valid(), "a choice needs a place for its word");
+constexpr ParamPlace<Config> kNoNumber[] = {{&Config::depth, nullptr}, {nullptr, &Config::protocol_name}, {nullptr, &Config::fault}};
+static_assert(!ParamTable<Config>(kRows, kNoNumber).is_valid(), "and one for its index");
+static_assert(!ParamTable<Config>(kRows, std::span(kPlaces).first(2)).is_valid(), "each row has a place");
+
+Config with_defaults() {
+    Config config;
+    for (std::size_t i = 0; i < kTable.rows().size(); ++i) kTable.set_default(config, i);
+    return config;
+}
+
+TEST(ParamTable, fills_in_defaults_and_says_where) {
+    Config config;
+    EXPECT_EQ(kTable.set_default(config, 0), &config.depth);
+    EXPECT_EQ(kTable.set_default(config, 1), &config.protocol_name);
+    EXPECT_EQ(kTable.set_default(config, 2), &config.fault);
+    EXPECT_EQ(config.depth, 4);
+    EXPECT_STREQ(config.protocol_name, "rget");
+    EXPECT_STREQ(config.fault, "none");
+}
+
+TEST(ParamTable, a_check_turns_words_into_indices) {
+    Config config = with_defaults();
+    EXPECT_EQ(kTable.check(config), std::nullopt);
+    EXPECT_EQ(config.protocol, 1);
+    config.protocol_name = " rput ";
+    EXPECT_EQ(kTable.check(config), std::nullopt);
+    EXPECT_EQ(config.protocol, 2) << "blanks around a word do not count";
+    config.fault = nullptr;
+    EXPECT_EQ(kTable.check(config), std::nullopt) << "no text is an empty one";
+}
+
+TEST(ParamTable, a_check_names_what_is_not_allowed) {
+    Config config = with_defaults();
+    config.protocol_name = "fast";
+    auto error = kTable.check(config);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->name, "protocol");
+    EXPECT_EQ(error->value, "fast");
+    EXPECT_EQ(error->range, "hybrid, rget, rput");
+    config.protocol_name = nullptr;
+    ASSERT_TRUE(kTable.check(config));
+    config.depth = 9;
+    error = kTable.check(config);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->name, "depth");
+    EXPECT_EQ(error->value, "9");
+}
+
+}  // namespace
+}  // namespace coop
