@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # btl/coopib under both point-to-point components: the storm of test/mpi, every byte checked, over one rail and many, by every
-# policy. Test names are ground.pml.policy; bad_input.what, report.what for the rest.
+# policy, with rings of several shapes. Test names are ground.pml.policy; ring_what.ground.pml, bad_input.what, report.what for
+# the rest.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
@@ -12,6 +13,8 @@ prepare_storm() {
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
     pvars=$results/bin-mpi/coopib_pvars
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
+    rings=$results/bin-mpi/coopib_rings
+    mpicc -O1 -Wall -Wextra -Werror -o "$rings" "$here/programs/coopib_rings.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -46,6 +49,36 @@ coopib_storm() {
     [ "$ground" != four_hosts ] || btl=coopib,vader,self
     check "$ground.$pml.$policy" on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$pml" --mca btl "$btl" \
         --mca btl_coopib_large_policy "$policy" --mca mpi_yield_when_idle 1 "${extra[@]}" "$storm" --seed 11 --messages 600 "$@"
+}
+
+# --- rings ------------------------------------------------------------------------------------------------------------
+
+# coopib_ring_storm WHAT GROUND PML [MPIRUN ARGUMENT…]
+coopib_ring_storm() {
+    local what=$1 ground=$2 pml=$3 options np btl=coopib,self
+    shift 3
+    coopib_ground "$ground"
+    [ "$ground" != four_hosts ] || btl=coopib,vader,self
+    check "ring_$what.$ground.$pml" on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$pml" --mca btl "$btl" \
+        --mca mpi_yield_when_idle 1 "$@" "$storm" --seed 12 --messages 600
+}
+
+coopib_rings() {
+    local pml ground
+    for pml in ob1 coop; do
+        for ground in one_rail four_rails roce nosrq four_hosts; do
+            coopib_ring_storm off "$ground" "$pml" --mca btl_coopib_ring_threshold 0
+            coopib_ring_storm of_two_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
+            coopib_ring_storm of_small_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_bytes 128
+        done
+        coopib_ring_storm for_one_peer four_hosts "$pml" --mca btl_coopib_ring_peers 1
+        coopib_ring_storm of_two_slots unequal "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
+        coopib_ring_storm at_once small "$pml" --mca btl_coopib_ring_threshold 1
+        coopib_ring_storm at_once strict "$pml" --mca btl_coopib_ring_threshold 1
+        check "ring_counts.on.$pml" coopib_pair "$pml" "$rings" on
+        check "ring_counts.off_by_threshold.$pml" coopib_pair "$pml" --mca btl_coopib_ring_threshold 0 "$rings" off
+        check "ring_counts.off_by_peers.$pml" coopib_pair "$pml" --mca btl_coopib_ring_peers 0 "$rings" off
+    done
 }
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -119,6 +152,11 @@ coopib_bad_input() {
     check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, with commas between"
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
+    check bad_input.ring_of_one_slot says_what_is_wrong ring_slots 1 "2..4096 slots"
+    check bad_input.ring_slots_too_small says_what_is_wrong ring_bytes 127 "128..65536 bytes"
+    check bad_input.ring_slots_too_large says_what_is_wrong ring_bytes 65537 "128..65536 bytes"
+    check bad_input.ring_threshold says_what_is_wrong ring_threshold -1 "0..1048576 messages"
+    check bad_input.ring_peers says_what_is_wrong ring_peers 1025 "0..1024 peers"
     check bad_input.weights_for_other_rails says_what_does_not_fit weights 1,2,3 "2 weights, one for each rail"
     check bad_input.more_paths_than_rails says_what_does_not_fit bss_paths 3 "0..2 (the rails that there are)"
     check bad_input.batch_above_rails says_what_does_not_fit bss_batch 3 "0..2 (the rails that there are)"
@@ -148,6 +186,7 @@ report_has_each_rail() { # PML
             { echo "rail $rail is not there twice"; return 1; }
     done
     [ "$(grep -cE '^  arrived ahead of an earlier one: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE '^  written into its ring: [0-9]+; messages with nothing but credits: [0-9]+$' <<<"$output")" = 2 ] &&
         [ "$(grep -cE '^  last decision: [0-9]+ bytes go ' <<<"$output")" = 2 ]
 }
 
@@ -181,6 +220,7 @@ part_coopib() {
     prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input
     coopib_report
+    coopib_rings
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

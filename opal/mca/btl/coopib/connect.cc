@@ -151,7 +151,9 @@ void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
 
 void make_channel(Module& m, Endpoint& endpoint) {
     const auto receives = static_cast<std::size_t>(m.given.receives) * m.hcas.size();
-    endpoint.channel = std::make_unique<Channel>(std::bit_ceil(std::max<std::size_t>(receives, 64 * sched::kMaxRails)));
+    const auto slots = static_cast<std::size_t>(m.given.ring_slots);
+    endpoint.channel = std::make_unique<Channel>(std::bit_ceil(std::max<std::size_t>(receives, 64 * sched::kMaxRails) + slots));
+    endpoint.channel->until_ring = m.given.ring_peers == 0 ? 0 : static_cast<std::uint32_t>(m.given.ring_threshold);
     path::Patience patience;
     patience.limit = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;

@@ -24,6 +24,7 @@
 #include "coop/sched/read_tokens.h"
 #include "coop/sched/scheduler.h"
 #include "coop/sched/sequence.h"
+#include "ring.h"
 #include "work.h"
 
 namespace coop::ib {
@@ -52,6 +53,9 @@ struct Channel {
     explicit Channel(std::size_t places) : early(places), arrivals(std::span(early)) {}
 
     ChannelState state = ChannelState::kUnused;
+    std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into; before the rails, which write there
+    std::optional<Outbox> outbox;  // the peer's ring
+    std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;
     std::optional<sched::Scheduler> scheduler;
@@ -60,6 +64,7 @@ struct Channel {
     sched::ReorderWindow<ReceiveBuffer> arrivals;
     std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
+    std::uint64_t ring_messages = 0, credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
 };
 
 }  // namespace coop::ib

@@ -3,6 +3,7 @@
 // Onto the rails: which one a fragment takes, how an operation is cut into
 // stripes, and the line of each rail. Everything with Module::lock held.
 #include <algorithm>
+#include <cstring>
 
 #include "module.h"
 
@@ -14,11 +15,21 @@ std::uint64_t bytes_of(const Work& work) {
                                         : static_cast<const StripeWork&>(work).bytes;
 }
 
+void fill_write(const Outbox& ring, std::uint64_t address, const Rail& rail, ibv_send_wr& request) {
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.rdma.remote_addr = address;
+    request.wr.rdma.rkey = ring.rkey[rail.remote_hca];
+}
+
 void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
     sge.addr = reinterpret_cast<std::uint64_t>(fragment.header);
     sge.length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
     sge.lkey = fragment.chunk->memory.lkey(rail.local_hca);
     request.opcode = IBV_WR_SEND;
+    if (fragment.ring_address != 0) {
+        sge.length = sched::written(sge.length);
+        fill_write(*fragment.work.endpoint->channel->outbox, fragment.ring_address, rail, request);
+    }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
 }
 
@@ -98,12 +109,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
 // how many places in the queue are free again.
-int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(bytes), length, 0};
-    ibv_send_wr request{}, *bad;
-    request.sg_list = &sge;
-    request.num_sge = 1;
-    request.opcode = IBV_WR_SEND;
+int post_inline_now(Rail& rail, ibv_send_wr& request) {
+    ibv_send_wr* bad;
     request.send_flags = IBV_SEND_INLINE;
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
     if (marks) {
@@ -117,9 +124,27 @@ int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
         rail.marked = rail.unmarked;
         rail.unmarked = 0;
     }
-    rail.sent_bytes += length;
+    rail.sent_bytes += request.sg_list->length;
     ++rail.sends;
     return 0;
+}
+
+// The last that is put into a header: numbers go in the order in which messages are posted.
+void seal(Channel& channel, Header& header) {
+    header.psn = channel.sequence.next();
+    header.credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.check = check_of(header);
+}
+
+// Where in the peer's ring a message of `length` is written, when its tail has been put behind it; 0: nowhere, send it.
+std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length) {
+    if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) || !channel.outbox->slots.fits(length)) return 0;
+    const auto place = channel.outbox->slots.take();
+    if (!place) return 0;
+    const sched::RingTail tail = sched::make_tail(length, *place);
+    std::memcpy(reinterpret_cast<std::byte*>(&header) + sched::padded(length), &tail, sizeof tail);
+    ++channel.ring_messages;
+    return channel.outbox->end_of(place->slot) - sched::written(length);
 }
 
 sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes) {
@@ -135,14 +160,37 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
     Rail& rail = *channel.rails[rail_of_small(m, channel, length)];
     if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
-    header.psn = channel.sequence.next();
-    header.check = check_of(header);
-    if (const int error = post_inline_now(rail, &header, length); error != 0) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(&header), length, 0};
+    ibv_send_wr request{};
+    request.sg_list = &sge;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_SEND;
+    if (sched::written(length) <= rail.max_inline)
+        if (const std::uint64_t address = enter_ring(channel, header, length); address != 0) {
+            sge.length = sched::written(length);
+            fill_write(*channel.outbox, address, rail, request);
+        }
+    seal(channel, header);
+    if (const int error = post_inline_now(rail, request); error != 0) {
         ibv_wc wc{};
         wc.status = IBV_WC_GENERAL_ERR;
         wc.vendor_err = static_cast<std::uint32_t>(error);
         rail_failed(m, endpoint, nullptr, wc);
     }
+    return true;
+}
+
+bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
+    const Header header{0, static_cast<std::uint32_t>(payload.size()), 0, static_cast<std::uint8_t>(kind), 0, 0, 0};
+    Fragment* fragment = m.fragments.take();
+    if (fragment == nullptr) return false;
+    *fragment->header = header;
+    std::memcpy(fragment->data(), payload.data(), payload.size());
+    fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+    fragment->base.des_cbfunc = nullptr;
+    fragment->work.kind = WorkKind::kSend;
+    fragment->work.endpoint = &endpoint;
+    post_fragment(m, endpoint, *fragment);
     return true;
 }
 
@@ -154,9 +202,10 @@ void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
 
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     Channel& channel = *endpoint.channel;
-    fragment.header->psn = channel.sequence.next();
-    fragment.header->check = check_of(*fragment.header);
-    fragment.work.rail = rail_of_small(m, channel, fragment.header->bytes + sizeof(Header));
+    const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
+    fragment.ring_address = enter_ring(channel, *fragment.header, length);
+    seal(channel, *fragment.header);
+    fragment.work.rail = rail_of_small(m, channel, length);
     submit(m, fragment.work);
 }
 

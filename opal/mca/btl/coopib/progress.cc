@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sweep over the completion queues of all HCAs. What is complete is taken
-// off its rail under the lock; the upper layer hears of it with the lock
-// released.
+// One sweep over the rings and the completion queues of all HCAs. What is
+// complete is taken off its rail under the lock; the upper layer hears of it with
+// the lock released.
 #include <time.h>
 
 #include "entry.h"
@@ -72,6 +72,15 @@ int sweep(Module& m, const HcaUse& use) {
     return n;
 }
 
+// Each ring has its turn before one of them has its second: one that is never empty starves nobody.
+int poll_rings(Module& m) {
+    int events = 0;
+    const std::uint32_t count = m.inboxes.size();
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (Inbox& inbox = m.inboxes[i]; inbox.may_have_message()) events += on_slot_filled(m, inbox);
+    return events;
+}
+
 }  // namespace
 
 std::uint64_t now_ns() noexcept {
@@ -82,7 +91,7 @@ std::uint64_t now_ns() noexcept {
 
 int progress() noexcept {
     Module& m = module;
-    int events = 0;
+    int events = poll_rings(m);
     for (const HcaUse& use : m.uses) events += sweep(m, use);
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;

@@ -16,6 +16,8 @@ std::uint64_t of_rail(const Rail& rail, Counter counter) noexcept {
     case Counter::kStripes: return rail.stripes;
     case Counter::kWaits: return rail.waits;
     case Counter::kOutOfOrder:
+    case Counter::kRingMessages:
+    case Counter::kCreditMessages:
     case Counter::kConnections:
     case Counter::kCount: break;
     }
@@ -23,7 +25,18 @@ std::uint64_t of_rail(const Rail& rail, Counter counter) noexcept {
 }
 
 std::uint64_t of_channel(const Channel& channel, Counter counter) noexcept {
-    return counter == Counter::kOutOfOrder ? channel.out_of_order : 1;
+    switch (counter) {
+    case Counter::kOutOfOrder: return channel.out_of_order;
+    case Counter::kRingMessages: return channel.ring_messages;
+    case Counter::kCreditMessages: return channel.credit_messages;
+    case Counter::kConnections: return 1;
+    case Counter::kBytes:
+    case Counter::kSends:
+    case Counter::kStripes:
+    case Counter::kWaits:
+    case Counter::kCount: break;
+    }
+    return 0;
 }
 
 // A handle may be older than the HCAs are, so its length cannot follow them:

@@ -28,6 +28,8 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
     for (std::size_t i = 0; i < channel.rails.size(); ++i)
         table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
     table += "  arrived ahead of an earlier one: " + std::to_string(channel.out_of_order) + "\n";
+    table += "  written into its ring: " + std::to_string(channel.ring_messages) + "; messages with nothing but credits: " +
+             std::to_string(channel.credit_messages) + "\n";
     if (!channel.scheduler->last().empty()) table += "  last decision: " + channel.scheduler->describe_last() + "\n";
     return table;
 }

@@ -9,7 +9,7 @@
 namespace coop::ib {
 namespace {
 
-constexpr std::size_t kMostImmediate = 512;
+constexpr std::uint32_t kMostImmediate = 512;
 
 bool is_connected(const Endpoint& endpoint) { return endpoint.channel && endpoint.channel->state == ChannelState::kConnected; }
 
@@ -69,10 +69,10 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
                      std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     Module& m = Module::of(btl);
     const std::size_t bytes = header_bytes + payload_bytes;
-    alignas(Header) std::byte buffer[kMostImmediate];
-    if (sizeof(Header) + bytes <= std::min(sizeof buffer, m.immediate_bytes) && is_connected(*endpoint)) {
+    alignas(std::uint64_t) std::byte buffer[sched::written(kMostImmediate)];
+    if (sizeof(Header) + bytes <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes) && is_connected(*endpoint)) {
         auto& own = *reinterpret_cast<Header*>(buffer);
-        own = {0, static_cast<std::uint32_t>(bytes), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0};
+        own = {0, static_cast<std::uint32_t>(bytes), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
         std::memcpy(buffer + sizeof(Header), header, header_bytes);
         std::size_t packed = payload_bytes;
         iovec where{buffer + sizeof(Header) + header_bytes, payload_bytes};
@@ -93,10 +93,7 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
 int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);
     Fragment& fragment = Fragment::of(descriptor);
-    fragment.header->tag = tag;
-    fragment.header->kind = static_cast<std::uint8_t>(Kind::kMessage);
-    fragment.header->bytes = static_cast<std::uint32_t>(fragment.segments[0].seg_len);
-    fragment.header->reserved = 0;
+    *fragment.header = {0, static_cast<std::uint32_t>(fragment.segments[0].seg_len), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
     Guard guard(m);

@@ -12,7 +12,7 @@ namespace coop::ib {
 
 // Totals over all peers. Those of an HCA are arrays: one element for each HCA in
 // use, in the order of ibv_get_device_list().
-enum class Counter : std::uint8_t { kBytes, kSends, kStripes, kWaits, kOutOfOrder, kConnections, kCount };
+enum class Counter : std::uint8_t { kBytes, kSends, kStripes, kWaits, kOutOfOrder, kRingMessages, kCreditMessages, kConnections, kCount };
 
 struct Variable {
     Counter counter;
@@ -27,6 +27,8 @@ inline constexpr std::array<Variable, static_cast<std::size_t>(Counter::kCount)>
     {Counter::kStripes, "stripes", true, "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
     {Counter::kWaits, "waits", true, "Fragments and stripes that had to wait because their rail was full."},
     {Counter::kOutOfOrder, "out_of_order", false, "Fragments that arrived ahead of an earlier one of the same peer."},
+    {Counter::kRingMessages, "ring_messages", false, "Fragments that this process has written into rings of its peers; they count as sends, too."},
+    {Counter::kCreditMessages, "credit_messages", false, "Messages that this process has sent only to tell a peer which slots of its ring are free."},
     {Counter::kConnections, "connections", false, "Peers that this process is connected to."},
 }};
 

@@ -21,12 +21,12 @@
 
 // As it travels: the key of the region on each HCA of its owner.
 struct mca_btl_base_registration_handle_t {
-    std::uint32_t rkey[8];
+    std::uint32_t rkey[coop::ib::kMostRkeys];
 };
 
 namespace coop::ib {
 
-constexpr std::size_t kMaxHcas = 8;
+constexpr std::size_t kMaxHcas = kMostRkeys;
 static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
 
 using Endpoint = mca_btl_base_endpoint_t;
@@ -48,7 +48,8 @@ struct Fragment {
     mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
     mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
     Work work;
-    Header* header = nullptr;  // the data lie behind it
+    Header* header = nullptr;  // the data lie behind it, and room for the tail of a ring slot
+    std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 
