@@ -71,9 +71,14 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
         rail_failed(m, *work.endpoint, &work, wc);
     }
     ++rail.in_flight;
-    work.posted_ns = now_ns();
-    channel.scheduler->on_posted(work.rail, bytes_of(work), work.posted_ns);
-    rail.sent_bytes += bytes_of(work);
+    const std::uint64_t bytes = bytes_of(work);
+    if (channel.scheduler->measures(bytes)) {
+        work.posted_ns = now_ns();
+        channel.scheduler->on_posted(work.rail, bytes, work.posted_ns);
+    } else {
+        channel.scheduler->on_unmeasured_posted(work.rail, bytes);
+    }
+    rail.sent_bytes += bytes;
     ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
 }
 
@@ -147,10 +152,10 @@ std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length)
     return channel.outbox->end_of(place->slot) - sched::written(length);
 }
 
-sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes) {
-    // A fragment goes whole, over one rail: as a small message does.
-    const std::uint64_t small = std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1);
-    return channel.scheduler->make_schedule(small, sched::Marker::kNone, now_ns())[0].rail;
+
+// A fragment goes whole, over one rail: as a small message does.
+sched::RailIndex rail_of_fragment(Module& m, Channel& channel, std::uint32_t bytes) {
+    return channel.scheduler->rail_of_small(std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1));
 }
 
 }  // namespace
@@ -158,7 +163,7 @@ sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes)
 bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
-    Rail& rail = *channel.rails[rail_of_small(m, channel, length)];
+    Rail& rail = *channel.rails[rail_of_fragment(m, channel, length)];
     if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
     ibv_sge sge{reinterpret_cast<std::uint64_t>(&header), length, 0};
     ibv_send_wr request{};
@@ -205,7 +210,7 @@ void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
     fragment.ring_address = enter_ring(channel, *fragment.header, length);
     seal(channel, *fragment.header);
-    fragment.work.rail = rail_of_small(m, channel, length);
+    fragment.work.rail = rail_of_fragment(m, channel, length);
     submit(m, fragment.work);
 }
 

@@ -11,6 +11,7 @@ namespace coop::ib {
 namespace {
 
 constexpr int kBatch = 32;
+constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
 
 void call(Module& m, Fragment& fragment) {
     const std::uint32_t flags = fragment.base.des_flags;
@@ -91,7 +92,10 @@ std::uint64_t now_ns() noexcept {
 
 int progress() noexcept {
     Module& m = module;
+    // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
+    static unsigned rings_alone = 0;
     int events = poll_rings(m);
+    if (events != 0 && ++rings_alone % kMostRingsAlone != 0) return events;
     for (const HcaUse& use : m.uses) events += sweep(m, use);
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;

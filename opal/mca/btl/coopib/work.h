@@ -37,7 +37,7 @@ struct Work {
     ListNode node;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
-    std::uint64_t posted_ns = 0;
+    std::uint64_t posted_ns = 0;  // valid if the scheduler measures what is so long
     Endpoint* endpoint = nullptr;
 };
 using WorkList = List<Work, &Work::node>;
