@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # btl/coopib under both point-to-point components: the storm of test/mpi, every byte checked, over one rail and many, by every
-# policy, with rings of several shapes. Test names are ground.pml.policy; ring_what.ground.pml, bad_input.what, report.what for
-# the rest.
+# policy, with rings of several shapes. Test names are ground.pml.policy; ring_what.ground.pml, receives.what, bad_input.what,
+# report.what for the rest.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
@@ -78,6 +78,29 @@ coopib_rings() {
         check "ring_counts.on.$pml" coopib_pair "$pml" "$rings" on
         check "ring_counts.off_by_threshold.$pml" coopib_pair "$pml" --mca btl_coopib_ring_threshold 0 "$rings" off
         check "ring_counts.off_by_peers.$pml" coopib_pair "$pml" --mca btl_coopib_ring_peers 0 "$rings" off
+    done
+}
+
+# --- receive buffers ---------------------------------------------------------------------------------------------------
+
+# Without shared receive queues a message has a credit, so none finds the receiver not ready (RNR), however few buffers there are.
+credits_keep_rnr_away() { # PML
+    local trace=$results/log/receives.trace times
+    limit=60 on_subnet --hosts 2 --hcas 2 --profile nosrq --trace-to "$trace" -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca btl_coopib_receives 16 --mca btl_coopib_ring_threshold 0 "$rings" off || return 1
+    grep -q "process joined" "$trace" || { echo "nothing was traced"; return 1; }
+    times=$(grep -c "receiver not ready" "$trace")
+    rm -f "$trace"
+    echo "receiver not ready: $times times"
+    [ "$times" = 0 ]
+}
+
+coopib_receives() {
+    local pml
+    for pml in ob1 coop; do
+        check "receives.credits_keep_rnr_away.$pml" credits_keep_rnr_away "$pml"
+        coopib_ring_storm off_few_receives nosrq "$pml" --mca btl_coopib_ring_threshold 0 --mca btl_coopib_receives 16 --mca btl_coopib_send_depth 4
+        coopib_ring_storm off_few_receives one_rail "$pml" --mca btl_coopib_ring_threshold 0 --mca btl_coopib_receives 16
     done
 }
 
@@ -221,6 +244,7 @@ part_coopib() {
     coopib_bad_input
     coopib_report
     coopib_rings
+    coopib_receives
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     const unsigned long long written = value_of(of_written), credits = value_of(of_credits);
     printf("rank %d: %llu messages in the ring of the peer, %llu messages with nothing but credits\n", rank, written, credits);
     if (!good) printf("rank %d: a message is not as it was sent\n", rank);
-    const int as_expected = on ? written >= TURNS / 2 && (rank == 0 || credits > 0) : written == 0 && credits == 0;
+    const int as_expected = on ? written >= TURNS / 2 && (rank == 0 || credits > 0) : written == 0;
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     MPI_Finalize();

@@ -12,6 +12,7 @@
 // Threading: under Module::lock. Ownership: the module's.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "coop/path/port.h"
 #include "coop/rail/verbs/rc.h"
 #include "coop/sched/read_tokens.h"
+#include "coop/sched/receive_credits.h"
 #include "coop/sched/scheduler.h"
 #include "coop/sched/sequence.h"
 #include "ring.h"
@@ -39,6 +41,8 @@ struct Rail {
     std::uint32_t in_flight = 0;   // work requests on the queue pair
     std::uint32_t depth = 0;       // most of them
     std::uint32_t max_inline = 0;  // bytes
+    bool counts_credits = false;   // the peer has receive buffers for this rail alone: a message needs a credit
+    sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
     WorkList waiting;              // in order
     Work mark;                     // posted with an inline send now and then: when it completes, so have those before it
     std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
@@ -55,6 +59,8 @@ struct Channel {
     ChannelState state = ChannelState::kUnused;
     std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into; before the rails, which write there
     std::optional<Outbox> outbox;  // the peer's ring
+    std::array<sched::SendCredits, sched::kMaxRails> receive_credits;  // of each rail that counts them; the peer may give some before we are connected
+    bool has_own_receives = false;  // of some rail
     std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;

@@ -80,6 +80,9 @@ void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
 bool post_inline(Module& m, Endpoint& endpoint, Header& header);
 // A control message. False: there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
+// Of both kinds, as many as there are, with nothing else. Without memory for it they go with a later message.
+void post_credits(Module& m, Endpoint& endpoint);
+void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant);  // that the peer gives back
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail);
 void start_op(Module& m, RdmaOp& op);
 void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
@@ -99,7 +102,7 @@ int on_slot_filled(Module& m, Inbox& ring);  // perhaps: it looks again, with th
 // ring.cc. With the lock held.
 void count_towards_ring(Module& m, Endpoint& endpoint);                          // a message has come by the receive queue
 void take_control(Endpoint& endpoint, const Header& header);                     // a control message, whose bytes are there
-void take_credits(Endpoint& endpoint, std::uint32_t credits);                    // that the peer gives back
+void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);               // that the peer gives back
 ReceiveBuffer* take_slot(Inbox& ring);                                           // null: the next one is empty
 void finish_slot(Module& m, const ReceiveBuffer& slot);                          // nobody reads it any more
 

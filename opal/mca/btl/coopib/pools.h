@@ -70,12 +70,13 @@ private:
 };
 
 struct Inbox;
+struct Rail;
 
 // Where a message has arrived: of a receive queue, or a slot of a ring.
 struct ReceiveBuffer {
     std::shared_ptr<RegisteredMemory> memory;  // of one HCA
     std::byte* data = nullptr;   // its header
-    ibv_qp* qp = nullptr;        // of a rail without a shared receive queue
+    Rail* rail = nullptr;        // without a shared receive queue
     ibv_srq* srq = nullptr;
     Inbox* ring = nullptr;       // of a slot
     std::uint32_t slot = 0;      // its number

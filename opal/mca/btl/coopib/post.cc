@@ -82,18 +82,33 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
 }
 
+// Credits have buffers of their own to arrive in: if they needed a credit, both sides could wait for each other's.
+bool needs_credit(const Rail& rail, Work& work) {
+    if (!rail.counts_credits || work.kind != WorkKind::kSend) return false;
+    const Fragment& fragment = Fragment::of(work);
+    return fragment.ring_address == 0 && fragment.header->kind != static_cast<std::uint8_t>(Kind::kCredits);
+}
+
+// Whether there is a place for it, on this queue pair and at its other end. Takes both.
+bool take_place(Channel& channel, Rail& rail, Work& work) {
+    if (rail.in_flight >= rail.depth) return false;
+    return !needs_credit(rail, work) || channel.receive_credits[work.rail].take();
+}
+
 // Those in the rail's line, as far as there are places.
 void pump(Module& m, Channel& channel, Rail& rail) {
-    while (rail.in_flight < rail.depth)
-        if (Work* next = rail.waiting.pop_front()) post_now(m, channel, rail, *next);
-        else break;
+    while (Work* next = rail.waiting.front()) {
+        if (!take_place(channel, rail, *next)) return;
+        rail.waiting.remove(next);
+        post_now(m, channel, rail, *next);
+    }
 }
 
 // In the rail's line, or at once if nobody waits.
 void submit(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
     Rail& rail = *channel.rails[work.rail];
-    if (rail.in_flight < rail.depth && rail.waiting.empty()) return post_now(m, channel, rail, work);
+    if (rail.waiting.empty() && take_place(channel, rail, work)) return post_now(m, channel, rail, work);
     ++rail.waits;
     rail.waiting.push_back(&work);
 }
@@ -134,10 +149,19 @@ int post_inline_now(Rail& rail, ibv_send_wr& request) {
     return 0;
 }
 
+// Of the rail that owes most.
+sched::Grant take_owed_receives(Channel& channel) {
+    const auto owes_less = [](const auto& a, const auto& b) { return a->own_receives.owed() < b->own_receives.owed(); };
+    const auto most = std::max_element(channel.rails.begin(), channel.rails.end(), owes_less);
+    const std::uint32_t count = (*most)->own_receives.take_owed();
+    return {count != 0 ? static_cast<sched::RailIndex>(most - channel.rails.begin()) : sched::RailIndex{0}, count};
+}
+
 // The last that is put into a header: numbers go in the order in which messages are posted.
 void seal(Channel& channel, Header& header) {
     header.psn = channel.sequence.next();
-    header.credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.receive_credits = channel.has_own_receives ? take_owed_receives(channel).word() : std::uint16_t{0};
     header.check = check_of(header);
 }
 
@@ -158,6 +182,20 @@ sched::RailIndex rail_of_fragment(Module& m, Channel& channel, std::uint32_t byt
     return channel.scheduler->rail_of_small(std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1));
 }
 
+// A fragment of ours that is given back when it has gone; null: no memory.
+Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
+    Fragment* fragment = m.fragments.take();
+    if (fragment == nullptr) return nullptr;
+    *fragment->header = {0, static_cast<std::uint32_t>(payload.size()), 0, static_cast<std::uint8_t>(kind), 0, 0, 0};
+    if (!payload.empty()) std::memcpy(fragment->data(), payload.data(), payload.size());
+    fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+    fragment->base.des_cbfunc = nullptr;
+    fragment->ring_address = 0;
+    fragment->work.kind = WorkKind::kSend;
+    fragment->work.endpoint = &endpoint;
+    return fragment;
+}
+
 }  // namespace
 
 bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
@@ -170,11 +208,13 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
     request.sg_list = &sge;
     request.num_sge = 1;
     request.opcode = IBV_WR_SEND;
-    if (sched::written(length) <= rail.max_inline)
-        if (const std::uint64_t address = enter_ring(channel, header, length); address != 0) {
-            sge.length = sched::written(length);
-            fill_write(*channel.outbox, address, rail, request);
-        }
+    const std::uint64_t address = sched::written(length) <= rail.max_inline ? enter_ring(channel, header, length) : 0;
+    if (address != 0) {
+        sge.length = sched::written(length);
+        fill_write(*channel.outbox, address, rail, request);
+    } else if (rail.counts_credits && !channel.receive_credits[rail.mark.rail].take()) {
+        return false;
+    }
     seal(channel, header);
     if (const int error = post_inline_now(rail, request); error != 0) {
         ibv_wc wc{};
@@ -186,17 +226,31 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
 }
 
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
-    const Header header{0, static_cast<std::uint32_t>(payload.size()), 0, static_cast<std::uint8_t>(kind), 0, 0, 0};
-    Fragment* fragment = m.fragments.take();
-    if (fragment == nullptr) return false;
-    *fragment->header = header;
-    std::memcpy(fragment->data(), payload.data(), payload.size());
-    fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-    fragment->base.des_cbfunc = nullptr;
-    fragment->work.kind = WorkKind::kSend;
-    fragment->work.endpoint = &endpoint;
-    post_fragment(m, endpoint, *fragment);
-    return true;
+    Fragment* fragment = make_control(m, endpoint, kind, payload);
+    if (fragment != nullptr) post_fragment(m, endpoint, *fragment);
+    return fragment != nullptr;
+}
+
+// Before all that waits, perhaps for the very same from the other side.
+void post_credits(Module& m, Endpoint& endpoint) {
+    Fragment* fragment = make_control(m, endpoint, Kind::kCredits, {});
+    if (fragment == nullptr) return;
+    Channel& channel = *endpoint.channel;
+    seal(channel, *fragment->header);
+    ++channel.credit_messages;
+    Work& work = fragment->work;
+    work.rail = rail_of_fragment(m, channel, sizeof(Header));
+    Rail& rail = *channel.rails[work.rail];
+    if (rail.in_flight < rail.depth) post_now(m, channel, rail, work);
+    else rail.waiting.push_front(&work);
+}
+
+void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant) {
+    Channel& channel = *endpoint.channel;
+    const bool connected = channel.state == ChannelState::kConnected;
+    if (connected && (grant.rail >= channel.rails.size() || !channel.rails[grant.rail]->counts_credits)) damaged("rail of credits", endpoint.proc, grant.rail);
+    if (!channel.receive_credits[grant.rail].give(grant.count)) damaged("credits", endpoint.proc, grant.count);
+    if (connected) pump(m, channel, *channel.rails[grant.rail]);
 }
 
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {

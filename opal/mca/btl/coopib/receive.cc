@@ -51,9 +51,13 @@ void hand_up(Module& m, const ReceiveBuffer& buffer) {
     trigger.cbfunc(&m.base, header.tag, &descriptor, trigger.cbdata);
 }
 
-void release(Module& m, ReceiveBuffer& buffer) {
-    if (buffer.ring != nullptr) finish_slot(m, buffer);
-    else post_receive(m, buffer);
+void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
+    if (buffer.ring != nullptr) return finish_slot(m, buffer);
+    const bool had_credit = header_of(buffer).kind != static_cast<std::uint8_t>(Kind::kCredits);
+    post_receive(m, buffer);
+    if (buffer.rail == nullptr || !had_credit) return;
+    buffer.rail->own_receives.on_free();
+    if (buffer.rail->own_receives.owes_half() && endpoint.channel->state == ChannelState::kConnected) post_credits(m, endpoint);
 }
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
@@ -61,7 +65,7 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (!control) hand_up(m, buffer);
     Guard guard(m);
     if (control) take_control(endpoint, header_of(buffer));
-    release(m, buffer);
+    release(m, endpoint, buffer);
     if (!control && buffer.ring == nullptr) count_towards_ring(m, endpoint);
 }
 
@@ -72,11 +76,12 @@ sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std
     const sched::Arrival arrival = endpoint.channel->arrivals.on_arrival(header.psn, &buffer);
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, header.psn);
-    case sched::Arrival::kDuplicate: release(m, buffer); return arrival;
+    case sched::Arrival::kDuplicate: release(m, endpoint, buffer); return arrival;
     case sched::Arrival::kHeld: ++endpoint.channel->out_of_order; break;
     case sched::Arrival::kInOrder: break;
     }
-    if (header.credits != 0) take_credits(endpoint, header.credits);
+    if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
+    if (header.receive_credits != 0) take_receive_credits(m, endpoint, sched::Grant::of(header.receive_credits));
     return arrival;
 }
 
@@ -98,7 +103,7 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
     request.wr_id = reinterpret_cast<std::uint64_t>(&buffer) | 1;
     request.sg_list = &sge;
     request.num_sge = 1;
-    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : ibv_post_recv(buffer.qp, &request, &bad);
+    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : ibv_post_recv(buffer.rail->qp, &request, &bad);
     // Only a queue that is being taken down refuses what it had before.
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }

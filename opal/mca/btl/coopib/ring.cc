@@ -99,9 +99,9 @@ void take_control(Endpoint& endpoint, const Header& header) {
     if (header.kind == static_cast<std::uint8_t>(Kind::kRingOffer)) take_offer(endpoint, header);
 }
 
-void take_credits(Endpoint& endpoint, std::uint32_t credits) {
+void take_ring_credits(Endpoint& endpoint, std::uint32_t credits) {
     auto& outbox = endpoint.channel->outbox;
-    if (!outbox || !outbox->slots.on_credits(credits)) damaged("credits", endpoint.proc, credits);
+    if (!outbox || !outbox->slots.on_credits(credits)) damaged("credits of a ring", endpoint.proc, credits);
 }
 
 ReceiveBuffer* take_slot(Inbox& ring) {
@@ -125,8 +125,7 @@ ReceiveBuffer* take_slot(Inbox& ring) {
 void finish_slot(Module& m, const ReceiveBuffer& slot) {
     sched::RingReceiver& slots = slot.ring->slots;
     slots.finish(slot.slot);
-    // Without memory for it they go with a later message.
-    if (slots.owes_half() && post_control(m, slot.ring->endpoint, Kind::kCredits, {})) ++slot.ring->endpoint.channel->credit_messages;
+    if (slots.owes_half()) post_credits(m, slot.ring->endpoint);
 }
 
 }  // namespace coop::ib
