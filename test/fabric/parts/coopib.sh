@@ -15,6 +15,8 @@ prepare_storm() {
     mpicc -O1 -Wall -Wextra -Werror -o "$pvars" "$here/programs/coopib_pvars.c" || return 1
     rings=$results/bin-mpi/coopib_rings
     mpicc -O1 -Wall -Wextra -Werror -o "$rings" "$here/programs/coopib_rings.c" || return 1
+    broken_ring=$results/bin-mpi/coopib_broken_ring
+    mpicc -O1 -Wall -Wextra -Werror -rdynamic -o "$broken_ring" "$here/programs/coopib_broken_ring.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -63,6 +65,15 @@ coopib_ring_storm() {
         --mca mpi_yield_when_idle 1 "$@" "$storm" --seed 12 --messages 600
 }
 
+# 37 slots of 8256 bytes, which is an odd number of cache lines, lie without gaps.
+says_that_a_slot_is_broken() { # PML
+    local output
+    output=$(coopib_pair "$1" --mca btl_coopib_ring_slots 37 --mca btl_coopib_ring_bytes 8256 "$broken_ring" 37 8256 2>&1) &&
+        { echo "the job went on"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "  Field: lap of a ring slot" && has_line "$output" 1 "  Value: 119" && has_line "$output" 1 "  Peer:  rank 0"
+}
+
 coopib_rings() {
     local pml ground
     for pml in ob1 coop; do
@@ -75,6 +86,7 @@ coopib_rings() {
         coopib_ring_storm of_two_slots unequal "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
         coopib_ring_storm at_once small "$pml" --mca btl_coopib_ring_threshold 1
         coopib_ring_storm at_once strict "$pml" --mca btl_coopib_ring_threshold 1
+        check "ring_with_a_broken_slot.$pml" says_that_a_slot_is_broken "$pml"
         check "ring_counts.on.$pml" coopib_pair "$pml" "$rings" on
         check "ring_counts.off_by_threshold.$pml" coopib_pair "$pml" --mca btl_coopib_ring_threshold 0 "$rings" off
         check "ring_counts.off_by_peers.$pml" coopib_pair "$pml" --mca btl_coopib_ring_peers 0 "$rings" off

@@ -176,7 +176,6 @@ std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length)
     return channel.outbox->end_of(place->slot) - sched::written(length);
 }
 
-
 // A fragment goes whole, over one rail: as a small message does.
 sched::RailIndex rail_of_fragment(Module& m, Channel& channel, std::uint32_t bytes) {
     return channel.scheduler->rail_of_small(std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1));

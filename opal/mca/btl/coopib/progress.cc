@@ -94,9 +94,12 @@ int progress() noexcept {
     Module& m = module;
     // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
     static unsigned rings_alone = 0;
-    int events = poll_rings(m);
-    if (events != 0 && ++rings_alone % kMostRingsAlone != 0) return events;
-    for (const HcaUse& use : m.uses) events += sweep(m, use);
+    int events = 0;
+    for (const HcaUse& use : m.uses) {
+        events += poll_rings(m);
+        if (events != 0 && ++rings_alone % kMostRingsAlone != 0) return events;
+        events += sweep(m, use);
+    }
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;
     if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
