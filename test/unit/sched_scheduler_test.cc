@@ -73,6 +73,41 @@ TEST(RoundRobin, takes_each_rail_in_turn) {
     EXPECT_EQ(rails_of_messages(scheduler, 7), (Rails{0, 1, 2, 0, 1, 2, 0}));
 }
 
+TEST(RailOfSmall, takes_the_turns_that_schedules_would_have) {
+    for (Policy policy : {Policy::kBinding, Policy::kRoundRobin, Policy::kWindowRoundRobin, Policy::kWeightedRoundRobin}) {
+        SchedConfig config = small_by(policy);
+        config.window = 2;
+        Scheduler by_schedule(config, rails_of(3)), by_rail(config, rails_of(3));
+        for (int i = 0; i < 20; ++i) {
+            const Schedule schedule = by_schedule.make_schedule(64, Marker::kNone, 0);
+            ASSERT_EQ(by_rail.rail_of_small(64), schedule[0].rail) << name(policy);
+            ASSERT_EQ(by_rail.describe_last(), by_schedule.describe_last());
+        }
+    }
+}
+
+TEST(RailOfSmall, shares_its_turns_with_schedules_of_small_messages) {
+    const SchedConfig config = small_by(Policy::kRoundRobin);
+    Scheduler scheduler(config, rails_of(3));
+    EXPECT_EQ(scheduler.rail_of_small(64), 0);
+    EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{1}));
+    EXPECT_EQ(scheduler.rail_of_small(64), 2);
+}
+
+TEST(Scheduler, counts_what_it_does_not_measure_as_under_way) {
+    const SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    Scheduler scheduler(config, rails_of(2));
+    const std::uint64_t least = scheduler.limits().min;
+    EXPECT_FALSE(scheduler.measures(least - 1));
+    EXPECT_TRUE(scheduler.measures(least));
+    scheduler.on_unmeasured_posted(1, least - 1);
+    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, least - 1);
+    EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 1u);
+    scheduler.on_completed(1, least - 1, 0, 1000);
+    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, 0u);
+    EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 0u);
+}
+
 TEST(RoundRobin, passes_by_what_is_down_and_uses_it_when_it_is_back) {
     const SchedConfig config = small_by(Policy::kRoundRobin);
     Scheduler scheduler(config, rails_of(3));

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # btl/coopib under both point-to-point components: the storm of test/mpi, every byte checked, over one rail and many, by every
-# policy. Test names are ground.pml.policy; bad_input.what, report.what for the rest.
+# policy, with rings of several shapes. Test names are ground.pml.policy; ring_what.ground.pml, receives.what, bad_input.what,
+# report.what for the rest.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
@@ -20,6 +21,10 @@ prepare_storm() {
     done
     kinds=$results/bin-mpi/coopib_kinds
     mpicc -O1 -Wall -Wextra -Werror -o "$kinds" "$here/programs/coopib_kinds.c" || return 1
+    rings=$results/bin-mpi/coopib_rings
+    mpicc -O1 -Wall -Wextra -Werror -o "$rings" "$here/programs/coopib_rings.c" || return 1
+    broken_ring=$results/bin-mpi/coopib_broken_ring
+    mpicc -O1 -Wall -Wextra -Werror -rdynamic -o "$broken_ring" "$here/programs/coopib_broken_ring.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -54,6 +59,69 @@ coopib_storm() {
     [ "$ground" != four_hosts ] || btl=coopib,vader,self
     check "$ground.$pml.$policy" on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$pml" --mca btl "$btl" \
         --mca btl_coopib_large_policy "$policy" --mca mpi_yield_when_idle 1 "${extra[@]}" "$storm" --seed 11 --messages 600 "$@"
+}
+
+# --- rings ------------------------------------------------------------------------------------------------------------
+
+# coopib_ring_storm WHAT GROUND PML [MPIRUN ARGUMENT…]
+coopib_ring_storm() {
+    local what=$1 ground=$2 pml=$3 options np btl=coopib,self
+    shift 3
+    coopib_ground "$ground"
+    [ "$ground" != four_hosts ] || btl=coopib,vader,self
+    check "ring_$what.$ground.$pml" on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$pml" --mca btl "$btl" \
+        --mca mpi_yield_when_idle 1 "$@" "$storm" --seed 12 --messages 600
+}
+
+# 37 slots of 8256 bytes, which is an odd number of cache lines, lie without gaps.
+says_that_a_slot_is_broken() { # PML
+    local output
+    output=$(coopib_pair "$1" --mca btl_coopib_ring_slots 37 --mca btl_coopib_ring_bytes 8256 "$broken_ring" 37 8256 2>&1) &&
+        { echo "the job went on"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "  Field: lap of a ring slot" && has_line "$output" 1 "  Value: 119" && has_line "$output" 1 "  Peer:  rank 0"
+}
+
+coopib_rings() {
+    local pml ground
+    for pml in ob1 coop; do
+        for ground in one_rail four_rails roce nosrq four_hosts; do
+            coopib_ring_storm off "$ground" "$pml" --mca btl_coopib_ring_threshold 0
+            coopib_ring_storm of_two_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
+            coopib_ring_storm of_small_slots "$ground" "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_bytes 128
+        done
+        coopib_ring_storm for_one_peer four_hosts "$pml" --mca btl_coopib_ring_peers 1
+        coopib_ring_storm of_two_slots unequal "$pml" --mca btl_coopib_ring_threshold 1 --mca btl_coopib_ring_slots 2
+        coopib_ring_storm at_once small "$pml" --mca btl_coopib_ring_threshold 1
+        coopib_ring_storm at_once strict "$pml" --mca btl_coopib_ring_threshold 1
+        check "ring_with_a_broken_slot.$pml" says_that_a_slot_is_broken "$pml"
+        check "ring_counts.on.$pml" coopib_pair "$pml" "$rings" on
+        check "ring_counts.off_by_threshold.$pml" coopib_pair "$pml" --mca btl_coopib_ring_threshold 0 "$rings" off
+        check "ring_counts.off_by_peers.$pml" coopib_pair "$pml" --mca btl_coopib_ring_peers 0 "$rings" off
+    done
+}
+
+# --- receive buffers ---------------------------------------------------------------------------------------------------
+
+# Without shared receive queues a message has a credit, so none finds the receiver not ready (RNR), however few buffers there are.
+credits_keep_rnr_away() { # PML
+    local trace=$results/log/receives.trace times
+    limit=60 on_subnet --hosts 2 --hcas 2 --profile nosrq --trace-to "$trace" -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca btl_coopib_receives 16 --mca btl_coopib_ring_threshold 0 "$rings" off || return 1
+    grep -q "process joined" "$trace" || { echo "nothing was traced"; return 1; }
+    times=$(grep -c "receiver not ready" "$trace")
+    rm -f "$trace"
+    echo "receiver not ready: $times times"
+    [ "$times" = 0 ]
+}
+
+coopib_receives() {
+    local pml
+    for pml in ob1 coop; do
+        check "receives.credits_keep_rnr_away.$pml" credits_keep_rnr_away "$pml"
+        coopib_ring_storm off_few_receives nosrq "$pml" --mca btl_coopib_ring_threshold 0 --mca btl_coopib_receives 16 --mca btl_coopib_send_depth 4
+        coopib_ring_storm off_few_receives one_rail "$pml" --mca btl_coopib_ring_threshold 0 --mca btl_coopib_receives 16
+    done
 }
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -130,6 +198,11 @@ coopib_bad_input() {
     check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
+    check bad_input.ring_of_one_slot says_what_is_wrong ring_slots 1 "2..4096 slots"
+    check bad_input.ring_slots_too_small says_what_is_wrong ring_bytes 127 "128..65536 bytes"
+    check bad_input.ring_slots_too_large says_what_is_wrong ring_bytes 65537 "128..65536 bytes"
+    check bad_input.ring_threshold says_what_is_wrong ring_threshold -1 "0..1048576 messages"
+    check bad_input.ring_peers says_what_is_wrong ring_peers 1025 "0..1024 peers"
     check bad_input.weights_for_other_rails says_what_does_not_fit weights 1,2,3 "2 weights, one for each rail"
     check bad_input.more_paths_than_rails says_what_does_not_fit bss_paths 3 "0..2 (the rails that there are)"
     check bad_input.batch_above_rails says_what_does_not_fit bss_batch 3 "0..2 (the rails that there are)"
@@ -196,6 +269,7 @@ report_has_each_rail() { # PML REASON
             { echo "rail $rail is not there twice"; return 1; }
     done
     [ "$(grep -cE '^  waited for the connection: [0-9]+; datagrams sent again: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE '^  written into its ring: [0-9]+; messages with nothing but credits: [0-9]+$' <<<"$output")" = 2 ] &&
         [ "$(grep -cE '^  last small message: [0-9]+ bytes go whole on rail [0-3] \(round_robin\): below ' <<<"$output")" = 2 ] &&
         [ "$(grep -cE "^  last large message: [0-9]+ bytes go .*: $2\$" <<<"$output")" = 2 ] &&
         [ "$(grep -cE "^  RDMA operations: [0-9]+ whole, [1-9][0-9]* in stripes: $2\$" <<<"$output")" = 2 ]
@@ -303,6 +377,8 @@ part_coopib() {
     coopib_calls
     coopib_order
     coopib_memory
+    coopib_rings
+    coopib_receives
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
 
-bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, ibv_qp* qp, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
+bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, Rail* rail, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
     rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes there
     const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
     auto memory = std::make_shared<RegisteredMemory>();
     if (!memory->make(each * count, own)) return false;
     for (std::uint32_t i = 0; i < count; ++i) {
         buffers.push_back(std::make_unique<ReceiveBuffer>());
-        *buffers.back() = {memory, memory->data() + i * each, qp, srq};
+        *buffers.back() = {memory, memory->data() + i * each, rail, srq};
         post_receive(m, *buffers.back());
     }
     return true;
@@ -53,7 +53,11 @@ std::unique_ptr<Rail> make_rail(Module& m, Endpoint& endpoint, const path::PathC
     rail->max_inline = made->got.inline_bytes;
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
     rail->qp = std::move(made->qp);
-    if (!use.srq && !post_receives(m, local.hca, caps.receives, nullptr, rail->qp, rail->receives)) return nullptr;
+    rail->counts_credits = remote.has_srq == 0;
+    if (use.srq) return rail;
+    rail->own_receives = sched::ReceiveCredits(caps.receives);
+    endpoint.channel->has_own_receives = true;
+    if (!post_receives(m, local.hca, caps.receives, nullptr, rail.get(), rail->receives)) return nullptr;
     return rail;
 }
 
@@ -164,6 +168,7 @@ void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
 
 void make_channel(Module& m, Endpoint& endpoint) {
     endpoint.channel = std::make_unique<Channel>();
+    endpoint.channel->until_ring = m.given.ring_peers == 0 ? 0 : static_cast<std::uint32_t>(m.given.ring_threshold);
     path::Patience patience;
     patience.limit = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;

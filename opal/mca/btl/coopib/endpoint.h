@@ -22,8 +22,10 @@
 #include "coop/path/port.h"
 #include "coop/rail/verbs/rc.h"
 #include "coop/sched/read_tokens.h"
+#include "coop/sched/receive_credits.h"
 #include "coop/sched/scheduler.h"
 #include "coop/sched/sequence.h"
+#include "ring.h"
 #include "work.h"
 
 namespace coop::ib {
@@ -38,6 +40,8 @@ struct Rail {
     std::uint32_t in_flight = 0;   // work requests on the queue pair
     std::uint32_t depth = 0;       // most of them
     std::uint32_t max_inline = 0;  // bytes
+    bool counts_credits = false;   // the peer has receive buffers for this rail alone: a message needs a credit
+    sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
     WorkList waiting;              // in order
     Work mark;                     // posted with an inline send now and then: when it completes, so have those before it
     std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
@@ -55,6 +59,11 @@ enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBrok
 
 struct Channel {
     ChannelState state = ChannelState::kUnused;
+    std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into; before the rails, which write there
+    std::optional<Outbox> outbox;  // the peer's ring
+    std::array<sched::SendCredits, sched::kMaxRails> receive_credits;  // of each rail that counts them; the peer may give some before we are connected
+    bool has_own_receives = false;  // of some rail
+    std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
     std::vector<std::unique_ptr<Rail>> rails;  // while it connects: one for each path, null if it failed; then the live ones
     std::optional<path::Connection> connection;
     std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
@@ -65,6 +74,7 @@ struct Channel {
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
+    std::uint64_t ring_messages = 0, credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
 };
 
 inline void count_early(Channel& channel, std::uint32_t qp_number) noexcept {

@@ -4,7 +4,8 @@
 // many rails is one transport.
 //
 //     upper layer ─► send.cc, rdma.cc ─► post.cc ─► queue pairs
-//     completion queues ─► progress.cc ─► receive.cc ─► upper layer
+//     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
+//     ring.cc: rings are offered, taken and polled
 //
 // Threading: everything under `lock`, but calls of the upper layer: these are
 // made with the lock released. Without threads the lock costs nothing.
@@ -48,12 +49,13 @@ struct Module {
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
     std::unordered_map<std::uint32_t, Endpoint*> qp_users;  // by the number of the queue pair
     std::uint32_t connecting = 0;  // endpoints that wait for an answer
+    Inboxes inboxes;               // all rings that peers write into
     std::size_t immediate_bytes = 0;  // what every HCA takes inline
     bool asked_for = false;        // by name, in the parameter btl
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 
     static Module& of(mca_btl_base_module_t* m) { return *reinterpret_cast<Module*>(m); }
-    std::size_t buffer_bytes() const { return sizeof(Header) + base.btl_max_send_size; }
+    std::size_t buffer_bytes() const { return sched::written(static_cast<std::uint32_t>(sizeof(Header) + base.btl_max_send_size)); }
 };
 
 extern Module module;
@@ -75,8 +77,13 @@ std::uint64_t now_ns() noexcept;
 
 // post.cc. All with the lock held.
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
-// A header and what lies behind it, if it can go inline and now; false: it cannot.
+// A header and what lies behind it, if it can go inline and now; false: it cannot. Behind that, room for sched::written().
 bool post_inline(Module& m, Endpoint& endpoint, Header& header);
+// A control message. False: there is no memory for it.
+bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
+// Of both kinds, as many as there are, with nothing else. Without memory for it they go with a later message.
+void post_credits(Module& m, Endpoint& endpoint);
+void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant);  // that the peer gives back
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail);
 void start_op(Module& m, RdmaOp& op);
 void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
@@ -91,6 +98,14 @@ std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 // receive.cc. With the lock held, but for the calls of the upper layer.
 void post_receive(Module& m, ReceiveBuffer& buffer);
 int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc);
+int on_slot_filled(Module& m, Inbox& ring);  // perhaps: it looks again, with the lock held
+
+// ring.cc. With the lock held.
+void count_towards_ring(Module& m, Endpoint& endpoint);                          // a message has come by the receive queue
+void take_control(Endpoint& endpoint, const Header& header);                     // a control message, whose bytes are there
+void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);               // that the peer gives back
+ReceiveBuffer* take_slot(Inbox& ring);                                           // null: the next one is empty
+void finish_slot(Module& m, const ReceiveBuffer& slot);                          // nobody reads it any more
 
 // progress.cc
 int progress() noexcept;

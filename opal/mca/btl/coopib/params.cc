@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "coop/sched/ring.h"
+
 namespace coop::ib {
 namespace {
 
@@ -52,6 +54,18 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "requests", .default_value = 128, .min = 4, .max = 16384,
      .help = "Work requests that may be under way on a rail at a time; more wait.", .level = 5},
+    {.name = "ring_threshold", .type = ParamType::kInt, .unit = "messages", .default_value = 16, .min = 0, .max = 1 << 20,
+     .help = "A peer that has sent so many messages is offered a ring: memory that it writes short messages into, and that is polled. "
+             "0: no rings.",
+     .level = 4},
+    {.name = "ring_peers", .type = ParamType::kInt, .unit = "peers", .default_value = 16, .min = 0, .max = 1024,
+     .help = "Most rings of a process, each for one peer: all are polled all the time. 0: no rings.", .level = 4},
+    {.name = "ring_slots", .type = ParamType::kInt, .unit = "slots", .default_value = 32, .min = sched::kLeastRingSlots,
+     .max = sched::kMostRingSlots,
+     .help = "Slots of a ring: messages that a peer may have there before it has to send them otherwise.", .level = 5},
+    {.name = "ring_bytes", .type = ParamType::kSize, .unit = "bytes", .default_value = 12 * kKiB + 64, .min = sched::kLeastSlotBytes,
+     .max = sched::kMostSlotBytes,
+     .help = "Size of a slot: the longest message that goes by a ring, with up to 64 bytes of headers.", .level = 5},
     {.name = "timeout", .type = ParamType::kInt, .default_value = 16, .min = 1, .max = 31,
      .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of it.", .level = 5},
     {.name = "retry_count", .type = ParamType::kInt, .unit = "retries", .default_value = 6, .min = 0, .max = 7,
@@ -81,6 +95,10 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::bss_batch, nullptr},
     {&Config::receives, nullptr},
     {&Config::send_depth, nullptr},
+    {&Config::ring_threshold, nullptr},
+    {&Config::ring_peers, nullptr},
+    {&Config::ring_slots, nullptr},
+    {&Config::ring_bytes, nullptr},
     {&Config::timeout, nullptr},
     {&Config::retry_count, nullptr},
     {&Config::min_rnr_timer, nullptr},

@@ -34,6 +34,10 @@ struct Config {
     std::int64_t bss_batch = 0;
     std::int64_t receives = 0;
     std::int64_t send_depth = 0;
+    std::int64_t ring_threshold = 0;
+    std::int64_t ring_peers = 0;
+    std::int64_t ring_slots = 0;
+    std::int64_t ring_bytes = 0;
     std::int64_t timeout = 0;
     std::int64_t retry_count = 0;
     std::int64_t min_rnr_timer = 0;

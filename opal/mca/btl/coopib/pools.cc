@@ -12,13 +12,12 @@ constexpr std::size_t kPage = 4096;
 }  // namespace
 
 // Pages of their own, so that a registration shares none with anybody else.
-bool RegisteredMemory::make(std::size_t bytes, std::span<rail::Hca* const> hcas) {
+bool RegisteredMemory::make(std::size_t bytes, std::span<rail::Hca* const> hcas, int access) {
     bytes_ = (bytes + kPage - 1) / kPage * kPage;
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     data_ = static_cast<std::byte*>(memory);
     for (rail::Hca* hca : hcas) {
-        const int access = IBV_ACCESS_LOCAL_WRITE;  // an int: the macro mixes two enumerations
         ibv_mr* region = ibv_reg_mr(hca->pd(), data_, bytes_, access);
         if (region == nullptr) return false;
         lkeys_[regions_.size()] = region->lkey;

@@ -18,8 +18,8 @@ namespace coop::ib {
 // Bytes registered on one HCA after the other, by their position in the module.
 class RegisteredMemory {
 public:
-    // False: no memory, or it cannot be registered (errno says why).
-    bool make(std::size_t bytes, std::span<rail::Hca* const> hcas);
+    // `access`: a combination of ibv_access_flags. False: no memory, or it cannot be registered (errno says why).
+    bool make(std::size_t bytes, std::span<rail::Hca* const> hcas, int access = IBV_ACCESS_LOCAL_WRITE);
     ~RegisteredMemory();
     RegisteredMemory() = default;
     RegisteredMemory(const RegisteredMemory&) = delete;
@@ -27,6 +27,7 @@ public:
 
     std::byte* data() const { return data_; }
     std::uint32_t lkey(std::uint32_t hca) const { return lkeys_[hca]; }
+    std::uint32_t rkey(std::uint32_t hca) const { return regions_[hca]->rkey; }
 
 private:
     std::byte* data_ = nullptr;
@@ -68,12 +69,18 @@ private:
     RdmaOp* free_ = nullptr;
 };
 
+struct Inbox;
+struct Rail;
+
+// Where a message has arrived: of a receive queue, or a slot of a ring.
 struct ReceiveBuffer {
     std::shared_ptr<RegisteredMemory> memory;  // of one HCA
-    std::byte* data = nullptr;
-    ibv_qp* qp = nullptr;        // of a rail without a shared receive queue
+    std::byte* data = nullptr;   // its header
+    Rail* rail = nullptr;        // without a shared receive queue
     ibv_srq* srq = nullptr;
-    Endpoint* endpoint = nullptr;  // valid while it holds a message
+    Inbox* ring = nullptr;       // of a slot
+    std::uint32_t slot = 0;      // its number
+    std::uint32_t bytes = 0;     // of the message with its header, while a slot holds one
 };
 
 }  // namespace coop::ib

@@ -3,6 +3,7 @@
 // Onto the rails: which one a fragment takes, how an operation is cut into
 // stripes, and the line of each rail. Everything with Module::lock held.
 #include <algorithm>
+#include <cstring>
 
 #include "module.h"
 
@@ -14,11 +15,21 @@ std::uint64_t bytes_of(const Work& work) {
                                         : static_cast<const StripeWork&>(work).bytes;
 }
 
+void fill_write(const Outbox& ring, std::uint64_t address, const Rail& rail, ibv_send_wr& request) {
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.rdma.remote_addr = address;
+    request.wr.rdma.rkey = ring.rkey[rail.remote_hca];
+}
+
 void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
     sge.addr = reinterpret_cast<std::uint64_t>(fragment.header);
     sge.length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
     sge.lkey = fragment.chunk->memory.lkey(rail.local_hca);
     request.opcode = IBV_WR_SEND;
+    if (fragment.ring_address != 0) {
+        sge.length = sched::written(sge.length);
+        fill_write(*fragment.work.endpoint->channel->outbox, fragment.ring_address, rail, request);
+    }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
 }
 
@@ -60,24 +71,44 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
         rail_failed(m, *work.endpoint, &work, wc);
     }
     ++rail.in_flight;
-    work.posted_ns = now_ns();
-    channel.scheduler->on_posted(work.rail, bytes_of(work), work.posted_ns);
-    rail.sent_bytes += bytes_of(work);
+    const std::uint64_t bytes = bytes_of(work);
+    if (channel.scheduler->measures(bytes)) {
+        work.posted_ns = now_ns();
+        channel.scheduler->on_posted(work.rail, bytes, work.posted_ns);
+    } else {
+        channel.scheduler->on_unmeasured_posted(work.rail, bytes);
+    }
+    rail.sent_bytes += bytes;
     ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
+}
+
+// Credits have buffers of their own to arrive in: if they needed a credit, both sides could wait for each other's.
+bool needs_credit(const Rail& rail, Work& work) {
+    if (!rail.counts_credits || work.kind != WorkKind::kSend) return false;
+    const Fragment& fragment = Fragment::of(work);
+    return fragment.ring_address == 0 && fragment.header->kind != static_cast<std::uint8_t>(Kind::kCredits);
+}
+
+// Whether there is a place for it, on this queue pair and at its other end. Takes both.
+bool take_place(Channel& channel, Rail& rail, Work& work) {
+    if (rail.in_flight >= rail.depth) return false;
+    return !needs_credit(rail, work) || channel.receive_credits[work.rail].take();
 }
 
 // Those in the rail's line, as far as there are places.
 void pump(Module& m, Channel& channel, Rail& rail) {
-    while (rail.in_flight < rail.depth)
-        if (Work* next = rail.waiting.pop_front()) post_now(m, channel, rail, *next);
-        else break;
+    while (Work* next = rail.waiting.front()) {
+        if (!take_place(channel, rail, *next)) return;
+        rail.waiting.remove(next);
+        post_now(m, channel, rail, *next);
+    }
 }
 
 // In the rail's line, or at once if nobody waits.
 void submit(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
     Rail& rail = *channel.rails[work.rail];
-    if (rail.in_flight < rail.depth && rail.waiting.empty()) return post_now(m, channel, rail, work);
+    if (rail.waiting.empty() && take_place(channel, rail, work)) return post_now(m, channel, rail, work);
     ++rail.waits;
     rail.waiting.push_back(&work);
 }
@@ -99,12 +130,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
 // how many places in the queue are free again.
-int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(bytes), length, 0};
-    ibv_send_wr request{}, *bad;
-    request.sg_list = &sge;
-    request.num_sge = 1;
-    request.opcode = IBV_WR_SEND;
+int post_inline_now(Rail& rail, ibv_send_wr& request) {
+    ibv_send_wr* bad;
     request.send_flags = IBV_SEND_INLINE;
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
     if (marks) {
@@ -118,15 +145,55 @@ int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
         rail.marked = rail.unmarked;
         rail.unmarked = 0;
     }
-    rail.sent_bytes += length;
+    rail.sent_bytes += request.sg_list->length;
     ++rail.sends;
     return 0;
 }
 
-sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes) {
-    // A fragment goes whole, over one rail: as a small message does.
-    const std::uint64_t small = std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1);
-    return channel.scheduler->make_schedule(small, sched::Marker::kNone, now_ns())[0].rail;
+// Of the rail that owes most.
+sched::Grant take_owed_receives(Channel& channel) {
+    const auto owes_less = [](const auto& a, const auto& b) { return a->own_receives.owed() < b->own_receives.owed(); };
+    const auto most = std::max_element(channel.rails.begin(), channel.rails.end(), owes_less);
+    const std::uint32_t count = (*most)->own_receives.take_owed();
+    return {count != 0 ? static_cast<sched::RailIndex>(most - channel.rails.begin()) : sched::RailIndex{0}, count};
+}
+
+// The last that is put into a header: numbers go in the order in which messages are posted.
+void seal(Channel& channel, Header& header) {
+    header.psn = channel.sequence.next();
+    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.receive_credits = channel.has_own_receives ? take_owed_receives(channel).word() : std::uint16_t{0};
+    header.check = check_of(header);
+}
+
+// Where in the peer's ring a message of `length` is written, when its tail has been put behind it; 0: nowhere, send it.
+std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length) {
+    if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) || !channel.outbox->slots.fits(length)) return 0;
+    const auto place = channel.outbox->slots.take();
+    if (!place) return 0;
+    const sched::RingTail tail = sched::make_tail(length, *place);
+    std::memcpy(reinterpret_cast<std::byte*>(&header) + sched::padded(length), &tail, sizeof tail);
+    ++channel.ring_messages;
+    return channel.outbox->end_of(place->slot) - sched::written(length);
+}
+
+// A fragment goes whole, over one rail: as a small message does.
+sched::RailIndex rail_of_fragment(Module& m, Channel& channel, std::uint32_t bytes) {
+    return channel.scheduler->rail_of_small(std::min<std::uint64_t>(bytes, m.sched.striping_threshold - 1));
+}
+
+// A fragment of ours that is given back when it has gone; null: no memory.
+Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
+    Fragment* fragment = m.fragments.take();
+    if (fragment == nullptr) return nullptr;
+    *fragment->header = {0, static_cast<std::uint32_t>(payload.size()), 0, static_cast<std::uint8_t>(kind), 0, 0, 0};
+    if (!payload.empty()) std::memcpy(fragment->data(), payload.data(), payload.size());
+    fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+    fragment->base.des_cbfunc = nullptr;
+    fragment->ring_address = 0;
+    fragment->work.kind = WorkKind::kSend;
+    fragment->work.endpoint = &endpoint;
+    return fragment;
 }
 
 }  // namespace
@@ -134,17 +201,56 @@ sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes)
 bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
-    Rail& rail = *channel.rails[rail_of_small(m, channel, length)];
+    Rail& rail = *channel.rails[rail_of_fragment(m, channel, length)];
     if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
-    header.psn = channel.sequence.next();
-    header.check = check_of(header);
-    if (const int error = post_inline_now(rail, &header, length); error != 0) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(&header), length, 0};
+    ibv_send_wr request{};
+    request.sg_list = &sge;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_SEND;
+    const std::uint64_t address = sched::written(length) <= rail.max_inline ? enter_ring(channel, header, length) : 0;
+    if (address != 0) {
+        sge.length = sched::written(length);
+        fill_write(*channel.outbox, address, rail, request);
+    } else if (rail.counts_credits && !channel.receive_credits[rail.mark.rail].take()) {
+        return false;
+    }
+    seal(channel, header);
+    if (const int error = post_inline_now(rail, request); error != 0) {
         ibv_wc wc{};
         wc.status = IBV_WC_GENERAL_ERR;
         wc.vendor_err = static_cast<std::uint32_t>(error);
         rail_failed(m, endpoint, nullptr, wc);
     }
     return true;
+}
+
+bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
+    Fragment* fragment = make_control(m, endpoint, kind, payload);
+    if (fragment != nullptr) post_fragment(m, endpoint, *fragment);
+    return fragment != nullptr;
+}
+
+// Before all that waits, perhaps for the very same from the other side.
+void post_credits(Module& m, Endpoint& endpoint) {
+    Fragment* fragment = make_control(m, endpoint, Kind::kCredits, {});
+    if (fragment == nullptr) return;
+    Channel& channel = *endpoint.channel;
+    seal(channel, *fragment->header);
+    ++channel.credit_messages;
+    Work& work = fragment->work;
+    work.rail = rail_of_fragment(m, channel, sizeof(Header));
+    Rail& rail = *channel.rails[work.rail];
+    if (rail.in_flight < rail.depth) post_now(m, channel, rail, work);
+    else rail.waiting.push_front(&work);
+}
+
+void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant) {
+    Channel& channel = *endpoint.channel;
+    const bool connected = channel.state == ChannelState::kConnected;
+    if (connected && (grant.rail >= channel.rails.size() || !channel.rails[grant.rail]->counts_credits)) damaged("rail of credits", endpoint.proc, grant.rail);
+    if (!channel.receive_credits[grant.rail].give(grant.count)) damaged("credits", endpoint.proc, grant.count);
+    if (connected) pump(m, channel, *channel.rails[grant.rail]);
 }
 
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
@@ -155,9 +261,10 @@ void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
 
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     Channel& channel = *endpoint.channel;
-    fragment.header->psn = channel.sequence.next();
-    fragment.header->check = check_of(*fragment.header);
-    fragment.work.rail = rail_of_small(m, channel, fragment.header->bytes + sizeof(Header));
+    const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
+    fragment.ring_address = enter_ring(channel, *fragment.header, length);
+    seal(channel, *fragment.header);
+    fragment.work.rail = rail_of_fragment(m, channel, length);
     submit(m, fragment.work);
 }
 

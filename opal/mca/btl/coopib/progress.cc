@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sweep over the completion queues of all HCAs. What is complete is taken
-// off its rail under the lock; the upper layer hears of it with the lock
-// released.
+// One sweep over the rings and the completion queues of all HCAs. What is
+// complete is taken off its rail under the lock; the upper layer hears of it with
+// the lock released.
 #include <time.h>
 
 #include "entry.h"
@@ -11,6 +11,7 @@ namespace coop::ib {
 namespace {
 
 constexpr int kBatch = 32;
+constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
 
 void call(Module& m, Fragment& fragment) {
     const std::uint32_t flags = fragment.base.des_flags;
@@ -72,6 +73,15 @@ int sweep(Module& m, const HcaUse& use) {
     return n;
 }
 
+// Each ring has its turn before one of them has its second: one that is never empty starves nobody.
+int poll_rings(Module& m) {
+    int events = 0;
+    const std::uint32_t count = m.inboxes.size();
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (Inbox& inbox = m.inboxes[i]; inbox.may_have_message()) events += on_slot_filled(m, inbox);
+    return events;
+}
+
 }  // namespace
 
 std::uint64_t now_ns() noexcept {
@@ -82,8 +92,14 @@ std::uint64_t now_ns() noexcept {
 
 int progress() noexcept {
     Module& m = module;
+    // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
+    static unsigned rings_alone = 0;
     int events = 0;
-    for (const HcaUse& use : m.uses) events += sweep(m, use);
+    for (const HcaUse& use : m.uses) {
+        events += poll_rings(m);
+        if (events != 0 && ++rings_alone % kMostRingsAlone != 0) return events;
+        events += sweep(m, use);
+    }
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;
     if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());

@@ -26,6 +26,8 @@ std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quant
     case Quantity::kOutOfOrder:
     case Quantity::kConnectWaits:
     case Quantity::kRepeats:
+    case Quantity::kRingMessages:
+    case Quantity::kCreditMessages:
     case Quantity::kConnections:
     case Quantity::kRegistrations: break;
     }
@@ -40,6 +42,8 @@ std::uint64_t of_channel(const Channel& channel, Quantity quantity) noexcept {
     case Quantity::kOutOfOrder: return channel.out_of_order;
     case Quantity::kConnectWaits: return channel.connect_waits;
     case Quantity::kRepeats: return channel.connection->attempt();
+    case Quantity::kRingMessages: return channel.ring_messages;
+    case Quantity::kCreditMessages: return channel.credit_messages;
     case Quantity::kConnections: return 1;
     case Quantity::kBytes:
     case Quantity::kSends:

@@ -3,13 +3,14 @@
 // Fragments: taken, filled, sent, given back.
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "entry.h"
 
 namespace coop::ib {
 namespace {
 
-constexpr std::size_t kMostImmediate = 512;
+constexpr std::uint32_t kMostImmediate = 512;
 
 bool is_connected(const Endpoint& endpoint) { return endpoint.channel && endpoint.channel->state == ChannelState::kConnected; }
 
@@ -29,6 +30,60 @@ Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
     fragment->base.des_cbfunc = nullptr;
     fragment->base.order = MCA_BTL_NO_ORDER;
     return fragment;
+}
+
+// What the upper layer sends without a descriptor.
+struct Immediate {
+    opal_convertor_t* convertor;
+    const void* header;  // the upper layer's
+    std::size_t header_bytes, payload_bytes;
+    mca_btl_base_tag_t tag;
+
+    std::size_t bytes() const { return header_bytes + payload_bytes; }
+    Header own_header() const { return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0}; }
+
+    // False: the convertor does not give all of it.
+    bool pack(std::byte* to) const {
+        std::memcpy(to, header, header_bytes);
+        if (payload_bytes == 0) return true;
+        iovec where{to + header_bytes, payload_bytes};
+        std::uint32_t count = 1;
+        std::size_t packed = payload_bytes;
+        return opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes;
+    }
+    // The upper layer packs again.
+    void unpack() const {
+        std::size_t start = 0;
+        if (payload_bytes != 0) opal_convertor_set_position(convertor, &start);
+    }
+};
+
+bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
+    alignas(std::uint64_t) std::byte buffer[sched::written(kMostImmediate)];
+    auto& header = *new (buffer) Header(message.own_header());
+    if (message.pack(buffer + sizeof(Header))) {
+        Guard guard(m);
+        if (post_inline(m, endpoint, header)) return true;
+    }
+    message.unpack();
+    return false;
+}
+
+bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
+    Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+    if (fragment == nullptr) return false;
+    *fragment->header = message.own_header();
+    const bool whole = message.pack(fragment->data());
+    Guard guard(m);
+    if (whole) {
+        fragment->work.kind = WorkKind::kSend;
+        fragment->work.endpoint = &endpoint;
+        post_fragment(m, endpoint, *fragment);
+        return true;
+    }
+    m.fragments.give_back(*fragment);
+    message.unpack();
+    return false;
 }
 
 }  // namespace
@@ -64,39 +119,23 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
     return &fragment->base;
 }
 
-// What is short goes from the stack: no fragment, no copy but into the HCA, and the upper layer is done with it at once.
+// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at once.
 int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor, void* header, std::size_t header_bytes,
                      std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     Module& m = Module::of(btl);
-    const std::size_t bytes = header_bytes + payload_bytes;
-    alignas(Header) std::byte buffer[kMostImmediate];
-    if (sizeof(Header) + bytes <= std::min(sizeof buffer, m.immediate_bytes) && is_connected(*endpoint)) {
-        auto& own = *reinterpret_cast<Header*>(buffer);
-        own = {0, static_cast<std::uint32_t>(bytes), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0};
-        std::memcpy(buffer + sizeof(Header), header, header_bytes);
-        std::size_t packed = payload_bytes;
-        iovec where{buffer + sizeof(Header) + header_bytes, payload_bytes};
-        std::uint32_t count = 1;
-        const bool whole = payload_bytes == 0 || (opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes);
-        Guard guard(m);
-        if (whole && post_inline(m, *endpoint, own)) return OPAL_SUCCESS;
-        // Not now: the upper layer packs again.
-        if (payload_bytes != 0) {
-            std::size_t start = 0;
-            opal_convertor_set_position(convertor, &start);
-        }
+    const Immediate message{convertor, header, header_bytes, payload_bytes, tag};
+    if (is_connected(*endpoint)) {
+        const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
+        if (is_short ? send_from_stack(m, *endpoint, message) : send_copy(m, *endpoint, message)) return OPAL_SUCCESS;
     }
-    if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, bytes, flags);
+    if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, message.bytes(), flags);
     return OPAL_ERR_RESOURCE_BUSY;
 }
 
 int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);
     Fragment& fragment = Fragment::of(descriptor);
-    fragment.header->tag = tag;
-    fragment.header->kind = static_cast<std::uint8_t>(Kind::kMessage);
-    fragment.header->bytes = static_cast<std::uint32_t>(fragment.segments[0].seg_len);
-    fragment.header->reserved = 0;
+    *fragment.header = {0, static_cast<std::uint32_t>(fragment.segments[0].seg_len), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
     Guard guard(m);

@@ -12,7 +12,7 @@ namespace coop::ib {
 
 enum class Quantity : std::uint8_t {
     kBytes, kSends, kStripes, kWaits, kReadWaits, kEarly, kWeight,  // of a rail
-    kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kConnections,  // of a peer
+    kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kRingMessages, kCreditMessages, kConnections,  // of a peer
     kRegistrations,  // of an HCA
 };
 
@@ -49,6 +49,8 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kOutOfOrder, Scope::kProcess, "out_of_order", "Fragments that arrived ahead of an earlier one of the same peer."},
     Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits", "Fragments and operations that had to wait for the connection to their peer."},
     Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats", "Datagrams that were sent again to connect to a peer, because no answer came."},
+    Variable{Quantity::kRingMessages, Scope::kProcess, "ring_messages", "Fragments that this process has written into rings of its peers; they count as sends, too."},
+    Variable{Quantity::kCreditMessages, Scope::kProcess, "credit_messages", "Messages that this process has sent only to tell a peer which slots of its ring are free."},
     Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
 };
 

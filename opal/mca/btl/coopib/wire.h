@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The header in front of every message that is sent (not of RDMA): its place in
-// the channel's one sequence, its tag, its length, and a check word.
+// The header in front of every message, whether it is sent or written into a
+// ring (ring.h): its place in the channel's one sequence, its tag, its length,
+// and a check word. What it says is checked before it is used, also that of a
+// control message.
 //
 // Same byte order on both sides: the modex refuses a peer that differs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 1;
+constexpr std::uint16_t kWireVersion = 2;
 
 struct Header {
     std::uint32_t psn;    // of the channel, over all rails
@@ -18,16 +21,36 @@ struct Header {
     std::uint8_t tag;
     std::uint8_t kind;    // Kind
     std::uint16_t check;
-    std::uint32_t reserved;
+    std::uint16_t ring_credits;     // slots of the ring that goes the other way: free again
+    std::uint16_t receive_credits;  // receive buffers likewise: a sched::Grant
 };
 static_assert(sizeof(Header) == 16);
 
-enum class Kind : std::uint8_t { kMessage = 1 };
+// All but kMessage are control messages of the channel: always sent, tag 0.
+enum class Kind : std::uint8_t {
+    kMessage = 1,
+    kRingOffer = 2,  // a RingOffer lies behind the header
+    kCredits = 3,    // nothing does: the header has them
+};
+
+constexpr std::size_t kMostRkeys = 8;  // HCAs of a process
+
+// "Write to me here": a ring that its receiver has made.
+struct RingOffer {
+    std::uint64_t address;
+    std::uint32_t slots;
+    std::uint32_t slot_bytes;
+    std::uint32_t rkey[kMostRkeys];  // on each HCA of the receiver
+    std::uint32_t reserved;
+    std::uint16_t hcas;              // how many of these there are
+    std::uint16_t check;             // of all the rest: coop/path/seal.h
+};
+static_assert(sizeof(RingOffer) == 56 && offsetof(RingOffer, check) == 54);
 
 inline std::uint16_t check_of(const Header& header) noexcept {
     std::uint64_t state = 0x636f6f7069620000ull + kWireVersion;
     state = (state + (std::uint64_t{header.psn} << 32 | header.bytes)) * 0xBF58476D1CE4E5B9ull;
-    state = (state + (std::uint64_t{header.tag} << 8 | header.kind)) * 0xBF58476D1CE4E5B9ull;
+    state = (state + (std::uint64_t{header.receive_credits} << 32 | std::uint64_t{header.ring_credits} << 16 | std::uint64_t{header.tag} << 8 | header.kind)) * 0xBF58476D1CE4E5B9ull;
     return static_cast<std::uint16_t>(state >> 48);
 }
 

@@ -22,12 +22,12 @@
 
 // As it travels: the key of the region on each HCA of its owner.
 struct mca_btl_base_registration_handle_t {
-    std::uint32_t rkey[8];
+    std::uint32_t rkey[coop::ib::kMostRkeys];
 };
 
 namespace coop::ib {
 
-constexpr std::size_t kMaxHcas = 8;
+constexpr std::size_t kMaxHcas = kMostRkeys;
 using HcaMask = std::uint8_t;  // bit i: HCA i
 static_assert(kMaxHcas == 8 * sizeof(HcaMask));
 static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
@@ -40,7 +40,7 @@ struct Work {
     ListNode node;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
-    std::uint64_t posted_ns = 0;
+    std::uint64_t posted_ns = 0;  // valid if the scheduler measures what is so long
     Endpoint* endpoint = nullptr;
 };
 using WorkList = List<Work, &Work::node>;
@@ -51,7 +51,8 @@ struct Fragment {
     mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
     mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
     Work work;
-    Header* header = nullptr;  // the data lie behind it
+    Header* header = nullptr;  // the data lie behind it, and room for the tail of a ring slot
+    std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 

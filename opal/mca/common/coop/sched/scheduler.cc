@@ -164,15 +164,18 @@ Schedule::Header Scheduler::choose_epc(std::uint64_t bytes, Marker marker) const
 
 Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept {
     feedback_.settle(rails_, now_ns);
+    const RailMask usable = rails_.usable();
+    if (bytes < config_->striping_threshold && usable != 0) {
+        static_cast<void>(rail_of_small(bytes));
+        return last_;
+    }
     Schedule schedule;
     schedule.header = choose(bytes, marker);
-    const RailMask usable = rails_.usable();
     const Policy policy = schedule.header.policy;
     if (usable == 0) {
         schedule.header.reason = Reason::kNoRail;
     } else if (multiplexes(policy)) {
-        Turns& turns = schedule.header.reason == Reason::kSmall ? small_ : large_;
-        schedule.add(take_turn(policy, usable, turns), 0, bytes, 1);
+        schedule.add(take_turn(policy, usable, large_), 0, bytes, 1);
     } else {
         stripe(policy, usable, schedule);
     }
@@ -195,6 +198,18 @@ Schedule Scheduler::last_small() const noexcept {
     schedule.header = last_small_;
     if (last_small_rail_ != kNoRailIndex) schedule.add(last_small_rail_, 0, last_small_.bytes, 1);
     return schedule;
+}
+
+RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
+    last_.clear();
+    last_.header = {};
+    last_.header.bytes = bytes;
+    last_.header.policy = config_->small_policy;
+    last_.header.reason = Reason::kSmall;
+    const RailIndex rail = take_turn(config_->small_policy, rails_.usable(), small_);
+    last_.add(rail, 0, bytes, 1);
+    last_.header.suspect = rails_[rail].state == RailState::kSuspect;
+    return rail;
 }
 
 RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Turns& turns) noexcept {
@@ -310,6 +325,11 @@ RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
 void Scheduler::on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
     feedback_.settle(rails_, now_ns);
     feedback_.on_posted(rail, bytes);
+    rails_[rail].outstanding_bytes += bytes;
+    ++rails_[rail].outstanding_stripes;
+}
+
+void Scheduler::on_unmeasured_posted(RailIndex rail, std::uint64_t bytes) noexcept {
     rails_[rail].outstanding_bytes += bytes;
     ++rails_[rail].outstanding_stripes;
 }

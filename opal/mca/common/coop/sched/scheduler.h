@@ -37,11 +37,19 @@ public:
 
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
 
+    // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
+    // the clock, as policies for such messages do not measure. Some rail is not down.
+    RailIndex rail_of_small(std::uint64_t bytes) noexcept;
+
     // One of each per stripe that a rail has taken: posted, then completed or
     // aborted (flushed, or completed with an error: nothing is learnt from it).
     void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept;
     void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
     void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
+
+    // Whether weights follow from what is so long. A shorter one may be posted without the clock.
+    bool measures(std::uint64_t bytes) const noexcept { return bytes >= limits_.min; }
+    void on_unmeasured_posted(RailIndex rail, std::uint64_t bytes) noexcept;
 
     // A rail that comes back from being down has its first weight again.
     void set_state(RailIndex rail, RailState state) noexcept;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rings: made and offered, taken, polled; their credits.
+#include "ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "coop/path/seal.h"
+#include "module.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr std::uint64_t kOfferSeed = 0x72696e67;  // "ring"
+
+std::uint16_t check_of(const RingOffer& offer) {
+    return path::check_of(std::as_bytes(std::span(&offer, 1)), offsetof(RingOffer, check), kOfferSeed);
+}
+
+// Null: no memory, or it cannot be registered. The peer then goes on sending, which is no error.
+std::unique_ptr<Inbox> make_inbox(Module& m, Endpoint& endpoint) {
+    const sched::RingShape shape{static_cast<std::uint32_t>(m.given.ring_slots), sched::padded(static_cast<std::uint32_t>(m.given.ring_bytes))};
+    std::vector<rail::Hca*> hcas;
+    for (rail::Hca& hca : m.hcas) hcas.push_back(&hca);
+    auto inbox = std::make_unique<Inbox>(m.inboxes, endpoint, shape);
+    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    if (!inbox->memory.make(shape.ring_bytes(), hcas, access)) return nullptr;
+    for (std::uint32_t slot = 0; slot < shape.slots; ++slot) {
+        inbox->buffers[slot].ring = inbox.get();
+        inbox->buffers[slot].slot = slot;
+    }
+    inbox->watch_next();
+    return inbox;
+}
+
+RingOffer offer_of(const Module& m, const Inbox& inbox) {
+    RingOffer offer{};
+    offer.address = reinterpret_cast<std::uint64_t>(inbox.memory.data());
+    offer.slots = inbox.slots.shape().slots;
+    offer.slot_bytes = inbox.slots.shape().slot_bytes;
+    offer.hcas = static_cast<std::uint16_t>(m.hcas.size());
+    for (std::uint32_t hca = 0; hca < offer.hcas; ++hca) offer.rkey[hca] = inbox.memory.rkey(hca);
+    offer.check = check_of(offer);
+    return offer;
+}
+
+void offer_ring(Module& m, Endpoint& endpoint) {
+    if (m.inboxes.size() >= m.given.ring_peers) return;
+    auto inbox = make_inbox(m, endpoint);
+    if (!inbox) return;
+    const RingOffer offer = offer_of(m, *inbox);
+    if (!post_control(m, endpoint, Kind::kRingOffer, std::as_bytes(std::span(&offer, 1)))) return;
+    m.inboxes.add(*inbox);
+    endpoint.channel->inbox = std::move(inbox);
+}
+
+// How many HCAs the peer's ports are on, by what it has told of them.
+std::uint32_t hcas_of(const path::PortList& remote) {
+    std::uint32_t hcas = 0;
+    for (const path::PortRecord& port : remote.ports) hcas = std::max<std::uint32_t>(hcas, port.hca + 1u);
+    return hcas;
+}
+
+const char* word_of(sched::TailFlaw flaw) {
+    switch (flaw) {
+    case sched::TailFlaw::kNone: break;
+    case sched::TailFlaw::kCheck: return "check word of a ring slot";
+    case sched::TailFlaw::kSlot: return "number of a ring slot";
+    case sched::TailFlaw::kBytes: return "length in a ring slot";
+    }
+    return "ring slot";
+}
+
+void take_offer(Endpoint& endpoint, const Header& header) {
+    RingOffer offer;
+    std::memcpy(&offer, &header + 1, sizeof offer);
+    const sched::RingShape shape{offer.slots, offer.slot_bytes};
+    Channel& channel = *endpoint.channel;
+    if (offer.check != check_of(offer)) damaged("check word of an offered ring", endpoint.proc, offer.check);
+    if (!shape.valid()) damaged("slots or bytes of an offered ring", endpoint.proc, std::uint64_t{offer.slots} << 32 | offer.slot_bytes);
+    if (offer.hcas > kMostRkeys || offer.hcas < hcas_of(endpoint.remote)) damaged("HCAs of an offered ring", endpoint.proc, offer.hcas);
+    if (channel.outbox) damaged("second offer of a ring", endpoint.proc, offer.address);
+    channel.outbox.emplace(shape);
+    channel.outbox->address = offer.address;
+    std::memcpy(channel.outbox->rkey, offer.rkey, sizeof offer.rkey);
+}
+
+}  // namespace
+
+void count_towards_ring(Module& m, Endpoint& endpoint) {
+    Channel& channel = *endpoint.channel;
+    // The peer may send before we know that it is connected. Then there is nothing yet to offer by.
+    if (channel.until_ring == 0 || channel.state != ChannelState::kConnected) return;
+    if (--channel.until_ring == 0) offer_ring(m, endpoint);
+}
+
+void take_control(Endpoint& endpoint, const Header& header) {
+    if (header.kind == static_cast<std::uint8_t>(Kind::kRingOffer)) take_offer(endpoint, header);
+}
+
+void take_ring_credits(Endpoint& endpoint, std::uint32_t credits) {
+    auto& outbox = endpoint.channel->outbox;
+    if (!outbox || !outbox->slots.on_credits(credits)) damaged("credits of a ring", endpoint.proc, credits);
+}
+
+ReceiveBuffer* take_slot(Inbox& ring) {
+    const std::byte* const end = ring.end_of_next();
+    // Acquire: what was written before the last byte is read after it.
+    const std::uint8_t last = __atomic_load_n(reinterpret_cast<const std::uint8_t*>(end - 1), __ATOMIC_ACQUIRE);
+    const sched::SlotState state = ring.slots.state(last);
+    if (state == sched::SlotState::kEmpty) return nullptr;
+    if (state == sched::SlotState::kBroken) damaged("lap of a ring slot", ring.endpoint.proc, last);
+    sched::RingTail tail;
+    std::memcpy(&tail, end - sizeof tail, sizeof tail);
+    if (const auto flaw = ring.slots.flaw(tail, sizeof(Header)); flaw != sched::TailFlaw::kNone)
+        damaged(word_of(flaw), ring.endpoint.proc, tail.bytes);
+    ReceiveBuffer& buffer = ring.buffers[ring.slots.take()];
+    buffer.data = const_cast<std::byte*>(end) - sched::written(tail.bytes);
+    buffer.bytes = tail.bytes;
+    ring.watch_next();
+    return &buffer;
+}
+
+void finish_slot(Module& m, const ReceiveBuffer& slot) {
+    sched::RingReceiver& slots = slot.ring->slots;
+    slots.finish(slot.slot);
+    if (slots.owes_half()) post_credits(m, slot.ring->endpoint);
+}
+
+}  // namespace coop::ib

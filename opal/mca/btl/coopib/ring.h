@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rings: short messages that the sender writes into the receiver's memory, where
+// it polls them (coop/sched/ring.h: slots, laps, credits).
+//
+//     inbox    ours: made for a peer that has sent `ring_threshold` messages, and
+//              offered to it; the peer writes, we poll
+//     outbox   the peer's: we write while we have credits; else we send
+//
+// A message in a ring has its number in the channel's sequence like any other and
+// may be on any rail. So rings, receive queues and rails need no order among them.
+//
+// Credits go back with whatever goes to the peer; when nothing does, and half of
+// them are owed, in a message of their own. Nobody ever waits for one.
+//
+// Threading: under Module::lock, but for Inbox::may_have_message() and Inboxes.
+// Ownership: the channel's; `Inboxes` only lists them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "coop/sched/ring.h"
+#include "pools.h"
+
+namespace coop::ib {
+
+struct Inbox;
+
+// All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any more.
+class Inboxes {
+public:
+    static constexpr std::uint32_t kMost = 1024;
+
+    std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+    Inbox& operator[](std::uint32_t i) const noexcept { return *all_[i]; }
+    void add(Inbox& inbox) noexcept {
+        all_[size()] = &inbox;
+        count_.store(size() + 1, std::memory_order_release);
+    }
+    void remove(const Inbox& inbox) noexcept {
+        const auto end = all_.begin() + size();
+        const auto place = std::find(all_.begin(), end, &inbox);
+        if (place == end) return;
+        *place = *(end - 1);
+        count_.store(size() - 1, std::memory_order_release);
+    }
+
+private:
+    std::array<Inbox*, kMost> all_{};  // the first count_ are valid
+    std::atomic<std::uint32_t> count_{0};
+};
+
+struct Inbox {
+    Inbox(Inboxes& all, Endpoint& owner, sched::RingShape shape) : list(all), endpoint(owner), slots(shape), buffers(shape.slots) {}
+    ~Inbox() { list.remove(*this); }
+    Inbox(const Inbox&) = delete;
+    Inbox& operator=(const Inbox&) = delete;
+
+    const std::byte* end_of_next() const noexcept { return memory.data() + slots.shape().end_of(slots.next_slot()); }
+
+    // A look without the lock, at one byte; it may be wrong while another thread takes the message.
+    bool may_have_message() const noexcept {
+        return *watched.load(std::memory_order_relaxed) != empty_lap.load(std::memory_order_relaxed);
+    }
+    void watch_next() noexcept {
+        watched.store(reinterpret_cast<const volatile std::uint8_t*>(end_of_next() - 1), std::memory_order_relaxed);
+        empty_lap.store(slots.empty_lap(), std::memory_order_relaxed);
+    }
+
+    Inboxes& list;
+    Endpoint& endpoint;
+    RegisteredMemory memory;  // on every HCA
+    sched::RingReceiver slots;
+    std::vector<ReceiveBuffer> buffers;  // of each slot
+    std::atomic<const volatile std::uint8_t*> watched{nullptr};  // last byte of the next slot
+    std::atomic<std::uint8_t> empty_lap{0};
+};
+
+struct Outbox {
+    explicit Outbox(sched::RingShape shape) : slots(shape) {}
+    std::uint64_t end_of(std::uint32_t slot) const noexcept { return address + slots.shape().end_of(slot); }
+
+    sched::RingSender slots;
+    std::uint64_t address = 0;
+    std::uint32_t rkey[kMostRkeys] = {};  // on each HCA of the peer
+};
+
+}  // namespace coop::ib

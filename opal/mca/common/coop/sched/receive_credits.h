@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Credits for the receive buffers of one queue pair: a sender that has them never
+// finds its receiver not ready (RNR; InfiniBand 9.7.5.2.8), which would cost it the
+// RNR timer each time.
+//
+//     first    what the sender may use before it has been told anything
+//     reserve  for messages that carry nothing but credits: these go without one
+//     the rest is owed to the sender from the start
+//
+// Units: buffers. Threading: none; the caller holds the lock of the channel.
+// Ownership: plain values, no allocation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "coop/sched/rail_set.h"
+
+namespace coop::sched {
+
+constexpr std::uint32_t kFirstCredits = 8;
+constexpr std::uint32_t kReservedReceives = 4;
+
+// In the header of a message: so many buffers of one rail are free again.
+struct Grant {
+    RailIndex rail = 0;
+    std::uint32_t count = 0;
+
+    static constexpr std::uint32_t kMost = 0x7ff;
+    std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | count); }
+    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMost}; }
+};
+static_assert(kMaxRails <= 32);
+
+class SendCredits {
+public:
+    std::uint32_t left() const noexcept { return left_; }
+    bool take() noexcept {
+        if (left_ == 0) return false;
+        --left_;
+        return true;
+    }
+    // False: more than any queue pair has; nothing has changed.
+    [[nodiscard]] bool give(std::uint32_t count) noexcept {
+        if (count > Grant::kMost - left_) return false;
+        left_ += count;
+        return true;
+    }
+
+private:
+    std::uint32_t left_ = kFirstCredits;
+};
+
+class ReceiveCredits {
+public:
+    // With less than first and reserve together a sender may find none: then RNR holds it back.
+    explicit ReceiveCredits(std::uint32_t buffers = 0) noexcept
+        : all_(std::max(buffers, kFirstCredits + kReservedReceives) - kReservedReceives), owed_(all_ - kFirstCredits) {}
+
+    // A buffer is posted again that a message had which went with a credit.
+    void on_free() noexcept { owed_ = std::min(owed_ + 1, all_); }
+    std::uint32_t owed() const noexcept { return owed_; }
+    bool owes_half() const noexcept { return owed_ * 2 >= all_; }
+    std::uint32_t take_owed() noexcept {
+        const std::uint32_t owed = std::min(owed_, Grant::kMost);
+        owed_ -= owed;
+        return owed;
+    }
+
+private:
+    std::uint32_t all_;
+    std::uint32_t owed_;
+};
+
+}  // namespace coop::sched

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ranks: short messages to and fro, then many from rank 0 alone. Are they written into rings, and do the credits come
+ * back? Argument: 'on', or 'off' if there must be no ring. Exit code 1 if a variable of btl/coopib is not as expected.
+ * The handles are made before MPI_Init, as a handle counts from when it is made; MPI_T_finalize comes before MPI_Finalize for the
+ * reason that coopib_pvars.c tells. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS = 400, STREAM = 2000, BYTES = 40 };
+
+static MPI_T_pvar_session session;
+
+static MPI_T_pvar_handle handle_of(const char *name)
+{
+    MPI_T_pvar_handle handle;
+    int index, count;
+    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS || count != 1) {
+        printf("no variable %s\n", name);
+        exit(1);
+    }
+    return handle;
+}
+
+static unsigned long long value_of(MPI_T_pvar_handle handle)
+{
+    unsigned long long value = 0;
+    if (MPI_T_pvar_read(session, handle, &value) != MPI_SUCCESS) {
+        printf("a variable cannot be read\n");
+        exit(1);
+    }
+    return value;
+}
+
+static void send_number(int number, int peer)
+{
+    int out[BYTES] = {0};
+    out[0] = out[BYTES - 1] = number;
+    MPI_Send(out, BYTES, MPI_INT, peer, 0, MPI_COMM_WORLD);
+}
+
+static int receives_number(int number, int peer)
+{
+    int in[BYTES] = {0};
+    MPI_Recv(in, BYTES, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return in[0] == number && in[BYTES - 1] == number;
+}
+
+int main(int argc, char **argv)
+{
+    int provided, rank, good = 1;
+    const int on = argc > 1 && strcmp(argv[1], "on") == 0;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle of_written = handle_of("btl_coopib_ring_messages"), of_credits = handle_of("btl_coopib_credit_messages");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < TURNS; ++i) {
+        if (rank == 0) send_number(i, 1);
+        good &= receives_number(i, 1 - rank);
+        if (rank == 1) send_number(i, 0);
+    }
+    for (int i = 0; i < STREAM; ++i) {
+        if (rank == 0) send_number(i, 1);
+        else good &= receives_number(i, 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    const unsigned long long written = value_of(of_written), credits = value_of(of_credits);
+    printf("rank %d: %llu messages in the ring of the peer, %llu messages with nothing but credits\n", rank, written, credits);
+    if (!good) printf("rank %d: a message is not as it was sent\n", rank);
+    const int as_expected = on ? written >= TURNS / 2 && (rank == 0 || credits > 0) : written == 0;
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    MPI_Finalize();
+    return !good || !as_expected;
+}
