@@ -167,7 +167,7 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     const RailMask usable = rails_.usable();
     if (bytes < config_->striping_threshold && usable != 0) {
         static_cast<void>(rail_of_small(bytes));
-        return last_;
+        return last_small();
     }
     Schedule schedule;
     schedule.header = choose(bytes, marker);
@@ -201,14 +201,13 @@ Schedule Scheduler::last_small() const noexcept {
 }
 
 RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
-    last_.clear();
-    last_.header = {};
-    last_.header.bytes = bytes;
-    last_.header.policy = config_->small_policy;
-    last_.header.reason = Reason::kSmall;
     const RailIndex rail = take_turn(config_->small_policy, rails_.usable(), small_);
-    last_.add(rail, 0, bytes, 1);
-    last_.header.suspect = rails_[rail].state == RailState::kSuspect;
+    last_small_ = {};
+    last_small_.bytes = bytes;
+    last_small_.policy = config_->small_policy;
+    last_small_.reason = Reason::kSmall;
+    last_small_.suspect = rails_[rail].state == RailState::kSuspect;
+    last_small_rail_ = rail;
     return rail;
 }
 
