@@ -103,7 +103,7 @@ static void expect_sums(void)
     expect(sum(OF_SENDS) == sum(RAIL_SENDS), "HCAs and rails have the same fragments");
     expect(sum(OF_STRIPES) == sum(RAIL_STRIPES), "HCAs and rails have the same stripes");
     expect(sum(OF_WAITS) == sum(RAIL_WAITS), "HCAs and rails have waited equally often");
-    expect(sum(EARLY) == sum(RAIL_EARLY), "what came early came over the rails");
+    expect(sum(EARLY) >= sum(RAIL_EARLY), "what came early over the rails came early; rings have no rail");
     expect(sum(WHOLE) + sum(STRIPED) <= sum(OF_STRIPES), "no operation is without a stripe");
 }
 
