@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "async.h"
 #include "diagnose.h"
 #include "packet.h"
 #include "pool.h"
@@ -52,6 +53,7 @@ namespace {
 void complete_for_user(RecvRequest& r) noexcept {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
+    async::handler.expect(-1);
     // Nobody will ask for the status of a request that was freed while active.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
@@ -62,6 +64,7 @@ void complete_for_user(RecvRequest& r) noexcept {
 }  // namespace
 
 void finish(RecvRequest& r) noexcept {
+    if (ends_later(*r.mpi(), r.fate.is_freed())) return finish_later(r);
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
     complete_for_user(r);
@@ -226,7 +229,7 @@ Next send_fin(RecvRequest& r) noexcept {
     h.what = wire::fin_choice(static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
     wire::seal(h);
     if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) return go(r, RecvStep::kOver);
-    complete_for_user(r);  // the data is here; only the sender still waits
+    if (!ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);  // the data is here; only the sender still waits
     return wait_for_resources(r);
 }
 
@@ -258,10 +261,20 @@ bool take_steps(RecvRequest& r) noexcept {
     return false;
 }
 
+RecvRequest& request_of(Deferred* deferred) noexcept {
+    return *reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(deferred) - offsetof(RecvRequest, deferred));
+}
+
 void retry(Deferred* deferred) {
-    auto& r = *reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(deferred) - offsetof(RecvRequest, deferred));
+    RecvRequest& r = request_of(deferred);
     advance(r);
     drop(r);
+}
+
+void finish_now(Deferred* deferred) {
+    RecvRequest& r = request_of(deferred);
+    r.deferred.retry = retry;
+    finish(r);
 }
 
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
@@ -296,9 +309,15 @@ void activate(RecvRequest& r) noexcept {
     r.step = RecvStep::kPosted;
     r.mpi_complete = false;
     r.fate.start();
+    async::handler.expect(1);
 }
 
 }  // namespace
+
+void finish_later(RecvRequest& r) noexcept {
+    r.deferred.retry = finish_now;
+    static_cast<void>(defer(r.deferred));
+}
 
 void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());

@@ -150,9 +150,10 @@ bool refused(const Module& m, int number, const std::string& why) {
 
 bool open_queues(Module& m) {
     m.uses.resize(m.hcas.size());
+    m.interrupts = std::make_unique<Interrupts>(m);
     for (std::uint32_t i = 0; i < m.hcas.size(); ++i) {
         rail::Hca& hca = m.hcas[i];
-        auto cq = rail::make_cq(hca.context(), kFirstCqEntries);
+        auto cq = rail::make_cq(hca.context(), kFirstCqEntries, m.interrupts->open_channel(hca.context()));
         if (!cq) return cannot_start(cq.trouble().sentence), false;
         m.uses[i].cq = std::move(*cq);
         if (!hca.caps().has_srq()) continue;
@@ -206,6 +207,7 @@ bool start(Module& m) {
     m.own.ports = path::by_preference(rail::ports_of(m.hcas), {}, local_rank());
     m.sched.first_rail = static_cast<sched::RailIndex>(local_rank() % sched::kMaxRails);
     set_abilities(m);
+    if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
     return true;
 }
 

@@ -7,7 +7,8 @@
 //     completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //
 // Threading: everything under `lock`, but calls of the upper layer: these are
-// made with the lock released. Without threads the lock costs nothing.
+// made with the lock released. Without threads the lock costs nothing, and the
+// turn keeps the asynchronous handler out.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,7 @@
 #include "coop/rail/verbs/connector.h"
 #include "coop/rail/verbs/hcas.h"
 #include "endpoint.h"
+#include "interrupts.h"
 #include "params.h"
 #include "pools.h"
 
@@ -38,6 +40,7 @@ struct Module {
     sched::SchedConfig sched;
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
+    std::unique_ptr<Interrupts> interrupts;
     std::optional<rail::Connector> connector;
     path::PortList own;        // ports and limits, as peers see them
     std::uint64_t id = 0;      // of this process
@@ -67,6 +70,7 @@ public:
     Guard& operator=(const Guard&) = delete;
 
 private:
+    async::Polling turn_;  // the asynchronous handler's, where there are no threads
     opal_mutex_t& lock_;
 };
 
@@ -75,7 +79,7 @@ std::uint64_t now_ns() noexcept;
 // post.cc. All with the lock held.
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
 // A header and what lies behind it, if it can go inline and now; false: it cannot.
-bool post_inline(Module& m, Endpoint& endpoint, Header& header);
+bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent);
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail);
 void start_op(Module& m, RdmaOp& op);
 void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go

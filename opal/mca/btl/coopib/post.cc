@@ -4,6 +4,7 @@
 // stripes, and the line of each rail. Everything with Module::lock held.
 #include <algorithm>
 
+#include "coop/async/urgent.h"
 #include "module.h"
 
 namespace coop::ib {
@@ -20,6 +21,7 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
     sge.lkey = fragment.chunk->memory.lkey(rail.local_hca);
     request.opcode = IBV_WR_SEND;
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
+    if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
 void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
@@ -98,13 +100,13 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
 // how many places in the queue are free again.
-int post_inline_now(Rail& rail, void* bytes, std::uint32_t length) {
+int post_inline_now(Rail& rail, void* bytes, std::uint32_t length, bool urgent) {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(bytes), length, 0};
     ibv_send_wr request{}, *bad;
     request.sg_list = &sge;
     request.num_sge = 1;
     request.opcode = IBV_WR_SEND;
-    request.send_flags = IBV_SEND_INLINE;
+    request.send_flags = IBV_SEND_INLINE | (urgent ? IBV_SEND_SOLICITED : 0);
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
     if (marks) {
         request.send_flags |= IBV_SEND_SIGNALED;
@@ -130,14 +132,14 @@ sched::RailIndex rail_of_small(Module& m, Channel& channel, std::uint64_t bytes)
 
 }  // namespace
 
-bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
+bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
     Rail& rail = *channel.rails[rail_of_small(m, channel, length)];
     if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
     header.psn = channel.sequence.next();
     header.check = check_of(header);
-    if (const int error = post_inline_now(rail, &header, length); error != 0) {
+    if (const int error = post_inline_now(rail, &header, length, urgent); error != 0) {
         ibv_wc wc{};
         wc.status = IBV_WC_GENERAL_ERR;
         wc.vendor_err = static_cast<std::uint32_t>(error);

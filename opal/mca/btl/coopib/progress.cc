@@ -22,6 +22,7 @@ void call(Module& m, RdmaOp& op) {
     if (op.callback != nullptr)
         op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
     Guard guard(m);
+    if (op.kind != WorkKind::kAtomic) async::handler.under_way(-1);
     --op.endpoint->outstanding_ops;
     m.ops.give_back(op);
 }
@@ -81,12 +82,14 @@ std::uint64_t now_ns() noexcept {
 }
 
 int progress() noexcept {
+    const async::Polling turn;
     Module& m = module;
     int events = 0;
     for (const HcaUse& use : m.uses) events += sweep(m, use);
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;
     if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
+    async::handler.swept();
     return events;
 }
 

@@ -26,6 +26,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     ++endpoint.outstanding_ops;
+    if (op.kind != WorkKind::kAtomic) async::handler.under_way(1);  // the other side may wait for what follows its end
     if (endpoint.channel && endpoint.channel->state == ChannelState::kConnected) {
         start_op(m, op);
     } else {

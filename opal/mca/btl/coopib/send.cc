@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coop/async/urgent.h"
 #include "entry.h"
 
 namespace coop::ib {
@@ -79,7 +80,7 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
         std::uint32_t count = 1;
         const bool whole = payload_bytes == 0 || (opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes);
         Guard guard(m);
-        if (whole && post_inline(m, *endpoint, own)) return OPAL_SUCCESS;
+        if (whole && post_inline(m, *endpoint, own, (flags & async::kUrgentFlag) != 0)) return OPAL_SUCCESS;
         // Not now: the upper layer packs again.
         if (payload_bytes != 0) {
             std::size_t start = 0;
