@@ -25,7 +25,15 @@ void stop_async() noexcept;
 // Whether the end of `request` has to be left to the application: it calls back
 // into other parts of Open MPI, or gives back what they hold.
 inline bool ends_later(const ompi_request_t& request, bool gives_back) noexcept {
-    return (request.req_complete_cb != nullptr || gives_back) && async::handler.active() && async::handler.turn().is_handler();
+    return (request.req_complete_cb != nullptr || gives_back) && async::handler.active() && async::handler.turn().on() && async::handler.is_running_here();
+}
+
+enum class Fin : std::uint8_t { kAuto, kAfter, kFenced };
+
+// Whether the FIN of a message that this process reads shall be posted with the read.
+inline bool posts_fin_with_read() noexcept {
+    if (module.config.fin != static_cast<std::int64_t>(Fin::kAuto)) return module.config.fin == static_cast<std::int64_t>(Fin::kFenced);
+    return async::handler.active() && async::handler.is_running_here();
 }
 
 // RTS and CTS: somebody's transfer cannot begin before they are seen.

@@ -37,6 +37,8 @@ struct Config {
     const char* overlap_name = nullptr;
     std::int64_t async = 0;     // Async
     const char* async_name = nullptr;
+    std::int64_t fin = 0;       // Fin
+    const char* fin_name = nullptr;
     const char* fault = nullptr;          // specification of coop/base/fault.h
 };
 

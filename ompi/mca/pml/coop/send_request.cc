@@ -288,6 +288,8 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
     r.fin = false;
+    r.fins.start(0);
+    r.fins_due.store(0, std::memory_order_relaxed);
     r.answer_due = false;
     r.offered = false;
     r.fall_back.store(false, std::memory_order_relaxed);

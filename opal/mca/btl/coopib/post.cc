@@ -3,6 +3,7 @@
 // Onto the rails: which one a fragment takes, how an operation is cut into
 // stripes, and the line of each rail. Everything with Module::lock held.
 #include <algorithm>
+#include <cstring>
 
 #include "coop/async/urgent.h"
 #include "module.h"
@@ -21,6 +22,7 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
     sge.lkey = fragment.chunk->memory.lkey(rail.local_hca);
     request.opcode = IBV_WR_SEND;
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
+    if ((fragment.base.des_flags & kFencedFlag) != 0) request.send_flags |= IBV_SEND_FENCE;
     if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
@@ -84,6 +86,38 @@ void submit(Module& m, Work& work) {
     rail.waiting.push_back(&work);
 }
 
+// A fragment for each stripe, with what shall go behind it. False: there are none, and nothing was taken.
+bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
+    async::Rider& rider = *op.rider;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        op.riders[i] = m.fragments.take();
+        if (op.riders[i] != nullptr) continue;
+        while (i-- > 0) m.fragments.give_back(*op.riders[i]);
+        return false;
+    }
+    rider.set_parts(rider.packet, stripes);
+    rider.taken = true;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        Fragment& fragment = *op.riders[i];
+        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | kFencedFlag;
+        fragment.base.des_cbfunc = nullptr;
+        fragment.work.kind = WorkKind::kSend;
+        *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0};
+        fragment.header->check = check_of(*fragment.header);
+        std::memcpy(fragment.data(), rider.packet, rider.bytes);
+    }
+    async::handler.under_way(-1);  // nobody has to see its end
+    return true;
+}
+
+// The rail's line keeps them in this order.
+void submit_with_rider(Module& m, StripeWork& stripe, Fragment& rider) {
+    rider.work.rail = stripe.rail;
+    rider.work.endpoint = stripe.endpoint;
+    submit(m, stripe);
+    submit(m, rider.work);
+}
+
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes) {
     StripeWork& stripe = op.stripes[index];
     stripe.kind = op.kind;
@@ -94,6 +128,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
+    // Behind a fence the HCA goes through the reads one by one: none of them takes a token.
+    if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
     if (op.kind != WorkKind::kPut && !op.endpoint->channel->rails[rail]->reads.take_or_queue(&stripe)) return;
     submit(m, stripe);
 }
@@ -170,6 +206,7 @@ void start_op(Module& m, RdmaOp& op) {
     }
     const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, sched::Marker::kNone, now_ns());
     op.missing = sched::SentStripes(schedule.size());
+    if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
     // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
     std::uint32_t i = 0;
     for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
@@ -179,7 +216,7 @@ void on_posted_done(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
     Rail& rail = *channel.rails[work.rail];
     --rail.in_flight;
-    if (work.kind == WorkKind::kGet || work.kind == WorkKind::kAtomic)
+    if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic)
         if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
     pump(m, channel, rail);
 }

@@ -22,7 +22,7 @@ void call(Module& m, RdmaOp& op) {
     if (op.callback != nullptr)
         op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
     Guard guard(m);
-    if (op.kind != WorkKind::kAtomic) async::handler.under_way(-1);
+    if (op.kind != WorkKind::kAtomic && !op.has_riders) async::handler.under_way(-1);
     --op.endpoint->outstanding_ops;
     m.ops.give_back(op);
 }

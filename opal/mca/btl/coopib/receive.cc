@@ -12,10 +12,12 @@ void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, 
     const Header& header = header_of(buffer);
     if (arrived < sizeof(Header)) damaged("length of the message", peer, arrived);
     if (header.check != check_of(header)) damaged("check word", peer, header.check);
-    if (header.kind != static_cast<std::uint8_t>(Kind::kMessage)) damaged("kind", peer, header.kind);
+    if (header.kind != static_cast<std::uint8_t>(Kind::kMessage) && header.kind != static_cast<std::uint8_t>(Kind::kUnordered)) damaged("kind", peer, header.kind);
     if (header.bytes > m.base.btl_max_send_size || header.bytes != arrived - sizeof(Header)) damaged("length", peer, header.bytes);
     if (header.tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[header.tag].cbfunc == nullptr) damaged("tag", peer, header.tag);
 }
+
+bool is_ordered(const ReceiveBuffer& buffer) { return header_of(buffer).kind == static_cast<std::uint8_t>(Kind::kMessage); }
 
 void hand_on(Module& m, const ReceiveBuffer& buffer) {
     const Header& header = header_of(buffer);
@@ -58,13 +60,15 @@ int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc) {
         endpoint = user->second;
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
         check(m, buffer, wc.byte_len, endpoint->proc);
-        arrival = endpoint->channel->arrivals.on_arrival(header_of(buffer).psn, &buffer);
+        arrival = is_ordered(buffer) ? endpoint->channel->arrivals.on_arrival(header_of(buffer).psn, &buffer) : sched::Arrival::kInOrder;
         if (arrival == sched::Arrival::kHeld) ++endpoint->channel->out_of_order;
         if (arrival == sched::Arrival::kBeyondWindow) damaged("sequence number", endpoint->proc, header_of(buffer).psn);
         if (arrival == sched::Arrival::kDuplicate) post_receive(m, buffer);
     }
     if (arrival != sched::Arrival::kInOrder) return 1;
+    const bool ordered = is_ordered(buffer);
     hand_on_and_repost(m, buffer);
+    if (!ordered) return 1;
     const auto next = [&] {
         Guard guard(m);
         return endpoint->channel->arrivals.pop_next();

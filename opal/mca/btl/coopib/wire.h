@@ -10,7 +10,7 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 1;
+constexpr std::uint16_t kWireVersion = 2;
 
 struct Header {
     std::uint32_t psn;    // of the channel, over all rails
@@ -22,7 +22,10 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-enum class Kind : std::uint8_t { kMessage = 1 };
+enum class Kind : std::uint8_t {
+    kMessage = 1,
+    kUnordered = 2,  // has no place in the sequence: psn is 0, and it is handed on as it comes
+};
 
 inline std::uint16_t check_of(const Header& header) noexcept {
     std::uint64_t state = 0x636f6f7069620000ull + kWireVersion;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/async/handler.h"
+#include "coop/async/rider.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -38,6 +39,11 @@ private:
 }  // namespace
 
 Handler handler;
+
+Rider*& offered_rider() noexcept {
+    thread_local Rider* rider = nullptr;
+    return rider;
+}
 
 void Handler::add(Source& source) { sources_.push_back(&source); }
 

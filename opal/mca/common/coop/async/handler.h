@@ -68,6 +68,8 @@ public:
     bool active() const noexcept { return active_; }
 
     Turn& turn() noexcept { return turn_; }
+    // Whether the caller is the handler, at work.
+    bool is_running_here() const noexcept { return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id(); }
 
     // Messages that the application expects, and operations whose end somebody waits for.
     void expect(int more) noexcept {
