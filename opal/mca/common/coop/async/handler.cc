@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 
 namespace coop::async {
@@ -19,6 +20,7 @@ constexpr timespec kWait{0, 50'000};
 // After so many sweeps of the application it has seen what we were woken for:
 // the first may have begun before.
 constexpr std::uint64_t kSweeps = 2;
+constexpr std::chrono::microseconds kLinger{20};
 
 // The application's handlers of signals are not run on our thread.
 class SignalsBlocked {
@@ -143,11 +145,28 @@ bool Handler::wait_for_turn() noexcept {
     return true;
 }
 
-void Handler::take_turn() noexcept {
+// Drains until nothing has come for about as long as a wake-up costs: what comes in a row wakes us once.
+std::uint64_t Handler::drain_all() noexcept {
+    using Clock = std::chrono::steady_clock;
     std::uint64_t events = 0;
-    do {
-        while (const int n = drain()) events += static_cast<std::uint64_t>(n);
-    } while (request(wanted()) && drain() > 0);
+    Clock::time_point last = Clock::now();
+    for (;;) {
+        const int n = drain();
+        events += static_cast<std::uint64_t>(n);
+        if (turn_.is_waited_for()) return events;
+        const Clock::time_point now = Clock::now();
+        if (n > 0) last = now;
+        else if (now - last > kLinger) return events;
+    }
+}
+
+void Handler::take_turn() noexcept {
+    std::uint64_t events = drain_all();
+    while (request(wanted())) {
+        const int n = drain();
+        if (n == 0) break;
+        events += static_cast<std::uint64_t>(n);
+    }
     counts_.events.fetch_add(events, std::memory_order_relaxed);
 }
 

@@ -117,6 +117,7 @@ private:
     bool sleep() noexcept;
     void on_interrupt() noexcept;
     bool wait_for_turn() noexcept;
+    std::uint64_t drain_all() noexcept;
     void take_turn() noexcept;
 
     Turn turn_;

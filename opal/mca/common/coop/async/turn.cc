@@ -40,6 +40,7 @@ bool Turn::try_take() noexcept {
 // The handler's turns are short, but its thread may not be on a core just now.
 void Turn::wait() noexcept {
     constexpr unsigned kSpins = 100;
+    waiting_.store(true, std::memory_order_relaxed);
     do {
         inside_.store(false, std::memory_order_release);
         for (unsigned spins = 0; handler_has_it_.load(std::memory_order_acquire); ++spins)
@@ -47,6 +48,7 @@ void Turn::wait() noexcept {
         inside_.store(true, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);
     } while (handler_has_it_.load(std::memory_order_acquire));
+    waiting_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace coop::async

@@ -55,6 +55,7 @@ public:
 
     // False: the application is inside.
     [[nodiscard]] bool try_take() noexcept;
+    bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_relaxed); }
     void give_back() noexcept { handler_has_it_.store(false, std::memory_order_release); }
 
 private:
@@ -66,6 +67,7 @@ private:
     std::uint32_t depth_ = 0;  // the application's
     std::atomic<bool> inside_{false};
     std::atomic<bool> handler_has_it_{false};
+    std::atomic<bool> waiting_{false};  // the application, for the end of the handler's turn
     std::atomic<pthread_t> handler_{};
 };
 
