@@ -29,21 +29,8 @@ int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
     return OMPI_SUCCESS;
 }
 
-// Of the asynchronous handler.
-struct HandlerVariable {
-    const char* name;
-    std::atomic<std::uint64_t> async::HandlerCounts::*count;
-    const char* help;
-};
-constexpr HandlerVariable kHandlerVariables[] = {
-    {"interrupts", &async::HandlerCounts::interrupts, "Times that a transport has woken the thread for asynchronous progress."},
-    {"interrupts_requested", &async::HandlerCounts::requests, "Times that transports were asked to interrupt."},
-    {"interrupts_left", &async::HandlerCounts::left, "Interrupts that were left to the application, because it was polling."},
-    {"events_handled", &async::HandlerCounts::events, "Completions that the thread for asynchronous progress has handled."},
-};
-
 int read_handler(const mca_base_pvar_t* variable, void* value, void*) {
-    const auto& v = *static_cast<const HandlerVariable*>(variable->ctx);
+    const auto& v = *static_cast<const async::HandlerVariable*>(variable->ctx);
     *static_cast<unsigned long long*>(value) = (async::handler.counts().*v.count).load(std::memory_order_relaxed);
     return OMPI_SUCCESS;
 }
@@ -76,7 +63,7 @@ void register_performance_variables(const mca_base_component_t& component) noexc
         add(component, "bytes_" + name, "Bytes of the messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_bytes, context);
     }
     for (const Variable& v : kVariables) add(component, v.name, v.help, class_of(v.kind), read_counter, &v);
-    for (const HandlerVariable& v : kHandlerVariables) add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
+    for (const async::HandlerVariable& v : async::kHandlerVariables) add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
 }
 
 }  // namespace coop::pml

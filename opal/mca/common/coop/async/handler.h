@@ -32,6 +32,7 @@
 #include <thread>
 #include <vector>
 
+#include "coop/async/counts.h"
 #include "coop/async/turn.h"
 #include "coop/base/export.h"
 
@@ -47,13 +48,6 @@ public:
     virtual void request(Notice notice) noexcept = 0;               // once; in force until it interrupts
     virtual void acknowledge(int descriptor) noexcept = 0;
     virtual int drain() noexcept = 0;                               // events handled; 0: there were none
-};
-
-struct HandlerCounts {
-    std::atomic<std::uint64_t> interrupts{0};  // wake-ups of the thread
-    std::atomic<std::uint64_t> requests{0};    // interrupts requested
-    std::atomic<std::uint64_t> events{0};      // handled by the thread
-    std::atomic<std::uint64_t> left{0};        // wake-ups that found the application polling
 };
 
 class COOP_EXPORT Handler {
