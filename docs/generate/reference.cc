@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coop/async/counts.h"
 #include "coop/base/counters.h"
 #include "coop/base/fault.h"
 #include "coop/base/param.h"
@@ -118,6 +119,8 @@ void print_variables() {
     }
     for (const coop::Variable& v : coop::kVariables)
         rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
+    for (const coop::async::HandlerVariable& v : coop::async::kHandlerVariables)
+        rows.push_back({code(std::string(kPrefix) + v.name), "counter", v.help});
     print_table("40 15 45", rows);
 }
 

@@ -2,7 +2,7 @@
 //
 // storm: random point-to-point traffic with every byte checked.
 //
-//     storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--stall S]
+//     storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]
 //
 // The schedule is a function of the seed (and of the number of ranks and
 // threads); what depends on timing, such as which receive a message finds, is
@@ -33,11 +33,12 @@ Options parse(int argc, char** argv) {
         else if (name == "--time") o.seconds = atof(argv[i + 1]);
         else if (name == "--threads") o.threads = static_cast<int>(value);
         else if (name == "--max-size") o.max_bytes = value;
+        else if (name == "--compute") o.compute_us = static_cast<int>(value);
         else if (name == "--stall") o.stall_seconds = static_cast<int>(value);
         else argc = -1;
     }
     if (argc % 2 != 1 || o.threads < 1) {
-        fprintf(stderr, "usage: storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--stall S]\n");
+        fprintf(stderr, "usage: storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]\n");
         exit(2);
     }
     return o;

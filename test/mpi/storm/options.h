@@ -15,6 +15,7 @@ struct Options {
     double seconds = 0;             // not 0: as many rounds as fit, instead of `messages`
     int threads = 1;                // storming; more than one asks for MPI_THREAD_MULTIPLE
     std::size_t max_bytes = 4u << 20;
+    int compute_us = 0;             // compute up to so long between calls, with no call of MPI
     int stall_seconds = 60;         // without progress for so long: print the state, end the job
 };
 

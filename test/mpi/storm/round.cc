@@ -22,6 +22,7 @@ void RoundRun::run() {
         case Style::kMixed:
         case Style::kCount: run_mixed(); break;
     }
+    compute();
     state_.phase = "completing requests";
     finish();
     state_.phase = "checking";
@@ -33,17 +34,29 @@ void RoundRun::run() {
     MPI_Barrier(control_);
 }
 
+// As an application does that has something else to do as well. Now and then only: most calls follow each other.
+void RoundRun::compute() {
+    if (options_.compute_us == 0 || !random_.one_in(3)) return;
+    const double until = MPI_Wtime() + 1e-6 * static_cast<double>(random_.below(static_cast<std::uint64_t>(options_.compute_us) + 1));
+    while (MPI_Wtime() < until) {
+    }
+}
+
 void RoundRun::run_posted() {
     state_.phase = "posting receives";
     for (Receive& r : receives_) {
         post(r);
+        compute();
         if (r.plan.may_repost && random_.one_in(8)) cancel_and_repost(r);
     }
     post_and_cancel_unmatched();
     state_.phase = "barrier";
     MPI_Barrier(control_);
     state_.phase = "sending to posted receives";
-    for (Send& s : sends_) start_send(s);
+    for (Send& s : sends_) {
+        start_send(s);
+        compute();
+    }
 }
 
 void RoundRun::run_unexpected() {
@@ -71,6 +84,7 @@ void RoundRun::run_mixed() {
             post(r);
             if (r.plan.may_repost && random_.one_in(6)) cancel_and_repost(r);
         }
+        compute();
     }
     post_and_cancel_unmatched();
 }

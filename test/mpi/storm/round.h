@@ -63,6 +63,7 @@ private:
     void run_posted();
     void run_unexpected();
     void run_mixed();
+    void compute();
     void finish();
     [[noreturn]] void failed(const std::string& what) const { fail(options_, state_, what); }
     MPI_Comm comm(int channel) const { return channels_[static_cast<std::size_t>(channel)].comm; }

@@ -2,6 +2,7 @@
 //
 // The component as Open MPI finds it: registration of the parameters, opening,
 // and the module that it offers.
+#include "async.h"
 #include "diagnose.h"
 #include <algorithm>
 
@@ -53,6 +54,7 @@ extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress
 }
 
 extern "C" int mca_pml_coop_fini(void) {
+    stop_async();
     const int rc = mca_bml.bml_finalize();
     if (!module.enabled) return rc;
     module.enabled = false;

@@ -90,6 +90,8 @@ void parameter_ignored(const ParamError& error) noexcept {
 
 void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror(error)); }
 
+void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why); }
+
 void peer_died(const Peer& peer) {
     say("peer-died", host(), module.my_rank, peer.job_rank());
     abort_job(nullptr);

@@ -30,6 +30,9 @@ namespace coop::pml {
 // A notice, not an end: messages inside this node go through shared memory.
 void no_kernel_copy(int error) noexcept;
 
+// A notice: messages make no progress while this process computes, though asked to.
+void no_interrupts(const char* why) noexcept;
+
 // A parameter was written while the job runs, with a value it cannot have; the
 // old one stays.
 void parameter_ignored(const ParamError& error) noexcept;

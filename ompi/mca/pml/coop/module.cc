@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "async.h"
 #include "module.h"
 
 #include <chrono>
@@ -164,6 +165,7 @@ void undefer(Deferred& work) noexcept {
 }
 
 extern "C" int mca_pml_coop_progress() {
+    const async::Polling turn;
     int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {
         notice_idleness();
@@ -191,6 +193,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
     make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
     module.enabled = true;
+    start_async();
     return OMPI_SUCCESS;
 }
 

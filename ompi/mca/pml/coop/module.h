@@ -13,14 +13,17 @@
 //   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc, hints.cc
+//   async.cc       progress while the application computes
 //
-// Threading: Guard takes a lock only where several threads may be inside MPI.
+// Threading: Guard takes a lock only where several threads may be inside MPI;
+// entry points and callbacks take the turn that async.h is about.
 // Lock order: a communicator's matching lock, then the module's lock; no
 // transport is called under either.
 #pragma once
 
 #include "compat.h"
 
+#include "coop/async/handler.h"
 #include "coop/base/counters.h"
 #include "coop/base/fault.h"
 #include "coop/base/handle_table.h"

@@ -2,6 +2,8 @@
 //
 // Packets of a rendezvous under way: they name a request by its id. An id that
 // resolves to nothing, and a range outside of its message, end the job.
+#include <algorithm>
+
 #include "diagnose.h"
 #include "on_match.h"
 #include "recv_request.h"
@@ -62,6 +64,7 @@ void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
 }  // namespace
 
 extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const async::Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.send_id, h.sender);
@@ -70,12 +73,14 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
 }
 
 extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const async::Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
     on_fragment(request_of(module.recvs, h.kind, "receive id", h.recv_id, h.sender), h, packet);
 }
 
 extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+    const async::Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
     if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
@@ -83,7 +88,12 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
     if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
         diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
-    if (h.bytes > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, h.bytes, 0, r.bytes());
+    if (wire::fin_bytes(h) > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, wire::fin_bytes(h), 0, r.bytes());
+    // One behind the last stripe on each rail: over when all are here.
+    const auto parts = static_cast<std::uint32_t>(std::max<std::uint64_t>(wire::fin_parts(h), 1));
+    const std::uint32_t due = r.fins_due.exchange(parts, std::memory_order_relaxed);
+    if (due != 0 && parts != due) diagnose_field(h.kind, "FINs", h.sender, parts, due, due);
+    if (r.fins.up() < parts) return;
     on_read(r, h);
 }
 

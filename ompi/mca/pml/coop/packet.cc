@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "async.h"
 #include "diagnose.h"
 #include "tsan.h"
 
@@ -35,6 +36,7 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
 
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
+    const std::uint32_t flags = kFlags | urgency_of(kind);
     static opal_convertor_t no_payload{};  // some transports look at its flags even so
     unsigned char copy[kLongestControl];
     if (module.faults.armed()) [[unlikely]] {
@@ -43,11 +45,11 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
         header = copy;
     }
     if (btl.btl->btl_sendi && !module.faults.hit(Fault::kSendi) &&
-        mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag_of(kind), nullptr) == OMPI_SUCCESS)
+        mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, flags, tag_of(kind), nullptr) == OMPI_SUCCESS)
         return Sent::kYes;
 
     mca_btl_base_descriptor_t* descriptor = nullptr;
-    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
+    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, flags);
     if (!descriptor) return refused(Counter::kRetryNoDescriptor);
     copy_into(*descriptor, header, bytes);
     descriptor->des_cbfunc = nothing_left;
@@ -75,6 +77,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     }
     descriptor->des_cbfunc = on_sent;
     descriptor->des_cbdata = context;
+    descriptor->des_flags |= urgency_of(kind);
     hand_on(descriptor);
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }

@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kKiB = 1024, kGiB = 1024 * 1024 * kKiB;
 
 constexpr const char* kOverlaps[] = {"auto", "yes", "no"};
+constexpr const char* kFins[] = {"auto", "after", "fenced"};
+constexpr const char* kAsyncs[] = {"off", "interrupt", "auto"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
@@ -88,6 +90,16 @@ constexpr ParamRow kParams[] = {
      .help = "Whether this process computes while its messages inside a node travel. auto: as its calls look (blocking ones "
              "wait, nonblocking ones compute); yes: it computes, the other side is to copy; no: it waits, and copies.",
      .level = 3, .settable_at_run_time = true},
+    {.name = "async", .type = ParamType::kChoice, .choices = kAsyncs,
+     .help = "Whether messages make progress while this process computes, between nodes, over btl/coopib. off: in calls of the "
+             "library alone; interrupt: a long message that arrives for a posted receive interrupts, and a thread that sleeps "
+             "otherwise starts its transfer; auto: interrupt, unless the node has more processes than cores.",
+     .level = 2},
+    {.name = "fin", .type = ParamType::kChoice, .choices = kFins,
+     .help = "When a receiver that reads a message (rget) tells its sender that it is over, between nodes, over btl/coopib. "
+             "after: when the read is complete, which it has to notice; fenced: it posts that message with the read, behind a fence, "
+             "and the HCA sends it, but also holds back what is sent later; auto: fenced where an interrupt has started the read.",
+     .level = 5},
     {.name = "fault", .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, and "
@@ -103,7 +115,8 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
     {&Config::rtr_min, nullptr},           {&Config::bounce_max, nullptr},    {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
-    {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {nullptr, &Config::fault},
+    {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {&Config::async, &Config::async_name},
+    {&Config::fin, &Config::fin_name},     {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -35,6 +35,10 @@ struct Config {
     std::int64_t overlap = 0;   // Overlap
     const char* protocol_name = nullptr;  // as given; protocol is its index
     const char* overlap_name = nullptr;
+    std::int64_t async = 0;     // Async
+    const char* async_name = nullptr;
+    std::int64_t fin = 0;       // Fin
+    const char* fin_name = nullptr;
     const char* fault = nullptr;          // specification of coop/base/fault.h
 };
 

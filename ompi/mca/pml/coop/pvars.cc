@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_T performance variables: pml_coop_messages_<row>, pml_coop_bytes_<row>
-// from the usage table, and the counters and gauges of coop/base/counters.h.
+// from the usage table, the counters and gauges of coop/base/counters.h, and those
+// of coop/async/handler.h.
 #include <string>
 
 #include "report.h"
@@ -25,6 +26,12 @@ int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
     const auto& v = *static_cast<const Variable*>(variable->ctx);
     const std::uint64_t now = value_of(v, module.counters);
     *static_cast<unsigned long long*>(value) = v.counter == Counter::kCopyTime ? module.ticks.to_ns(now) : now;
+    return OMPI_SUCCESS;
+}
+
+int read_handler(const mca_base_pvar_t* variable, void* value, void*) {
+    const auto& v = *static_cast<const async::HandlerVariable*>(variable->ctx);
+    *static_cast<unsigned long long*>(value) = (async::handler.counts().*v.count).load(std::memory_order_relaxed);
     return OMPI_SUCCESS;
 }
 
@@ -56,6 +63,7 @@ void register_performance_variables(const mca_base_component_t& component) noexc
         add(component, "bytes_" + name, "Bytes of the messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_bytes, context);
     }
     for (const Variable& v : kVariables) add(component, v.name, v.help, class_of(v.kind), read_counter, &v);
+    for (const async::HandlerVariable& v : async::kHandlerVariables) add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
 }
 
 }  // namespace coop::pml

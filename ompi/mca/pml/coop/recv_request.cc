@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "async.h"
+#include "coop/async/rider.h"
 #include "diagnose.h"
 #include "packet.h"
 #include "pool.h"
@@ -52,6 +54,7 @@ namespace {
 void complete_for_user(RecvRequest& r) noexcept {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
+    async::handler.expect(-1);
     // Nobody will ask for the status of a request that was freed while active.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
@@ -62,6 +65,7 @@ void complete_for_user(RecvRequest& r) noexcept {
 }  // namespace
 
 void finish(RecvRequest& r) noexcept {
+    if (ends_later(*r.mpi(), r.fate.is_freed())) return finish_later(r);
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
     complete_for_user(r);
@@ -204,20 +208,7 @@ Next copy(RecvRequest& r) noexcept {
 
 // -- kGet, kFin -----------------------------------------------------------------
 
-Next get(RecvRequest& r) noexcept {
-    switch (drive_rdma(r, kGetKind)) {
-    case Rdma::kUnderWay: return Next::kWait;
-    case Rdma::kShortage: return wait_for_resources(r);
-    case Rdma::kChunkDone: return wait_for_turn(r, true);
-    case Rdma::kOver: break;
-    }
-    r.landed.store(r.run.done_to(), std::memory_order_relaxed);
-    if (!r.run.failed()) return go(r, RecvStep::kFin);
-    r.situation.get_refused = true;
-    return choose(r, r.run.done_to());
-}
-
-Next send_fin(RecvRequest& r) noexcept {
+wire::FinHeader fin_of(const RecvRequest& r) noexcept {
     wire::FinHeader h{};
     h.kind = wire::Kind::kFin;
     h.sender = module.my_rank;
@@ -225,8 +216,47 @@ Next send_fin(RecvRequest& r) noexcept {
     h.bytes = r.wanted;
     h.what = wire::fin_choice(static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
     wire::seal(h);
+    return h;
+}
+
+void set_parts(void* packet, std::uint32_t parts) noexcept {
+    auto& h = *static_cast<wire::FinHeader*>(packet);
+    h.bytes |= std::uint64_t{parts} << wire::kFinPartsShift;
+    wire::seal(h);
+}
+
+// While the application computes nobody would send the FIN: it goes with the get where one does for all.
+Rdma drive_get(RecvRequest& r) noexcept {
+    const bool whole = r.run.next == r.run.begin && r.run.next_bytes(r.rdma->btl->btl_get_limit) == r.run.end - r.run.begin;
+    if (!whole || r.local_pieces.any() || r.remote_pieces.any() || !posts_fin_with_read()) return drive_rdma(r, kGetKind);
+    async::Rider rider{};
+    new (rider.packet) wire::FinHeader(fin_of(r));
+    rider.bytes = sizeof(wire::FinHeader);
+    rider.tag = tag_of(wire::Kind::kFin);
+    rider.set_parts = set_parts;
+    const async::Offered offered(rider);
+    const Rdma state = drive_rdma(r, kGetKind);
+    r.fin_is_behind = rider.taken;
+    return state;
+}
+
+Next get(RecvRequest& r) noexcept {
+    switch (drive_get(r)) {
+    case Rdma::kUnderWay: return Next::kWait;
+    case Rdma::kShortage: return wait_for_resources(r);
+    case Rdma::kChunkDone: return wait_for_turn(r, true);
+    case Rdma::kOver: break;
+    }
+    r.landed.store(r.run.done_to(), std::memory_order_relaxed);
+    if (!r.run.failed()) return go(r, r.fin_is_behind ? RecvStep::kOver : RecvStep::kFin);
+    r.situation.get_refused = true;
+    return choose(r, r.run.done_to());
+}
+
+Next send_fin(RecvRequest& r) noexcept {
+    const wire::FinHeader h = fin_of(r);
     if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) return go(r, RecvStep::kOver);
-    complete_for_user(r);  // the data is here; only the sender still waits
+    if (!ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);  // the data is here; only the sender still waits
     return wait_for_resources(r);
 }
 
@@ -258,10 +288,20 @@ bool take_steps(RecvRequest& r) noexcept {
     return false;
 }
 
+RecvRequest& request_of(Deferred* deferred) noexcept {
+    return *reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(deferred) - offsetof(RecvRequest, deferred));
+}
+
 void retry(Deferred* deferred) {
-    auto& r = *reinterpret_cast<RecvRequest*>(reinterpret_cast<char*>(deferred) - offsetof(RecvRequest, deferred));
+    RecvRequest& r = request_of(deferred);
     advance(r);
     drop(r);
+}
+
+void finish_now(Deferred* deferred) {
+    RecvRequest& r = request_of(deferred);
+    r.deferred.retry = retry;
+    finish(r);
 }
 
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
@@ -272,6 +312,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     read_rts(r, peer, h, packet.btl);
     if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
+    r.fin_is_behind = false;
     r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
@@ -296,9 +337,15 @@ void activate(RecvRequest& r) noexcept {
     r.step = RecvStep::kPosted;
     r.mpi_complete = false;
     r.fate.start();
+    async::handler.expect(1);
 }
 
 }  // namespace
+
+void finish_later(RecvRequest& r) noexcept {
+    r.deferred.retry = finish_now;
+    static_cast<void>(defer(r.deferred));
+}
 
 void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());

@@ -58,6 +58,7 @@ struct RecvRequest {
     mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
+    bool fin_is_behind;          // the FIN was posted with the get, fenced behind it
     std::uint64_t remote_address;  // of the first byte of the message
     Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     unsigned char remote_handle[wire::kMaxHandleBytes];

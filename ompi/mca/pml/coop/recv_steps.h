@@ -19,6 +19,7 @@ inline Next go(RecvRequest& r, RecvStep step) noexcept {
 void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t offset) noexcept;
 void set_status(RecvRequest& r, const wire::MatchHeader& header, std::size_t message_bytes) noexcept;
 void finish(RecvRequest& r) noexcept;
+void finish_later(RecvRequest& r) noexcept;  // by the application; ends_later() says when
 
 // -- recv_rts.cc. The peer has been reached, the header validated.
 

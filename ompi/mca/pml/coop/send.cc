@@ -87,6 +87,7 @@ inline SendRequest* begin_send(Peer& peer, const void* buf, std::size_t count, o
 }
 
 int free_send(ompi_request_t** request) {
+    const async::Inside turn;
     SendRequest& r = *SendRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -122,6 +123,7 @@ extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*);
 
 extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
+    const async::Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
@@ -136,6 +138,7 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
 
 extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                   mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
+    const async::Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
@@ -147,11 +150,13 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
 
 extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
+    const async::Inside turn;
     *request = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true)->mpi();
     return OMPI_SUCCESS;
 }
 
 extern "C" int mca_pml_coop_start(size_t count, ompi_request_t** requests) {
+    const async::Inside turn;
     for (size_t i = 0; i < count; ++i) {
         if (!requests[i] || requests[i]->req_type != OMPI_REQUEST_PML) continue;
         const bool send = reinterpret_cast<mca_pml_base_request_t*>(requests[i])->req_type == MCA_PML_REQUEST_SEND;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "async.h"
 #include "diagnose.h"
 #include "hints.h"
 #include "pool.h"
@@ -30,6 +31,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 }
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
+    const async::Polling turn;
     take_over(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
@@ -204,7 +206,10 @@ bool take_steps(SendRequest& r) noexcept {
     return false;
 }
 
+void finish_later(SendRequest& r) noexcept;
+
 void finish(SendRequest& r) noexcept {
+    if (ends_later(*r.mpi(), r.store != nullptr || r.fate.is_freed())) return finish_later(r);
     close_memory(r);
     if (r.store) r.release_store(r.store);
     r.base.req_base.req_pml_complete = true;
@@ -213,10 +218,25 @@ void finish(SendRequest& r) noexcept {
     if (r.fate.library_done()) recycle(r);
 }
 
+SendRequest& request_of(Deferred* deferred) noexcept {
+    return *reinterpret_cast<SendRequest*>(reinterpret_cast<char*>(deferred) - offsetof(SendRequest, deferred));
+}
+
 void retry(Deferred* deferred) {
-    auto& r = *reinterpret_cast<SendRequest*>(reinterpret_cast<char*>(deferred) - offsetof(SendRequest, deferred));
+    SendRequest& r = request_of(deferred);
     advance(r);
     drop(r);
+}
+
+void finish_now(Deferred* deferred) {
+    SendRequest& r = request_of(deferred);
+    r.deferred.retry = retry;
+    finish(r);
+}
+
+void finish_later(SendRequest& r) noexcept {
+    r.deferred.retry = finish_now;
+    static_cast<void>(defer(r.deferred));
 }
 
 }  // namespace
@@ -274,6 +294,8 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.in_flight.start(0);
     r.answered.store(false, std::memory_order_relaxed);
     r.fin = false;
+    r.fins.start(0);
+    r.fins_due.store(0, std::memory_order_relaxed);
     r.answer_due = false;
     r.offered = false;
     r.fall_back.store(false, std::memory_order_relaxed);

@@ -64,6 +64,8 @@ struct SendRequest {
     // From the answer; valid once `answered` is true.
     std::atomic<bool> answered;
     bool fin;                    // FIN: the receiver has read everything
+    Count fins;                  // those that have come, of fins_due
+    std::atomic<std::uint32_t> fins_due;  // 0: none has come
     rndv::Choice choice;         // final row and reason
     std::uint64_t recv_id;
     std::uint64_t remote_address;  // where the first byte of the message would land

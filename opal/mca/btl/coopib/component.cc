@@ -147,9 +147,10 @@ bool refused(const Module& m, int number, const std::string& why) {
 
 bool open_queues(Module& m) {
     m.uses.resize(m.hcas.size());
+    m.interrupts = std::make_unique<Interrupts>(m);
     for (std::uint32_t i = 0; i < m.hcas.size(); ++i) {
         rail::Hca& hca = m.hcas[i];
-        auto cq = rail::make_cq(hca.context(), kFirstCqEntries);
+        auto cq = rail::make_cq(hca.context(), kFirstCqEntries, m.interrupts->open_channel(hca.context()));
         if (!cq) return cannot_start(cq.trouble().sentence), false;
         m.uses[i].cq = std::move(*cq);
         if (!hca.caps().has_srq()) continue;
@@ -202,6 +203,7 @@ bool start(Module& m) {
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
     order_ports(m);
     set_abilities(m);
+    if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
     return true;
 }
 

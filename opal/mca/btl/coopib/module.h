@@ -8,7 +8,8 @@
 //     ring.cc: rings are offered, taken and polled
 //
 // Threading: everything under `lock`, but calls of the upper layer: these are
-// made with the lock released. Without threads the lock costs nothing.
+// made with the lock released. Without threads the lock costs nothing, and the
+// turn keeps the asynchronous handler out.
 #pragma once
 
 #include <memory>
@@ -18,6 +19,7 @@
 #include "coop/rail/verbs/connector.h"
 #include "coop/rail/verbs/hcas.h"
 #include "endpoint.h"
+#include "interrupts.h"
 #include "params.h"
 #include "pools.h"
 
@@ -40,6 +42,7 @@ struct Module {
     sched::SchedConfig sched;
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
+    std::unique_ptr<Interrupts> interrupts;
     std::optional<rail::Connector> connector;
     path::PortList own;        // ports and limits, as peers see them
     std::uint64_t id = 0;      // of this process
@@ -70,6 +73,7 @@ public:
     Guard& operator=(const Guard&) = delete;
 
 private:
+    async::Polling turn_;  // the asynchronous handler's, where there are no threads
     opal_mutex_t& lock_;
 };
 
@@ -78,7 +82,7 @@ std::uint64_t now_ns() noexcept;
 // post.cc. All with the lock held.
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
 // A header and what lies behind it, if it can go inline and now; false: it cannot. Behind that, room for sched::written().
-bool post_inline(Module& m, Endpoint& endpoint, Header& header);
+bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent);
 // A control message. False: there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
 // Of both kinds, as many as there are, with nothing else. Without memory for it they go with a later message.

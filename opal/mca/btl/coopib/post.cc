@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coop/async/urgent.h"
 #include "module.h"
 
 namespace coop::ib {
@@ -31,6 +32,8 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
         fill_write(*fragment.work.endpoint->channel->outbox, fragment.ring_address, rail, request);
     }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
+    if ((fragment.base.des_flags & kFencedFlag) != 0) request.send_flags |= IBV_SEND_FENCE;
+    if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
 void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
@@ -113,6 +116,39 @@ void submit(Module& m, Work& work) {
     rail.waiting.push_back(&work);
 }
 
+// A fragment for each stripe, with what shall go behind it. False: there are none, and nothing was taken.
+bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
+    async::Rider& rider = *op.rider;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        op.riders[i] = m.fragments.take();
+        if (op.riders[i] != nullptr) continue;
+        while (i-- > 0) m.fragments.give_back(*op.riders[i]);
+        return false;
+    }
+    rider.set_parts(rider.packet, stripes);
+    rider.taken = true;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        Fragment& fragment = *op.riders[i];
+        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | kFencedFlag;
+        fragment.base.des_cbfunc = nullptr;
+        fragment.work.kind = WorkKind::kSend;
+        fragment.ring_address = 0;
+        *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
+        fragment.header->check = check_of(*fragment.header);
+        std::memcpy(fragment.data(), rider.packet, rider.bytes);
+    }
+    async::handler.under_way(-1);  // nobody has to see its end
+    return true;
+}
+
+// The rail's line keeps them in this order.
+void submit_with_rider(Module& m, StripeWork& stripe, Fragment& rider) {
+    rider.work.rail = stripe.rail;
+    rider.work.endpoint = stripe.endpoint;
+    submit(m, stripe);
+    submit(m, rider.work);
+}
+
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes) {
     StripeWork& stripe = op.stripes[index];
     stripe.kind = op.kind;
@@ -123,6 +159,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
+    // Behind a fence the HCA goes through the reads one by one: none of them takes a token.
+    if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
     Rail& on = *op.endpoint->channel->rails[rail];
     if (op.kind == WorkKind::kPut || on.reads.take_or_queue(&stripe)) return submit(m, stripe);
     ++on.read_waits;
@@ -132,7 +170,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 // how many places in the queue are free again.
 int post_inline_now(Rail& rail, ibv_send_wr& request) {
     ibv_send_wr* bad;
-    request.send_flags = IBV_SEND_INLINE;
+    request.send_flags |= IBV_SEND_INLINE;
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
     if (marks) {
         request.send_flags |= IBV_SEND_SIGNALED;
@@ -198,7 +236,7 @@ Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const
 
 }  // namespace
 
-bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
+bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
     Rail& rail = *channel.rails[rail_of_fragment(m, channel, length)];
@@ -208,7 +246,9 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header) {
     request.sg_list = &sge;
     request.num_sge = 1;
     request.opcode = IBV_WR_SEND;
-    const std::uint64_t address = sched::written(length) <= rail.max_inline ? enter_ring(channel, header, length) : 0;
+    if (urgent) request.send_flags = IBV_SEND_SOLICITED;
+    // What is written into memory cannot interrupt.
+    const std::uint64_t address = !urgent && sched::written(length) <= rail.max_inline ? enter_ring(channel, header, length) : 0;
     if (address != 0) {
         sge.length = sched::written(length);
         fill_write(*channel.outbox, address, rail, request);
@@ -262,7 +302,8 @@ void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     Channel& channel = *endpoint.channel;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
-    fragment.ring_address = enter_ring(channel, *fragment.header, length);
+    const bool urgent = (fragment.base.des_flags & async::kUrgentFlag) != 0;
+    fragment.ring_address = urgent ? 0 : enter_ring(channel, *fragment.header, length);
     seal(channel, *fragment.header);
     fragment.work.rail = rail_of_fragment(m, channel, length);
     submit(m, fragment.work);
@@ -277,6 +318,7 @@ void start_op(Module& m, RdmaOp& op) {
     const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
+    if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
     // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
     std::uint32_t i = 0;
     for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
@@ -286,7 +328,7 @@ void on_posted_done(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
     Rail& rail = *channel.rails[work.rail];
     --rail.in_flight;
-    if (work.kind == WorkKind::kGet || work.kind == WorkKind::kAtomic)
+    if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic)
         if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
     pump(m, channel, rail);
 }

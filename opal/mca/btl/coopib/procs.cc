@@ -100,6 +100,7 @@ int finalize(mca_btl_base_module_t* btl) {
         use.receives.clear();
     }
     m.uses.clear();
+    m.interrupts.reset();
     m.hcas.clear();
     return OPAL_SUCCESS;
 }

@@ -23,6 +23,7 @@ void call(Module& m, RdmaOp& op) {
     if (op.callback != nullptr)
         op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
     Guard guard(m);
+    if (op.kind != WorkKind::kAtomic && !op.has_riders) async::handler.under_way(-1);
     --op.endpoint->outstanding_ops;
     m.ops.give_back(op);
 }
@@ -91,6 +92,7 @@ std::uint64_t now_ns() noexcept {
 }
 
 int progress() noexcept {
+    const async::Polling turn;
     Module& m = module;
     // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
     static unsigned rings_alone = 0;
@@ -103,6 +105,7 @@ int progress() noexcept {
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
     static unsigned turns = 0;
     if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
+    async::handler.swept();
     return events;
 }
 

@@ -20,12 +20,15 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->callback = callback;
     op->context = context;
     op->data = data;
+    op->has_riders = false;
+    op->rider = nullptr;
     return op;
 }
 
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     ++endpoint.outstanding_ops;
+    if (op.kind != WorkKind::kAtomic) async::handler.under_way(1);  // the other side may wait for what follows its end
     if (endpoint.channel && endpoint.channel->state == ChannelState::kConnected) {
         start_op(m, op);
     } else {
@@ -50,7 +53,9 @@ int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* loc
     Module& m = Module::of(btl);
     if (bytes > m.base.btl_get_limit) return OPAL_ERR_NOT_AVAILABLE;
     Guard guard(m);
-    return begin(m, *make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data));
+    RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data);
+    if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) op->rider = async::offered_rider();
+    return begin(m, *op);
 }
 
 int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,

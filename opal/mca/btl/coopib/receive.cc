@@ -32,7 +32,8 @@ void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, 
     const auto kind = static_cast<Kind>(header.kind);
     if (buffer.ring != nullptr && kind != Kind::kMessage) damaged("kind of a message in a ring", peer, header.kind);
     switch (kind) {
-    case Kind::kMessage: return check_message(m, header, peer);
+    case Kind::kMessage:
+    case Kind::kUnordered: return check_message(m, header, peer);
     case Kind::kRingOffer: return check_control(header, sizeof(RingOffer), peer);
     case Kind::kCredits: return check_control(header, 0, peer);
     }
@@ -61,7 +62,7 @@ void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
 }
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
-    const bool control = header_of(buffer).kind != static_cast<std::uint8_t>(Kind::kMessage);
+    const bool control = is_control(header_of(buffer).kind);
     if (!control) hand_up(m, buffer);
     Guard guard(m);
     if (control) take_control(endpoint, header_of(buffer));
@@ -73,7 +74,8 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
 sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, std::uint32_t qp_number) {
     check(m, buffer, arrived, endpoint.proc);
     const Header& header = header_of(buffer);
-    const sched::Arrival arrival = endpoint.channel->arrivals.on_arrival(header.psn, &buffer);
+    const bool ordered = header.kind != static_cast<std::uint8_t>(Kind::kUnordered);
+    const sched::Arrival arrival = ordered ? endpoint.channel->arrivals.on_arrival(header.psn, &buffer) : sched::Arrival::kInOrder;
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, header.psn);
     case sched::Arrival::kDuplicate: release(m, endpoint, buffer); return arrival;

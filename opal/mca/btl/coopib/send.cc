@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "coop/async/urgent.h"
 #include "entry.h"
 
 namespace coop::ib {
@@ -38,6 +39,7 @@ struct Immediate {
     const void* header;  // the upper layer's
     std::size_t header_bytes, payload_bytes;
     mca_btl_base_tag_t tag;
+    bool urgent;
 
     std::size_t bytes() const { return header_bytes + payload_bytes; }
     Header own_header() const { return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0}; }
@@ -63,14 +65,14 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
     auto& header = *new (buffer) Header(message.own_header());
     if (message.pack(buffer + sizeof(Header))) {
         Guard guard(m);
-        if (post_inline(m, endpoint, header)) return true;
+        if (post_inline(m, endpoint, header, message.urgent)) return true;
     }
     message.unpack();
     return false;
 }
 
 bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
-    Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+    Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | (message.urgent ? async::kUrgentFlag : 0));
     if (fragment == nullptr) return false;
     *fragment->header = message.own_header();
     const bool whole = message.pack(fragment->data());
@@ -123,7 +125,7 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
 int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor, void* header, std::size_t header_bytes,
                      std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     Module& m = Module::of(btl);
-    const Immediate message{convertor, header, header_bytes, payload_bytes, tag};
+    const Immediate message{convertor, header, header_bytes, payload_bytes, tag, (flags & async::kUrgentFlag) != 0};
     if (is_connected(*endpoint)) {
         const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
         if (is_short ? send_from_stack(m, *endpoint, message) : send_copy(m, *endpoint, message)) return OPAL_SUCCESS;

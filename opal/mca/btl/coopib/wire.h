@@ -13,7 +13,7 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 2;
+constexpr std::uint16_t kWireVersion = 3;
 
 struct Header {
     std::uint32_t psn;    // of the channel, over all rails
@@ -26,12 +26,17 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-// All but kMessage are control messages of the channel: always sent, tag 0.
+// Messages are the upper layer's; the others, control messages of the channel, are always sent, with tag 0.
 enum class Kind : std::uint8_t {
     kMessage = 1,
     kRingOffer = 2,  // a RingOffer lies behind the header
     kCredits = 3,    // nothing does: the header has them
+    kUnordered = 4,  // a message with no place in the sequence, handed on as it comes: always sent, psn 0
 };
+
+constexpr bool is_control(std::uint8_t kind) noexcept {
+    return kind != static_cast<std::uint8_t>(Kind::kMessage) && kind != static_cast<std::uint8_t>(Kind::kUnordered);
+}
 
 constexpr std::size_t kMostRkeys = 8;  // HCAs of a process
 

@@ -14,6 +14,7 @@
 #include <infiniband/verbs.h>
 
 #include "compat.h"
+#include "coop/async/rider.h"
 #include "coop/base/list.h"
 #include "coop/sched/marker.h"
 #include "coop/sched/rail_set.h"
@@ -46,6 +47,9 @@ struct Work {
 using WorkList = List<Work, &Work::node>;
 
 struct FragmentChunk;
+
+// Of a fragment's des_flags: not before the reads that were posted ahead of it are over.
+constexpr std::uint32_t kFencedFlag = 1u << 26;
 
 struct Fragment {
     mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
@@ -87,6 +91,9 @@ struct RdmaOp {
     void* data = nullptr;
     sched::Marker marker = sched::Marker::kNone;
     sched::SentStripes missing{1};
+    Fragment* riders[sched::kMaxRails];  // of a get: behind the stripe of the same number, fenced
+    bool has_riders = false;
+    async::Rider* rider = nullptr;  // offered, while it is being started
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];
 };

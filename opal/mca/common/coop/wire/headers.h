@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 3;            // of these and of boards; carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 4;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -146,9 +146,15 @@ struct FinHeader {
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t id;
-    std::uint64_t bytes;
+    std::uint64_t bytes;         // of the message; its highest byte: how many FINs there are, fin_parts()
 };
 static_assert(sizeof(FinHeader) == 24);
+
+// A read over several rails may have a FIN behind it on each: then all say how many. 0: this is the only one.
+constexpr unsigned kFinPartsShift = 56;
+constexpr std::uint64_t kMostFinParts = 16;
+constexpr std::uint64_t fin_bytes(const FinHeader& h) noexcept { return h.bytes & ((std::uint64_t{1} << kFinPartsShift) - 1); }
+constexpr std::uint64_t fin_parts(const FinHeader& h) noexcept { return h.bytes >> kFinPartsShift; }
 
 // To the sender: the row that moved the data, and why. Numbers of rndv::Row and rndv::Reason.
 constexpr std::uint8_t kMostReasons = 32;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "async.h"
+
+#include <cstring>
+
+#include "diagnose.h"
+
+namespace coop::pml {
+namespace {
+
+ompi_request_fns_t stock;
+
+// The same, with the application inside.
+template <auto Member, class Function>
+struct FromInside;
+template <auto Member, class... Arguments>
+struct FromInside<Member, int (*)(Arguments...)> {
+    static int call(Arguments... arguments) {
+        const async::Inside inside;
+        return (stock.*Member)(arguments...);
+    }
+};
+template <auto Member>
+void interpose() noexcept {
+    using Function = std::remove_reference_t<decltype(stock.*Member)>;
+    ompi_request_functions.*Member = FromInside<Member, Function>::call;
+}
+
+void interpose_all() noexcept {
+    stock = ompi_request_functions;
+    interpose<&ompi_request_fns_t::req_test>();
+    interpose<&ompi_request_fns_t::req_test_any>();
+    interpose<&ompi_request_fns_t::req_test_all>();
+    interpose<&ompi_request_fns_t::req_test_some>();
+    interpose<&ompi_request_fns_t::req_wait>();
+    interpose<&ompi_request_fns_t::req_wait_any>();
+    interpose<&ompi_request_fns_t::req_wait_all>();
+    interpose<&ompi_request_fns_t::req_wait_some>();
+}
+
+// Where every core has a process of its own that may be computing, an interrupt
+// takes the time from one of them.
+bool is_worth_it() noexcept { return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded; }
+
+}  // namespace
+
+void start_async() noexcept {
+    if (module.config.async == static_cast<std::int64_t>(Async::kOff) || !is_worth_it()) return;
+    if (!async::handler.has_source()) {
+        if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt)) no_interrupts("no transport of this job can interrupt; btl/coopib can");
+        return;
+    }
+    opal_progress_register(mca_pml_coop_progress);  // now: not by the handler, later
+    if (const int error = async::handler.start(!module.threads); error != 0) return no_interrupts(std::strerror(error));
+    interpose_all();
+}
+
+void stop_async() noexcept {
+    if (async::handler.active()) ompi_request_functions = stock;
+    async::handler.stop();
+}
+
+}  // namespace coop::pml

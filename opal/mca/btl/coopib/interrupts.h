@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the asynchronous handler asks of this transport: a completion channel on
+// each HCA, asked for an event by ibv_req_notify_cq: for the next solicited
+// message, or for the next completion of any kind.
+//
+// Threading: as async/handler.h has it. Errors: open_interrupts() says.
+#pragma once
+
+#include <vector>
+
+#include "coop/async/handler.h"
+#include "coop/rail/verbs/objects.h"
+
+namespace coop::ib {
+
+struct Module;
+
+class Interrupts final : public async::Source {
+public:
+    explicit Interrupts(Module& m) : m_(m) {}
+
+    // A channel for the completion queue of the next HCA; null: there is none.
+    ibv_comp_channel* open_channel(ibv_context* device);
+
+    std::span<const int> descriptors() const noexcept override { return descriptors_; }
+    void request(async::Notice notice) noexcept override;
+    void acknowledge(int descriptor) noexcept override;
+    int drain() noexcept override;
+
+private:
+    Module& m_;
+    std::vector<rail::CompChannel> channels_;
+    std::vector<int> descriptors_;
+};
+
+}  // namespace coop::ib

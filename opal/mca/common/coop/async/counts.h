@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the asynchronous handler counts, and under which names it is shown as
+// MPI_T performance variables of pml/coop.
+//
+// Threading: any. Units: events.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace coop::async {
+
+struct HandlerCounts {
+    std::atomic<std::uint64_t> interrupts{0};
+    std::atomic<std::uint64_t> requests{0};
+    std::atomic<std::uint64_t> left{0};
+    std::atomic<std::uint64_t> events{0};
+};
+
+struct HandlerVariable {
+    const char* name;
+    std::atomic<std::uint64_t> HandlerCounts::*count;
+    const char* help;
+};
+inline constexpr HandlerVariable kHandlerVariables[] = {
+    {"interrupts", &HandlerCounts::interrupts, "Times that a transport has woken the thread for asynchronous progress."},
+    {"interrupts_requested", &HandlerCounts::requests, "Times that transports were asked to interrupt."},
+    {"interrupts_left", &HandlerCounts::left, "Interrupts that were left to the application, because it was polling."},
+    {"events_handled", &HandlerCounts::events, "Completions that the thread for asynchronous progress has handled."},
+};
+static_assert(sizeof(HandlerCounts) == sizeof kHandlerVariables / sizeof *kHandlerVariables * sizeof(std::uint64_t), "each has a name");
+
+}  // namespace coop::async

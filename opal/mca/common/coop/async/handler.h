@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The asynchronous handler: a thread that sleeps until a transport interrupts,
+// and then runs the progress engine in the application's place, while that
+// computes (RDMA Read Based Rendezvous, section 4.3):
+//
+//   selective interrupt    transports are asked to interrupt for messages that are
+//                          marked as urgent; while operations of ours are under
+//                          way whose end others wait for, for any completion
+//   interrupt suppression  an interrupt switches interrupts off; one wake-up
+//                          drains everything, then they are requested again
+//   dynamic requests       only while something is expected and the application is
+//                          on its way out of the library; what is in force is
+//                          remembered and not requested again
+//   hybrid progress        turn.h
+//
+//                      leave(), something expected
+//            ┌──────────────────────────────────────────┐
+//            │                                          ▼
+//       nothing armed ◄──interrupt, nothing expected── armed ──interrupt──► drained,
+//            ▲          any more, or the application    ▲                   something
+//            │          polls and will see to it        │                   expected
+//            └──────────────────────────────────────────┴──────armed again──────┘
+//
+// Threading: start(), stop(), add() by one thread, outside of turns; the rest by
+// anybody who has the turn. Errors: start() returns the reason as an errno.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "coop/async/counts.h"
+#include "coop/async/turn.h"
+#include "coop/base/export.h"
+
+namespace coop::async {
+
+enum class Notice : std::uint8_t { kNone, kUrgent, kAny };  // each includes those before it
+
+// A transport that can interrupt. Lives until the handler has stopped.
+class Source {
+public:
+    virtual ~Source() = default;
+    virtual std::span<const int> descriptors() const noexcept = 0;  // readable: it has interrupted
+    virtual void request(Notice notice) noexcept = 0;               // once; in force until it interrupts
+    virtual void acknowledge(int descriptor) noexcept = 0;
+    virtual int drain() noexcept = 0;                               // events handled; 0: there were none
+};
+
+class COOP_EXPORT Handler {
+public:
+    // Transports open before anybody says whether interrupts are wanted: they register in any case.
+    void add(Source& source);
+    bool has_source() const noexcept { return !sources_.empty(); }
+
+    // `exclusive`: the library takes no locks, so application and handler take turns.
+    [[nodiscard]] int start(bool exclusive);
+    void stop() noexcept;
+    bool active() const noexcept { return active_; }
+
+    Turn& turn() noexcept { return turn_; }
+    // Whether the caller is the handler, at work.
+    bool is_running_here() const noexcept { return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id(); }
+
+    // Messages that the application expects, and operations whose end somebody waits for.
+    void expect(int more) noexcept {
+        if (active_) add_to(expected_, more);
+    }
+    void under_way(int more) noexcept {
+        if (active_) add_to(operations_, more);
+    }
+
+    // A source has been drained by whoever calls this.
+    void swept() noexcept {
+        if (active_ && !turn_.is_handler()) sweeps_.store(sweeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+
+    void enter() noexcept {
+        if (active_ && turn_.on()) turn_.enter();
+    }
+    void leave() noexcept {
+        if (!active_) return;
+        const bool exclusive = turn_.on();
+        if (wanted() > armed_.load(std::memory_order_relaxed) && (!exclusive || turn_.is_outermost())) arm_and_look();
+        if (exclusive) turn_.leave();
+    }
+
+    // Of a stay in which the application only polls: it may be about to poll again.
+    void leave_polling() noexcept {
+        if (active_ && turn_.on()) turn_.leave();
+    }
+
+    const HandlerCounts& counts() const noexcept { return counts_; }
+
+private:
+    void add_to(std::atomic<int>& n, int more) noexcept {
+        if (turn_.on()) n.store(n.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+        else n.fetch_add(more, std::memory_order_relaxed);
+    }
+    Notice wanted() const noexcept {
+        if (operations_.load(std::memory_order_relaxed) > 0) return Notice::kAny;
+        return expected_.load(std::memory_order_relaxed) > 0 ? Notice::kUrgent : Notice::kNone;
+    }
+    void arm_and_look() noexcept;
+    bool request(Notice notice) noexcept;
+    int drain() noexcept;
+    void run() noexcept;
+    bool sleep() noexcept;
+    void on_interrupt() noexcept;
+    bool wait_for_turn() noexcept;
+    std::uint64_t drain_all() noexcept;
+    void take_turn() noexcept;
+
+    Turn turn_;
+    bool active_ = false;
+    std::atomic<Notice> armed_{Notice::kNone};
+    std::atomic<int> expected_{0}, operations_{0};
+    std::atomic<std::uint64_t> sweeps_{0};
+    HandlerCounts counts_;
+    std::vector<Source*> sources_;
+    std::atomic<bool> stopping_{false};
+    int wake_ = -1;  // eventfd that ends the sleep
+    std::thread thread_;
+};
+
+COOP_EXPORT extern Handler handler;  // of this process
+
+// The application is inside the library while one of these lives; where it is about
+// to leave, what it expects may interrupt.
+class Inside {
+public:
+    Inside() noexcept { handler.enter(); }
+    ~Inside() { handler.leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
+
+// The same of a transport's part: no interrupts are requested at its end.
+class Polling {
+public:
+    Polling() noexcept { handler.enter(); }
+    ~Polling() { handler.leave_polling(); }
+    Polling(const Polling&) = delete;
+    Polling& operator=(const Polling&) = delete;
+};
+
+}  // namespace coop::async

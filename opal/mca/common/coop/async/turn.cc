@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/async/turn.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace coop::async {
+namespace {
+
+long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0); }
+
+}  // namespace
+
+void Turn::switch_on() noexcept {
+    heavy_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
+    depth_ = 0;
+    inside_.store(false, std::memory_order_relaxed);
+    handler_has_it_.store(false, std::memory_order_relaxed);
+    handler_.store({}, std::memory_order_relaxed);
+    on_ = true;
+}
+
+void Turn::barrier() const noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!heavy_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+// Either the application sees the handler, or the handler sees the application inside.
+bool Turn::try_take() noexcept {
+    if (inside_.load(std::memory_order_relaxed)) return false;  // spares the barrier
+    handler_has_it_.store(true, std::memory_order_relaxed);
+    barrier();
+    if (!inside_.load(std::memory_order_acquire)) return true;
+    give_back();
+    return false;
+}
+
+// The handler's turns are short, but its thread may not be on a core just now.
+void Turn::wait() noexcept {
+    constexpr unsigned kSpins = 100;
+    waiting_.store(true, std::memory_order_relaxed);
+    do {
+        inside_.store(false, std::memory_order_release);
+        for (unsigned spins = 0; handler_has_it_.load(std::memory_order_acquire); ++spins)
+            if (spins > kSpins) sched_yield();
+        inside_.store(true, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    } while (handler_has_it_.load(std::memory_order_acquire));
+    waiting_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace coop::async

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Progress while the application computes (pml_coop_async): storms with pauses in them, in which every message is checked, and
+# how often a receiver is interrupted. Test names are ground.fin.threads for the storms.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# shellcheck source=test/fabric/parts/coopib.sh
+. "$here/parts/coopib.sh"
+
+interrupts_build() {
+    prepare_storm || return 1
+    interrupts=$results/bin-mpi/interrupts
+    mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c"
+}
+
+# interrupts_storm GROUND FIN THREADS MESSAGES: pauses of up to 300 µs between the calls.
+interrupts_storm() {
+    local ground=$1 fin=$2 threads=$3 options np btl=coopib,self
+    coopib_ground "$ground"
+    [ "$ground" != four_hosts ] || btl=coopib,vader,self
+    limit=300 check "$ground.$fin.$threads" on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml coop --mca btl "$btl" \
+        --mca pml_coop_async interrupt --mca pml_coop_fin "$fin" --mca mpi_yield_when_idle 1 \
+        "$storm" --seed 17 --threads "$threads" --messages "$4" --compute 300
+}
+
+interrupts_of() { # burst | quiet
+    limit=120 two_by_two mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,self --mca pml_coop_async interrupt "$interrupts" "$1"
+}
+
+# The job runs, and one message of each process says why nothing interrupts.
+without_a_transport() {
+    local output
+    output=$(timeout 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async interrupt "$ring" 2>&1) ||
+        { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 2 "  Reason:  no transport of this job can interrupt; btl/coopib can" && has_line "$output" 1 "done"
+}
+
+auto_says_nothing() {
+    local output
+    output=$(timeout 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async auto "$ring" 2>&1) ||
+        { echo "$output"; return 1; }
+    echo "$output"
+    [ "$output" = "done" ]
+}
+
+part_interrupts() {
+    local fin ground
+    log=$results/log/interrupts.build.log
+    interrupts_build >"$log" 2>&1 || { report_fail interrupts.build; return; }
+    check one_interrupt_for_a_burst interrupts_of burst
+    check none_for_short_messages_and_waiting_receivers interrupts_of quiet
+    check no_transport.asked_for without_a_transport
+    check no_transport.auto auto_says_nothing
+    for fin in auto after fenced; do
+        interrupts_storm two_hcas "$fin" 1 2000
+        interrupts_storm four_rails "$fin" 3 2000
+    done
+    for ground in one_rail unequal roce nosrq small four_hosts; do interrupts_storm "$ground" auto 1 1000; done
+    [ "$long" = no ] || interrupts_storm two_hcas auto 1 1000000
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How often is a receiver interrupted that computes? Two ranks, pml_coop_async=interrupt; exit code 1 if it is not as expected.
+ *
+ *     burst    rank 0 sends 64 long messages back to back to receives that are posted: all are read while rank 1 computes, every
+ *              byte right, and in the best of the rounds 2 interrupts do (a machine with other work may take more)
+ *     quiet    short messages go to and fro, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGES = 64, BYTES = 64 << 10, ROUNDS = 20 };
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle interrupts, events;
+static unsigned char (*buffer)[BYTES];
+static int rank;
+
+static MPI_T_pvar_handle handle_of(const char *name)
+{
+    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+    int index, count = 0;
+    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS || count != 1) {
+        printf("no variable %s\n", name);
+        exit(1);
+    }
+    return handle;
+}
+
+static unsigned long long value_of(MPI_T_pvar_handle handle)
+{
+    unsigned long long value = 0;
+    MPI_T_pvar_read(session, handle, &value);
+    return value;
+}
+
+static void compute(double seconds)
+{
+    for (const double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
+    }
+}
+
+static unsigned char byte_of(int round, int message, int at) { return (unsigned char)(round * 31 + message * 7 + at % 251); }
+
+static void fill(int round)
+{
+    for (int m = 0; m < MESSAGES; ++m) {
+        for (int i = 0; i < BYTES; ++i) {
+            buffer[m][i] = byte_of(round, m, i);
+        }
+    }
+}
+
+static void check(int round)
+{
+    for (int m = 0; m < MESSAGES; ++m) {
+        for (int i = 0; i < BYTES; ++i) {
+            if (buffer[m][i] != byte_of(round, m, i)) {
+                printf("message %d of round %d: byte %d is wrong\n", m, round, i);
+                MPI_Abort(MPI_COMM_WORLD, 1);
+            }
+        }
+    }
+}
+
+/* Interrupts of a round in which rank 1 computed while all messages came; else more than any. */
+static unsigned long long burst(int round)
+{
+    MPI_Request requests[MESSAGES];
+    if (rank == 0) {
+        fill(round);
+        MPI_Barrier(MPI_COMM_WORLD);
+        compute(0.01); /* rank 1 is out of the library again */
+        for (int m = 0; m < MESSAGES; ++m) {
+            MPI_Isend(buffer[m], BYTES, MPI_BYTE, 1, m, MPI_COMM_WORLD, &requests[m]);
+        }
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+        return MESSAGES;
+    }
+    memset(buffer, 0, sizeof *buffer * MESSAGES);
+    for (int m = 0; m < MESSAGES; ++m) {
+        MPI_Irecv(buffer[m], BYTES, MPI_BYTE, 0, m, MPI_COMM_WORLD, &requests[m]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    const unsigned long long before = value_of(interrupts), events_before = value_of(events);
+    compute(0.2);
+    const unsigned long long took = value_of(interrupts) - before;
+    const int all = value_of(events) - events_before >= MESSAGES;
+    MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+    check(round);
+    return all ? took : MESSAGES;
+}
+
+static int bursts(void)
+{
+    unsigned long long least = MESSAGES;
+    for (int round = 0; round < ROUNDS; ++round) {
+        const unsigned long long took = burst(round);
+        least = took < least ? took : least;
+    }
+    if (rank == 0) {
+        return 0;
+    }
+    printf("%d messages: at least %llu interrupts; %llu events handled in all\n", MESSAGES, least, value_of(events));
+    return least < 1 || least > 2 || value_of(events) < MESSAGES;
+}
+
+static int quiet(void)
+{
+    for (int i = 0; i < 2000; ++i) {
+        if (rank == 0) {
+            MPI_Send(buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+            MPI_Recv(buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        }
+    }
+    for (int i = 0; i < 100; ++i) {
+        if (rank == 0) {
+            MPI_Send(buffer, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(buffer, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    if (rank == 1) {
+        printf("%llu interrupts\n", value_of(interrupts));
+    }
+    return value_of(interrupts) != 0;
+}
+
+int main(int argc, char **argv)
+{
+    int provided, failed;
+    if (argc != 2 || (strcmp(argv[1], "burst") != 0 && strcmp(argv[1], "quiet") != 0)) {
+        fprintf(stderr, "usage: interrupts burst | quiet\n");
+        return 2;
+    }
+    buffer = malloc(sizeof *buffer * MESSAGES);
+    memset(buffer, 0, sizeof *buffer * MESSAGES);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    interrupts = handle_of("pml_coop_interrupts");
+    events = handle_of("pml_coop_events_handled");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    failed = strcmp(argv[1], "burst") == 0 ? bursts() : quiet();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    MPI_Finalize();
+    free(buffer);
+    return failed;
+}

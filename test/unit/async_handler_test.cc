@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// async/handler.h, with a transport that is a pipe: each byte is an interrupt.
+#include "coop/async/handler.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+namespace coop::async {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Messages that arrive while a request is in force interrupt once; all wait until somebody drains.
+class FakeTransport : public Source {
+public:
+    FakeTransport() {
+        EXPECT_EQ(pipe2(ends_.data(), O_NONBLOCK), 0);
+        descriptors_[0] = ends_[0];
+    }
+    ~FakeTransport() override {
+        close(ends_[0]);
+        close(ends_[1]);
+    }
+
+    void arrive(Notice kind) {
+        waiting_.fetch_add(1);
+        Notice asked = requested.load();
+        if (asked < kind || asked == Notice::kNone) return;
+        if (requested.compare_exchange_strong(asked, Notice::kNone)) {
+            const char byte = 0;
+            EXPECT_EQ(write(ends_[1], &byte, 1), 1);
+        }
+    }
+
+    std::span<const int> descriptors() const noexcept override { return descriptors_; }
+    void request(Notice notice) noexcept override { requested.store(notice); }
+    void acknowledge(int) noexcept override {
+        std::array<char, 16> bytes{};
+        while (read(ends_[0], bytes.data(), bytes.size()) > 0) {
+        }
+    }
+    int drain() noexcept override {
+        const int n = waiting_.exchange(0);
+        if (n > 0 && on_drained) on_drained(n);
+        drained += n;
+        return n;
+    }
+
+    std::atomic<Notice> requested{Notice::kNone};
+    std::atomic<int> drained{0};
+    std::function<void(int)> on_drained;
+
+private:
+    std::array<int, 2> ends_{};
+    std::array<int, 1> descriptors_{};
+    std::atomic<int> waiting_{0};
+};
+
+// kUrgent as a request is met by urgent messages alone, kAny by all: as kinds of messages, urgent ones rank lower.
+constexpr Notice kUrgentMessage = Notice::kUrgent, kOrdinaryMessage = Notice::kAny;
+
+class HandlerTest : public testing::Test {
+protected:
+    void start(bool exclusive = true) {
+        handler.add(transport);
+        ASSERT_EQ(handler.start(exclusive), 0);
+    }
+    void TearDown() override { handler.stop(); }
+
+    void call_the_library() {
+        handler.enter();
+        handler.leave();
+    }
+    // What is going to happen on the handler's thread.
+    static bool soon(const std::function<bool()>& holds) {
+        for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
+        return holds();
+    }
+
+    FakeTransport transport;
+    Handler handler;
+};
+
+TEST_F(HandlerTest, requests_nothing_while_nothing_is_expected) {
+    start();
+    call_the_library();
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    EXPECT_EQ(handler.counts().requests.load(), 0u);
+}
+
+TEST_F(HandlerTest, requests_once_and_remembers) {
+    start();
+    handler.expect(1);
+    for (int i = 0; i < 10; ++i) call_the_library();
+    EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
+    EXPECT_EQ(handler.counts().requests.load(), 1u);
+}
+
+TEST_F(HandlerTest, requests_nothing_at_the_end_of_a_nested_call) {
+    start();
+    handler.expect(1);
+    handler.enter();
+    call_the_library();
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    handler.leave();
+    EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
+}
+
+TEST_F(HandlerTest, requests_nothing_for_a_poll) {
+    start();
+    handler.expect(1);
+    handler.enter();
+    handler.leave_polling();
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+}
+
+TEST_F(HandlerTest, looks_once_more_after_a_request) {
+    start();
+    transport.arrive(kUrgentMessage);  // nothing was requested: no interrupt
+    handler.expect(1);
+    call_the_library();
+    EXPECT_EQ(transport.drained.load(), 1);
+    EXPECT_EQ(handler.counts().interrupts.load(), 0u);
+}
+
+TEST_F(HandlerTest, drains_when_interrupted_and_requests_again) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
+    EXPECT_EQ(handler.counts().events.load(), 1u);
+}
+
+TEST_F(HandlerTest, ordinary_messages_do_not_interrupt_what_waits_for_urgent_ones) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    transport.arrive(kOrdinaryMessage);
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(handler.counts().interrupts.load(), 0u);
+}
+
+TEST_F(HandlerTest, any_completion_interrupts_while_an_operation_is_under_way) {
+    start();
+    transport.on_drained = [&](int) { handler.under_way(-1); };
+    handler.under_way(1);
+    call_the_library();
+    EXPECT_EQ(transport.requested.load(), Notice::kAny);
+    transport.arrive(kOrdinaryMessage);
+    EXPECT_TRUE(soon([&] { return handler.counts().interrupts.load() == 1; }));
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);  // nothing more is expected
+}
+
+TEST_F(HandlerTest, one_wake_up_drains_a_burst) {
+    start();
+    handler.expect(64);
+    handler.enter();  // holds the handler back until all are there
+    handler.leave();
+    handler.enter();
+    for (int i = 0; i < 64; ++i) transport.arrive(kUrgentMessage);
+    handler.leave();
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 64; }));
+    EXPECT_LE(handler.counts().interrupts.load(), 2u);
+}
+
+TEST_F(HandlerTest, leaves_to_an_application_that_polls) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    handler.enter();
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] {
+        transport.drain();
+        handler.swept();
+        return handler.counts().left.load() == 1;
+    }));
+    EXPECT_EQ(handler.counts().events.load(), 0u);
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    handler.leave();
+    EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
+}
+
+TEST_F(HandlerTest, waits_for_an_application_that_is_inside_and_does_not_poll) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    handler.enter();
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return handler.counts().interrupts.load() == 1; }));
+    std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(transport.drained.load(), 0);
+    handler.leave_polling();
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
+}
+
+TEST_F(HandlerTest, with_threads_it_does_not_wait_for_anybody) {
+    start(false);
+    handler.expect(1);
+    handler.enter();
+    handler.leave();
+    handler.enter();
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
+    handler.leave();
+}
+
+TEST_F(HandlerTest, nothing_is_lost_in_a_storm) {
+    constexpr int kMessages = 20'000;
+    start();
+    volatile long in_turns = 0;  // plain: changed by both sides in their turns
+    transport.on_drained = [&](int n) { in_turns = in_turns + n; };
+    handler.expect(1);
+    std::thread wire([&] {
+        for (int i = 0; i < kMessages; ++i) transport.arrive(i % 3 == 0 ? kUrgentMessage : kOrdinaryMessage);
+        transport.arrive(kUrgentMessage);
+    });
+    for (int i = 0; i < kMessages; ++i) {
+        handler.enter();
+        if (i % 2 == 0 && transport.drain() == 0) handler.swept();
+        handler.leave();
+    }
+    wire.join();
+    transport.arrive(kUrgentMessage);
+    call_the_library();
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == kMessages + 2; }));
+    handler.stop();
+    EXPECT_EQ(in_turns, kMessages + 2);
+}
+
+}  // namespace
+}  // namespace coop::async
