@@ -25,7 +25,7 @@ inline constexpr std::array<Variable, static_cast<std::size_t>(Counter::kCount)>
     {Counter::kBytes, "bytes", true, "Bytes that this process has put on the rails of an HCA: messages with their headers, and stripes."},
     {Counter::kSends, "sends", true, "Fragments that this process has sent over the rails of an HCA."},
     {Counter::kStripes, "stripes", true, "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
-    {Counter::kWaits, "waits", true, "Fragments and stripes that had to wait because their rail was full."},
+    {Counter::kWaits, "waits", true, "Fragments and stripes that had to wait because their rail was full or had no credit."},
     {Counter::kOutOfOrder, "out_of_order", false, "Fragments that arrived ahead of an earlier one of the same peer."},
     {Counter::kRingMessages, "ring_messages", false, "Fragments that this process has written into rings of its peers; they count as sends, too."},
     {Counter::kCreditMessages, "credit_messages", false, "Messages that this process has sent only to tell a peer which slots of its ring are free."},
