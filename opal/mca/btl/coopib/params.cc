@@ -58,7 +58,7 @@ constexpr ParamRow kParams[] = {
      .help = "A peer that has sent so many messages is offered a ring: memory that it writes short messages into, and that is polled. "
              "0: no rings.",
      .level = 4},
-    {.name = "ring_peers", .type = ParamType::kInt, .unit = "peers", .default_value = 16, .min = 0, .max = 1024,
+    {.name = "ring_peers", .type = ParamType::kInt, .unit = "peers", .default_value = 16, .min = 0, .max = sched::kMostRings,
      .help = "Most rings of a process, each for one peer: all are polled all the time. 0: no rings.", .level = 4},
     {.name = "ring_slots", .type = ParamType::kInt, .unit = "slots", .default_value = 32, .min = sched::kLeastRingSlots,
      .max = sched::kMostRingSlots,

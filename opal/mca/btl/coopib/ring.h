@@ -33,8 +33,6 @@ struct Inbox;
 // All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any more.
 class Inboxes {
 public:
-    static constexpr std::uint32_t kMost = 1024;
-
     std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
     Inbox& operator[](std::uint32_t i) const noexcept { return *all_[i]; }
     void add(Inbox& inbox) noexcept {
@@ -50,7 +48,7 @@ public:
     }
 
 private:
-    std::array<Inbox*, kMost> all_{};  // the first count_ are valid
+    std::array<Inbox*, sched::kMostRings> all_{};  // the first count_ are valid
     std::atomic<std::uint32_t> count_{0};
 };
 

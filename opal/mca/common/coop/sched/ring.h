@@ -42,6 +42,7 @@
 namespace coop::sched {
 
 constexpr std::uint32_t kLeastRingSlots = 2, kMostRingSlots = 4096;
+constexpr std::uint32_t kMostRings = 1024;  // that a process polls
 constexpr std::uint32_t kLeastSlotBytes = 128, kMostSlotBytes = 64 * 1024;
 
 // At the end of each message in a ring.
