@@ -275,7 +275,7 @@ without_writable_shared_memory() { # COMMAND…
 # What the two ports have lost, in a transfer over a cable that loses three packets in a hundred.
 lost_with_seed() { # SEED
     printf '%s\n' 'switch sw0' 'host h0 h1' 'hca h0/coop0 h1/coop0' 'link h0/coop0/1 sw0 loss=3%' 'link h1/coop0/1 sw0' >"$log.topology"
-    on_subnet --topology "$log.topology" --seed "$1" --counters -- "$here/lib/pair.sh" ibv_rc_pingpong -n 300 -s 64 -c |
+    on_subnet --topology "$log.topology" --seed "$1" --counters -- "$here/lib/pair.sh" ibv_rc_pingpong -n 120 -s 64 -c |
         awk '$1 ~ /^h[01]\/coop0\/1$/ && $2 == "active" {printf "%s lost %s ", $1, $11}'
 }
 

@@ -138,5 +138,5 @@ part_measures() {
     for package in perftest ucx-utils; do need_debian $package || return 0; done
     limited
     unlimited
-    holds hosts_64_hcas_128_queue_pairs_2048 '%s KiB of /dev/shm' 'x <= 64 * 1024' crowd
+    holds hosts_64_hcas_128_queue_pairs_2048 '%s KiB of /dev/shm' 'x <= 8 * 1024' crowd
 }
