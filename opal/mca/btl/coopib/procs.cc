@@ -67,7 +67,8 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
 int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs, mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
     Module& m = Module::of(btl);
     for (std::size_t i = 0; i < count; ++i) {
-        if (procs[i] == opal_proc_local_get()) continue;
+        // To itself a process needs a channel for atomic operations: those of an HCA know nothing of the processor's (osc/rdma).
+        if (procs[i] == opal_proc_local_get() && (m.base.btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0) continue;
         Guard guard(m);
         endpoints[i] = find_endpoint(m, procs[i]);
         if (endpoints[i] != nullptr && reachable != nullptr) opal_bitmap_set_bit(reachable, static_cast<int>(i));

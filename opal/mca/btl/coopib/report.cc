@@ -23,7 +23,8 @@ std::string line_of(const Module& m, const Rail& rail, const sched::Rail& known,
 
 std::string table_of(const Module& m, const Endpoint& endpoint) {
     const Channel& channel = *endpoint.channel;
-    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(endpoint.proc->proc_name.vpid) +
+    // By its id: endpoint.proc may be gone by now.
+    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(endpoint.id & 0xffffffffu) +
                         "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits  weight now\n";
     for (std::size_t i = 0; i < channel.rails.size(); ++i)
         table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
