@@ -28,6 +28,8 @@ struct HcaUse {
     rail::Cq cq;
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
+    // By the number of the queue pair: two HCAs give the same numbers.
+    std::unordered_map<std::uint32_t, Endpoint*> qp_users;
 };
 
 struct Module {
@@ -45,7 +47,6 @@ struct Module {
     FragmentPool fragments;
     OpPool ops;
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    std::unordered_map<std::uint32_t, Endpoint*> qp_users;  // by the number of the queue pair
     std::uint32_t connecting = 0;  // endpoints that wait for an answer
     std::size_t immediate_bytes = 0;  // what every HCA takes inline
     bool asked_for = false;        // by name, in the parameter btl
@@ -89,7 +90,7 @@ std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 
 // receive.cc. With the lock held, but for the calls of the upper layer.
 void post_receive(Module& m, ReceiveBuffer& buffer);
-int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc);
+int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
 
 // progress.cc
 int progress() noexcept;

@@ -89,7 +89,6 @@ int finalize(mca_btl_base_module_t* btl) {
     if (m.given.report > 0) print_report(m);
     // Queue pairs before what they complete to and receive from; registrations before protection domains.
     m.endpoints.clear();
-    m.qp_users.clear();
     m.fragments.close();
     m.ops.close();
     close_registration(m);

@@ -48,13 +48,13 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
-int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc) {
+int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc) {
     Endpoint* endpoint = nullptr;
     sched::Arrival arrival;
     {
         Guard guard(m);
-        const auto user = m.qp_users.find(wc.qp_num);
-        if (user == m.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
+        const auto user = use.qp_users.find(wc.qp_num);
+        if (user == use.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
         endpoint = user->second;
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
         check(m, buffer, wc.byte_len, endpoint->proc);
