@@ -6,6 +6,10 @@
 # shellcheck disable=SC2034 # used by those who source this file
 build_packages=(autoconf automake g++ gcc libibverbs-dev libopenmpi-dev libtool make openmpi-bin pkg-config)
 
+# What test/vm needs besides: a virtual machine, and what its guest runs.
+# shellcheck disable=SC2034
+vm_packages=(busybox-static ibverbs-utils iproute2 qemu-system-x86 xz-utils)
+
 # need_packages LOG PACKAGE...
 need_packages() {
     local log=$1 package missing=()

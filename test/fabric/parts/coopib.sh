@@ -25,6 +25,8 @@ prepare_storm() {
     mpicc -O1 -Wall -Wextra -Werror -o "$rings" "$here/programs/coopib_rings.c" || return 1
     broken_ring=$results/bin-mpi/coopib_broken_ring
     mpicc -O1 -Wall -Wextra -Werror -rdynamic -o "$broken_ring" "$here/programs/coopib_broken_ring.c" || return 1
+    one_sided=$results/bin-mpi/one_sided
+    mpicc -O1 -Wall -Wextra -Werror -o "$one_sided" "$here/programs/one_sided.c" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -367,6 +369,24 @@ coopib_memory() {
     check memory.of_a_peer.four_rails memory_of_a_peer 48 --hcas 2 --lmc 1
 }
 
+# --- one-sided communication ------------------------------------------------------------------------------------------
+
+# Two hosts of one rank each: Open MPI's osc/rdma leaves put, get and atomic operations to the transport, also those on a rank's own window.
+one_sided_says() { # PML [MPIRUN ARGUMENT…]
+    local pml=$1 output
+    shift
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts -- mpirun -np 2 --mca pml "$pml" --mca btl coopib,self --mca osc rdma \
+        --mca osc_rdma_btls coopib --mca btl_coopib_report 1 "$@" "$one_sided" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    has_line "$output" 1 "one-sided: all right" && has_line "$output" 1 "btl/coopib: rank 0 to rank 0" &&
+        has_line "$output" 1 "btl/coopib: rank 0 to rank 1"
+}
+
+coopib_one_sided() {
+    check one_sided.ob1 one_sided_says ob1
+    check one_sided.coop one_sided_says coop
+}
+
 part_coopib() {
     local pml policy ground
     log=$results/log/coopib.build.log
@@ -379,6 +399,7 @@ part_coopib() {
     coopib_memory
     coopib_rings
     coopib_receives
+    coopib_one_sided
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -58,6 +58,20 @@ TEST(Pairing, position_counts_within_a_network) {
     for (const PathChoice& rail : rails) EXPECT_NE(rail.local_port, rail.remote_port);
 }
 
+// Two rails in networks of their own, as a network with one switch for each has them; the second process begins with its other one.
+TEST(Pairing, narrow_networks_of_roce_are_kept_apart_and_routed_only_if_none_is_in_common) {
+    const auto port = [](std::uint8_t hca, const Gid& gid) {
+        PortRecord made = roce_port(hca, gid);
+        made.prefix_bits = 24;
+        return made;
+    };
+    const std::vector<PortRecord> a = {port(0, ipv4(10, 1, 0, 1)), port(1, ipv4(10, 1, 1, 1))};
+    const std::vector<PortRecord> b = {port(1, ipv4(10, 1, 1, 2)), port(0, ipv4(10, 1, 0, 2))};
+    EXPECT_EQ(choose_paths(a, b, {}), (Rails{{0, 1, 0, 0, 0}, {1, 0, 0, 0, 0}}));
+    const std::vector<PortRecord> far = {port(0, ipv4(10, 1, 8, 1)), port(1, ipv4(10, 1, 9, 1))};
+    EXPECT_EQ(choose_paths(a, far, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}}));
+}
+
 TEST(Pairing, paths_of_lmc_come_behind_the_ports_and_queue_pairs_behind_the_paths) {
     const std::vector<PortRecord> two = {ib_port(0, 2, 1), ib_port(1, 4, 1)};
     const Rails expected = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {0, 0, 1, 1, 0}, {1, 1, 1, 1, 0},
@@ -103,8 +117,10 @@ std::vector<PortRecord> random_ports(std::mt19937& random) {
     for (std::size_t i = 0; i < count; ++i) {
         const auto hca = static_cast<std::uint8_t>(random() % 5);
         const auto where = static_cast<std::uint8_t>(random() % 3);
-        if (random() % 4 == 0) ports.push_back(roce_port(hca, ipv4(10, where, 0, 1), static_cast<std::uint8_t>(1 + random() % 2)));
-        else ports.push_back(ib_port(hca, 128, static_cast<std::uint8_t>(random() % 4), where));
+        if (random() % 4 == 0) {
+            ports.push_back(roce_port(hca, ipv4(10, 0, where, 1), static_cast<std::uint8_t>(1 + random() % 2)));
+            ports.back().prefix_bits = static_cast<std::uint8_t>(random() % 4 * 8);  // 0: not known
+        } else ports.push_back(ib_port(hca, 128, static_cast<std::uint8_t>(random() % 4), where));
         ports.back().mtu = static_cast<std::uint8_t>(random() % 8 == 0 ? 1 : 3 + random() % 3);
     }
     return ports;
@@ -143,7 +159,7 @@ TEST_F(RandomPorts, every_rail_is_possible_and_there_once) {
             ASSERT_LT(rail.local_port, a.ports.size());
             ASSERT_LT(rail.remote_port, b.ports.size());
             const PortRecord &here = a.ports[rail.local_port], &there = b.ports[rail.remote_port];
-            EXPECT_TRUE(reach_each_other(here, there));
+            EXPECT_TRUE(reach_each_other(here, there, reach_between(a.ports, b.ports)));
             EXPECT_LT(rail.local_bits, 1 << here.lmc);
             EXPECT_LT(rail.remote_bits, 1 << there.lmc);
             EXPECT_TRUE(seen.emplace(rail.local_port, rail.remote_port, rail.local_bits, rail.qp).second);
@@ -155,7 +171,7 @@ TEST_F(RandomPorts, every_port_that_reaches_one_is_used_unless_rails_are_limited
     each([](const PortList& a, const PortList& b) {
         const Rails rails = choose_paths(a.ports, b.ports, {.qps_per_port = 1, .max_paths = 1});
         for (std::size_t i = 0; i < a.ports.size(); ++i) {
-            const auto reached = [&](const PortRecord& p) { return reach_each_other(a.ports[i], p); };
+            const auto reached = [&](const PortRecord& p) { return reach_each_other(a.ports[i], p, reach_between(a.ports, b.ports)); };
             const bool used = std::any_of(rails.begin(), rails.end(), [&](const PathChoice& rail) { return rail.local_port == i; });
             EXPECT_EQ(used, std::any_of(b.ports.begin(), b.ports.end(), reached)) << "port " << i;
         }

@@ -55,7 +55,7 @@ TEST(Port, other_length_or_version_or_magic_is_named) {
     EXPECT_EQ(wrong(bytes), "list of ports: length in bytes is 95, expected 96");
     bytes = pack(two_ports());
     bytes[4] = std::byte{9};
-    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 1");
+    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 2");
     bytes[0] = std::byte{0};
     EXPECT_NE(wrong(bytes).find("magic number"), std::string::npos);
     EXPECT_NE(wrong({}).find("length"), std::string::npos);
@@ -76,7 +76,8 @@ TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].hca = 200; }).find("HCA"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].has_srq = 2; }).find("SRQ"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].ud_qpn = 1u << 24; }).find("UD queue pair"), std::string::npos);
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].reserved = 1; }).find("reserved"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].prefix_bits = 1; }).find("prefix"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].prefix_bits = 33; }).find("prefix"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.limits.qps_per_port = 0; }).find("queue pairs"), std::string::npos);
 }
 
@@ -121,6 +122,32 @@ TEST(Port, of_one_network_and_version_of_roce_reach_each_other) {
     EXPECT_TRUE(reach_each_other(roce_port(0, link_local), roce_port(0, other_link_local)));
     EXPECT_FALSE(reach_each_other(roce_port(0, link_local), roce_port(0, global)));
     EXPECT_FALSE(reach_each_other(roce_port(0, global), roce_port(0, other_global)));
+}
+
+PortRecord in_network(const Gid& gid, std::uint8_t prefix_bits, std::uint8_t version = 2) {
+    PortRecord port = roce_port(0, gid, version);
+    port.prefix_bits = prefix_bits;
+    return port;
+}
+
+TEST(Port, network_of_roce_is_as_its_interface_is_configured) {
+    EXPECT_TRUE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 24), in_network(ipv4(10, 1, 0, 2), 24)));
+    EXPECT_FALSE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 24), in_network(ipv4(10, 1, 1, 2), 24)));
+    EXPECT_TRUE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 8), in_network(ipv4(10, 7, 1, 2), 8)));
+    EXPECT_TRUE(reach_each_other(in_network(ipv4(10, 1, 0, 130), 25), in_network(ipv4(10, 1, 0, 131), 25)));
+    EXPECT_FALSE(reach_each_other(in_network(ipv4(10, 1, 0, 130), 25), in_network(ipv4(10, 1, 0, 120), 25)));
+    const Gid global = {0x20, 1, 0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 1}, of_same_56 = {0x20, 1, 0, 1, 0, 0, 0x10, 9, 0, 0, 0, 0, 0, 0, 0, 1};
+    EXPECT_FALSE(reach_each_other(in_network(global, 64), in_network(of_same_56, 64)));
+    EXPECT_TRUE(reach_each_other(in_network(global, 56), in_network(of_same_56, 56)));
+}
+
+TEST(Port, without_a_network_in_common_version_2_of_roce_may_be_routed) {
+    const PortRecord here[] = {in_network(ipv4(10, 1, 0, 1), 24)}, there[] = {in_network(ipv4(10, 1, 1, 1), 24), in_network(ipv4(10, 1, 0, 9), 24)};
+    EXPECT_EQ(reach_between(here, there), Reach::kNetwork);
+    EXPECT_EQ(reach_between(here, std::span(there, 1)), Reach::kRouted);
+    EXPECT_TRUE(reach_each_other(here[0], there[0], Reach::kRouted));
+    EXPECT_FALSE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 24, 1), in_network(ipv4(10, 1, 1, 1), 24, 1), Reach::kRouted));
+    EXPECT_FALSE(reach_each_other(ib_port(0, 8, 0, 1), ib_port(0, 9, 0, 2), Reach::kRouted));
 }
 
 TEST(Port, is_described_by_its_address) {

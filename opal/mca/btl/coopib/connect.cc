@@ -68,7 +68,7 @@ std::vector<std::uint32_t> make_rails(Module& m, Endpoint& endpoint) {
         channel.rails.push_back(make_rail(m, endpoint, channel.connection->path(i)));
         const Rail* rail = channel.rails.back().get();
         numbers.push_back(rail != nullptr ? rail->qp->qp_num : 0);
-        if (rail != nullptr) m.qp_users[rail->qp->qp_num] = &endpoint;
+        if (rail != nullptr) m.uses[rail->local_hca].qp_users[rail->qp->qp_num] = &endpoint;
     }
     return numbers;
 }
@@ -126,7 +126,7 @@ void establish(Module& m, Endpoint& endpoint) {
     sched::RailMask open = 0;
     for (std::size_t i = 0; i < channel.rails.size(); ++i) {
         if ((live >> i & 1) == 0 || channel.rails[i] == nullptr) {
-            if (channel.rails[i] != nullptr) m.qp_users.erase(channel.rails[i]->qp->qp_num);
+            if (const Rail* gone = channel.rails[i].get()) m.uses[gone->local_hca].qp_users.erase(gone->qp->qp_num);
             continue;
         }
         rails.push_back(std::move(channel.rails[i]));

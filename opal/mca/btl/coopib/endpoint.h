@@ -77,10 +77,11 @@ struct Channel {
     std::uint64_t ring_messages = 0, credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
 };
 
-inline void count_early(Channel& channel, std::uint32_t qp_number) noexcept {
+// Queue pairs of two HCAs may have the same number; 0: it came by the ring, which is no rail's.
+inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {
     ++channel.out_of_order;
     for (const auto& rail : channel.rails)
-        if (rail->qp->qp_num == qp_number) ++rail->early;
+        if (rail->local_hca == hca && rail->qp->qp_num == qp_number) ++rail->early;
 }
 
 }  // namespace coop::ib

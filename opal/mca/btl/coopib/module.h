@@ -32,6 +32,8 @@ struct HcaUse {
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
     std::uint64_t registrations = 0;  // of the upper layer's memory
+    // By the number of the queue pair: two HCAs give the same numbers.
+    std::unordered_map<std::uint32_t, Endpoint*> qp_users;
 };
 
 struct Module {
@@ -50,7 +52,6 @@ struct Module {
     FragmentPool fragments;
     OpPool ops;
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    std::unordered_map<std::uint32_t, Endpoint*> qp_users;  // by the number of the queue pair
     std::uint32_t connecting = 0;  // endpoints that wait for an answer
     Inboxes inboxes;               // all rings that peers write into
     std::size_t immediate_bytes = 0;  // what every HCA takes inline
@@ -101,7 +102,7 @@ std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 
 // receive.cc. With the lock held, but for the calls of the upper layer.
 void post_receive(Module& m, ReceiveBuffer& buffer);
-int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc);
+int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
 int on_slot_filled(Module& m, Inbox& ring);  // perhaps: it looks again, with the lock held
 
 // ring.cc. With the lock held.

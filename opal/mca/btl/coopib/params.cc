@@ -69,7 +69,7 @@ constexpr ParamRow kParams[] = {
     {.name = "timeout", .type = ParamType::kInt, .default_value = 16, .min = 1, .max = 31,
      .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of it.", .level = 5},
     {.name = "retry_count", .type = ParamType::kInt, .unit = "retries", .default_value = 6, .min = 0, .max = 7,
-     .help = "Retries of a queue pair when that timer runs out, before its rail counts as broken.", .level = 5},
+     .help = "Retries of a queue pair when that timer runs out, before its rail counts as broken. Soft-RoCE takes 7 for ever.", .level = 5},
     {.name = "min_rnr_timer", .type = ParamType::kInt, .default_value = 6, .min = 1, .max = 31,
      .help = "Code of the time after which a peer that found no receive buffer tries again (6: 80 microseconds).", .level = 6},
     {.name = "connect_timeout", .type = ParamType::kInt, .unit = "seconds", .default_value = 30, .min = 1, .max = 3600,

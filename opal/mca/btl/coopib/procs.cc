@@ -69,7 +69,8 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
 int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs, mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
     Module& m = Module::of(btl);
     for (std::size_t i = 0; i < count; ++i) {
-        if (procs[i] == opal_proc_local_get()) continue;
+        // To itself a process needs a channel for atomic operations: those of an HCA know nothing of the processor's (osc/rdma).
+        if (procs[i] == opal_proc_local_get() && (m.base.btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0) continue;
         Guard guard(m);
         endpoints[i] = find_endpoint(m, procs[i]);
         if (endpoints[i] != nullptr && reachable != nullptr) opal_bitmap_set_bit(reachable, static_cast<int>(i));
@@ -90,7 +91,6 @@ int finalize(mca_btl_base_module_t* btl) {
     if (m.given.report > 0) print_report(m);
     // Queue pairs before what they complete to and receive from; registrations before protection domains.
     m.endpoints.clear();
-    m.qp_users.clear();
     m.fragments.close();
     m.ops.close();
     close_registration(m);

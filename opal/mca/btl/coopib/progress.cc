@@ -64,7 +64,7 @@ int sweep(Module& m, const HcaUse& use) {
     for (int i = 0; i < n; ++i) {
         const ibv_wc& wc = wcs[i];
         if ((wc.wr_id & 1) != 0) {
-            on_received(m, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
+            on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
             continue;
         }
         const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);

@@ -70,8 +70,8 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (!control && buffer.ring == nullptr) count_towards_ring(m, endpoint);
 }
 
-// With the lock held. What is early is held by the window. `qp_number` 0: it came by the ring.
-sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, std::uint32_t qp_number) {
+// With the lock held. What is early is held by the window. HCA and queue pair are those it came by; number 0: by the ring.
+sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, std::uint32_t hca, std::uint32_t qp_number) {
     check(m, buffer, arrived, endpoint.proc);
     const Header& header = header_of(buffer);
     const bool ordered = header.kind != static_cast<std::uint8_t>(Kind::kUnordered);
@@ -79,7 +79,7 @@ sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, header.psn);
     case sched::Arrival::kDuplicate: release(m, endpoint, buffer); return arrival;
-    case sched::Arrival::kHeld: count_early(*endpoint.channel, qp_number); break;
+    case sched::Arrival::kHeld: count_early(*endpoint.channel, hca, qp_number); break;
     case sched::Arrival::kInOrder: break;
     }
     if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
@@ -110,15 +110,15 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
-int on_received(Module& m, ReceiveBuffer& buffer, const ibv_wc& wc) {
+int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc) {
     Endpoint* endpoint = nullptr;
     {
         Guard guard(m);
-        const auto user = m.qp_users.find(wc.qp_num);
-        if (user == m.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
+        const auto user = use.qp_users.find(wc.qp_num);
+        if (user == use.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
         endpoint = user->second;
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
-        if (take_in(m, *endpoint, buffer, wc.byte_len, wc.qp_num) != sched::Arrival::kInOrder) return 1;
+        if (take_in(m, *endpoint, buffer, wc.byte_len, static_cast<std::uint32_t>(&use - m.uses.data()), wc.qp_num) != sched::Arrival::kInOrder) return 1;
     }
     return hand_on_all(m, *endpoint, buffer);
 }
@@ -129,7 +129,7 @@ int on_slot_filled(Module& m, Inbox& ring) {
         Guard guard(m);
         buffer = take_slot(ring);
         if (buffer == nullptr) return 0;
-        if (take_in(m, ring.endpoint, *buffer, buffer->bytes, 0) != sched::Arrival::kInOrder) return 1;
+        if (take_in(m, ring.endpoint, *buffer, buffer->bytes, 0, 0) != sched::Arrival::kInOrder) return 1;
     }
     return hand_on_all(m, ring.endpoint, *buffer);
 }

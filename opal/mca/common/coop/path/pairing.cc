@@ -21,18 +21,19 @@ std::uint16_t stricter(std::uint16_t a, std::uint16_t b) noexcept { return a == 
 
 // The indices of the ports of each network, in order.
 using Positions = std::map<Network, std::vector<std::size_t>>;
-Positions by_network(std::span<const PortRecord> ports) {
+Positions by_network(std::span<const PortRecord> ports, Reach reach) {
     Positions positions;
-    for (std::size_t i = 0; i < std::min(ports.size(), kMaxPorts); ++i) positions[network_of(ports[i])].push_back(i);
+    for (std::size_t i = 0; i < std::min(ports.size(), kMaxPorts); ++i) positions[network_of(ports[i], reach)].push_back(i);
     return positions;
 }
 
 // The pairs, best first, in an order that is the same seen from either side:
 // round of the pairing, then wishes of both owners taken together, then network.
 std::vector<PortPair> pair_ports(std::span<const PortRecord> local, std::span<const PortRecord> remote) {
-    const Positions theirs = by_network(remote);
+    const Reach reach = reach_between(local, remote);
+    const Positions theirs = by_network(remote, reach);
     std::vector<std::tuple<std::size_t, std::size_t, Network, PortPair>> ranked;
-    for (const auto& [network, here] : by_network(local)) {
+    for (const auto& [network, here] : by_network(local, reach)) {
         const auto found = theirs.find(network);
         if (found == theirs.end()) continue;
         const auto& there = found->second;

@@ -25,9 +25,20 @@ void check_header(Fields& fields, const ListHeader& h, std::span<const std::byte
     fields.in("check word", h.check, check, check).in("queue pairs on a path", h.limits.qps_per_port, 1, UINT16_MAX);
 }
 
+constexpr std::array<std::uint8_t, 12> kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // of a GID of RoCE
+
+Form form_of(const Gid& gid) noexcept {
+    if (std::equal(kMappedIpv4.begin(), kMappedIpv4.end(), gid.begin())) return kIpv4;
+    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80 ? kLinkLocal : kGlobal;
+}
+
 void check_addresses(Fields& fields, const PortRecord& r) {
     const bool ib = r.link_layer == LinkLayer::kInfiniband;
-    fields.in("version of RoCE", r.roce, ib ? 0 : 1, ib ? 0 : 2).in("LMC", r.lmc, 0, ib ? kMaxLmc : 0);
+    fields.in("version of RoCE", r.roce, ib ? 0 : 1, ib ? 0 : 2)
+        .in("LMC", r.lmc, 0, ib ? kMaxLmc : 0)
+        .in("length of the network's prefix", r.prefix_bits, 0, ib ? 0 : form_of(r.gid) == kIpv4 ? 32 : 128);
     if (!ib || !fields.ok()) return;
     const std::uint16_t lids = static_cast<std::uint16_t>(1u << r.lmc);
     fields.in("LID", r.lid, 1, kMostUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
@@ -41,26 +52,29 @@ void check_record(Fields& fields, const PortRecord& r) {
     check_addresses(fields, r);
     fields.in("MTU code", r.mtu, 1, 5)
         .in("has SRQ", r.has_srq, 0, 1)
-        .in("reserved byte", r.reserved, 0, 0)
         .in("number of the UD queue pair", r.ud_qpn, 0, kMostNumber);
 }
 
-constexpr std::array<std::uint8_t, 12> kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+// Alike, when nothing better is known: as much as the networks of one site usually have in common.
+constexpr unsigned kAlikeIpv4Bits = 16, kAlikeGlobalBits = 64;
 
-enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // of a GID of RoCE
-
-Form form_of(const Gid& gid) noexcept {
-    if (std::equal(kMappedIpv4.begin(), kMappedIpv4.end(), gid.begin())) return kIpv4;
-    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80 ? kLinkLocal : kGlobal;
+void copy_prefix(Network& network, const Gid& gid, std::size_t first, unsigned bits) noexcept {
+    const std::size_t most = std::min(gid.size() - first, network.prefix.size());
+    for (std::size_t i = 0; i < most && bits != 0; ++i) {
+        const unsigned here = std::min(bits, 8u);
+        network.prefix[i] = static_cast<std::uint8_t>(gid[first + i] & 0xff00u >> here);
+        bits -= here;
+    }
 }
 
-Network network_of_roce(const PortRecord& port) noexcept {
+Network network_of_roce(const PortRecord& port, Reach reach) noexcept {
     const Form form = form_of(port.gid);
     Network network{LinkLayer::kEthernet, static_cast<std::uint8_t>(port.roce * 4 + form), {}};
+    const bool known = port.prefix_bits != 0 && (reach == Reach::kNetwork || port.roce == 1);
     switch (form) {
-        case kIpv4: std::copy_n(port.gid.begin() + 12, 2, network.prefix.begin()); break;
+        case kIpv4: copy_prefix(network, port.gid, 12, known ? port.prefix_bits : kAlikeIpv4Bits); break;
         case kLinkLocal: break;
-        case kGlobal: std::copy_n(port.gid.begin(), 8, network.prefix.begin()); break;
+        case kGlobal: copy_prefix(network, port.gid, 0, known ? port.prefix_bits : kAlikeGlobalBits); break;
     }
     return network;
 }
@@ -104,11 +118,18 @@ Unpacked unpack(std::span<const std::byte> bytes) {
     return list;
 }
 
-Network network_of(const PortRecord& port) noexcept {
-    if (port.link_layer == LinkLayer::kEthernet) return network_of_roce(port);
+Network network_of(const PortRecord& port, Reach reach) noexcept {
+    if (port.link_layer == LinkLayer::kEthernet) return network_of_roce(port, reach);
     Network network{LinkLayer::kInfiniband, 0, {}};
     std::copy_n(port.gid.begin(), 8, network.prefix.begin());
     return network;
+}
+
+Reach reach_between(std::span<const PortRecord> a, std::span<const PortRecord> b) noexcept {
+    for (const PortRecord& here : a)
+        for (const PortRecord& there : b)
+            if (reach_each_other(here, there)) return Reach::kNetwork;
+    return Reach::kRouted;
 }
 
 std::string describe(const PortRecord& port) {

@@ -6,8 +6,10 @@
 // this process and to send it datagrams.
 //
 // Words: a port belongs to an HCA. Its network is what it reaches: a subnet of
-// InfiniBand (its prefix), or for RoCE the network of its GID. Two ports reach
-// each other if they are of one network.
+// InfiniBand (its prefix), or for RoCE the IP network of its GID, as its
+// interface is configured. Two ports reach each other if they are of one network.
+// RoCE v2 can also be routed between networks; nobody tells where. So two
+// processes without a network in common try those that are alike (Reach::kRouted).
 //
 // Wire form: ListHeader, then count records, in the byte order of the host (as
 // wire/headers.h). What was received is checked by unpack(), field by field, and
@@ -29,7 +31,7 @@
 
 namespace coop::path {
 
-constexpr std::uint16_t kPortVersion = 1;
+constexpr std::uint16_t kPortVersion = 2;
 constexpr std::size_t kMaxPorts = 32;  // of a process
 constexpr unsigned kMaxLmc = 7;        // IBTA: three bits
 
@@ -48,7 +50,7 @@ struct PortRecord {
     std::uint8_t has_srq = 0;           // 1: the HCA has shared receive queues
     std::uint16_t lid = 0;              // the first one; InfiniBand only
     std::uint8_t gid_index = 0;         // of `gid`; means something to the port's own process only
-    std::uint8_t reserved = 0;
+    std::uint8_t prefix_bits = 0;       // Ethernet: how much of the IP address in `gid` names its network; 0: not known
     std::uint32_t rate_mbytes_per_s = 0;  // active width x speed, data only
     std::uint32_t ud_qpn = 0;           // takes datagrams of connect.h; 0: this port has no such queue pair
     std::uint32_t ud_qkey = 0;
@@ -95,6 +97,9 @@ COOP_EXPORT std::vector<std::byte> pack(const PortList& list);
 using Unpacked = std::variant<PortList, std::string>;
 COOP_EXPORT Unpacked unpack(std::span<const std::byte> bytes);
 
+// How two processes may reach each other: inside of a network, or, where none is in common, across routers.
+enum class Reach : std::uint8_t { kNetwork, kRouted };
+
 // What a port reaches. Equal: each reaches the other.
 struct Network {
     LinkLayer link_layer;
@@ -103,8 +108,12 @@ struct Network {
 
     auto operator<=>(const Network&) const = default;
 };
-COOP_EXPORT Network network_of(const PortRecord& port) noexcept;
-inline bool reach_each_other(const PortRecord& a, const PortRecord& b) noexcept { return network_of(a) == network_of(b); }
+COOP_EXPORT Network network_of(const PortRecord& port, Reach reach = Reach::kNetwork) noexcept;
+inline bool reach_each_other(const PortRecord& a, const PortRecord& b, Reach reach = Reach::kNetwork) noexcept {
+    return network_of(a, reach) == network_of(b, reach);
+}
+// kNetwork if any port of one is in a network of the other; the same seen from either side.
+COOP_EXPORT Reach reach_between(std::span<const PortRecord> a, std::span<const PortRecord> b) noexcept;
 
 // "hca 0 port 1, LID 4, LMC 0"; "hca 1 port 1, GID fe80::…".
 COOP_EXPORT std::string describe(const PortRecord& port);

@@ -26,11 +26,14 @@ std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::ve
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
         if (port.ud_qpn != 0) ends.push_back(&port);
+    std::vector<path::PortRecord> starts;
+    for (const auto& qp : qps) starts.push_back(qp->port());
+    const path::Reach reach = path::reach_between(starts, remote);
     std::vector<Way> ways;
     for (std::size_t shift = 0; shift < qps.size(); ++shift)
         for (std::size_t i = 0; i < ends.size(); ++i) {
             DatagramQp* from = qps[(i + shift) % qps.size()].get();
-            if (reach_each_other(from->port(), *ends[i])) ways.push_back({from, ends[i]});
+            if (reach_each_other(from->port(), *ends[i], reach)) ways.push_back({from, ends[i]});
         }
     return ways;
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/rail/verbs/port_query.h"
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 
 namespace coop::rail {
@@ -61,6 +67,31 @@ std::optional<ibv_gid_entry> best_gid_of_roce(ibv_context* device, std::uint8_t 
     return best;
 }
 
+// The bytes of an address of the Internet, none of others.
+std::span<const std::uint8_t> bytes_of(const sockaddr* address) noexcept {
+    if (address == nullptr) return {};
+    if (address->sa_family == AF_INET)
+        return {reinterpret_cast<const std::uint8_t*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr), 4};
+    if (address->sa_family == AF_INET6) return {reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr, 16};
+    return {};
+}
+
+// Of the address that the GID is made from, at the interface that has it. 0: none that this process sees has it.
+std::uint8_t prefix_bits_of(const ibv_gid& gid) {
+    const std::span<const std::uint8_t> wanted(gid.raw + (is_ipv4(gid) ? 12 : 0), gid.raw + sizeof gid.raw);
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return 0;
+    const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, freeifaddrs);
+    for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+        const auto address = bytes_of(each->ifa_addr), mask = bytes_of(each->ifa_netmask);
+        if (!std::ranges::equal(address, wanted) || mask.size() != address.size()) continue;
+        int bits = 0;
+        for (const std::uint8_t byte : mask) bits += std::popcount(byte);
+        return static_cast<std::uint8_t>(bits);
+    }
+    return 0;
+}
+
 void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept { std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin()); }
 
 std::string add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr) {
@@ -81,6 +112,7 @@ std::string add_address_of_roce(path::PortRecord& record, ibv_context* device, c
     record.roce = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
     record.gid_index = static_cast<std::uint8_t>(entry->gid_index);
     take_gid(record, entry->gid);
+    record.prefix_bits = prefix_bits_of(entry->gid);
     return "";
 }
 

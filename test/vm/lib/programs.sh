@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# The programs that run in the guest, built outside: those of test/mpi and test/fabric that btl/coopib is tested with there.
+# shellcheck disable=SC2154 # those of run
+
+build_programs() {
+    local log=$results/log/build.log mpi
+    mpi=$(cd "$here/../mpi" && pwd)
+    {
+        make -s -j2 -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin" "$results/bin/storm" &&
+            mpicc -O1 -Wall -Wextra -Werror -o "$results/bin/one_sided" "$here/../fabric/programs/one_sided.c"
+    } >"$log" 2>&1 && return 0
+    echo "FAIL vm.build_of_the_test_programs"
+    tail -n 20 "$log" | sed 's/^/    /'
+    return 1
+}

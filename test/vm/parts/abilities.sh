@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What Soft-RoCE does in its own way, and what becomes of a job then.
+# shellcheck disable=SC2154 # variables of tests
+
+# Everything that is sent on rail 1 is lost, at both ends; and no more.
+lose_all() { for end in a1 b1; do tc qdisc add dev "$end" root netem loss 100%; done; }
+lose_nothing() { for end in a1 b1; do tc qdisc del dev "$end" root; done; }
+
+# storm_and_then SECONDS [MPIRUN ARGUMENT…]: starts a storm of that time in the background, and returns when it has begun: `job`, $log.job.
+storm_and_then() {
+    local seconds=$1
+    shift
+    limit=90 job ob1 "$@" -- "$bin/storm" --seed 11 --time "$seconds" --max-size 100000 >"$log.job" 2>&1 &
+    job=$!
+    local before
+    before=$(arrived_at b1)
+    until [ $(($(arrived_at b1) - before)) -gt 100000 ]; do
+        kill -0 $job 2>/dev/null || { cat "$log.job"; return 1; }
+        sleep 0.1
+    done
+}
+
+ended_with() { # prints the job's output, returns its status
+    local status=0
+    wait "$job" || status=$?
+    cat "$log.job"
+    return $status
+}
+
+# A cable that is out for less than the retries take (timer 18 and six retries: some seconds) is not noticed.
+short_cut() {
+    storm_and_then 6 --mca btl_coopib_timeout 18 || return 1
+    lose_all && sleep 1 && lose_nothing
+    ended_with
+}
+
+# A lasting one ends the job, and says which rail and why. Six retries is the default.
+lasting_cut() {
+    storm_and_then 60 --mca btl_coopib_timeout 14 || return 1
+    lose_all
+    local status=0
+    ended_with || status=$?
+    lose_nothing
+    [ $status != 0 ] || { echo "the job went on"; return 1; }
+    grep -q '^A rail of btl/coopib has failed' "$log.job" && grep -qE '^  HCA: +[ab]1$' "$log.job" &&
+        grep -qE '^  Status: +transport retry counter exceeded' "$log.job"
+}
+
+# rxe takes seven retries for "for ever": nobody is told of a cut that lasts ten times as long as the one above, and behind it all goes on.
+seven_retries() {
+    storm_and_then 8 --mca btl_coopib_timeout 14 --mca btl_coopib_retry_count 7 || return 1
+    lose_all && sleep 5 && lose_nothing
+    ended_with
+}
+
+# A rail that is dead from the start (its port is active, but the peer's Ethernet address cannot be found out) is left out, and the job
+# runs on the other.
+dead_from_the_start() {
+    local status=0
+    lose_all
+    for end in a1 b1; do ip neigh flush dev "$end"; done
+    limit=90 storm_of 60 ob1 || status=$?
+    lose_nothing
+    return $status
+}
+
+# What the device says of itself, and what queue pairs get: 128 reads at once.
+as_many_reads() {
+    ibv_devinfo -v -d a0 | grep -E 'max_qp_(init_)?rd_atom|AUTO_PATH_MIG|atomic_cap|max_srq:'
+    storm_and_then 4 --mca btl_coopib_flags send,get || return 1
+    rdma resource show qp | grep 'type RC'
+    ended_with
+}
+
+part_abilities() {
+    check abilities.short_cut_is_retried short_cut
+    check abilities.lasting_cut_ends_the_job lasting_cut
+    check abilities.seven_retries_are_for_ever seven_retries
+    check abilities.rail_that_is_dead_from_the_start dead_from_the_start
+    check abilities.many_reads_at_once as_many_reads
+}
