@@ -81,7 +81,7 @@ TEST(RailOfSmall, takes_the_turns_that_schedules_would_have) {
         for (int i = 0; i < 20; ++i) {
             const Schedule schedule = by_schedule.make_schedule(64, Marker::kNone, 0);
             ASSERT_EQ(by_rail.rail_of_small(64), schedule[0].rail) << name(policy);
-            ASSERT_EQ(by_rail.describe_last_small(), by_schedule.describe_last());
+            ASSERT_EQ(by_rail.describe_last_small(), by_schedule.describe_last_small());
         }
     }
 }
