@@ -35,7 +35,7 @@ int main_with(const std::vector<std::string>& words) {
     const auto tell = [&](double share) { std::fprintf(stderr, "\rcoop-sim: %3.0f %%, %.0f s ", 100 * share, seconds_since(start)); };
     const Defect bad = world.run(options.progress ? std::function<void(double)>(tell) : nullptr);
     if (options.progress) std::fputs("\r                         \r", stderr);
-    if (bad) return fail(1, *bad);
+    if (bad) return fail(3, *bad);
     std::fputs(to_json(options, world, plan, seconds_since(start)).c_str(), stdout);
     return 0;
 }

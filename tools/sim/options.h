@@ -25,7 +25,7 @@ struct Options {
     std::uint64_t seed = 1;
 
     std::string pattern = "alltoall";
-    std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1;
+    std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1, only_step = 0;
     std::string policy = "bss:12,3";
     bool as_in_paper = false;
     std::uint64_t alpha = 50, probe_every = 8, min_stripe = 8192;
@@ -39,7 +39,7 @@ struct Options {
     double lose_ns = 0, back_ns = 0;
 
     bool blocking = false;
-    double slice_ns = -1;      // below 0: a 64th of a message's time on a host's cable
+    double slice_ns = -1;      // below 0: a 32nd of a message's time on a host's cable
     std::uint64_t memory_mbytes = 4096;
     Costs costs;
 

@@ -124,6 +124,9 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
     const auto pattern = pattern_named(o.pattern);
     if (!pattern) return "--pattern '" + o.pattern + "' is not one of ring, alltoall, allgather, allreduce, shifts";
     job.workload = {*pattern, static_cast<std::uint32_t>(o.ranks), o.bytes, static_cast<std::uint32_t>(o.iterations), static_cast<std::uint32_t>(o.messages), o.seed};
+    if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
+        return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " + std::to_string(o.ranks - 1) + ", other patterns no such choice";
+    job.workload.only_step = static_cast<std::uint32_t>(o.only_step);
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;
     Mapping mapping{};
     if (Defect bad = parse_mapping(o.mapping, mapping)) return bad;
@@ -176,7 +179,7 @@ std::variant<WorldPlan, std::string> make_plan(const Options& o) {
     plan.costs = o.costs;
     plan.blocking = o.blocking;
     const double message_ns = static_cast<double>(o.bytes) / o.host_rate * 1e9;
-    plan.slice_ns = o.slice_ns >= 0 ? o.slice_ns : message_ns / 64;
+    plan.slice_ns = o.slice_ns >= 0 ? o.slice_ns : message_ns / 32;
     plan.memory_bytes = o.memory_mbytes << 20;
     return plan;
 }

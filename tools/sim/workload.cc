@@ -72,13 +72,14 @@ std::optional<Pattern> pattern_named(std::string_view word) {
 const char* name(Pattern pattern) noexcept { return kNames[static_cast<std::size_t>(pattern)]; }
 
 std::uint32_t steps_of(const Workload& w) noexcept {
+    if (w.only_step != 0) return 1;
     if (w.pattern != Pattern::kAllreduce) return w.ranks - 1;
     return std::has_single_bit(w.ranks) ? 2 * (w.ranks - 1) : RecursiveDoubling(w).steps();
 }
 
 Step step_of(const Workload& w, std::uint32_t rank, std::uint32_t iteration, std::uint32_t step) noexcept {
     switch (w.pattern) {
-    case Pattern::kRing: return shift(w.ranks, rank, step + 1, w.bytes);
+    case Pattern::kRing: return shift(w.ranks, rank, w.only_step != 0 ? w.only_step : step + 1, w.bytes);
     case Pattern::kAlltoall: return alltoall(w, rank, step);
     case Pattern::kAllgather: return shift(w.ranks, rank, 1, w.bytes);
     case Pattern::kAllreduce:

@@ -37,6 +37,7 @@ struct Workload {
     std::uint32_t iterations = 1;
     std::uint32_t messages = 1;       // of each step, at once
     std::uint64_t seed = 1;           // of shifts
+    std::uint32_t only_step = 0;      // of the ring: this one alone; 0: all
 };
 
 struct Step {
