@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The figures, in the look of coop-ab's."""
 
+import textwrap
+
 from coop_ab import plot
 from coop_ab.errors import BadInput
 
@@ -55,13 +57,19 @@ def bars(axes, groups, title):
     axes.set_title(title, loc="left", fontsize=9.5)
 
 
+def legend(axes):
+    """Above the bars."""
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
+    axes.legend(frameon=False, fontsize=7.5, ncol=8, loc="upper left")
+
+
 def collectives(page, results):
     panels = page.subplots(len(figures.COLLECTIVES), 1)
     for axes, pattern in zip(panels, figures.COLLECTIVES):
         groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in figures.POLICIES}
                   for ranks in figures.RANKS for mapping in figures.MAPPINGS}
         bars(axes, groups, f"{pattern}, {figures.COLLECTIVES[pattern]}")
-    panels[0].legend(frameon=False, fontsize=7.5, ncol=4)
+    legend(panels[0])
 
 
 def grouped(page, results):
@@ -70,8 +78,8 @@ def grouped(page, results):
         group, policy = name.split(" | ")
         groups.setdefault(group, {})[policy] = tables.settled_us(result)
     axes = page.subplots(1, 1)
-    bars(axes, {group.replace(", ", ",\n").replace(" a ", "\na ", 1): times for group, times in groups.items()}, "")
-    axes.legend(frameon=False, fontsize=7.5, ncol=4)
+    bars(axes, {textwrap.fill(group, 15): times for group, times in groups.items()}, "")
+    legend(axes)
 
 
 def save(draw, results, path, title, height):

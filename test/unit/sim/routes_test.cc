@@ -24,8 +24,10 @@ Routes routes_of(const Topology& t, std::uint32_t lmc, Routing routing, std::uin
 // The most messages on a cable when host i sends to host i + shift.
 int worst_of_shift(const Topology& t, const Routes& routes, std::uint32_t shift) {
     std::vector<int> load(t.links.size(), 0);
-    for (NodeIndex host = 0; host < t.hosts; ++host)
-        for (const LinkIndex link : trace(t, routes, host, (host + shift) % t.hosts, 0).span()) ++load[link];
+    for (NodeIndex host = 0; host < t.hosts; ++host) {
+        const Route way = trace(t, routes, host, (host + shift) % t.hosts, 0);
+        for (const LinkIndex link : way.span()) ++load[link];
+    }
     return *std::max_element(load.begin(), load.end());
 }
 
@@ -77,8 +79,10 @@ TEST(SimRoutes, without_a_spine_there_are_other_ways) {
     t.set_node(t.find("spine1"), false);
     const Routes routes = routes_of(t, 1, Routing::kScattered);
     EXPECT_FALSE(defect(t, routes));
-    for (std::uint32_t k = 0; k < 2; ++k)
-        for (const LinkIndex link : trace(t, routes, 0, 11, k).span()) EXPECT_TRUE(t.links[link].up);
+    for (std::uint32_t k = 0; k < 2; ++k) {
+        const Route way = trace(t, routes, 0, 11, k);
+        for (const LinkIndex link : way.span()) EXPECT_TRUE(t.links[link].up);
+    }
     t.set_node(t.find("spine0"), false);
     Routes none = assign_lids(t, 0);
     const Defect bad = compute(t, Routing::kScattered, 1, none);

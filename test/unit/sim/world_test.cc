@@ -66,8 +66,9 @@ TEST(SimWorld, one_message_takes_what_its_parts_take) {
     const Simulated run(o);
     const Costs& c = o.costs;
     const double way = c.wire_ns + c.hop_ns, look = c.poll_ns + c.completion_ns, half = 131072 / 1.4;
-    // Twice (reduce-scatter, allgather): both sides do the same at the same time.
-    const double step = c.start_ns + c.post_ns + way + look + c.post_ns + way + look + c.post_ns + half + way + look + (way - look - 0);
+    // Twice (reduce-scatter, allgather): both sides do the same at the same time, and
+    // the completion, two ways after the last byte, is later than the FIN.
+    const double step = c.start_ns + c.post_ns + way + look + c.post_ns + way + look + c.post_ns + half + 2 * way;
     EXPECT_NEAR(run.result().ended_ns, 2 * (step + look) + 0.131072 * 1e3, 20);
 }
 
