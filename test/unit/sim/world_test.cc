@@ -109,6 +109,29 @@ TEST(SimWorld, slices_change_little) {
     }
 }
 
+// Figure 3.5 of the dissertation: every message of step 12 crosses, and one path
+// has more than one message on some cables and none on others.
+TEST(SimWorld, one_step_of_the_ring_alone_crosses_between_the_leaves) {
+    Options o;
+    o.fat_tree = "12,2:12";
+    o.pattern = "ring";
+    o.ranks = 24;
+    o.iterations = 1;
+    o.only_step = 12;
+    o.policy = "original";
+    const Simulated run(o);
+    const Topology& t = run.world.topology();
+    double most = 0, all = 0;
+    for (const LinkIndex link : t.ports[t.find("leaf0")]) {
+        if (t.is_host(t.links[link].to)) continue;
+        const double messages = run.world.network().bytes_over(link) / static_cast<double>(o.bytes);
+        most = std::max(most, messages);
+        all += messages;
+    }
+    EXPECT_NEAR(all, 12, 1e-6);
+    EXPECT_GE(most, 2);
+}
+
 TEST(SimWorld, adaptive_stripes_avoid_the_hot_spots) {
     Options o;
     o.fat_tree = "12,2:12";
@@ -195,6 +218,9 @@ TEST(SimPlan, what_does_not_fit_is_a_sentence) {
     o = options("original");
     o.pattern = "gather";
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
+    o.pattern = "ring";
+    o.only_step = 8;
+    EXPECT_EQ(flaw(o), "--only-step 8: the ring has steps 1 to 7, other patterns no such choice");
 }
 
 TEST(SimOptions, a_bad_value_is_named_with_its_range) {
