@@ -28,6 +28,7 @@ manuals = [
     ("coop-env", "print the settings that make Open MPI find ompi-coop", 1),
     ("coop-ab", "compare one command under several settings", 1),
     ("coop-figures", "compare rendezvous protocols on this machine and draw the results", 1),
+    ("coop-sim", "our schedulers on simulated InfiniBand subnets", 1),
     ("coop-bench", "MPI benchmarks: latency, bandwidth, message rate, memory, patterns, overlap", 1),
     ("mca_btl_coopib", "InfiniBand and RoCE over many rails, for Open MPI", 7),
     ("mca_pml_coop", "point-to-point component of ompi-coop for Open MPI", 7),

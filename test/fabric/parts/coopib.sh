@@ -256,7 +256,7 @@ coopib_fewer_rails() {
 coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
     local pml=$1
     shift
-    limit=60 on_subnet --hosts 2 --hcas 2 --lmc 1 -- mpirun -np 2 --oversubscribe --mca pml "$pml" --mca btl coopib,self \
+    limit=60 on_subnet --hosts 2 --hcas 2 --lmc 1 --rate 250MB/s -- mpirun -np 2 --oversubscribe --mca pml "$pml" --mca btl coopib,self \
         --mca mpi_yield_when_idle 1 "$@"
 }
 

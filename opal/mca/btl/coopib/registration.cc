@@ -106,7 +106,8 @@ Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* end
     Module& m = Module::of(btl);
     mca_rcache_base_registration_t* base = nullptr;
     const auto access = static_cast<std::int32_t>(flags & MCA_BTL_REG_FLAG_ACCESS_ANY);
-    wanted_hcas = endpoint != nullptr ? endpoint->local_hcas : ~HcaMask{0};
+    const bool any = endpoint == nullptr || endpoint == MCA_BTL_ENDPOINT_ANY;
+    wanted_hcas = any ? static_cast<HcaMask>(~HcaMask{0}) : endpoint->local_hcas;
     if (m.rcache->rcache_register(m.rcache, address, bytes, 0, access, &base) != OPAL_SUCCESS || base == nullptr) return nullptr;
     Registration& registration = *reinterpret_cast<Registration*>(base);
     const auto complete = [&] {

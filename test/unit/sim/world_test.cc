@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whole runs, each with the product's schedulers, checked against what can be
+// computed by hand.
+#include "sim/world.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/plan.h"
+
+namespace coop::sim {
+namespace {
+
+Options options(const std::string& policy) {
+    Options o;
+    o.fat_tree = "4,2:4";
+    o.lmc = 2;
+    o.ranks = 8;
+    o.iterations = 3;
+    o.policy = policy;
+    o.slice_ns = 0;
+    return o;
+}
+
+struct Simulated {
+    WorldPlan plan;
+    World world;
+    explicit Simulated(const Options& o) : plan(take(o)), world(plan) {
+        const Defect bad = world.run();
+        EXPECT_FALSE(bad) << *bad;
+    }
+    static WorldPlan take(const Options& o) {
+        auto made = make_plan(o);
+        EXPECT_TRUE(std::holds_alternative<WorldPlan>(made)) << std::get<std::string>(made);
+        return std::get<WorldPlan>(made);
+    }
+    const JobResult& result() const { return world.results()[0]; }
+    double last_us() const {
+        const auto& ends = result().iteration_end_ns;
+        return (ends.back() - ends[ends.size() - 2]) / 1e3;
+    }
+    double carried() const {
+        double bytes = 0;
+        for (NodeIndex host = 0; host < world.topology().hosts; ++host) bytes += world.network().bytes_over(world.topology().host_link(host));
+        return bytes;
+    }
+};
+
+std::string flaw(const Options& o) {
+    auto made = make_plan(o);
+    const auto* bad = std::get_if<std::string>(&made);
+    return bad != nullptr ? *bad : "";
+}
+
+// A rendezvous of two, alone: start and RTS, CTS, the bytes, the FIN; every cost by
+// itself.
+TEST(SimWorld, one_message_takes_what_its_parts_take) {
+    Options o = options("original");
+    o.pattern = "allreduce";
+    o.fat_tree = "2";
+    o.lmc = 0;
+    o.ranks = 2;
+    o.iterations = 1;
+    o.costs.reduce_bytes_per_s = 1e12;
+    o.costs.register_ns = o.costs.register_page_ns = 0;
+    const Simulated run(o);
+    const Costs& c = o.costs;
+    const double way = c.wire_ns + c.hop_ns, look = c.poll_ns + c.completion_ns, half = 131072 / 1.4;
+    // Twice (reduce-scatter, allgather): both sides do the same at the same time, and
+    // the completion, two ways after the last byte, is later than the FIN.
+    const double step = c.start_ns + c.post_ns + way + look + c.post_ns + way + look + c.post_ns + half + 2 * way;
+    EXPECT_NEAR(run.result().ended_ns, 2 * (step + look) + 0.131072 * 1e3, 20);
+}
+
+TEST(SimWorld, every_byte_goes_over_the_cables_whatever_the_policy) {
+    for (const char* policy : {"original", "hsam:4", "even:4", "bss:4,2", "round_robin:4", "epc:4", "weighted_striping:3"}) {
+        const Simulated run(options(policy));
+        EXPECT_NEAR(run.carried(), 3.0 * 8 * 7 * 262144, 1) << policy;
+        EXPECT_EQ(run.result().messages, 3u * 8 * 7);
+        EXPECT_EQ(run.result().replayed, 0u);
+    }
+}
+
+TEST(SimWorld, the_same_seed_gives_the_same_run) {
+    Options o = options("bss:4,2");
+    o.mapping = "random";
+    o.neighbours = 0;
+    const Simulated a(o), b(o);
+    EXPECT_EQ(a.result().iteration_end_ns, b.result().iteration_end_ns);
+    o.seed = 2;
+    EXPECT_NE(Simulated(o).result().iteration_end_ns, a.result().iteration_end_ns);
+}
+
+TEST(SimWorld, no_job_is_faster_than_its_cables) {
+    for (const char* policy : {"original", "hsam:4", "even:4", "bss:4,2"}) {
+        const Simulated run(options(policy));
+        EXPECT_GT(run.last_us(), 7 * 262144 / 1.4e3) << policy;
+    }
+}
+
+TEST(SimWorld, slices_change_little) {
+    for (const char* policy : {"original", "hsam:4"}) {
+        Options o = options(policy);
+        o.fat_tree = "12,4:12";
+        o.ranks = 48;
+        const double exact = Simulated(o).last_us();
+        o.slice_ns = -1;
+        EXPECT_NEAR(Simulated(o).last_us() / exact, 1, 0.03) << policy;
+    }
+}
+
+// Figure 3.5 of the dissertation: every message of step 12 crosses, and one path
+// has more than one message on some cables and none on others.
+TEST(SimWorld, one_step_of_the_ring_alone_crosses_between_the_leaves) {
+    Options o;
+    o.fat_tree = "12,2:12";
+    o.pattern = "ring";
+    o.ranks = 24;
+    o.iterations = 1;
+    o.only_step = 12;
+    o.policy = "original";
+    const Simulated run(o);
+    const Topology& t = run.world.topology();
+    double most = 0, all = 0;
+    for (const LinkIndex link : t.ports[t.find("leaf0")]) {
+        if (t.is_host(t.links[link].to)) continue;
+        const double messages = run.world.network().bytes_over(link) / static_cast<double>(o.bytes);
+        most = std::max(most, messages);
+        all += messages;
+    }
+    EXPECT_NEAR(all, 12, 1e-6);
+    EXPECT_GE(most, 2);
+}
+
+TEST(SimWorld, adaptive_stripes_avoid_the_hot_spots) {
+    Options o;
+    o.fat_tree = "12,2:12";
+    o.pattern = "ring";
+    o.ranks = 24;
+    o.iterations = 4;
+    o.slice_ns = -1;
+    o.policy = "original";
+    const double original = Simulated(o).last_us();
+    o.policy = "hsam:4";
+    const double hsam = Simulated(o).last_us();
+    EXPECT_LT(hsam, 0.85 * original);
+}
+
+// Weights of 16 bits and a new scheduler for each message do not change what is chosen.
+TEST(SimWorld, channels_that_keep_their_weights_only_do_as_well) {
+    for (const char* policy : {"hsam:4", "bss:4,2"}) {
+        Options o = options(policy);
+        o.fat_tree = "12,4:12";
+        o.ranks = 48;
+        o.iterations = 6;
+        o.slice_ns = -1;
+        o.probe_every = 0;
+        const Simulated all(o);
+        o.memory_mbytes = 1;
+        const Simulated few(o);
+        EXPECT_FALSE(all.result().keeps_weights_only);
+        EXPECT_TRUE(few.result().keeps_weights_only);
+        EXPECT_NEAR(few.last_us() / all.last_us(), 1, 0.03) << policy;
+    }
+}
+
+TEST(SimWorld, a_progress_engine_that_is_late_costs_time) {
+    Options o = options("hsam:4");
+    const double at_once = Simulated(o).last_us();
+    o.costs.late_ns = 50'000;
+    EXPECT_GT(Simulated(o).last_us(), at_once);
+}
+
+TEST(SimWorld, neighbours_take_bandwidth_and_the_job_still_ends) {
+    Options o = options("original");
+    o.fat_tree = "12,4:4";
+    o.mapping = "random";
+    const double alone = Simulated(o).last_us();
+    o.neighbours = 2;
+    EXPECT_GT(Simulated(o).last_us(), alone);
+}
+
+TEST(SimWorld, a_lost_spine_costs_replays_and_no_message) {
+    for (const char* policy : {"original", "hsam:4", "bss:4,2", "round_robin:4"}) {
+        Options o = options(policy);
+        o.iterations = 40;
+        o.lose = "spine2";
+        o.lose_ns = 5e6;
+        o.costs.retry_ns = 1e6;
+        o.costs.manager_ns = 10e6;
+        const Simulated run(o);
+        EXPECT_EQ(run.result().messages, 40u * 8 * 7);
+        EXPECT_GT(run.result().replayed, 0u) << policy;
+        EXPECT_GE(run.carried(), 40.0 * 8 * 7 * 262144 - 1) << policy;
+    }
+}
+
+TEST(SimPlan, what_does_not_fit_is_a_sentence) {
+    Options o = options("nonsense:3");
+    EXPECT_NE(flaw(o).find("--policy: there is no policy 'nonsense:3'"), std::string::npos);
+    o = options("hsam:8");
+    EXPECT_EQ(flaw(o), "--policy 'hsam:8' wants 8 paths; with LMC 2 there are 4");
+    o = options("original");
+    o.ranks = 9;
+    EXPECT_EQ(flaw(o), "9 ranks do not fit: 8 hosts are free, and each takes one");
+    o = options("original");
+    o.lose = "leaf1";
+    EXPECT_NE(flaw(o).find("--lose 'leaf1': without it the topology is not connected: h4"), std::string::npos);
+    o.lose = "spine9";
+    EXPECT_EQ(flaw(o), "--lose 'spine9': there is no such switch, and no such cable");
+    o = options("original");
+    o.topology = "/no/such/file";
+    EXPECT_EQ(flaw(o), "cannot read '/no/such/file'");
+    o = options("original");
+    o.fat_tree = "16,16,16:16,16";
+    o.lmc = 4;
+    EXPECT_NE(flaw(o).find("LMC 4 does not fit"), std::string::npos);
+    o = options("original");
+    o.pattern = "gather";
+    EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
+    o.pattern = "ring";
+    o.only_step = 8;
+    EXPECT_EQ(flaw(o), "--only-step 8: the ring has steps 1 to 7, other patterns no such choice");
+}
+
+TEST(SimOptions, a_bad_value_is_named_with_its_range) {
+    Options o;
+    EXPECT_EQ(*read_options({"--lmc", "9"}, o), "--lmc '9' is not allowed (0 to 5)");
+    EXPECT_EQ(*read_options({"--host-rate", "fast"}, o), "--host-rate 'fast' is not allowed (1MB/s to 1e+06MB/s)");
+    EXPECT_EQ(*read_options({"--ranks=2.5"}, o), "--ranks '2.5' is not allowed (2 to 40000)");
+    EXPECT_EQ(*read_options({"--speed", "9"}, o), "there is no option '--speed' (--help lists them)");
+    EXPECT_EQ(*read_options({"--seed"}, o), "--seed needs a value");
+    EXPECT_FALSE(read_options({"--bytes=64KiB", "--lose-at", "3ms", "--blocking"}, o));
+    EXPECT_EQ(o.bytes, 65536u);
+    EXPECT_EQ(o.lose_ns, 3e6);
+    EXPECT_TRUE(o.blocking);
+}
+
+}  // namespace
+}  // namespace coop::sim

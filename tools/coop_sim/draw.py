@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures, in the look of coop-ab's."""
+
+import textwrap
+
+from coop_ab import plot
+from coop_ab.errors import BadInput
+
+from . import figures, tables
+
+LOOK = {"original": "#555555", "even:4": "#999999", "hsam:2": "#56B4E9", "hsam:4": "#0072B2", "hsam:8": "#003355",
+        "bss:4,2": "#E69F00", "bss:8,2": "#D55E00", "bss:12,3": "#009E73"}
+
+
+def heat_map(axes, result, title, highest):
+    image = axes.imshow(result["mb_per_s"], cmap="viridis", vmin=0, vmax=highest, aspect="auto", origin="lower")
+    axes.set_xlabel("process")
+    axes.set_ylabel("step")
+    axes.set_title(f"{title}: {tables.mean_bandwidth(result):.0f} MB/s", loc="left", fontsize=9.5)
+    return image
+
+
+def link_usage(axes, results):
+    """Figure 3.5: how many messages share each cable from the first leaf up."""
+    plot.panel_frame(axes)
+    for index, policy in enumerate(("original", "hsam:4")):
+        loads = tables.loads(results[f"{policy} step 12"])
+        axes.bar([spine + 1 + 0.4 * index - 0.2 for spine in range(len(loads))], loads, width=0.38, color=LOOK[policy], label=policy)
+    axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
+    axes.set_xlabel("spine block")
+    axes.set_ylabel("messages on the cable from leaf 1")
+    axes.set_title("step 12: every message to the other leaf", loc="left", fontsize=9.5)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def ring(page, results):
+    left, middle, right = page.subplots(1, 3, gridspec_kw={"width_ratios": [1, 1.05, 1.05]})
+    link_usage(left, results)
+    highest = max(value for name in ("original ring", "hsam:4 ring") for step in results[name]["mb_per_s"] for value in step)
+    heat_map(middle, results["original ring"], "original, 1 path", highest)
+    image = heat_map(right, results["hsam:4 ring"], "HSAM, 4 paths", highest)
+    page.colorbar(image, ax=right, label="MB/s")
+
+
+def bars(axes, groups, title):
+    """groups: {group: {policy: time in us}}, drawn against each one's original."""
+    plot.panel_frame(axes)
+    policies = list(next(iter(groups.values())))
+    width = 0.8 / len(policies)
+    for index, policy in enumerate(policies):
+        heights = [times[policy] / times["original"] for times in groups.values()]
+        axes.bar([place + (index - len(policies) / 2 + 0.5) * width for place in range(len(groups))], heights, width=width * 0.9,
+                 color=LOOK.get(policy, "#CC79A7"), label=policy)
+    axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
+    axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5)
+    axes.set_ylabel("time, original = 1")
+    axes.set_title(title, loc="left", fontsize=9.5)
+
+
+def legend(axes):
+    """Above the bars."""
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
+    axes.legend(frameon=False, fontsize=7.5, ncol=8, loc="upper left")
+
+
+def collectives(page, results):
+    panels = page.subplots(len(figures.COLLECTIVES), 1)
+    for axes, pattern in zip(panels, figures.COLLECTIVES):
+        groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in figures.POLICIES}
+                  for ranks in figures.RANKS for mapping in figures.MAPPINGS}
+        bars(axes, groups, f"{pattern}, {figures.COLLECTIVES[pattern]}")
+    legend(panels[0])
+
+
+def grouped(page, results):
+    groups = {}
+    for name, result in results.items():
+        group, policy = name.split(" | ")
+        groups.setdefault(group, {})[policy] = tables.settled_us(result)
+    axes = page.subplots(1, 1)
+    bars(axes, {textwrap.fill(group, 15): times for group, times in groups.items()}, "")
+    legend(axes)
+
+
+def save(draw, results, path, title, height):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-sim", "axes.edgecolor": "#888888"})
+    page = pyplot.figure(figsize=(11, height), constrained_layout=True)
+    page.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    draw(page, results)
+    try:
+        page.savefig(path, dpi=150, metadata={"Date": None})
+    except OSError as error:
+        raise BadInput(f"cannot write '{path}': {error.strerror}") from None
+    finally:
+        pyplot.close(page)

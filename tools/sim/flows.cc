@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/flows.h"
+
+#include <algorithm>
+
+namespace coop::sim {
+
+FlowIndex FairShare::add(std::span<const LinkIndex> links, std::uint32_t bundle) {
+    FlowIndex index;
+    if (free_.empty()) {
+        index = static_cast<FlowIndex>(flows_.size());
+        flows_.emplace_back();
+    } else {
+        index = free_.back();
+        free_.pop_back();
+    }
+    Flow& flow = flows_[index];
+    flow.hops = static_cast<std::uint32_t>(links.size());
+    std::copy(links.begin(), links.end(), flow.links.begin());
+    flow.place = static_cast<std::uint32_t>(active_.size());
+    flow.rate = 0;
+    flow.bundle = bundle;
+    active_.push_back(index);
+    if (bundle != kNone) {
+        if (bundle >= bundles_.size()) bundles_.resize(bundle + 1);
+        bundles_[bundle].push_back(index);
+    }
+    for (const LinkIndex link : links) ++links_[link].flows;
+    return index;
+}
+
+void FairShare::remove(FlowIndex index) noexcept {
+    const Flow& flow = flows_[index];
+    for (const LinkIndex link : links(index)) --links_[link].flows;
+    active_[flow.place] = active_.back();
+    flows_[active_[flow.place]].place = flow.place;
+    active_.pop_back();
+    if (flow.bundle != kNone) std::erase(bundles_[flow.bundle], index);
+    free_.push_back(index);
+}
+
+// The flows of each link, in one array.
+void FairShare::collect() {
+    used_.clear();
+    std::uint32_t crossings = 0;
+    for (const FlowIndex index : active_) {
+        flows_[index].settled = false;
+        for (const LinkIndex link : links(index)) {
+            LinkState& state = links_[link];
+            if (state.waiting++ != 0) continue;
+            used_.push_back(link);
+            state.first = crossings;
+            state.left = capacity_[link];
+            crossings += state.flows;
+        }
+    }
+    crossing_.resize(crossings);
+    for (const LinkIndex link : used_) links_[link].waiting = 0;
+    for (const FlowIndex index : active_)
+        for (const LinkIndex link : links(index)) {
+            LinkState& state = links_[link];
+            crossing_[state.first + state.waiting++] = index;
+        }
+}
+
+void FairShare::solve() {
+    collect();
+    const auto larger = [](const Candidate& a, const Candidate& b) { return a.share > b.share; };
+    heap_.clear();
+    for (const LinkIndex link : used_) heap_.push_back({links_[link].left / links_[link].waiting, link});
+    std::make_heap(heap_.begin(), heap_.end(), larger);
+    while (!heap_.empty()) {
+        std::pop_heap(heap_.begin(), heap_.end(), larger);
+        Candidate& found = heap_.back();
+        const LinkState& state = links_[found.link];
+        if (state.waiting == 0) {
+            heap_.pop_back();
+            continue;
+        }
+        const double share = std::max(state.left, 0.0) / state.waiting;
+        if (share > found.share * (1 + 1e-12)) {
+            found.share = share;
+            std::push_heap(heap_.begin(), heap_.end(), larger);
+            continue;
+        }
+        const LinkIndex link = found.link;
+        heap_.pop_back();
+        settle(link, share);
+    }
+}
+
+void FairShare::settle(LinkIndex link, double share) noexcept {
+    const LinkState& state = links_[link];
+    for (std::uint32_t i = state.first; i < state.first + state.flows; ++i) {
+        Flow& flow = flows_[crossing_[i]];
+        if (flow.settled) continue;
+        settle_flow(flow, share);
+        if (flow.bundle == kNone) continue;
+        for (const FlowIndex other : bundles_[flow.bundle])
+            if (!flows_[other].settled) settle_flow(flows_[other], share);
+    }
+}
+
+void FairShare::settle_flow(Flow& flow, double share) noexcept {
+    flow.settled = true;
+    flow.rate = share;
+    for (std::uint32_t hop = 0; hop < flow.hops; ++hop) {
+        --links_[flow.links[hop]].waiting;
+        links_[flow.links[hop]].left -= share;
+    }
+}
+
+}  // namespace coop::sim

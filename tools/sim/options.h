@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command line of the simulator: one row per option, for reading it, for the
+// check of its range, and for --help.
+//
+// Errors: a sentence that names the option, the value and what is allowed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/costs.h"
+#include "sim/topology.h"
+
+namespace coop::sim {
+
+struct Options {
+    std::string fat_tree = "12,12:12", dragonfly, topology;
+    double host_rate = 1.4e9, switch_rate = 1.9e9;
+    std::uint64_t lmc = 4;
+    std::string routing = "scattered", forwarding;
+    std::uint64_t seed = 1;
+
+    std::string pattern = "alltoall";
+    std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1, only_step = 0;
+    std::string policy = "bss:12,3";
+    bool as_in_paper = false;
+    std::uint64_t alpha = 50, probe_every = 8, min_stripe = 8192;
+    std::string mapping = "sequential";
+    std::uint64_t cluster = 0;
+
+    std::uint64_t neighbours = 0, neighbour_ranks = 16, neighbour_bytes = 262144;
+    std::string neighbour_policy = "original";
+
+    std::string lose;          // "spine3", "leaf0-spine3"
+    double lose_ns = 0, back_ns = 0;
+
+    bool blocking = false;
+    double slice_ns = -1;      // below 0: a 32nd of a message's time on a host's cable
+    std::uint64_t memory_mbytes = 4096;
+    Costs costs;
+
+    bool usage = false, progress = false, help = false;
+};
+
+Defect read_options(const std::vector<std::string>& words, Options& options);
+std::string options_help();
+
+}  // namespace coop::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A process: its CPU, what has arrived for it and was not seen yet, and the step
+// of its program that it is in.
+//
+// Units: nanoseconds. Threading: none.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/agenda.h"
+#include "sim/workload.h"
+
+namespace coop::sim {
+
+enum class NoticeKind : std::uint8_t {
+    kRts,         // `what` is a message
+    kCts,         // a message
+    kCompletion,  // a stripe, at its sender
+    kFailure,     // a stripe, at its sender
+    kFin,         // a message, at the receiver, with a number and a weight of a stripe
+};
+
+struct Notice {
+    double at_ns;
+    std::uint64_t order;
+    std::uint32_t what;
+    NoticeKind kind;
+    std::uint8_t stripe = 0;
+    std::uint32_t weight = 0;
+};
+
+class Inbox {
+public:
+    void add(const Notice& notice) {
+        heap_.push_back(notice);
+        std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+    double next_ns() const noexcept { return heap_.empty() ? kNever : heap_.front().at_ns; }
+    Notice take() noexcept {
+        std::pop_heap(heap_.begin(), heap_.end(), later);
+        const Notice notice = heap_.back();
+        heap_.pop_back();
+        return notice;
+    }
+
+private:
+    static bool later(const Notice& a, const Notice& b) noexcept { return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order; }
+
+    std::vector<Notice> heap_;
+};
+
+struct Process {
+    std::uint32_t job = 0, rank = 0;
+    NodeIndex host = 0;
+    Inbox inbox;
+    double cpu_ns = 0;           // what it does now is done at this time
+    double sweep_ns = kNever;    // when it looks next
+
+    std::uint32_t iteration = 0, step_number = 0;
+    Step step;
+    std::uint32_t to_send = 0, to_receive = 0;  // messages of the step that are not complete
+    std::uint32_t to_ask_for = 0;               // of to_receive: not matched with an RTS
+    double step_began_ns = 0;
+    bool finished = false;
+};
+
+}  // namespace coop::sim

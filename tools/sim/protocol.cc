@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The steps of a process, and the rendezvous of its messages.
+#include "sim/world.h"
+
+namespace coop::sim {
+
+// --- steps ----------------------------------------------------------------------------------------------------------
+
+// If the step is over: the next one, or those after it that have nothing to do.
+void World::next_step(Process& process) {
+    while (process.to_send == 0 && process.to_receive == 0 && !process.finished) {
+        const Workload& work = job_of(process).workload;
+        JobResult& result = results_[process.job];
+        process.cpu_ns += static_cast<double>(process.step.reduced_bytes) / plan_.costs.reduce_bytes_per_s * 1e9;
+        if (!result.step_ns.empty()) result.step_ns[process.step_number][process.rank] = process.cpu_ns - process.step_began_ns;
+        if (!job_of(process).background) ++steps_done_;
+        if (++process.step_number == steps_of(work)) {
+            process.step_number = 0;
+            if (!job_of(process).background) {
+                double& end_ns = result.iteration_end_ns[process.iteration];
+                end_ns = std::max(end_ns, process.cpu_ns);
+            }
+            ++process.iteration;
+        }
+        if (!job_of(process).background && process.iteration == work.iterations) {
+            process.finished = true;
+            result.ended_ns = std::max(result.ended_ns, process.cpu_ns);
+            --unfinished_;
+            return;
+        }
+        begin_step(process);
+    }
+}
+
+void World::begin_step(Process& process) {
+    const Workload& work = job_of(process).workload;
+    process.step = step_of(work, process.rank, process.iteration, process.step_number);
+    process.step_began_ns = process.cpu_ns;
+    process.to_receive = process.to_ask_for = process.step.from == kNone ? 0 : work.messages;
+    process.to_send = process.step.to == kNone ? 0 : work.messages;
+    if (process.step.from != kNone) {
+        // What has come before it was asked for.
+        Channel& channel = channel_of(process_of(process.job, process.step.from), process.rank);
+        while (process.to_ask_for != 0 && channel.first_rts != kNone) {
+            const std::uint32_t message = channel.first_rts;
+            channel.first_rts = messages_[message].next;
+            ask_for(process, message);
+        }
+    }
+    for (std::uint32_t i = 0; i < process.to_send; ++i) announce(process, process.step.to);
+}
+
+// --- rendezvous -----------------------------------------------------------------------------------------------------
+
+void World::announce(Process& process, std::uint32_t to) {
+    Channel& channel = channel_of(process, to);
+    const std::uint32_t index = new_message();
+    Message& message = messages_[index];
+    message.channel = &channel;
+    message.job = process.job;
+    message.sender = index_of(process);
+    message.receiver = first_process_[process.job] + to;
+    message.bytes = process.step.bytes;
+    ++channel.open;
+    ++results_[process.job].messages;
+    process.cpu_ns += plan_.costs.start_ns + plan_.costs.post_ns;
+    if (channels_[process.job].first_use(process.rank, to))
+        process.cpu_ns += plan_.costs.register_ns + plan_.costs.register_page_ns * static_cast<double>((message.bytes + 4095) / 4096);
+    tell(message.receiver, process.cpu_ns + channel.one_way_ns, NoticeKind::kRts, index);
+}
+
+void World::tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe, std::uint32_t weight) {
+    processes_[process].inbox.add({at_ns, notices_++, what, kind, stripe, weight});
+    look_again(processes_[process]);
+}
+
+void World::handle(Process& process, const Notice& notice, double sweep_ns) {
+    switch (notice.kind) {
+    case NoticeKind::kRts: return on_rts(process, notice.what);
+    case NoticeKind::kCts: return on_cts(process, notice.what);
+    case NoticeKind::kCompletion: return on_completion(process, notice, sweep_ns);
+    case NoticeKind::kFailure: return on_failure(process, notice);
+    case NoticeKind::kFin: return on_fin(process, notice);
+    }
+}
+
+void World::on_rts(Process& process, std::uint32_t index) {
+    Channel& channel = *messages_[index].channel;
+    if (process.to_ask_for != 0 && process.step.from == channel.from) return ask_for(process, index);
+    messages_[index].next = kNone;
+    if (channel.first_rts == kNone)
+        channel.first_rts = index;
+    else
+        messages_[channel.last_rts].next = index;
+    channel.last_rts = index;
+}
+
+void World::ask_for(Process& process, std::uint32_t index) {
+    --process.to_ask_for;
+    process.cpu_ns += plan_.costs.post_ns;
+    tell(messages_[index].sender, process.cpu_ns + messages_[index].channel->one_way_ns, NoticeKind::kCts, index);
+}
+
+void World::on_cts(Process& process, std::uint32_t index) {
+    Message& message = messages_[index];
+    Channel& channel = *message.channel;
+    refresh_rails(channel);
+    const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective, static_cast<std::uint64_t>(process.cpu_ns));
+    message.sent = sched::SentStripes(schedule.size());
+    static_cast<void>(message.arrived.on_start(schedule.batch_weight()));
+    JobResult& result = results_[message.job];
+    result.stripes += schedule.size();
+    result.probes += schedule.header.probed != sched::kNoRailIndex;
+    std::uint8_t number = 0;
+    for (const sched::Stripe& cut : schedule) {
+        const std::uint32_t stripe = new_stripe();
+        StripeOnRail& entry = stripes_[stripe];
+        entry.message = index;
+        entry.bytes = cut.length_bytes;
+        entry.weight = cut.weight;
+        entry.rail = cut.rail;
+        entry.index = number++;
+        post(process, stripe);
+    }
+}
+
+void World::on_completion(Process& process, const Notice& notice, double sweep_ns) {
+    const StripeOnRail stripe = stripes_[notice.what];
+    Message& message = messages_[stripe.message];
+    message.channel->scheduler->on_completed(stripe.rail, stripe.bytes, stripe.posted_ns, static_cast<std::uint64_t>(sweep_ns));
+    free_stripe(notice.what);
+    if (message.sent.on_completed(stripe.index) != sched::Landed::kComplete) return;
+    --process.to_send;
+    message.sent_all = true;
+    finish_if_over(stripe.message);
+}
+
+void World::on_fin(Process& process, const Notice& notice) {
+    Message& message = messages_[notice.what];
+    if (message.arrived.on_fin(notice.stripe, notice.weight) != sched::Landed::kComplete) return;
+    --process.to_receive;
+    message.arrived_all = true;
+    finish_if_over(notice.what);
+}
+
+void World::finish_if_over(std::uint32_t index) {
+    Message& message = messages_[index];
+    if (!message.sent_all || !message.arrived_all) return;
+    channels_[message.job].close(*message.channel);
+    message.next = free_message_;
+    free_message_ = index;
+}
+
+}  // namespace coop::sim

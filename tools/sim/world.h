@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The simulation: jobs of processes that exchange messages over a subnet.
+//
+//     sender                          receiver
+//       start, RTS  ---------------->   posted?  else it waits in the channel
+//                   <----------------   CTS
+//       make_schedule()
+//       stripes on their queue pairs
+//         flow … last byte              FIN of each stripe, one way later
+//       completion, two ways later      ArrivedStripes: the message is here
+//       on_completed(), SentStripes
+//
+// Each process has one CPU and one progress engine: what arrives is found by the
+// next sweep, everything that is there by then in the same one, and all of it has
+// the time of the sweep. So a process that is busy with posting, or with other
+// completions, sees a stripe as later than it was: the accuracy problem of the
+// dissertation (7.1.2, 7.2.2) is part of this and not an option.
+//
+// Control packets take no bandwidth and are not lost.
+//
+// A cable that goes down takes the stripes on it with it: they fail after
+// retry_ns, their rail is down, and they go again on another one. After
+// manager_ns there are new routes and the rails are up again. A channel with no
+// other rail retries on the one it has.
+//
+// Units: nanoseconds, bytes. Threading: none. Errors: a sentence from run().
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coop/sched/stripe_filter.h"
+#include "sim/agenda.h"
+#include "sim/channel.h"
+#include "sim/costs.h"
+#include "sim/network.h"
+#include "sim/process.h"
+#include "sim/routes.h"
+#include "sim/workload.h"
+
+namespace coop::sim {
+
+struct JobPlan {
+    Workload workload;
+    Scheduling setup;
+    std::vector<NodeIndex> hosts;  // by rank
+    bool background = false;       // goes on until the others are done
+};
+
+// What a job did.
+struct JobResult {
+    std::vector<double> iteration_end_ns;       // when the last rank had finished it
+    std::vector<std::vector<double>> step_ns;   // [step][rank], of the last iteration
+    double ended_ns = 0;
+    std::uint64_t messages = 0, stripes = 0, replayed = 0, probes = 0;
+    bool keeps_weights_only = false;
+};
+
+struct Change {  // of the topology
+    double at_ns;
+    std::vector<LinkIndex> cables;
+    bool up;
+};
+
+struct WorldPlan {
+    Topology topology;
+    Routes routes;
+    std::function<Defect(const Topology&, Routes&)> new_routes;  // the subnet manager
+    Costs costs;
+    bool blocking = false;  // the stripes of a host wait for each other (flows.h)
+    double slice_ns = 0;  // rates are found again at most this often
+    std::vector<JobPlan> jobs;
+    std::vector<Change> changes;
+    std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of the channels of all jobs
+};
+
+class World {
+public:
+    explicit World(WorldPlan plan);
+
+    // Until all jobs but background ones are done. `on_progress` hears the share
+    // that is done, now and then.
+    Defect run(const std::function<void(double)>& on_progress = {});
+
+    const std::vector<JobResult>& results() const noexcept { return results_; }
+    const Network& network() const noexcept { return network_; }
+    const Topology& topology() const noexcept { return plan_.topology; }
+    std::uint64_t events() const noexcept { return agenda_.entered(); }
+    double now_ns() const noexcept { return now_ns_; }
+
+private:
+    struct Message {
+        Channel* channel = nullptr;
+        std::uint32_t job = 0, sender = 0, receiver = 0;  // the last two are processes
+        std::uint64_t bytes = 0;
+        sched::SentStripes sent{1};
+        sched::ArrivedStripes arrived;
+        std::uint32_t next = kNone;  // waiting in the channel, or free
+        bool sent_all = false, arrived_all = false;
+    };
+    struct StripeOnRail {
+        std::uint32_t message = 0;
+        std::uint32_t next = kNone;  // on the same queue pair, or free
+        std::uint32_t weight = 0;
+        FlowIndex flow = kNone;      // while it is the first on its queue pair, and has a way
+        std::uint64_t bytes = 0;
+        std::uint64_t posted_ns = 0;
+        double way_ns = 0;           // one way
+        sched::RailIndex rail = 0;
+        std::uint8_t index = 0;      // in the message
+    };
+
+    // protocol.cc
+    void next_step(Process& process);
+    void begin_step(Process& process);
+    void announce(Process& process, std::uint32_t to);
+    void handle(Process& process, const Notice& notice, double sweep_ns);
+    void on_rts(Process& process, std::uint32_t message);
+    void ask_for(Process& process, std::uint32_t message);
+    void on_cts(Process& process, std::uint32_t message);
+    void on_completion(Process& process, const Notice& notice, double sweep_ns);
+    void on_failure(Process& process, const Notice& notice);
+    void on_fin(Process& process, const Notice& notice);
+    void finish_if_over(std::uint32_t message);
+    void tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe = 0, std::uint32_t weight = 0);
+
+    // rails.cc
+    void post(Process& process, std::uint32_t stripe);
+    void on_posted(std::uint32_t stripe);
+    void begin_stripe(std::uint32_t stripe);
+    void on_landed(std::uint32_t stripe);
+    void on_failed(std::uint32_t stripe);
+    void fail_later(std::uint32_t stripe);
+    void take_off_rail(std::uint32_t stripe);
+    Channel& channel_of(const StripeOnRail& stripe) noexcept { return *messages_[stripe.message].channel; }
+    void refresh_rails(Channel& channel);
+
+    // world.cc
+    void sweep(Process& process);
+    void look_again(Process& process);
+    void on_event(const Event& event);
+    void change_topology(std::uint32_t number);
+    Channel& channel_of(const Process& process, std::uint32_t to);
+    Process& process_of(std::uint32_t job, std::uint32_t rank) noexcept { return processes_[first_process_[job] + rank]; }
+    std::uint32_t index_of(const Process& process) const noexcept { return static_cast<std::uint32_t>(&process - processes_.data()); }
+    const JobPlan& job_of(const Process& process) const noexcept { return plan_.jobs[process.job]; }
+    std::uint32_t new_message();
+    std::uint32_t new_stripe();
+    void free_stripe(std::uint32_t stripe) noexcept;
+    double share_done() const noexcept;
+    std::string who_waits() const;
+
+    WorldPlan plan_;
+    Network network_;
+    Agenda agenda_;
+    std::vector<Process> processes_;
+    std::vector<std::uint32_t> first_process_;  // of each job
+    std::vector<ChannelTable> channels_;        // of each job
+    std::vector<JobResult> results_;
+    std::deque<Message> messages_;
+    std::deque<StripeOnRail> stripes_;
+    std::uint32_t free_message_ = kNone, free_stripe_ = kNone;
+    std::uint32_t routes_generation_ = 0;
+    std::uint32_t unfinished_ = 0;  // processes of jobs that are not background
+    std::uint64_t steps_done_ = 0, steps_ = 0;  // of those
+    std::uint64_t notices_ = 0;
+    double now_ns_ = 0;
+};
+
+}  // namespace coop::sim
