@@ -20,7 +20,7 @@ enum class NoticeKind : std::uint8_t {
     kCts,         // a message
     kCompletion,  // a stripe, at its sender
     kFailure,     // a stripe, at its sender
-    kFin,         // a message, at the receiver, with a number and a weight of a stripe
+    kFin,         // a message, at the receiver, with the number of a stripe
 };
 
 struct Notice {
@@ -29,7 +29,6 @@ struct Notice {
     std::uint32_t what;
     NoticeKind kind;
     std::uint8_t stripe = 0;
-    std::uint32_t weight = 0;
 };
 
 class Inbox {

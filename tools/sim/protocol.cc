@@ -70,8 +70,8 @@ void World::announce(Process& process, std::uint32_t to) {
     tell(message.receiver, process.cpu_ns + channel.one_way_ns, NoticeKind::kRts, index);
 }
 
-void World::tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe, std::uint32_t weight) {
-    processes_[process].inbox.add({at_ns, notices_++, what, kind, stripe, weight});
+void World::tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe) {
+    processes_[process].inbox.add({at_ns, notices_++, what, kind, stripe});
     look_again(processes_[process]);
 }
 
@@ -108,7 +108,7 @@ void World::on_cts(Process& process, std::uint32_t index) {
     refresh_rails(channel);
     const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective, static_cast<std::uint64_t>(process.cpu_ns));
     message.sent = sched::SentStripes(schedule.size());
-    static_cast<void>(message.arrived.on_start(schedule.batch_weight()));
+    message.arrived = sched::SentStripes(schedule.size());
     JobResult& result = results_[message.job];
     result.stripes += schedule.size();
     result.probes += schedule.header.probed != sched::kNoRailIndex;
@@ -118,7 +118,6 @@ void World::on_cts(Process& process, std::uint32_t index) {
         StripeOnRail& entry = stripes_[stripe];
         entry.message = index;
         entry.bytes = cut.length_bytes;
-        entry.weight = cut.weight;
         entry.rail = cut.rail;
         entry.index = number++;
         post(process, stripe);
@@ -138,7 +137,7 @@ void World::on_completion(Process& process, const Notice& notice, double sweep_n
 
 void World::on_fin(Process& process, const Notice& notice) {
     Message& message = messages_[notice.what];
-    if (message.arrived.on_fin(notice.stripe, notice.weight) != sched::Landed::kComplete) return;
+    if (message.arrived.on_completed(notice.stripe) != sched::Landed::kComplete) return;
     --process.to_receive;
     message.arrived_all = true;
     finish_if_over(notice.what);

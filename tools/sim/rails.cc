@@ -52,7 +52,7 @@ void World::on_landed(std::uint32_t index) {
     const Message& message = messages_[stripe.message];
     stripe.flow = kNone;
     take_off_rail(index);
-    tell(message.receiver, now_ns_ + stripe.way_ns, NoticeKind::kFin, stripe.message, stripe.index, stripe.weight);
+    tell(message.receiver, now_ns_ + stripe.way_ns, NoticeKind::kFin, stripe.message, stripe.index);
     tell(message.sender, now_ns_ + 2 * stripe.way_ns, NoticeKind::kCompletion, index);
 }
 

@@ -8,7 +8,7 @@
 //       make_schedule()
 //       stripes on their queue pairs
 //         flow … last byte              FIN of each stripe, one way later
-//       completion, two ways later      ArrivedStripes: the message is here
+//       completion, two ways later      the same filter: the message is here
 //       on_completed(), SentStripes
 //
 // Each process has one CPU and one progress engine: what arrives is found by the
@@ -100,14 +100,13 @@ private:
         std::uint32_t job = 0, sender = 0, receiver = 0;  // the last two are processes
         std::uint64_t bytes = 0;
         sched::SentStripes sent{1};
-        sched::ArrivedStripes arrived;
+        sched::SentStripes arrived{1};
         std::uint32_t next = kNone;  // waiting in the channel, or free
         bool sent_all = false, arrived_all = false;
     };
     struct StripeOnRail {
         std::uint32_t message = 0;
         std::uint32_t next = kNone;  // on the same queue pair, or free
-        std::uint32_t weight = 0;
         FlowIndex flow = kNone;      // while it is the first on its queue pair, and has a way
         std::uint64_t bytes = 0;
         std::uint64_t posted_ns = 0;
@@ -128,7 +127,7 @@ private:
     void on_failure(Process& process, const Notice& notice);
     void on_fin(Process& process, const Notice& notice);
     void finish_if_over(std::uint32_t message);
-    void tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe = 0, std::uint32_t weight = 0);
+    void tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe = 0);
 
     // rails.cc
     void post(Process& process, std::uint32_t stripe);
