@@ -75,6 +75,7 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     }
     ++rail.in_flight;
     const std::uint64_t bytes = bytes_of(work);
+    if (work.kind != WorkKind::kSend) channel.scheduler->on_waited(work.rail, bytes);
     if (channel.scheduler->measures(bytes)) {
         work.posted_ns = now_ns();
         channel.scheduler->on_posted(work.rail, bytes, work.posted_ns);
@@ -159,6 +160,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
+    op.endpoint->channel->scheduler->on_waiting(rail, bytes);  // until it is posted
     // Behind a fence the HCA goes through the reads one by one: none of them takes a token.
     if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
     Rail& on = *op.endpoint->channel->rails[rail];

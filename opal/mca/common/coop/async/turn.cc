@@ -29,7 +29,8 @@ void Turn::barrier() const noexcept {
 
 // Either the application sees the handler, or the handler sees the application inside.
 bool Turn::try_take() noexcept {
-    if (inside_.load(std::memory_order_relaxed)) return false;  // spares the barrier
+    // Who waits goes first. (And where the answer is known, the barrier is spared.)
+    if (waiting_.load(std::memory_order_relaxed) || inside_.load(std::memory_order_relaxed)) return false;
     handler_has_it_.store(true, std::memory_order_relaxed);
     barrier();
     if (!inside_.load(std::memory_order_acquire)) return true;

@@ -6,6 +6,8 @@
 namespace coop::sched {
 namespace {
 
+constexpr std::uint32_t kMostInRound = 4;  // stripes of a rail
+
 // Bytes per nanosecond. No rail is faster than its link: a time below that is one
 // that was measured too late at its start.
 double rate_of(std::uint64_t bytes, std::uint64_t busy_ns, std::uint64_t nominal_bytes_per_s) noexcept {
@@ -26,11 +28,13 @@ void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t 
     const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
     sample.last_completed_ns = std::max(now_ns, sample.last_completed_ns);
     if (bytes < min_bytes_) return;
+    if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMostInRound);
     take_off(rail);
     if (rails[rail].state == RailState::kDown) return;
     sample.bytes += bytes;
     if (now_ns > start_ns) sample.busy_ns += now_ns - start_ns;
-    if (sample.busy_ns != 0) done_ |= bit_of(rail);
+    const bool enough = sample.completed >= sample.due || sample.outstanding == 0;
+    if (enough && sample.busy_ns != 0) done_ |= bit_of(rail);
     close_if_complete(now_ns);
 }
 
@@ -41,6 +45,7 @@ void Feedback::on_aborted(RailIndex rail, std::uint64_t bytes) noexcept {
 void Feedback::forget(RailIndex rail) noexcept {
     samples_[rail].bytes = 0;
     samples_[rail].busy_ns = 0;
+    samples_[rail].completed = 0;
     done_ &= ~bit_of(rail);
     waiting_ &= ~bit_of(rail);
 }
@@ -70,6 +75,7 @@ void Feedback::redistribute(RailSet& rails) noexcept {
     for (RailIndex rail : each(done_)) {
         Sample& sample = samples_[rail];
         sample.bytes = sample.busy_ns = 0;
+        sample.completed = 0;
         rails[rail].weight = (1 - alpha_) * rails[rail].weight + alpha_ * round_weight * rates[rail] / round_rate;
     }
     done_ = 0;

@@ -16,7 +16,9 @@
 // would otherwise make a rail look slower than it is.
 //
 // A round is about one message: it is complete when each rail that has stripes
-// has completed one. Late completions (the three cases of 7.1.2): not late, the
+// has completed one. With a queue it is about half of that, four stripes of a
+// rail at most: what a late look at a completion takes off one end of the time,
+// it adds at the other, and the more stripes lie between the less it matters. Late completions (the three cases of 7.1.2): not late, the
 // rates are exact; some late, those rails look slower, and the weights still
 // improve or stay; all found at the same time, b_i / t_i is as W_i, and nothing
 // changes. For this to hold in a long queue, too, a completed round is settled
@@ -66,6 +68,8 @@ private:
         std::uint64_t busy_ns = 0;  // that they took
         std::uint64_t last_completed_ns = 0;
         std::uint32_t outstanding = 0;  // measured stripes
+        std::uint32_t completed = 0;    // of these, in this round
+        std::uint32_t due = 0;          // as many are enough; valid while completed != 0
     };
 
     void redistribute(RailSet& rails) noexcept;

@@ -70,6 +70,7 @@ struct Rail {
     RailState state = RailState::kUp;
     double weight = 0;  // measured, in parts of kTotalWeight (feedback.h)
     std::uint64_t outstanding_bytes = 0;  // posted and not completed
+    std::uint64_t waiting_bytes = 0;      // to be posted
     std::uint32_t outstanding_stripes = 0;
 };
 

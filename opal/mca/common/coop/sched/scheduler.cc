@@ -50,17 +50,19 @@ private:
     RailMask level_once(const RailSet& set, RailMask rails, double bytes) noexcept {
         double queued = 0, weights = 0;
         for (RailIndex rail : each(rails)) {
-            queued += static_cast<double>(set[rail].outstanding_bytes);
+            queued += backlog(set[rail]);
             weights += set[rail].weight;
         }
         RailMask over = 0;
         for (RailIndex rail : each(rails)) {
-            const double share = (bytes + queued) * set[rail].weight / weights - static_cast<double>(set[rail].outstanding_bytes);
+            const double share = (bytes + queued) * set[rail].weight / weights - backlog(set[rail]);
             if (share < 0) over |= bit_of(rail);
             parts_[rail] = kTotalWeight * share / bytes;
         }
         return over;
     }
+
+    static double backlog(const Rail& rail) noexcept { return static_cast<double>(rail.outstanding_bytes + rail.waiting_bytes); }
 
     std::array<double, kMaxRails> parts_{};  // of the message, in kTotalWeight; valid for the rails that level() returned
 };
@@ -320,6 +322,10 @@ RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
 }
 
 // --- events -----------------------------------------------------------------
+
+void Scheduler::on_waiting(RailIndex rail, std::uint64_t bytes) noexcept { rails_[rail].waiting_bytes += bytes; }
+
+void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes) noexcept { rails_[rail].waiting_bytes -= bytes; }
 
 void Scheduler::on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
     feedback_.settle(rails_, now_ns);

@@ -41,6 +41,11 @@ public:
     // the clock, as policies for such messages do not measure. Some rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
 
+    // A stripe that cannot be posted yet (the send queue, or the limit on reads), and when it is about to be: its bytes are
+    // ahead of whatever comes to that rail meanwhile.
+    void on_waiting(RailIndex rail, std::uint64_t bytes) noexcept;
+    void on_waited(RailIndex rail, std::uint64_t bytes) noexcept;
+
     // One of each per stripe that a rail has taken: posted, then completed or
     // aborted (flushed, or completed with an error: nothing is learnt from it).
     void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept;
@@ -110,6 +115,6 @@ private:
 };
 
 // Of the memory per connected peer. It is a plain value of a channel.
-static_assert(sizeof(Scheduler) < 5 * 1024);
+static_assert(sizeof(Scheduler) < 6 * 1024);
 
 }  // namespace coop::sched
