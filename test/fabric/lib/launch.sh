@@ -70,7 +70,7 @@ check() {
     for attempt in 1 2 3 4; do
         status=0
         "$@" >"$log" 2>&1 || status=$?
-        [ $status != 0 ] && grep -aq pmix_server_log_fn "$log" || break
+        if [ $status = 0 ] || ! grep -aq pmix_server_log_fn "$log"; then break; fi
         echo "note: $name: mpirun died, attempt $attempt"
     done
     if [ $status = 0 ]; then
