@@ -47,6 +47,11 @@ Rider*& offered_rider() noexcept {
     return rider;
 }
 
+// A process that ends without MPI_Finalize does not wait for the thread.
+Handler::~Handler() {
+    if (thread_.joinable()) thread_.detach();
+}
+
 void Handler::add(Source& source) { sources_.push_back(&source); }
 
 int Handler::start(bool exclusive) {

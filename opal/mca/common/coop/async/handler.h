@@ -52,6 +52,9 @@ public:
 
 class COOP_EXPORT Handler {
 public:
+    Handler() = default;
+    ~Handler();
+
     // Transports open before anybody says whether interrupts are wanted: they register in any case.
     void add(Source& source);
     bool has_source() const noexcept { return !sources_.empty(); }
