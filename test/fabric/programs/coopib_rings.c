@@ -8,31 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter.h"
+
 enum { TURNS = 400, STREAM = 2000, BYTES = 40 };
-
-static MPI_T_pvar_session session;
-
-static MPI_T_pvar_handle handle_of(const char *name)
-{
-    MPI_T_pvar_handle handle;
-    int index, count;
-    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS || count != 1) {
-        printf("no variable %s\n", name);
-        exit(1);
-    }
-    return handle;
-}
-
-static unsigned long long value_of(MPI_T_pvar_handle handle)
-{
-    unsigned long long value = 0;
-    if (MPI_T_pvar_read(session, handle, &value) != MPI_SUCCESS) {
-        printf("a variable cannot be read\n");
-        exit(1);
-    }
-    return value;
-}
 
 static void send_number(int number, int peer)
 {

@@ -9,31 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter.h"
+
 enum { MESSAGES = 64, BYTES = 64 << 10, ROUNDS = 20 };
 
-static MPI_T_pvar_session session;
 static MPI_T_pvar_handle interrupts, events;
 static unsigned char (*buffer)[BYTES];
 static int rank;
-
-static MPI_T_pvar_handle handle_of(const char *name)
-{
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    int index, count = 0;
-    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS || count != 1) {
-        printf("no variable %s\n", name);
-        exit(1);
-    }
-    return handle;
-}
-
-static unsigned long long value_of(MPI_T_pvar_handle handle)
-{
-    unsigned long long value = 0;
-    MPI_T_pvar_read(session, handle, &value);
-    return value;
-}
 
 static void compute(double seconds)
 {
