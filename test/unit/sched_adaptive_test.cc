@@ -163,6 +163,40 @@ TEST(LateCompletions, found_late_now_and_then_they_do_no_worse_than_the_first_we
         }
 }
 
+// A process that does not run now and then sees some rails late and others not.
+TEST(LateCompletions, by_chance_cost_equal_rails_little) {
+    for (std::uint64_t bytes : {64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB})
+        for (std::uint64_t one_in : {10u, 3u}) {
+            Channel adaptive(large_by(Policy::kAdaptiveStriping), {250, 250});
+            Channel even(large_by(Policy::kEvenStriping), {250, 250});
+            for (Channel* channel : {&adaptive, &even}) {
+                channel->late_every = one_in;
+                channel->late_ns = 1'000'000;
+                channel->send_bursts(40, 64, bytes);
+            }
+            EXPECT_GE(adaptive.bandwidth(640, 2560), 0.97 * even.bandwidth(640, 2560)) << bytes << " bytes, one sweep in " << one_in << " late";
+        }
+}
+
+TEST(Weights, follow_a_change_that_shows_twice_and_hardly_one_that_does_not) {
+    const SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    Scheduler scheduler(config, sim::rails_of(2));
+    std::uint64_t now = 0;
+    const auto round = [&](std::uint64_t t0, std::uint64_t t1) {
+        for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, 512 * kKiB, now);
+        scheduler.on_completed(0, 512 * kKiB, now, now + t0);
+        scheduler.on_completed(1, 512 * kKiB, now, now + t1);
+        now += std::max(t0, t1) + 1;
+        (void)scheduler.make_schedule(kMiB, Marker::kNone, now);
+        return scheduler.rails()[0].weight / kTotalWeight;
+    };
+    EXPECT_NEAR(round(1000, 1000), 0.5, 1e-9);
+    EXPECT_NEAR(round(1000, 3000), 0.5 + 0.25 * 0.5 / 16, 1e-9) << "once";
+    EXPECT_NEAR(round(1000, 1000), 0.5, 0.01) << "it was nothing";
+    round(1000, 3000);
+    EXPECT_GT(round(1000, 3000), 0.62) << "twice";
+}
+
 TEST(Weights, keep_their_sum_whatever_is_measured) {
     for (std::size_t window : kWindows)
         for (Policy policy : {Policy::kAdaptiveStriping, Policy::kBss, Policy::kRoundRobin}) {

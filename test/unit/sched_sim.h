@@ -2,7 +2,7 @@
 //
 // A channel for the tests of the schedulers: rails with rates and a latency, a
 // sender that keeps some messages under way, completions found in sweeps. No
-// clock and no random number: the same run each time.
+// clock, and no random number but of a fixed row: the same run each time.
 //
 // Units: bytes, nanoseconds, MB/s (10^6).
 #pragma once
@@ -50,6 +50,11 @@ public:
         }
     }
 
+    // In bursts: the next one begins when everything of the last one is complete, as bandwidth tests do.
+    void send_bursts(std::size_t bursts, std::size_t messages, std::uint64_t bytes) {
+        for (std::size_t i = 0; i < bursts; ++i) send(messages, bytes, messages);
+    }
+
     // MB/s of the messages [first, last), in the order in which they were complete.
     double bandwidth(std::size_t first, std::size_t last) const {
         std::vector<std::uint64_t> at = completed_ns_;
@@ -67,6 +72,8 @@ public:
     std::uint64_t latency_ns = 5000;
     std::uint64_t post_ns = 300;       // for each stripe, by the sender
     std::uint64_t sweep_every_ns = 1;  // completions are found at whole multiples of this
+    std::uint64_t late_every = 0;      // one sweep in so many, by chance, is late; 0: none
+    std::uint64_t late_ns = 0;         // by so much at most: the process did not run
 
 private:
     struct OnWire {
@@ -112,6 +119,7 @@ private:
         for (const Link& link : links_)
             if (!link.queue.empty()) first = std::min(first, link.done_ns + latency_ns);
         now_ns_ = std::max(now_ns_, (first + sweep_every_ns - 1) / sweep_every_ns * sweep_every_ns);
+        if (late_every != 0 && chance() % late_every == 0) now_ns_ += chance() % (late_ns + 1);
         for (RailIndex rail = 0; rail < links_.size(); ++rail) sweep(rail);
     }
 
@@ -128,11 +136,16 @@ private:
         }
     }
 
+    std::uint64_t chance() noexcept {
+        seed_ = seed_ * 6364136223846793005u + 1442695040888963407u;
+        return seed_ >> 33;
+    }
+
     std::vector<Link> links_;
     std::vector<Change> changes_;
     std::vector<std::size_t> missing_;                 // stripes, by message
     std::vector<std::uint64_t> bytes_, completed_ns_;  // by message
-    std::uint64_t now_ns_ = 0;
+    std::uint64_t now_ns_ = 0, seed_ = 1;
     std::size_t under_way_ = 0;
 };
 

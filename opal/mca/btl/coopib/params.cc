@@ -44,7 +44,7 @@ constexpr ParamRow kParams[] = {
              "one number for each rail, separated by commas. Empty: their nominal bandwidths.",
      .level = 4},
     {.name = "alpha", .type = ParamType::kInt, .unit = "percent", .default_value = 50, .min = 1, .max = 100,
-     .help = "Share of the newest measurement in the weight of a rail.", .level = 5},
+     .help = "Share of the newest measurement in the weight of a rail, if two of them show a change; else a sixteenth of it.", .level = 5},
     {.name = "bss_paths", .type = ParamType::kInt, .unit = "paths", .default_value = 0, .min = 0, .max = sched::kMaxRails,
      .help = "n_paths of bss: rails among which it chooses; 0: all.", .level = 5},
     {.name = "bss_batch", .type = ParamType::kInt, .unit = "rails", .default_value = 0, .min = 0, .max = sched::kMaxRails,

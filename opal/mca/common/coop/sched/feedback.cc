@@ -7,6 +7,8 @@ namespace coop::sched {
 namespace {
 
 constexpr std::uint32_t kMostInRound = 4;  // stripes of a rail
+constexpr double kFar = 1.25;              // a rail's part of its weight, or the inverse: more may be a change
+constexpr double kDoubt = 16;              // what alpha is divided by, if it is none
 
 // Bytes per nanosecond. No rail is faster than its link: a time below that is one
 // that was measured too late at its start.
@@ -46,6 +48,7 @@ void Feedback::forget(RailIndex rail) noexcept {
     samples_[rail].bytes = 0;
     samples_[rail].busy_ns = 0;
     samples_[rail].completed = 0;
+    samples_[rail].trend = Trend::kUnknown;
     done_ &= ~bit_of(rail);
     waiting_ &= ~bit_of(rail);
 }
@@ -62,6 +65,18 @@ void Feedback::close_if_complete(std::uint64_t now_ns) noexcept {
     ripe_ns_ = now_ns;
 }
 
+Feedback::Trend Feedback::trend_of(double part_of_weight) noexcept {
+    if (part_of_weight > kFar) return Trend::kFaster;
+    return part_of_weight < 1 / kFar ? Trend::kSlower : Trend::kSame;
+}
+
+// The first measurement is better than any guess.
+bool Feedback::confirms(RailIndex rail, double part_of_weight) noexcept {
+    const Trend before = samples_[rail].trend;
+    const Trend now = samples_[rail].trend = trend_of(part_of_weight);
+    return now != Trend::kSame && (before == now || before == Trend::kUnknown);
+}
+
 // A rail that is alone in its round has nothing to be compared with.
 void Feedback::redistribute(RailSet& rails) noexcept {
     std::array<double, kMaxRails> rates{};
@@ -72,11 +87,15 @@ void Feedback::redistribute(RailSet& rails) noexcept {
         round_weight += rails[rail].weight;
         round_rate += rates[rail];
     }
+    bool changed = false;
+    for (RailIndex rail : each(done_))
+        if (confirms(rail, round_weight * rates[rail] / round_rate / rails[rail].weight)) changed = true;
+    const double alpha = changed ? alpha_ : alpha_ / kDoubt;
     for (RailIndex rail : each(done_)) {
         Sample& sample = samples_[rail];
         sample.bytes = sample.busy_ns = 0;
         sample.completed = 0;
-        rails[rail].weight = (1 - alpha_) * rails[rail].weight + alpha_ * round_weight * rates[rail] / round_rate;
+        rails[rail].weight = (1 - alpha) * rails[rail].weight + alpha * round_weight * rates[rail] / round_rate;
     }
     done_ = 0;
     ripe_ = false;

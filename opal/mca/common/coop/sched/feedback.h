@@ -5,7 +5,13 @@
 //     W'_i = (1 - alpha) W_i + alpha W_round (b_i / t_i) / sum_k (b_k / t_k)
 //
 // over the rails of a round. With all rails in it this is equation 7.4, with the
-// rails of a batch 8.3. Two things are put more exactly than there:
+// rails of a batch 8.3. Three things are put more exactly than there:
+//
+// alpha is the setting in the first round, and when a rail is at least a quarter
+// faster or slower than its weight in two rounds one after the other: that is a
+// change. Anything else is taken for noise, and alpha for a sixteenth of it. With
+// a process that is not always running when a stripe completes, the setting alone
+// makes the weights of equal rails wander by a tenth, and what is queued follows them.
 //
 // b_i is what was put on the rail. The paper has W_i for it, which is the same
 // but for alignment and minimum (equation 7.1).
@@ -63,6 +69,9 @@ public:
     }
 
 private:
+    // How a rail looked in its last round, against its weight.
+    enum class Trend : std::uint8_t { kUnknown, kSame, kFaster, kSlower };
+
     struct Sample {
         std::uint64_t bytes = 0;    // completed in this round
         std::uint64_t busy_ns = 0;  // that they took
@@ -70,8 +79,11 @@ private:
         std::uint32_t outstanding = 0;  // measured stripes
         std::uint32_t completed = 0;    // of these, in this round
         std::uint32_t due = 0;          // as many are enough; valid while completed != 0
+        Trend trend = Trend::kUnknown;
     };
 
+    static Trend trend_of(double part_of_weight) noexcept;
+    bool confirms(RailIndex rail, double part_of_weight) noexcept;
     void redistribute(RailSet& rails) noexcept;
     void close_if_complete(std::uint64_t now_ns) noexcept;
     void take_off(RailIndex rail) noexcept;
