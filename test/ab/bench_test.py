@@ -64,6 +64,13 @@ class Benchmarks(unittest.TestCase):
         self.assertEqual(ranks, 4)
         self.assertTrue(1 < pss < rss < 4000, result.stdout)
 
+    def test_a_stream_has_a_line_for_each_group_and_runs_its_commands_on_time(self):
+        result = mpirun(2, "coop_stream", "-n", 30, "-m", 4096, "-w", 3, "-g", 10, "-e", "15=echo happened", "-e", "29=false")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([row[0] for row in rows(result.stdout)], [0, 10, 20], result.stdout)
+        self.assertIn("happened\n", result.stdout)
+        self.assertIn("# message 29: false (failed)", result.stdout)
+
     def test_wrong_options_are_named_once_with_value_and_range(self):
         for name, arguments, words in (
                 ("coop_latency", ("-m", "4:x"), "option -m: value '4:x' not allowed: use SIZE or MIN:MAX, from 1 to 1G"),
@@ -72,7 +79,8 @@ class Benchmarks(unittest.TestCase):
                 ("coop_latency", ("-w", "4"), "one message in flight"), ("coop_bw", ("-w", "0"), "1 to 4096"),
                 ("coop_bw", ("-T", "soon"), "option -T"), ("coop_bw", ("-q",), "option -q is unknown"),
                 ("coop_bw", ("-i",), "option -i needs a value"), ("coop_bw", ("-F", "1"), "give -d too"),
-                ("coop_bw", ("8",), "argument '8'"), ("coop_mem", ("-d",), "takes none")):
+                ("coop_bw", ("8",), "argument '8'"), ("coop_mem", ("-d",), "takes none"),
+                ("coop_stream", ("-w", "0"), "option -w: value '0' not allowed: use 1 to 1024"), ("coop_stream", ("-e", "soon"), "option -e")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)

@@ -12,7 +12,7 @@ import tempfile
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
-              "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap")
+              "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_stream")
 
 tool = figures_tool = bench = scratch = ""
 
@@ -39,7 +39,7 @@ def build_benchmarks(into):
     common = glob.glob(f"{TOP}/bench/bench_*.c")
     mpicc = os.environ.get("MPICC", "mpicc")
     for name in BENCHMARKS:
-        sources = [f"{TOP}/bench/{name}.c"] + (common if name != "coop_mem" else [])
+        sources = [f"{TOP}/bench/{name}.c"] + (common if name not in ("coop_mem", "coop_stream") else [])
         subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm"], check=True)
 
 
