@@ -18,6 +18,7 @@ TITLE = "One transfer of 1 MiB: time stamps"
 SHOWN = ("rput", "off", "interrupt")
 SIDES = ("sender", "receiver")
 SIZE = 1 << 20
+COMPUTE_US = 5500  # 1.3 times what 1 MiB takes at 250 MB/s
 LIMITS = rounds.Limits(rounds=1, minutes=1, tolerance=0.01, relative=False)
 SHORT = 4096  # bytes: control messages are shorter, data is not
 
@@ -86,7 +87,7 @@ def roles(messages, begin, end, size):
 def one_side(context, side, setting):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
-        program = [f"{context.prefix}/libexec/ompi-coop/coop_overlap", "--side", side, "--compute", "1.3", "--stamps", "-m", str(SIZE), "-i",
+        program = [f"{context.prefix}/libexec/ompi-coop/coop_overlap", "--side", side, "--compute-us", str(COMPUTE_US), "--stamps", "-m", str(SIZE), "-i",
                    "1", "-x", "3", "-b", "5" if context.quick else "31"]
         words = command(context.prefix, 2, context.cores, program, ("--trace-messages", "--trace-to", trace))
 
@@ -95,12 +96,11 @@ def one_side(context, side, setting):
                 messages = read_messages(file.read())
             stamp = median_stamp(read_stamps(text))
             call, compute, wait, back, other_call, other_back = stamp
-            begin, end = min(call, other_call), max(back, other_back)
-            found = roles(messages, begin - 1e-6, end + 1e-6, SIZE)
-            after = {name: {**m, "begun": (m["begun"] - begin) * 1e6, "arrived": (m["arrived"] - begin) * 1e6}
+            found = roles(messages, call - 1e-6, max(back, other_back) + 1e-6, SIZE)
+            after = {name: {**m, "begun": (m["begun"] - call) * 1e6, "arrived": (m["arrived"] - call) * 1e6}
                      for name, m in found.items()}
             moments = dict(zip(("call", "compute", "wait", "return", "other_call", "other_return"),
-                               [(t - begin) * 1e6 for t in (call, compute, wait, back, other_call, other_back)]))
+                               [(t - call) * 1e6 for t in (call, compute, wait, back, other_call, other_back)]))
             return {"total_us": moments["return"] - moments["call"]}, {"moments_us": moments, "messages_us": after}
 
         return rounds.one_run(rounds.Job(side, SETTINGS[setting], words, read))
@@ -112,7 +112,7 @@ def measure(context):
 
 
 def table(runs):
-    """Lines: microseconds from the first call."""
+    """Lines: microseconds from the call of the side that computes."""
     lines = []
     for sample in runs:
         if sample["error"]:
@@ -158,7 +158,7 @@ def draw_panel(axes, sample):
     axes.set_title(f"{sample['job']} computes: {LABELS[sample['setting']]}", loc="left", fontsize=9.5)
     axes.set_ylim(-0.35, 1.35)
     axes.set_yticks([SENDER, RECEIVER], ["sender", "receiver"])
-    axes.set_xlabel("us")
+    axes.set_xlabel("us from the call of the side that computes")
     if sample["error"]:
         axes.text(0.5, 0.5, sample["error"], ha="center", va="center", transform=axes.transAxes, fontsize=7, color="#777777")
         return
@@ -167,12 +167,13 @@ def draw_panel(axes, sample):
     draw_process(axes, own, [(m["call"], m["compute"], INSIDE), (m["compute"], m["wait"], COMPUTE), (m["wait"], m["return"], INSIDE)])
     draw_process(axes, other, [(m["other_call"], m["other_return"], INSIDE)])
     draw_messages(axes, sample["kept"]["messages_us"])
+    axes.set_xlim(-0.04 * m["return"], 1.04 * max(m["return"], m["other_return"]))  # who blocks may have done so for long
 
 
 def draw(figure, runs, _end):
     from matplotlib.patches import Patch
 
-    grid = figure.subplots(len(SHOWN), len(SIDES), squeeze=False, sharex="col")
+    grid = figure.subplots(len(SHOWN), len(SIDES), squeeze=False)
     by_key = {(sample["job"], sample["setting"]): sample for sample in runs}
     for row, name in zip(grid, SHOWN):
         for axes, side in zip(row, SIDES):

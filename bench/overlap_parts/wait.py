@@ -52,7 +52,7 @@ def hpcc_input(folder, order, top):
 def jobs(context):
     if not shutil.which("hpcc"):
         raise BadInput("hpcc is not installed: apt-get install hpcc")
-    hpcc_input(context.scratch, 400 if context.quick else 2000, context.top)
+    hpcc_input(context.scratch, 400 if context.quick else 1000, context.top)
     halo = [f"{context.prefix}/libexec/ompi-coop/coop_stencil", "-m", str(HALO_BYTES), "--interior", str(HALO_INTERIOR_US), "-x", "2", "-i",
             "2" if context.quick else "10", "-b", "2" if context.quick else "5"]
     programs = {"HPL": (["hpcc"], "split", ["--wdir", context.scratch]), "halo": (halo, "all", [])}
