@@ -34,7 +34,7 @@ enum { kTotal, kTransfer, kComputing, kRatio, kOwn, kEngine, kOthers, kLost, kCo
 static const char *const columns[] = {"total_us",  "transfer_us", "compute_us", "compute/total", "cpu_us",
                                       "engine_us", "others_us",   "lost_us",    "corrected",     NULL};
 static const char *const sides[] = {"sender", "receiver", NULL};
-static double side = 0, factor = 1, compute_us = 0, tests = 0, points = 0, stamps = 0;
+static double side = 0, factor = 1, compute_us = 0, rate = 0, tests = 0, points = 0, stamps = 0;
 static size_t known_bytes; /* of which steps is the computing */
 static double span_s;      /* of the computing, of a size */
 static long steps;
@@ -168,7 +168,7 @@ static void choose_steps(struct bench *b, size_t bytes)
     for (int i = 0; i < kProbes; ++i) {
         best_s = fmin(best_s, time_of(transfer(b, bytes, 0)));
     }
-    span_s = compute_us > 0 ? compute_us * 1e-6 : factor * best_s;
+    span_s = compute_us > 0 ? compute_us * 1e-6 : factor * (rate > 0 ? (double)bytes / (rate * 1e6) : best_s);
     steps = bench_steps(span_s);
     known_bytes = bytes;
     transfers = 0;
@@ -273,6 +273,8 @@ int main(int argc, char **argv)
          .low = 0.01, .high = 1000, .target = &factor},
         {.name = "compute-us", .value = "US", .help = "computing time in microseconds instead", .low = 0.1, .high = 1e7,
          .target = &compute_us},
+        {.name = "rate", .value = "MB/S", .help = "--compute is in times of what the size takes at this rate", .low = 0.001, .high = 1e7,
+         .target = &rate},
         {.name = "tests", .value = "N", .help = "calls of MPI_Test in the computing (default 0)", .low = 0, .high = 1e6,
          .whole = true, .target = &tests},
         {.name = "points", .value = "N", .help = "lines '# point SIZE NUMBER ...' too: with N computing times up to that", .low = 0,

@@ -6,7 +6,7 @@ from coop_ab import plot, stats
 from coop_ab.reading import number
 
 from . import rounds
-from .subnet import COMPARED, LABELS, LOOKS, SETTINGS, command
+from .subnet import COMPARED, LABELS, LOOKS, RATE_MB_PER_S, SETTINGS, command
 
 TITLE = "Computing time by total time (W/T): what of a transfer hides behind computing"
 SIDES = ("sender", "receiver")
@@ -34,7 +34,8 @@ def read(text):
 def jobs(context):
     sizes = QUICK_SIZES if context.quick else SIZES
     count, seconds = (2, 0.01) if context.quick else (8, 0.03)
-    options = ["--compute", "2", "--points", str(count), "-m", f"{sizes[0]}:{sizes[-1]}", "-T", f"{seconds:g}"]
+    # W is the same under all settings: up to twice what the size takes on the rail.
+    options = ["--compute", "2", "--rate", str(RATE_MB_PER_S), "--points", str(count), "-m", f"{sizes[0]}:{sizes[-1]}", "-T", f"{seconds:g}"]
     return [rounds.Job(side, SETTINGS[name],
                        command(context.prefix, 2, context.cores,
                                [f"{context.prefix}/libexec/ompi-coop/coop_overlap", "--side", side, *options]), read)
@@ -65,7 +66,7 @@ def sizes_in(runs):
 
 
 def table(runs):
-    """Lines: W/T where the computing takes as long as the transfer alone, and twice as long, with and without what the emulation
+    """Lines: W/T where the computing takes as long as the size on the rail, and twice as long, with and without what the emulation
     took from the computing; then processor time per transfer at twice."""
     lines = [f"{'side':8} {'size':>8} {'setting':10} {'W/T at 1':>9} {'at 2':>7} {'±':>6} | {'without':>8} {'HCA':>7} | "
              f"{'cpu us':>8} {'HCA us':>7} {'others us':>9}"]
@@ -103,11 +104,9 @@ def draw_panel(axes, runs, side, size):
         if name == "interrupt" and found:
             draw_line(axes, found, "corrected", f"{LABELS[name]}, without the HCA's CPU time",
                       {"color": LOOKS[name]["color"], "linestyle": ":", "marker": "."})
-    transfers = [value for p in points(runs, side, "off", size) for value in p["transfer_us"]]
-    if transfers:
-        alone, top = stats.median(transfers), axes.get_xlim()[1]
-        across = [top * i / 100 for i in range(101)]
-        axes.plot(across, [w / max(w, alone) for w in across], color="#bbbbbb", linewidth=0.9, zorder=0, label="all of it hides")
+    on_rail_us = size / RATE_MB_PER_S
+    axes.plot([0, on_rail_us, 2 * on_rail_us], [0, 1, 1], color="#bbbbbb", linewidth=0.9, zorder=0, label="all of it hides")
+    axes.set_xlim(0, 2.1 * on_rail_us)
     axes.set_ylim(0, 1.05)
     axes.set_title(f"{side} computes, {plot.byte_text(size)}", loc="left", fontsize=9.5)
     axes.set_xlabel("computing W, us")

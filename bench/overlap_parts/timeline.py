@@ -167,18 +167,19 @@ def draw_panel(axes, sample):
     draw_process(axes, own, [(m["call"], m["compute"], INSIDE), (m["compute"], m["wait"], COMPUTE), (m["wait"], m["return"], INSIDE)])
     draw_process(axes, other, [(m["other_call"], m["other_return"], INSIDE)])
     draw_messages(axes, sample["kept"]["messages_us"])
-    axes.set_xlim(-0.04 * m["return"], 1.04 * max(m["return"], m["other_return"]))  # who blocks may have done so for long
 
 
 def draw(figure, runs, _end):
     from matplotlib.patches import Patch
 
     grid = figure.subplots(len(SHOWN), len(SIDES), squeeze=False)
+    last = max(sample["kept"]["moments_us"][name] for sample in runs if not sample["error"] for name in ("return", "other_return"))
     by_key = {(sample["job"], sample["setting"]): sample for sample in runs}
     for row, name in zip(grid, SHOWN):
         for axes, side in zip(row, SIDES):
             if (side, name) in by_key:
                 draw_panel(axes, by_key[(side, name)])
+            axes.set_xlim(-0.03 * last, 1.03 * last)  # one scale for all; who blocks may have done so for long
     figure.legend(handles=[Patch(color=COMPUTE, label="computing"), Patch(color=INSIDE, label="in MPI"),
                            Patch(color=DATA, alpha=0.25, label="data on the way")], ncol=3, frameon=False, fontsize=8, loc="upper right")
 
