@@ -194,10 +194,11 @@ static void print_more(double value)
 
 static double figures[kMaxBatches], more[kMaxMore][kMaxBatches];
 
-static void print_row(const struct bench *b, const struct bench_spec *spec, size_t bytes, int batches)
+/* `label`: what the line begins with. */
+static void print_row(const struct bench *b, const struct bench_spec *spec, const char *label, int batches)
 {
     const double median = median_of(figures, batches);
-    printf("%-10zu %16.*f", bytes, spec->decimals, median);
+    printf("%-10s %16.*f", label, spec->decimals, median);
     for (int i = 0; i < columns_of(spec); ++i) {
         print_more(spec->running ? more[i][batches - 1] : median_of(more[i], batches));
     }
@@ -210,12 +211,10 @@ static void print_row(const struct bench *b, const struct bench_spec *spec, size
     fflush(stdout);
 }
 
-static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
+/* Returns how many there are, in `figures` and `more`. */
+static int measure_batches(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
 {
     int batches = 0;
-    b->batch = -1;
-    warm_up(b, spec, bytes);
-    const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
     for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
         b->batch = batches;
         const double seconds = timed(b, spec, bytes, iterations);
@@ -225,12 +224,38 @@ static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes
         }
         spent_s += seconds;
     }
+    return batches;
+}
+
+static void measure_points(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
+{
+    const int points = spec->points ? spec->points(b) : 0;
+    for (int number = 1; number <= points; ++number) {
+        char label[64];
+        snprintf(label, sizeof label, "# point %zu %d", bytes, number);
+        spec->at_point(b, bytes, number, points);
+        const int batches = measure_batches(b, spec, bytes, iterations);
+        if (b->rank == 0) {
+            print_row(b, spec, label, batches);
+        }
+    }
+}
+
+static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
+{
+    char label[32];
+    snprintf(label, sizeof label, "%zu", bytes);
+    b->batch = -1;
+    warm_up(b, spec, bytes);
+    const long iterations = b->options.iterations ? b->options.iterations : calibrate(b, spec, bytes);
+    const int batches = measure_batches(b, spec, bytes, iterations);
     if (b->rank == 0) {
-        print_row(b, spec, bytes, batches);
+        print_row(b, spec, label, batches);
     }
     if (spec->after_size) {
         spec->after_size(b, bytes);
     }
+    measure_points(b, spec, bytes, iterations);
 }
 
 /* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for people. */

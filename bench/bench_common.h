@@ -82,6 +82,11 @@ struct bench_spec {
     double (*figure)(const struct bench *, size_t bytes, long iterations, double seconds);
     /* Called by every rank behind the line of a size; NULL: nothing to add. What it prints begins with #. */
     void (*after_size)(struct bench *, size_t bytes);
+
+    /* Points of a size: something else is varied. Behind the line of a size, every point is measured like it, and printed as
+     * '# point SIZE NUMBER FIGURE ...' with numbers from 1. NULL: there are none. */
+    int (*points)(const struct bench *);
+    void (*at_point)(struct bench *, size_t bytes, int number, int points); /* by every rank, before it is measured */
 };
 
 int bench_main(int argc, char **argv, const struct bench_spec *spec);

@@ -6,32 +6,69 @@
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
  *
+ * The computing alone is in processor time: a library may still send behind the back of a sender whose wait is over.
+ *
+ * The tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1, are the same; its ratio W/T is
+ * compute/total, and --points varies W.
+ *
  * With --tests the computing is interrupted by calls of MPI_Test, evenly spread: where the transfer needs rank 0's part (a
  * receiver that is to answer the sender's request, say), it gets to it only there.
  *
  * A word of one byte precedes each transfer, so that both sides begin together: the receiver says that it is about to
  * receive, or (--side receiver) that its receive is posted.
+ *
+ * On a software subnet rank 0's HCA is a thread of rank 0, which takes its time from the computing where it has no core of its
+ * own. `lost` is how long the computing thread did not run while it computed, `engine` what the HCA's thread took during the
+ * whole transfer; the smaller of both is taken off the total in the last column. It is never more than what the emulation took
+ * from the computing.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
+#include "bench_cpu.h"
 
 #include <math.h>
+#include <stdio.h>
 
-enum { kTag = 17, kWordTag = 18, kProbes = 5 };
+enum { kTag = 17, kWordTag = 18, kStampsTag = 19, kProbes = 5, kMostStamps = 200 };
 
-enum { kTotal, kTransfer, kComputing, kRatio };
+enum { kTotal, kTransfer, kComputing, kRatio, kOwn, kEngine, kOthers, kLost, kCorrected };
 
-static const char *const columns[] = {"total_us", "transfer_us", "compute_us", "compute/total", NULL};
+static const char *const columns[] = {"total_us",  "transfer_us", "compute_us", "compute/total", "cpu_us",
+                                      "engine_us", "others_us",   "lost_us",    "corrected",     NULL};
 static const char *const sides[] = {"sender", "receiver", NULL};
-static double side = 0, factor = 1, compute_us = 0, tests = 0;
+static double side = 0, factor = 1, compute_us = 0, rate = 0, tests = 0, points = 0, stamps = 0;
 static size_t known_bytes; /* of which steps is the computing */
+static double span_s;      /* of the computing, of a size */
 static long steps;
+
+/* When what happened; CLOCK_MONOTONIC. Rank 1 only calls and returns. */
+struct moments {
+    double call_s, compute_s, wait_s, return_s;
+};
+
+enum { kMoments = sizeof(struct moments) / sizeof(double) };
+
+/* One transfer on the side that is measured. */
+struct passage {
+    struct moments at;
+    double lost_s; /* of the time of computing the thread did not run */
+    struct bench_cpu cpu;
+};
+
+/* Sums over a batch. */
+struct sums {
+    double total_s, own_s, engine_s, others_s, lost_s, taken_s;
+};
+
+static struct moments kept[kMostStamps]; /* of the last transfers of a size with computing */
+static int transfers;                    /* with computing, of this size */
 
 static void start(struct bench *b)
 {
     (void)b;
     known_bytes = 0;
     bench_steps(0);
+    bench_cpu_open();
 }
 
 static void tell(void)
@@ -59,55 +96,71 @@ static void compute_and_test(long computing, MPI_Request *request)
 }
 
 /* Rank 0: start, compute, wait. */
-static double measured_side(struct bench *b, size_t bytes, long computing)
+static struct passage measured_side(struct bench *b, size_t bytes, long computing)
 {
+    struct passage p;
     MPI_Request request;
-    double begin_s;
     if (side == 0) {
         await_word(1);
-        begin_s = bench_now_s();
+    }
+    const struct bench_cpu before = bench_cpu_read();
+    p.at.call_s = bench_now_s();
+    if (side == 0) {
         MPI_Isend(b->send, (int)bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, &request);
     } else {
-        begin_s = bench_now_s();
         MPI_Irecv(b->recv, (int)bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, &request);
         tell();
     }
+    const double ran_s = bench_cpu_own_s();
+    p.at.compute_s = bench_now_s();
     compute_and_test(computing, &request);
+    p.at.wait_s = bench_now_s();
+    p.lost_s = fmax(0, p.at.wait_s - p.at.compute_s - (bench_cpu_own_s() - ran_s));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    return bench_now_s() - begin_s;
+    p.at.return_s = bench_now_s();
+    p.cpu = bench_cpu_read();
+    p.cpu.own_s -= before.own_s;
+    p.cpu.engine_s -= before.engine_s;
+    p.cpu.others_s -= before.others_s;
+    return p;
 }
 
-static void other_side(struct bench *b, size_t bytes)
+static struct passage other_side(struct bench *b, size_t bytes)
 {
+    struct passage p = {0};
     if (side == 0) {
         char word = 0;
         MPI_Send(&word, 1, MPI_BYTE, 0, kWordTag, MPI_COMM_WORLD);
+        p.at.call_s = bench_now_s();
         MPI_Recv(b->recv, (int)bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
         await_word(0);
+        p.at.call_s = bench_now_s();
         MPI_Send(b->send, (int)bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
     }
+    p.at.return_s = bench_now_s();
+    return p;
 }
 
-static double transfer(struct bench *b, size_t bytes, long computing)
+static struct passage transfer(struct bench *b, size_t bytes, long computing)
 {
     const bool sends = (b->rank == 0) == (side == 0);
-    double took_s = 0;
     if (b->options.verify && sends) {
         bench_fill(b->send, bytes, b->rank, b->message);
     } else if (b->options.verify) {
         bench_guard(b->recv, bytes);
     }
-    if (b->rank == 0) {
-        took_s = measured_side(b, bytes, computing);
-    } else {
-        other_side(b, bytes);
-    }
+    const struct passage p = b->rank == 0 ? measured_side(b, bytes, computing) : other_side(b, bytes);
     if (b->options.verify && !sends) {
         bench_check(b, b->recv, bytes, 1 - b->rank, b->message);
     }
     ++b->message;
-    return took_s;
+    return p;
+}
+
+static double time_of(struct passage p)
+{
+    return p.at.return_s - p.at.call_s;
 }
 
 /* The shortest of a few transfers decides how long the computing of this size is. */
@@ -115,41 +168,93 @@ static void choose_steps(struct bench *b, size_t bytes)
 {
     double best_s = 1e9;
     for (int i = 0; i < kProbes; ++i) {
-        const double took_s = transfer(b, bytes, 0);
-        best_s = took_s < best_s ? took_s : best_s;
+        best_s = fmin(best_s, time_of(transfer(b, bytes, 0)));
     }
-    steps = bench_steps(compute_us > 0 ? compute_us * 1e-6 : factor * best_s);
+    span_s = compute_us > 0 ? compute_us * 1e-6 : factor * (rate > 0 ? (double)bytes / (rate * 1e6) : best_s);
+    steps = bench_steps(span_s);
     known_bytes = bytes;
+    transfers = 0;
 }
 
-static void conclude(struct bench *b, long iterations, double total_s, double transfer_s, double compute_s)
+static void add(struct sums *sums, struct passage p)
+{
+    sums->total_s += time_of(p);
+    sums->own_s += p.cpu.own_s;
+    sums->engine_s += p.cpu.engine_s;
+    sums->others_s += p.cpu.others_s;
+    sums->lost_s += p.lost_s;
+    sums->taken_s += isnan(p.cpu.engine_s) ? NAN : fmin(p.lost_s, p.cpu.engine_s);
+}
+
+static void conclude(struct bench *b, long iterations, struct sums sums, double transfer_s, double compute_s)
 {
     const double us = 1e6 / (double)iterations;
-    b->more[kTotal] = total_s * us;
+    b->more[kTotal] = sums.total_s * us;
     b->more[kTransfer] = transfer_s * us;
     b->more[kComputing] = compute_s * us;
-    b->more[kRatio] = compute_s / total_s;
+    b->more[kRatio] = compute_s / sums.total_s;
+    b->more[kOwn] = sums.own_s * us;
+    b->more[kEngine] = sums.engine_s * us;
+    b->more[kOthers] = fmax(0, sums.others_s) * us; /* the clocks are not read at one instant */
+    b->more[kLost] = sums.lost_s * us;
+    b->more[kCorrected] = compute_s / (sums.total_s - sums.taken_s);
 }
 
 static double seconds(struct bench *b, size_t bytes, long iterations)
 {
-    double total_s = 0, transfer_s = 0, compute_s = 0;
+    struct sums sums = {0};
+    double transfer_s = 0, compute_s = 0;
     if (known_bytes != bytes) {
         choose_steps(b, bytes);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     const double start_s = bench_now_s();
     for (long i = 0; i < iterations; ++i) {
-        transfer_s += transfer(b, bytes, 0);
+        transfer_s += time_of(transfer(b, bytes, 0));
         if (b->rank == 0) {
-            const double begin_s = bench_now_s();
+            const double ran_s = bench_cpu_own_s();
             bench_compute(steps);
-            compute_s += bench_now_s() - begin_s;
+            compute_s += bench_cpu_own_s() - ran_s;
         }
-        total_s += transfer(b, bytes, steps);
+        const struct passage p = transfer(b, bytes, steps);
+        kept[transfers++ % kMostStamps] = p.at;
+        add(&sums, p);
     }
-    conclude(b, iterations, total_s, transfer_s, compute_s);
+    conclude(b, iterations, sums, transfer_s, compute_s);
     return bench_now_s() - start_s;
+}
+
+/* '# stamp SIZE NUMBER' and the moments of rank 0, then call and return of rank 1. */
+static void print_stamps(struct bench *b, size_t bytes)
+{
+    static struct moments other[kMostStamps];
+    const int count = transfers < kMostStamps ? transfers : kMostStamps;
+    if (stamps == 0) {
+        return;
+    }
+    if (b->rank == 1) {
+        MPI_Send(kept, count * kMoments, MPI_DOUBLE, 0, kStampsTag, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Recv(other, count * kMoments, MPI_DOUBLE, 1, kStampsTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; ++i) {
+        printf("# stamp %zu %d %.9f %.9f %.9f %.9f %.9f %.9f\n", bytes, i + 1, kept[i].call_s, kept[i].compute_s, kept[i].wait_s,
+               kept[i].return_s, other[i].call_s, other[i].return_s);
+    }
+    fflush(stdout);
+}
+
+static int number_of_points(const struct bench *b)
+{
+    (void)b;
+    return (int)points;
+}
+
+static void at_point(struct bench *b, size_t bytes, int number, int count)
+{
+    (void)b;
+    (void)bytes;
+    steps = bench_steps(span_s * number / count);
 }
 
 static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
@@ -170,8 +275,14 @@ int main(int argc, char **argv)
          .low = 0.01, .high = 1000, .target = &factor},
         {.name = "compute-us", .value = "US", .help = "computing time in microseconds instead", .low = 0.1, .high = 1e7,
          .target = &compute_us},
+        {.name = "rate", .value = "MB/S", .help = "--compute is in times of what the size takes at this rate", .low = 0.001, .high = 1e7,
+         .target = &rate},
         {.name = "tests", .value = "N", .help = "calls of MPI_Test in the computing (default 0)", .low = 0, .high = 1e6,
          .whole = true, .target = &tests},
+        {.name = "points", .value = "N", .help = "lines '# point SIZE NUMBER ...' too: with N computing times up to that", .low = 0,
+         .high = 1000, .whole = true, .target = &points},
+        {.name = "stamps", .help = "lines '# stamp SIZE NUMBER ...' too: when rank 0 called, computed, waited, returned, and rank 1 "
+         "called and returned (CLOCK_MONOTONIC, s)", .target = &stamps},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_overlap",
                                     .summary = "share of a transfer that hides behind computing",
@@ -183,6 +294,9 @@ int main(int argc, char **argv)
                                     .more = columns,
                                     .start = start,
                                     .seconds = seconds,
-                                    .figure = figure};
+                                    .figure = figure,
+                                    .after_size = print_stamps,
+                                    .points = number_of_points,
+                                    .at_point = at_point};
     return bench_main(argc, argv, &spec);
 }

@@ -2,7 +2,8 @@
 /*
  * Halo exchange of a 3-D stencil of 7 points: every rank exchanges a message with up to six neighbours of a process grid
  * (MPI_Dims_create), by MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute), and wait for a random time of
- * up to --skew, which is different for each rank and iteration and repeats with the --seed.
+ * up to --skew, which is different for each rank and iteration and repeats with the --seed. Between MPI_Isend and MPI_Waitall it
+ * may compute what needs no neighbour (--interior): whatever hides behind that is not in the time of MPI_Waitall.
  *
  * Behind each size comes what every rank copied, by pml/coop's own account. A message is one copy, which its two ends may
  * share, so a rank's copies are the bytes it copied by the size of a message. Ideal are half of the messages that a rank
@@ -19,19 +20,20 @@
 
 enum { kTag = 20, kFaces = 6 };
 
-enum { kCopiesMean, kCopiesMax, kTimeMean, kTimeMax };
+enum { kCopiesMean, kCopiesMax, kTimeMean, kTimeMax, kWait, kCompute };
 
 /* What a rank did in one size. */
 struct account {
     double messages; /* sent and received */
     double copies, copied_bytes, copy_time_s;
     double operations; /* as the component counts them */
+    double iterations, wait_s, compute_s; /* in MPI_Waitall, and outside of MPI */
 };
 
 enum { kFields = sizeof(struct account) / sizeof(double) };
 
-static const char *const columns[] = {"copies_dev%", "copies_devmax%", "time_dev%", "time_devmax%", NULL};
-static double periodic = 0, compute_us = 0, skew_us = 0, seed = 1;
+static const char *const columns[] = {"copies_dev%", "copies_devmax%", "time_dev%", "time_devmax%", "wait_us", "compute_us", NULL};
+static double periodic = 0, compute_us = 0, interior_us = 0, skew_us = 0, seed = 1;
 static MPI_Comm grid = MPI_COMM_NULL;
 static int neighbours[kFaces]; /* face 2d: towards lower coordinates of dimension d, 2d + 1: higher */
 static struct account mine;
@@ -92,6 +94,13 @@ static void prepare(struct bench *b, size_t bytes)
     }
 }
 
+static void compute(double us)
+{
+    const double begin_s = bench_now_s();
+    bench_compute(bench_steps(us * 1e-6));
+    mine.compute_s += bench_now_s() - begin_s;
+}
+
 static void exchange(struct bench *b, size_t bytes)
 {
     for (int face = 0; face < kFaces; ++face) {
@@ -102,13 +111,17 @@ static void exchange(struct bench *b, size_t bytes)
         MPI_Isend(bench_slot(b, b->send, bytes, face), (int)bytes, MPI_BYTE, neighbours[face], kTag + face, grid,
                   &b->requests[kFaces + face]);
     }
+    compute(interior_us);
+    const double begin_s = bench_now_s();
     MPI_Waitall(2 * kFaces, b->requests, MPI_STATUSES_IGNORE);
+    mine.wait_s += bench_now_s() - begin_s;
 }
 
 static void operate(struct bench *b, size_t bytes)
 {
-    bench_compute(bench_steps((compute_us + skew_us * next_random()) * 1e-6));
+    compute(compute_us + skew_us * next_random());
     exchange(b, bytes);
+    ++mine.iterations;
 }
 
 /* What a neighbour sent out of its face towards us. */
@@ -160,12 +173,20 @@ static void deviations(const struct bench *b, size_t field, double ideal_per_mes
     *most = known ? worst : NAN;
 }
 
+/* Mean of all ranks and iterations, in microseconds. */
+static double per_iteration_us(const struct bench *b, size_t field)
+{
+    return total(b, field) / total(b, offsetof(struct account, iterations)) * 1e6;
+}
+
 static void conclude(struct bench *b)
 {
     const double messages = total(b, offsetof(struct account, messages));
     const double time_s = total(b, offsetof(struct account, copy_time_s));
     deviations(b, offsetof(struct account, copies), 0.5, &b->more[kCopiesMean], &b->more[kCopiesMax]);
     deviations(b, offsetof(struct account, copy_time_s), time_s / messages, &b->more[kTimeMean], &b->more[kTimeMax]);
+    b->more[kWait] = per_iteration_us(b, offsetof(struct account, wait_s));
+    b->more[kCompute] = per_iteration_us(b, offsetof(struct account, compute_s));
 }
 
 static double seconds(struct bench *b, size_t bytes, long iterations)
@@ -197,8 +218,8 @@ static void print_ranks(struct bench *b, size_t bytes)
 {
     const double time_s = total(b, offsetof(struct account, copy_time_s));
     const double messages = total(b, offsetof(struct account, messages));
-    printf("# rank   %-8s %6s %12s %12s %12s %12s %14s %12s\n", "size", "rank", "copies", "ideal", "copy_ms", "ideal_ms",
-           "copied_bytes", "operations");
+    printf("# rank   %-8s %6s %12s %12s %12s %12s %14s %12s %12s %12s\n", "size", "rank", "copies", "ideal", "copy_ms", "ideal_ms",
+           "copied_bytes", "operations", "wait_ms", "compute_ms");
     for (int rank = 0; rank < b->ranks; ++rank) {
         printf("# rank   %-8zu %6d", bytes, rank);
         print_or_dash(all[rank].copies, 2);
@@ -208,6 +229,8 @@ static void print_ranks(struct bench *b, size_t bytes)
         printf("  ");
         print_or_dash(all[rank].copied_bytes, 0);
         print_or_dash(all[rank].operations, 0);
+        print_or_dash(all[rank].wait_s * 1e3, 3);
+        print_or_dash(all[rank].compute_s * 1e3, 3);
         printf("\n");
     }
     fflush(stdout);
@@ -226,6 +249,8 @@ int main(int argc, char **argv)
         {.name = "periodic", .help = "the grid wraps around: every rank has the same neighbours", .target = &periodic},
         {.name = "compute", .value = "US", .help = "microseconds of computing before each exchange (default 0)", .low = 0,
          .high = 1e6, .target = &compute_us},
+        {.name = "interior", .value = "US", .help = "microseconds of computing between posting and waiting (default 0)", .low = 0,
+         .high = 1e7, .target = &interior_us},
         {.name = "skew", .value = "US", .help = "up to as many more, random per rank and iteration (default 0)", .low = 0,
          .high = 1e6, .target = &skew_us},
         {.name = "seed", .value = "N", .help = "of the skew (default 1)", .low = 1, .high = 1e9, .whole = true,

@@ -272,6 +272,7 @@ void LocalQp::on_acknowledged(SendWork& work) {
         return respond_chunk(work, work.due_ns);
     }
     if (work.moved < work.bytes) return send_chunk(work, std::max(link_free_ns_, work.first_link.end_ns), now_ns());
+    if (traces_messages_) trace_message(TraceKind::message_arrived, work, IBV_WC_SUCCESS);
     finish(work, IBV_WC_SUCCESS, work.due_ns + latency_ns(subnet_, back_));
 }
 
@@ -317,6 +318,7 @@ bool LocalQp::respond_next(std::int64_t now) {
         return true;
     }
     std::erase(responding_, mark);
+    if (traces_messages_) trace_message(TraceKind::message_arrived, work, IBV_WC_SUCCESS);
     finish(work, IBV_WC_SUCCESS, work.due_ns);
     return true;
 }

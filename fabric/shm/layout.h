@@ -346,7 +346,7 @@ enum class TraceKind : std::uint32_t {
     created, joined, left, reaped,
     hca_down, hca_up, port_down, port_up, lid_down, lid_up, link_down, link_up, rate, latency, loss, background,
     fault_set, fault_hit, retry, rnr, retry_exceeded, rnr_exceeded, migrated, migration_failed, armed,
-    qp_error, access_error, cq_overflow, stale_memory, event, message_begun, message_ended,
+    qp_error, access_error, cq_overflow, stale_memory, event, message_begun, message_ended, message_arrived,
 };
 
 struct Trace {

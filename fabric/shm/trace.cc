@@ -8,7 +8,7 @@ namespace coop::fabric {
 namespace {
 
 // How the numbers of an entry are shown.
-enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault_set, fault_hit, event, message_begun, message_ended };
+enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault_set, fault_hit, event, clock, message, message_ended };
 
 struct Row {
     TraceKind kind;
@@ -17,7 +17,7 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-    Row{TraceKind::created, "created", Shows::nothing},
+    Row{TraceKind::created, "created", Shows::clock},
     Row{TraceKind::joined, "process joined", Shows::process},
     Row{TraceKind::left, "process left", Shows::process},
     Row{TraceKind::reaped, "dead process cleared away", Shows::process},
@@ -47,8 +47,9 @@ constexpr std::array kRows = {
     Row{TraceKind::cq_overflow, "CQ overflow", Shows::qp},
     Row{TraceKind::stale_memory, "registered memory", Shows::memory},
     Row{TraceKind::event, "event", Shows::event},
-    Row{TraceKind::message_begun, "message begun", Shows::message_begun},
+    Row{TraceKind::message_begun, "message begun", Shows::message},
     Row{TraceKind::message_ended, "message ended", Shows::message_ended},
+    Row{TraceKind::message_arrived, "message arrived", Shows::message},
 };
 
 const Row& row_of(TraceKind kind) {
@@ -59,7 +60,7 @@ const Row& row_of(TraceKind kind) {
 static_assert([] {
     for (std::size_t i = 0; i < kRows.size(); ++i)
         if (kRows[i].kind != static_cast<TraceKind>(i)) return false;
-    return kRows.size() == static_cast<std::size_t>(TraceKind::message_ended) + 1;
+    return kRows.size() == static_cast<std::size_t>(TraceKind::message_arrived) + 1;
 }());
 
 std::string hex(std::uint64_t value) {
@@ -156,6 +157,13 @@ std::string message_text(const Trace& t) {
     return qp_name(t.a) + " -> " + qp_name(t.b) + " " + opcode_name(t.c & 0xffff) + " " + std::to_string(t.value) + " bytes";
 }
 
+// For who compares with a clock of their own.
+std::string clock_text(std::int64_t ns) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.6f s of CLOCK_MONOTONIC", static_cast<double>(ns) / 1e9);
+    return text;
+}
+
 std::string fault_text(const Segment& subnet, const Trace& t) {
     const std::string target = target_name(subnet, static_cast<FaultScope>(t.value), t.b);
     return std::string(name_of(static_cast<FaultKind>(t.a))) + ": " + target;
@@ -180,7 +188,8 @@ std::string details(const Segment& subnet, const Trace& t) {
     case Shows::fault_set: return fault_text(subnet, t);
     case Shows::fault_hit: return fault_text(subnet, t) + ", sent by " + qp_name(t.c);
     case Shows::event: return event_text(subnet, t);
-    case Shows::message_begun: return message_text(t);
+    case Shows::clock: return "at " + clock_text(subnet.header().created_ns);
+    case Shows::message: return message_text(t);
     case Shows::message_ended: return message_text(t) + " " + status_name(t.c >> 16);
     }
     return {};

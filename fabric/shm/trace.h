@@ -31,7 +31,8 @@ std::uint64_t read_traces(const Segment& subnet, std::uint64_t from, Each&& each
     return from;
 }
 
-// Field `c` of message_begun and message_ended: ibv_wr_opcode and ibv_wc_status.
+// A message begins when it takes its first link; it arrives when the last of its bytes is where it goes to (of a read: here), and
+// ends with its completion. Field `c` of all three: ibv_wr_opcode and ibv_wc_status.
 inline std::uint32_t message_word(std::uint32_t opcode, std::uint32_t status) { return opcode | status << 16; }
 
 // One line for a person: "12.003451 s  port h1/coop0/1 down".

@@ -40,7 +40,7 @@ const char* const kSubnetOptionsHelp =
   --topology FILE      all of this from a file instead ('coop-fabric show' prints one)
   --strict-mr          a registered range that is unmapped or replaced is caught
   --strict-arm         a CQ that is armed while completions wait does not fire at once
-  --trace-messages     the trace has begin and end of every message, too
+  --trace-messages     the trace has begin, arrival and end of every message, too
   --memlock BYTES      memory that a process can register (its RLIMIT_MEMLOCK), or 'unlimited'
   --seed N             of losses (1)
   --name NAME          of the subnet

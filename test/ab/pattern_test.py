@@ -10,10 +10,11 @@ import programs
 CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
 PAIRS = (("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
-         ("coop_overlap", "--side", "receiver", "--tests", "3"))
+         ("coop_overlap", "--side", "receiver", "--tests", "3"), ("coop_overlap", "--points", "2", "--stamps"))
 GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",), ("coop_gather", "--collective"),
           ("coop_reduce",), ("coop_reduce", "--collective"), ("coop_bcast",), ("coop_bcast", "--chunks", "7"),
-          ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"))
+          ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"),
+          ("coop_stencil", "--interior", "20"))
 
 
 def size_of(command):
@@ -73,6 +74,40 @@ class Patterns(unittest.TestCase):
         ideal = [float(line.split()[5]) for line in text.splitlines() if line.startswith("# rank   65536")]
         self.assertEqual(ideal, [10, 20, 10], text)
 
+    def test_overlap_prints_points_with_the_columns_of_a_size(self):
+        text = mpirun(2, "coop_overlap", "-i", 2, "-b", 5, "-m", "256K", "--points", 4, "--compute", 2, "--rate", 250,
+                      "--side", "receiver").stdout
+        points = [line.split()[2:] for line in text.splitlines() if line.startswith("# point ")]
+        size = next(line.split() for line in text.splitlines() if line[:1].isdigit())
+        self.assertEqual([words[:2] for words in points], [["262144", str(number)] for number in (1, 2, 3, 4)], text)
+        self.assertEqual({len(words) for words in points}, {len(size) + 1}, text)
+        computing = [float(words[5]) for words in points]
+        for number, us in enumerate(computing, 1):
+            self.assertGreater(us, 0.9 * number / 4 * 2 * 262144 / 250, text)
+        for words in points:
+            total, compute, ratio, engine = float(words[3]), float(words[5]), float(words[6]), words[8]
+            self.assertAlmostEqual(ratio, compute / total, delta=0.2, msg=text)
+            self.assertEqual(engine, "-", "there is no software HCA here")
+
+    def test_overlap_prints_stamps_in_order(self):
+        text = mpirun(2, "coop_overlap", "-i", 3, "-b", 4, "-x", 2, "-m", "64K", "--stamps").stdout
+        stamps = [line.split()[2:] for line in text.splitlines() if line.startswith("# stamp ")]
+        self.assertEqual([words[:2] for words in stamps], [["65536", str(number)] for number in range(1, 2 + 12 + 1)], text)
+        for words in stamps:
+            call, compute, wait, back, other_call, other_back = map(float, words[2:])
+            self.assertTrue(call <= compute < wait <= back and other_call < other_back, words)
+            self.assertTrue(other_call < back and other_back > call, "both took part in it")
+
+    def test_stencil_tells_waiting_from_computing(self):
+        text = mpirun(4, "coop_stencil", "-i", 5, "-b", 3, "-x", 0, "-m", "64K", "--interior", 400).stdout
+        words = next(line.split() for line in text.splitlines() if line[:1].isdigit())
+        total, wait, compute = float(words[1]), float(words[6]), float(words[7])
+        self.assertTrue(wait > 0 and compute >= 0.9 * 400 and wait + compute < 5 * total, text)
+        ranks = [line.split() for line in text.splitlines() if line.startswith("# rank   65536")]
+        mean_ms = [sum(float(words[column]) for words in ranks) / len(ranks) / 15 for column in (10, 11)]
+        self.assertAlmostEqual(mean_ms[0] * 1e3, wait, delta=0.01 * wait, msg=text)
+        self.assertAlmostEqual(mean_ms[1] * 1e3, compute, delta=0.01 * compute, msg=text)
+
     def test_columns_beyond_the_second_are_understood_by_coop_ab(self):
         result = coop_ab("--setting", "one=", "--setting", "other=", "--quiet", "--repeats", 1, "--column", 3, "--", "mpirun",
                          "-n", 2, "--oversubscribe", "--mca", "pml", "ob1", "{}", f"{programs.bench}/coop_overlap", *TINY,
@@ -105,4 +140,7 @@ class Patterns(unittest.TestCase):
 
     def test_help_lists_the_options_of_the_benchmark(self):
         self.assertIn("--chunks N", mpirun(2, "coop_bcast", "-h").stdout)
-        self.assertIn("--side SIDE", mpirun(2, "coop_overlap", "-h").stdout)
+        text = mpirun(2, "coop_overlap", "-h").stdout
+        for words in ("--side SIDE", "--points N", "--stamps"):
+            self.assertIn(words, text)
+        self.assertIn("--interior US", mpirun(2, "coop_stencil", "-h").stdout)

@@ -14,17 +14,18 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
               "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_stream")
 
-tool = figures_tool = bench = scratch = ""
+tool = figures_tool = bench = scratch = prefix = ""
 
 
-def setup(prefix, folder):
-    """Finds the programs; puts coop-ab's package on Python's path, for the tests of its parts."""
-    global tool, figures_tool, bench, scratch
+def setup(given, folder):
+    """Finds the programs; puts coop-ab's package, and that of bench/overlap, on Python's path, for the tests of their parts."""
+    global tool, figures_tool, bench, scratch, prefix
     scratch = folder
+    prefix = os.path.abspath(given) if given else ""
+    sys.path.append(f"{TOP}/bench")
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     os.environ.pop("PYTHONPATH", None)
     if prefix:
-        prefix = os.path.abspath(prefix)
         tool, bench = f"{prefix}/bin/coop-ab", f"{prefix}/libexec/ompi-coop"
         sys.path.insert(0, f"{prefix}/share/openmpi-coop")
     else:
@@ -43,6 +44,10 @@ def build_benchmarks(into):
         subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm"], check=True)
 
 
+    subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", f"{into}/coop_wait.so",
+                    f"{TOP}/bench/coop_wait.c"], check=True)
+
+
 def new_folder():
     return tempfile.mkdtemp(dir=scratch)
 
@@ -55,6 +60,10 @@ def coop_ab(*arguments, env=None, timeout=60):
 
 def coop_figures(*arguments, timeout=60):
     return subprocess.run([figures_tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def overlap(*arguments, timeout=60):
+    return subprocess.run([f"{TOP}/bench/overlap", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def mpirun(ranks, program, *arguments, timeout=60):

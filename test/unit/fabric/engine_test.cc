@@ -246,7 +246,7 @@ std::string qp_text(const TestQp& qp) {
     return text;
 }
 
-TEST_F(FabricEngine, messages_are_traced_with_begin_and_end_if_asked_for) {
+TEST_F(FabricEngine, messages_are_traced_with_begin_arrival_and_end_if_asked_for) {
     const std::uint64_t from_here = subnet.header().traced;
     ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 64, &to), 0);
     ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
@@ -260,6 +260,8 @@ TEST_F(FabricEngine, messages_are_traced_with_begin_and_end_if_asked_for) {
     const std::string way = qp_text(c) + " -> " + qp_text(d);
     ASSERT_EQ(c.post(IBV_WR_RDMA_WRITE, 1, from, 4096, &to), 0);
     ASSERT_EQ(c.cq.wait(done), IBV_WC_SUCCESS);
+    ASSERT_EQ(c.post(IBV_WR_RDMA_READ, 4, from, 64, &to), 0);
+    ASSERT_EQ(c.cq.wait(done), IBV_WC_SUCCESS);
     d.to_state(IBV_QPS_ERR);
     ASSERT_EQ(c.post(IBV_WR_SEND, 2, from, 8), 0);
     ASSERT_EQ(c.post(IBV_WR_RDMA_READ, 3, from, 8, &to), 0);
@@ -270,7 +272,12 @@ TEST_F(FabricEngine, messages_are_traced_with_begin_and_end_if_asked_for) {
     const auto has = [&](const std::string& line) { return std::count(lines.begin(), lines.end(), line) == 1; };
     EXPECT_TRUE(has("message begun " + way + " RDMA_WRITE 4096 bytes"));
     EXPECT_TRUE(has("message ended " + way + " RDMA_WRITE 4096 bytes SUCCESS"));
+    EXPECT_TRUE(has("message arrived " + way + " RDMA_WRITE 4096 bytes"));
+    EXPECT_TRUE(has("message begun " + way + " RDMA_READ 64 bytes"));
+    EXPECT_TRUE(has("message arrived " + way + " RDMA_READ 64 bytes"));
+    EXPECT_TRUE(has("message ended " + way + " RDMA_READ 64 bytes SUCCESS"));
     EXPECT_TRUE(has("message begun " + way + " SEND 8 bytes"));
+    EXPECT_FALSE(has("message arrived " + way + " SEND 8 bytes"));
     EXPECT_TRUE(has("message ended " + way + " SEND 8 bytes RETRY_EXC_ERR"));
     EXPECT_TRUE(has("message ended " + way + " RDMA_READ 8 bytes WR_FLUSH_ERR"));
 }

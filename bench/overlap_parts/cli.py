@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line."""
+
+import argparse
+import dataclasses
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+from coop_ab import errors, host, plot
+from coop_ab.errors import BadInput, RunFailed
+
+from . import ratio, rounds, timeline, wait
+
+PARTS = {"ratio": ratio, "timeline": timeline, "wait": wait}
+SCHEMA = 1
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise BadInput(f"{message} (--help lists the options)")
+
+
+def parser():
+    p = Parser(prog="overlap", usage="bench/overlap [options] [PART ...]", allow_abbrev=False,
+               description="How much of a transfer hides behind computing, on a subnet in software with one rank per virtual host and "
+               "one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, pml/ucx, interleaved, in rounds until the "
+               "figures are stable. ratio: W/T over W of the sender and of the receiver. timeline: time stamps of one transfer. wait: "
+               "time in MPI of HPL (hpcc) and of a halo exchange on four hosts. Each part prints a table and writes overlap-PART.json "
+               "with every sample and overlap-PART.svg.")
+    p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
+    p.add_argument("--prefix", default="_install", metavar="P", help="the installation to measure (default: ./_install)")
+    p.add_argument("--out", default="_results/overlap", metavar="FOLDER", help="where the files go (default: _results/overlap)")
+    p.add_argument("--quick", action="store_true", help="one round of little: to see that everything works")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 15 of ratio, 9 of wait)")
+    p.add_argument("--minutes", type=float, metavar="M", help="of a part; no round begins that would end later (default 3.5)")
+    p.add_argument("--tolerance", type=float, metavar="X", help="half the width of the interval that a stable figure has (default: "
+                   "0.01 of ratio's W/T, 0.05 of a time of wait)")
+    p.add_argument("--redraw", action="store_true", help="tables and figures of the files in the folder; measures nothing")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the runs (default 1)")
+    p.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    return p
+
+
+@dataclasses.dataclass
+class Context:
+    """What a part may use."""
+
+    prefix: str
+    quick: bool
+    seed: int
+    quiet: bool
+    cores: int
+    scratch: str
+    top: str
+    options: object
+
+    def limits(self, default):
+        given = {name: getattr(self.options, name) for name in ("rounds", "minutes", "tolerance") if getattr(self.options, name) is not None}
+        if self.quick:
+            given.setdefault("rounds", 1)
+        return dataclasses.replace(default, **given)
+
+
+def check(options):
+    unknown = [name for name in options.parts if name not in PARTS]
+    if unknown:
+        raise BadInput(f"there is no part '{unknown[0]}' (there are {', '.join(PARTS)})")
+    for name, low, high in (("rounds", 1, 1000), ("minutes", 0.01, 10000), ("tolerance", 1e-6, 1)):
+        value = getattr(options, name)
+        if value is not None and not low <= value <= high:
+            raise BadInput(f"--{name} {value}: must be from {low} to {high}")
+    options.prefix = os.path.abspath(options.prefix)
+    if not options.redraw and not os.access(f"{options.prefix}/bin/coop-env", os.X_OK):
+        raise BadInput(f"{options.prefix} has no bin/coop-env: not an installation of ompi-coop (--prefix P)")
+    os.makedirs(options.out, exist_ok=True)
+    return options.parts or list(PARTS)
+
+
+def use_installation(prefix):
+    """What `eval "$(coop-env)"` does in a shell."""
+    shown = subprocess.run(["bash", "-c", f'eval "$({shlex.quote(prefix)}/bin/coop-env)" && env -0'], capture_output=True, text=True,
+                           check=False)
+    if shown.returncode:
+        raise BadInput(f"{prefix}/bin/coop-env: {shown.stderr.strip()}")
+    os.environ.update(line.split("=", 1) for line in shown.stdout.split("\0") if "=" in line)
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
+
+
+def measure(name, options):
+    facts = host.facts()
+    with tempfile.TemporaryDirectory(prefix="coop-overlap-") as scratch:
+        context = Context(options.prefix, options.quick, options.seed, options.quiet, len(os.sched_getaffinity(0)), scratch, TOP, options)
+        runs, end = PARTS[name].measure(context)
+    facts["load_after"] = host.load()
+    if not any(sample["figures"] for sample in runs):
+        raise RunFailed(f"{name}: no run worked")
+    record = {"program": "overlap", "schema": SCHEMA, "part": name, "seed": options.seed, "host": facts, "end": end, "runs": runs}
+    with open(f"{options.out}/overlap-{name}.json", "w", encoding="utf-8") as file:
+        json.dump(record, file, indent=1)
+        file.write("\n")
+    return record
+
+
+def load(name, folder):
+    path = f"{folder}/overlap-{name}.json"
+    try:
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot read '{path}': {error}") from None
+    if not isinstance(record, dict) or record.get("program") != "overlap" or record.get("schema") != SCHEMA:
+        raise BadInput(f"'{path}' was not written by this program")
+    return record
+
+
+def show(name, record):
+    print(f"\n{PARTS[name].TITLE}")
+    print("\n".join(PARTS[name].table(record["runs"])))
+    if record["end"]["figures"] and name != "timeline":
+        print(rounds.describe(record["end"]))
+    print(rounds.of_machine(record["runs"]), flush=True)
+
+
+def draw(name, record, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-overlap", "axes.edgecolor": "#888888"})
+    part = PARTS[name]
+    figure = pyplot.figure(figsize=(11, part.HEIGHT), constrained_layout=True)
+    figure.suptitle(part.TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    words = "" if name == "timeline" else f"{rounds.describe(record['end'])}\n"
+    figure.supxlabel(f"{words}{host.one_line(record['host'])}; {rounds.of_machine(record['runs'])}", x=0.99, ha="right", fontsize=7.5,
+                     color="#777777")
+    part.draw(figure, record["runs"], record["end"])
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def terminated(_signal, _frame):
+    raise KeyboardInterrupt
+
+
+def main(arguments):
+    signal.signal(signal.SIGTERM, terminated)  # so that a run under way is stopped with us
+    try:
+        options = parser().parse_args(arguments)
+        names = check(options)
+        if not options.redraw:
+            use_installation(options.prefix)
+        failed = False
+        for name in names:
+            record = load(name, options.out) if options.redraw else measure(name, options)
+            failed |= any(sample["error"] for sample in record["runs"])
+            show(name, record)
+            if plot.available():
+                path = f"{options.out}/overlap-{name}.svg"
+                draw(name, record, path)
+                print(f"figure: {path}")
+            else:
+                print(f"overlap: no figures: {plot.MISSING}", file=sys.stderr)
+        return errors.RUN_FAILED if failed else errors.OK
+    except BadInput as error:
+        print(f"overlap: {error}", file=sys.stderr)
+        return errors.BAD_INPUT
+    except RunFailed as error:
+        print(f"overlap: {error}", file=sys.stderr)
+        return errors.RUN_FAILED
+    except KeyboardInterrupt:
+        print("overlap: interrupted", file=sys.stderr)
+        return errors.INTERRUPTED

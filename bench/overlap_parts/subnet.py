@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is compared, and on what: one rank per virtual host, one rail."""
+
+from coop_ab.settings import Setting
+
+RATE_MB_PER_S = 250
+COOP = "--mca pml coop --mca btl coopib,self"
+
+SETTINGS = {setting.name: setting for setting in (
+    Setting("off", f"{COOP} --mca pml_coop_async off"),
+    Setting("interrupt", f"{COOP} --mca pml_coop_async interrupt"),
+    Setting("rput", f"{COOP} --mca pml_coop_protocol rput"),
+    Setting("openib", "--mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_default_gid_prefix 0"),
+    # Open MPI's pml/ucx refuses cards that are not on its list, unless told that any will do.
+    Setting("ucx", "--mca pml ucx --mca btl self --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=rc_v,self"))}
+COMPARED = ("off", "interrupt", "openib", "ucx")
+
+LABELS = {"off": "pml/coop", "interrupt": "pml/coop, interrupt", "rput": "pml/coop, RDMA write", "openib": "ob1, openib", "ucx": "pml/ucx"}
+LOOKS = {
+    "off": {"color": "#D55E00", "marker": "^"},
+    "interrupt": {"color": "#0072B2", "marker": "o"},
+    "rput": {"color": "#E69F00", "marker": "v"},
+    "openib": {"color": "#555555", "marker": "o", "mfc": "white", "linestyle": "--"},
+    "ucx": {"color": "#999999", "marker": "s", "mfc": "white", "linestyle": "--"},
+}
+
+# Each rank, and with it the thread that emulates its HCA and the one that is interrupted, on a core of its own where there are as
+# many: none of them finds an idle core to hide on, as on the uniprocessor of the paper's section 5.1.
+PINNED = ["sh", "-c", 'exec taskset -c "$OMPI_COMM_WORLD_RANK" "$@"', "pinned"]
+# The library that measures the time in MPI stands between the program and MPI, and in nothing else that mpirun starts.
+PROFILED = ["sh", "-c", 'library=$1; shift; LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}; export LD_PRELOAD; exec "$@"', "profiled"]
+
+
+def command(prefix, ranks, cores, program, subnet_options=(), profiled=False, options=()):
+    """With {} for the setting's words."""
+    start = [f"{prefix}/bin/coop-fabric", "run", "--hosts", str(ranks), "--hcas", "1", "--rate", f"{RATE_MB_PER_S}MB/s", "--latency",
+             "1.5us", "--virtual-hosts", "--slots", "1", *subnet_options, "--", "mpirun", "-n", str(ranks), "{}", *options]
+    if ranks > cores:
+        start += ["--mca", "mpi_yield_when_idle", "1"]
+    else:
+        start += PINNED
+    return start + ([*PROFILED, f"{prefix}/libexec/ompi-coop/coop_wait.so"] if profiled else []) + program
