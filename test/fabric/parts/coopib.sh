@@ -200,6 +200,7 @@ coopib_bad_input() {
     check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
     check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
+    check bad_input.max_reads says_what_is_wrong max_reads 256 "0..255 reads"
     check bad_input.ring_of_one_slot says_what_is_wrong ring_slots 1 "2..4096 slots"
     check bad_input.ring_slots_too_small says_what_is_wrong ring_bytes 127 "128..65536 bytes"
     check bad_input.ring_slots_too_large says_what_is_wrong ring_bytes 65537 "128..65536 bytes"

@@ -6,11 +6,14 @@
 
 # shellcheck source=test/fabric/parts/coopib.sh
 . "$here/parts/coopib.sh"
+# shellcheck source=test/fabric/lib/watch.sh
+. "$here/lib/watch.sh"
 
 interrupts_build() {
     prepare_storm || return 1
     interrupts=$results/bin-mpi/interrupts
-    mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c"
+    mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c" &&
+        build_watches "$here/programs" "$results/bin-mpi"
 }
 
 # interrupts_storm GROUND FIN THREADS MESSAGES: pauses of up to 300 µs between the calls.
@@ -25,6 +28,25 @@ interrupts_storm() {
 
 interrupts_of() { # burst | quiet
     limit=120 two_by_two mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,self --mca pml_coop_async interrupt "$interrupts" "$1"
+}
+
+# watched [OPTION of the subnet…] -- [MPIRUN ARGUMENT…] PROGRAM…: two ranks. What is said is in $log.job, too.
+watched() {
+    local subnet=() status=0
+    while [ "$1" != -- ]; do subnet+=("$1"); shift; done
+    shift
+    limit=120 on_subnet "${subnet[@]}" -- env WATCHES="$results/bin-mpi/watch_reads.so:$results/bin-mpi/watch_interrupts.so" \
+        mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,self --mca pml_coop_async interrupt "$@" >"$log.job" 2>&1 || status=$?
+    cat "$log.job"
+    return $status
+}
+
+# What stalls in the line of reads is freed by completions, which interrupt too.
+burst_of_few_reads() { # READS
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    watched --hosts 2 --hcas 2 -- --mca pml_coop_protocol rget --mca pml_coop_fin after --mca btl_coopib_max_reads "$1" --mca btl_coopib_report 1 \
+        sh -c 'LD_PRELOAD=$WATCHES:$LD_PRELOAD exec "$@"' sh "$interrupts" burst 48 || return 1
+    interrupted "$log.job" 1 && reads_were_limited "$log.job" "$1" && reads_have_waited "$log.job" "$1"
 }
 
 # The job runs, and one message of each process says why nothing interrupts.
@@ -50,6 +72,8 @@ part_interrupts() {
     interrupts_build >"$log" 2>&1 || { report_fail interrupts.build; return; }
     check one_interrupt_for_a_burst interrupts_of burst
     check none_for_short_messages_and_waiting_receivers interrupts_of quiet
+    check burst_of_few_reads.1 burst_of_few_reads 1
+    check burst_of_few_reads.4 burst_of_few_reads 4
     check no_transport.asked_for without_a_transport
     check no_transport.auto auto_says_nothing
     for fin in auto after fenced; do

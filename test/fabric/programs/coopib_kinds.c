@@ -7,36 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter.h"
+
 enum { BYTES = 256 << 10, MESSAGES = 16, VERY_LARGE = 4 << 20, MOST_RAILS = 32 };
 
 typedef struct {
     unsigned long long whole, striped, stripes[MOST_RAILS];
 } Seen;
 
-static MPI_T_pvar_session session;
 static MPI_T_pvar_handle of_whole, of_striped, of_stripes;
 static char *out, *in;
 static int rank, failed;
-
-static MPI_T_pvar_handle handle_of(const char *name)
-{
-    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
-    int index, count = 0;
-    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS) {
-        printf("no variable %s\n", name);
-        exit(1);
-    }
-    return handle;
-}
 
 /* Both ranks together: who reads or writes is the protocol's business. */
 static Seen look(void)
 {
     Seen here, all;
-    MPI_T_pvar_read(session, of_whole, &here.whole);
-    MPI_T_pvar_read(session, of_striped, &here.striped);
-    MPI_T_pvar_read(session, of_stripes, here.stripes);
+    read_values(of_whole, &here.whole);
+    read_values(of_striped, &here.striped);
+    read_values(of_stripes, here.stripes);
     MPI_Allreduce(&here, &all, sizeof here / sizeof here.whole, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     return all;
 }
@@ -119,7 +108,7 @@ int main(int argc, char **argv)
     MPI_T_pvar_session_create(&session);
     of_whole = handle_of("btl_coopib_operations_whole");
     of_striped = handle_of("btl_coopib_operations_striped");
-    of_stripes = handle_of("btl_coopib_rail_stripes");
+    of_stripes = handle_of_class("btl_coopib_rail_stripes", MPI_T_PVAR_CLASS_COUNTER, MOST_RAILS);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     out = calloc(MESSAGES, VERY_LARGE);

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter.h"
+
 enum { BYTES = 4 << 20, HCAS = 8, RAILS = 32, MANY = 256, EACH = 16 << 10 };
 
-static MPI_T_pvar_session session;
 static int failed;
 
 static void expect(int good, const char *what)
@@ -55,21 +56,13 @@ static Variable variables[VARIABLES] = {
 static void make_handle(Variable *v)
 {
     char name[64];
-    int index, count = 0;
-    if (v->class != MPI_T_PVAR_CLASS_LEVEL) v->class = MPI_T_PVAR_CLASS_COUNTER;
     snprintf(name, sizeof name, "btl_coopib_%s", v->name);
-    if (MPI_T_pvar_get_index(name, v->class, &index) != MPI_SUCCESS ||
-        MPI_T_pvar_handle_alloc(session, index, NULL, &v->handle, &count) != MPI_SUCCESS) {
-        printf("no variable %s\n", name);
-        exit(1);
-    }
-    expect(count == v->count, name);
+    v->handle = handle_of_class(name, v->class == MPI_T_PVAR_CLASS_LEVEL ? v->class : MPI_T_PVAR_CLASS_COUNTER, v->count);
 }
 
 static void read_all(void)
 {
-    for (int i = 0; i < VARIABLES; ++i)
-        expect(MPI_T_pvar_read(session, variables[i].handle, variables[i].values) == MPI_SUCCESS, variables[i].name);
+    for (int i = 0; i < VARIABLES; ++i) read_values(variables[i].handle, variables[i].values);
 }
 
 static unsigned long long sum(int which)

@@ -153,3 +153,13 @@ CASE(capabilities_are_those_of_the_device) {
         CHECK(static_cast<bool>(cq));
     }
 }
+
+CASE(limit_on_reads_is_kept_and_told_to_peers) {
+    std::vector<rail::Said> said;
+    for (const std::uint32_t most : {1u, 4u}) {
+        for (const rail::Hca& hca : open_hcas({.most_reads = most}, said)) {
+            CHECK(hca.caps().max_rd_atomic <= most && hca.caps().max_dest_rd_atomic <= most);
+            for (const path::PortRecord& port : hca.ports()) CHECK_EQ(port.max_dest_rd_atomic, hca.caps().max_dest_rd_atomic);
+        }
+    }
+}

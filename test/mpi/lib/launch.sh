@@ -7,6 +7,7 @@
 
 failed=0
 jobs=2 # make's
+subnets=0
 
 # Everything of one run of the tests carries this in its environment: what is left over can be found and ended, and
 # nothing else is.
@@ -41,7 +42,7 @@ prepare() {
 # launch GROUND NP ARGUMENT…: mpirun on that ground; arguments are mpirun's, then the program's. Ends with the job, or with
 # status 124 after $limit seconds. Dynamic processes need tcp between the jobs and free slots on the hosts.
 launch() {
-    local ground=$1 np=$2 where
+    local ground=$1 np=$2 where on=()
     shift 2
     case $ground in
     vader) where=(--oversubscribe --mca btl "vader,self") ;;
@@ -52,9 +53,14 @@ launch() {
         where=(--host "v0:4,v1:4,v2:4" --mca plm_rsh_agent "$here/vcluster/agent" --map-by node
             --mca btl "vader,tcp,self" --mca mpi_yield_when_idle 1)
         ;;
+    subnet)
+        # Open MPI's hooks into memory take a lock when a thread ends, behind ThreadSanitizer's last record of it.
+        where=(--oversubscribe --mca btl "coopib,self" --mca mpi_yield_when_idle 1 --mca memory ^patcher)
+        on=("$fabric/bin/coop-fabric" run --name "t$COOP_TEST_RUN-$((++subnets))" --hosts 2 --hcas 2 --)
+        ;;
     *) echo "launch: no ground '$ground'" >&2; return 2 ;;
     esac
-    timeout -k 10 "${limit:-300}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
+    timeout -k 10 "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
 # The same; what the job printed is in $log.job, to look things up in, and in the log. Of a message that a process sends it,
@@ -130,7 +136,7 @@ clean_jobs() {
         *) kill -9 "$pid" 2>/dev/null ;;
         esac
     done < <(grep -lsaz "^COOP_TEST_RUN=$COOP_TEST_RUN\$" /proc/[0-9]*/environ | cut -d / -f 3)
-    rm -rf "${shm:?}"/* "${scratch:?}"/*
+    rm -rf "${shm:?}"/* "${scratch:?}"/* /dev/shm/*"t$COOP_TEST_RUN-"*
 }
 
 clean_up() {

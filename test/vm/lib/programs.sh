@@ -3,13 +3,19 @@
 # The programs that run in the guest, built outside: those of test/mpi and test/fabric that btl/coopib is tested with there.
 # shellcheck disable=SC2154 # those of run
 
+# shellcheck source=test/fabric/lib/watch.sh
+. "$here/../fabric/lib/watch.sh"
+
 build_programs() {
-    local log=$results/log/build.log mpi
+    local log=$results/log/build.log mpi programs=$here/../fabric/programs program
     mpi=$(cd "$here/../mpi" && pwd)
-    {
+    (
         make -s -j2 -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin" "$results/bin/storm" &&
-            mpicc -O1 -Wall -Wextra -Werror -o "$results/bin/one_sided" "$here/../fabric/programs/one_sided.c"
-    } >"$log" 2>&1 && return 0
+            for program in one_sided interrupts; do
+                mpicc -O1 -Wall -Wextra -Werror -o "$results/bin/$program" "$programs/$program.c" || exit 1
+            done &&
+            build_watches "$programs" "$results/bin"
+    ) >"$log" 2>&1 && return 0
     echo "FAIL vm.build_of_the_test_programs"
     tail -n 20 "$log" | sed 's/^/    /'
     return 1

@@ -29,7 +29,7 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
         bytes += s.seg_len - cut;
     }
     if (bytes == 0 || offset >= r.capacity) return;
-    if (count == 1 && !opal_convertor_need_buffers(&r.convertor())) {
+    if (count == 1 && r.in_place) {
         void* to;  // one piece to one place: the convertor would do no more, at some cost
         opal_convertor_get_offset_pointer(&r.convertor(), offset, &to);
         std::memcpy(to, pieces[0].iov_base, std::min(bytes, r.capacity - offset));
@@ -329,6 +329,7 @@ void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
     if (b.req_count == 0) return;
     opal_convertor_copy_and_prepare_for_recv(proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
                                              &b.req_convertor);
+    r.in_place = !opal_convertor_need_buffers(&b.req_convertor);
     opal_convertor_get_packed_size(&b.req_convertor, &r.capacity);
 }
 

@@ -38,6 +38,7 @@ struct RecvRequest {
 
     match::Posted posted;
     std::size_t capacity;        // bytes that the user's buffer takes
+    bool in_place;               // the message's bytes lie in the buffer as they come; asked of the convertor before it moves, valid with capacity > 0
     RecvStep step;
     bool over;                   // kOver has been seen to
     bool mpi_complete;

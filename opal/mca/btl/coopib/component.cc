@@ -116,6 +116,7 @@ bool open_devices(Module& m) {
     rail::HcaOptions options;
     options.include = m.given.if_include ? m.given.if_include : "";
     options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
+    if (m.given.max_reads != 0) options.most_reads = static_cast<std::uint32_t>(m.given.max_reads);
     std::vector<rail::Said> said;
     m.hcas = rail::open_hcas(options, said);
     if (m.hcas.size() > kMaxHcas) m.hcas.erase(m.hcas.begin() + kMaxHcas, m.hcas.end());

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "coop/path/port.h"
 #include "coop/sched/ring.h"
 
 namespace coop::ib {
@@ -54,6 +55,10 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "requests", .default_value = 128, .min = 4, .max = 16384,
      .help = "Work requests that may be under way on a rail at a time; more wait.", .level = 5},
+    {.name = "max_reads", .type = ParamType::kInt, .unit = "reads", .default_value = 0, .min = 0, .max = path::kMostReads,
+     .help = "Most RDMA reads and atomic operations that may be under way on a queue pair at a time, from this process or from its peer; "
+             "more wait. 0: as many as the HCAs allow.",
+     .level = 5},
     {.name = "ring_threshold", .type = ParamType::kInt, .unit = "messages", .default_value = 16, .min = 0, .max = 1 << 20,
      .help = "A peer that has sent so many messages is offered a ring: memory that it writes short messages into, and that is polled. "
              "0: no rings.",
@@ -95,6 +100,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::bss_batch, nullptr},
     {&Config::receives, nullptr},
     {&Config::send_depth, nullptr},
+    {&Config::max_reads, nullptr},
     {&Config::ring_threshold, nullptr},
     {&Config::ring_peers, nullptr},
     {&Config::ring_slots, nullptr},

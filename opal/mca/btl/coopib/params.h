@@ -34,6 +34,7 @@ struct Config {
     std::int64_t bss_batch = 0;
     std::int64_t receives = 0;
     std::int64_t send_depth = 0;
+    std::int64_t max_reads = 0;
     std::int64_t ring_threshold = 0;
     std::int64_t ring_peers = 0;
     std::int64_t ring_slots = 0;

@@ -5,6 +5,8 @@
 // the lock released.
 #include <time.h>
 
+#include <atomic>
+
 #include "entry.h"
 
 namespace coop::ib {
@@ -83,6 +85,19 @@ int poll_rings(Module& m) {
     return events;
 }
 
+// Counted by several threads at once, with MPI_THREAD_MULTIPLE: one more or less makes no difference.
+class Turns {
+public:
+    unsigned next() noexcept {
+        const unsigned n = n_.load(std::memory_order_relaxed) + 1;
+        n_.store(n, std::memory_order_relaxed);
+        return n;
+    }
+
+private:
+    std::atomic<unsigned> n_{0};
+};
+
 }  // namespace
 
 std::uint64_t now_ns() noexcept {
@@ -95,16 +110,16 @@ int progress() noexcept {
     const async::Polling turn;
     Module& m = module;
     // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
-    static unsigned rings_alone = 0;
+    static Turns rings_alone;
     int events = 0;
     for (const HcaUse& use : m.uses) {
         events += poll_rings(m);
-        if (events != 0 && ++rings_alone % kMostRingsAlone != 0) return events;
+        if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
         events += sweep(m, use);
     }
     // Connections are rare: their queues are looked at now and then, and always while one is being made.
-    static unsigned turns = 0;
-    if (++turns % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
+    static Turns turns;
+    if (turns.next() % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
     async::handler.swept();
     return events;
 }

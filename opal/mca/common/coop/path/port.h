@@ -34,6 +34,7 @@ namespace coop::path {
 constexpr std::uint16_t kPortVersion = 2;
 constexpr std::size_t kMaxPorts = 32;  // of a process
 constexpr unsigned kMaxLmc = 7;        // IBTA: three bits
+constexpr std::uint32_t kMostReads = 255;  // of a queue pair at once: its attributes have eight bits for them
 
 using Gid = std::array<std::uint8_t, 16>;
 

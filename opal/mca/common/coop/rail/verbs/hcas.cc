@@ -12,14 +12,12 @@
 namespace coop::rail {
 namespace {
 
-constexpr std::uint32_t kMostReads = 255;  // attributes of a queue pair have eight bits for them
-
 std::uint32_t positive(int value) noexcept { return static_cast<std::uint32_t>(std::max(value, 0)); }
 
-HcaCaps caps_of(const ibv_device_attr& attr) noexcept {
+HcaCaps caps_of(const ibv_device_attr& attr, std::uint32_t most_reads) noexcept {
     HcaCaps caps;
-    caps.max_rd_atomic = std::min(positive(attr.max_qp_init_rd_atom), kMostReads);
-    caps.max_dest_rd_atomic = std::min(positive(attr.max_qp_rd_atom), kMostReads);
+    caps.max_rd_atomic = std::min(positive(attr.max_qp_init_rd_atom), most_reads);
+    caps.max_dest_rd_atomic = std::min(positive(attr.max_qp_rd_atom), most_reads);
     caps.max_qp_wr = positive(attr.max_qp_wr);
     caps.max_cqe = positive(attr.max_cqe);
     caps.max_sge = positive(attr.max_sge);
@@ -97,7 +95,7 @@ void open_hca(ibv_device* device, const HcaOptions& options, Choice& choice, std
     if (!context) return not_used("it cannot be opened", errno);
     ibv_device_attr attr{};
     if (const int error = ibv_query_device(context, &attr); error != 0) return not_used("it cannot be queried", error);
-    HcaCaps caps = caps_of(attr);
+    HcaCaps caps = caps_of(attr, options.most_reads);
     auto ports = usable_ports(context, name, attr.phys_port_cnt, choice, caps.max_message_bytes, said);
     if (ports.empty()) return;
     Pd pd(ibv_alloc_pd(context));

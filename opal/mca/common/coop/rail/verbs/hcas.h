@@ -26,6 +26,7 @@ struct HcaOptions {
     std::string include;  // only these; "": all
     std::string exclude;  // but not these; only one of both lists may be given
     std::uint32_t want_inline = 256;  // bytes; caps().max_inline is the most up to this that an RC queue pair gets
+    std::uint32_t most_reads = path::kMostReads;  // caps().max_rd_atomic and max_dest_rd_atomic are no more than this
 };
 
 // What happened to an HCA or port that does not serve.
@@ -36,8 +37,8 @@ struct Said {
 
 struct HcaCaps {
     std::uint32_t max_inline = 0;      // bytes
-    std::uint32_t max_rd_atomic = 0;   // outstanding reads and atomics of a queue pair, as initiator; at most 255
-    std::uint32_t max_dest_rd_atomic = 0;  // as responder; at most 255
+    std::uint32_t max_rd_atomic = 0;   // outstanding reads and atomics of a queue pair, as initiator
+    std::uint32_t max_dest_rd_atomic = 0;  // as responder
     std::uint32_t max_qp_wr = 0;
     std::uint32_t max_cqe = 0;
     std::uint32_t max_sge = 0;

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Progress while the application computes (pml_coop_async): application and handler take turns below MPI_THREAD_MULTIPLE, and work side by
+# side with it. Storms with pauses in them over btl/coopib, under ThreadSanitizer; test/fabric has more of them, without.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# shellcheck source=test/mpi/parts/storm.sh
+. "$here/parts/storm.sh"
+
+part_async() {
+    local threads fin
+    if [ "$pml" != coop ] || [ ! -x "$fabric/bin/coop-fabric" ]; then
+        report_skip async "it takes pml/coop and a software subnet"
+        return
+    fi
+    for threads in 1 3; do
+        for fin in after fenced; do
+            limit=120 storm "async.threads_${threads}_fin_$fin" subnet 2 2400 --mca pml_coop_async interrupt --mca pml_coop_fin $fin -- \
+                --seed 17 --threads $threads --compute 300 --max-size 1000000
+        done
+    done
+}
