@@ -28,15 +28,21 @@ ASSUMPTIONS = {
     "as it is": {},
     "random mapping": {"mapping": "random"},
     "d-mod-k routes": {"routing": "by-destination"},
-    "stripes of a host block each other": {"blocking": True},
+    "flows of a host block each other": {"blocking": "hosts"},
+    "flows on a cable block each other": {"blocking": "cables"},
+    "packets, a queue per way on": {"packets": True, "queues": "output", "buffer": "64KiB"},
+    "packets, one queue per cable": {"packets": True},
+    "these, 40 iterations": {"packets": True, "iterations": 40},
+    "40 iterations": {"iterations": 40},
     "post 4 us, completion 3 us": SLOW_CPU,
     "to the letter of the paper": TO_THE_LETTER,
     "both of these": SLOW_CPU | TO_THE_LETTER,
+    "both, one queue per cable, 40 it.": SLOW_CPU | TO_THE_LETTER | {"packets": True, "iterations": 40},
     "cables as slow as hosts": {"switch-rate": "1.4GB/s"},
     "progress every 50 us": {"late": "50us"},
 }
 WITH_A_MANAGER = {"opensm's routes": {}, "opensm's, random mapping": {"mapping": "random"}}
-FEW_POLICIES = ("original", "even:4", "hsam:4", "hsam:8", "bss:12,3")
+FEW_POLICIES = ("original", "even:4", "hsam:4", "hsam:8", "bss:4,2", "bss:12,3")
 
 
 def ring(forwarding):
@@ -80,5 +86,7 @@ def scale():
 
 
 def huge():
-    return {f"4096 | {policy}": {"fat-tree": "16,16,16:16,16", "lmc": 3, "bytes": "256KiB", "iterations": 2, "ranks": 4096, "slice": "23us",
-                                 "policy": policy} for policy in ("original", "hsam:4", "bss:8,2")}
+    """4096 endpoints: one whole Alltoall, in which nobody has learnt anything; then eight of each 61st step of it."""
+    base = {"fat-tree": "16,16,16:16,16", "lmc": 3, "bytes": "256KiB", "ranks": 4096, "slice": "46us"}
+    parts = {"4096, whole, first": {"iterations": 1}, "4096, each 61st step, eighth": {"every": 61, "iterations": 8}}
+    return {f"{name} | {policy}": base | part | {"policy": policy} for name, part in parts.items() for policy in ("original", "hsam:4", "bss:8,2")}
