@@ -72,13 +72,13 @@ def collectives(page, results):
     legend(panels[0])
 
 
-def grouped(page, results):
+def grouped(page, results, time_us=tables.settled_us):
     groups = {}
     for name, result in results.items():
         group, policy = name.split(" | ")
-        groups.setdefault(group, {})[policy] = tables.settled_us(result)
+        groups.setdefault(group, {})[policy] = time_us(result)
     axes = page.subplots(1, 1)
-    bars(axes, {textwrap.fill(group, 15): times for group, times in groups.items()}, "")
+    bars(axes, {textwrap.fill(group, 13): times for group, times in groups.items()}, "")
     legend(axes)
 
 
