@@ -45,10 +45,10 @@ def ring(page, results):
 def bars(axes, groups, title):
     """groups: {group: {policy: time in us}}, drawn against each one's original."""
     plot.panel_frame(axes)
-    policies = list(next(iter(groups.values())))
+    policies = list(max(groups.values(), key=len))  # a group may lack some
     width = 0.8 / len(policies)
     for index, policy in enumerate(policies):
-        heights = [times[policy] / times["original"] for times in groups.values()]
+        heights = [times.get(policy, 0) / times["original"] for times in groups.values()]
         axes.bar([place + (index - len(policies) / 2 + 0.5) * width for place in range(len(groups))], heights, width=width * 0.9,
                  color=LOOK.get(policy, "#CC79A7"), label=policy)
     axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
@@ -66,7 +66,7 @@ def legend(axes):
 def collectives(page, results):
     panels = page.subplots(len(figures.COLLECTIVES), 1)
     for axes, pattern in zip(panels, figures.COLLECTIVES):
-        groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in figures.POLICIES}
+        groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in tables.policies_in(results)}
                   for ranks in figures.RANKS for mapping in figures.MAPPINGS}
         bars(axes, groups, f"{pattern}, {figures.COLLECTIVES[pattern]}")
     legend(panels[0])

@@ -32,9 +32,14 @@ def paper_cell(row, column):
     return "" if value is None else f" ({value:+d})" if isinstance(value, int) else f" ({value})"
 
 
+def policies_in(results):
+    """Of collectives, in their order."""
+    return [policy for policy in figures.POLICIES if any(name.endswith(" " + policy) for name in results)]
+
+
 def collectives(results):
-    """Change of the time against the original in percent; the dissertation's in brackets."""
-    policies = [policy for policy in figures.POLICIES if any(name.endswith(" " + policy) for name in results)]
+    """Change of the time against the original in percent; the dissertation's in brackets, which are about scattered routes."""
+    policies = policies_in(results)
     rows = [["", "original us"] + [f"{policy} %" for policy in policies[1:]] + ["bss/hsam %"]]
     for pattern in figures.COLLECTIVES:
         for ranks in figures.RANKS:
@@ -55,11 +60,12 @@ def by_group(results, title, time_us=settled_us):
         groups.setdefault(group, {})[policy] = result
         if policy not in policies:
             policies.append(policy)
+    policies.sort(key=figures.POLICIES.index)
     compared = "bss:12,3" in policies and "hsam:4" in policies
     rows = [[title, "original us"] + [f"{policy} %" for policy in policies if policy != "original"] + ["bss/hsam %"] * compared]
     for group, found in groups.items():
         base = time_us(found["original"])
-        cells = [percent(time_us(found[policy]), base) for policy in policies if policy != "original"]
+        cells = [percent(time_us(found[policy]), base) if policy in found else "" for policy in policies if policy != "original"]
         rows.append([group, f"{base:.0f}"] + cells + ([percent(time_us(found["bss:12,3"]), time_us(found["hsam:4"]))] if compared else []))
     return aligned(rows)
 
