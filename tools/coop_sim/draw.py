@@ -52,7 +52,7 @@ def bars(axes, groups, title):
         axes.bar([place + (index - len(policies) / 2 + 0.5) * width for place in range(len(groups))], heights, width=width * 0.9,
                  color=LOOK.get(policy, "#CC79A7"), label=policy)
     axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
-    axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5)
+    axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5 if len(groups) < 12 else 6.5)
     axes.set_ylabel("time, original = 1")
     axes.set_title(title, loc="left", fontsize=9.5)
 
@@ -78,7 +78,9 @@ def grouped(page, results, time_us=tables.settled_us):
         group, policy = name.split(" | ")
         groups.setdefault(group, {})[policy] = time_us(result)
     axes = page.subplots(1, 1)
-    bars(axes, {textwrap.fill(group, 13): times for group, times in groups.items()}, "")
+    axes.margins(x=0.01)
+    width = max(10, min(15, 170 // len(groups)))
+    bars(axes, {textwrap.fill(group, width): times for group, times in groups.items()}, "")
     legend(axes)
 
 
