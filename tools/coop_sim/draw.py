@@ -45,14 +45,14 @@ def ring(page, results):
 def bars(axes, groups, title):
     """groups: {group: {policy: time in us}}, drawn against each one's original."""
     plot.panel_frame(axes)
-    policies = list(next(iter(groups.values())))
+    policies = list(max(groups.values(), key=len))  # a group may lack some
     width = 0.8 / len(policies)
     for index, policy in enumerate(policies):
-        heights = [times[policy] / times["original"] for times in groups.values()]
+        heights = [times.get(policy, 0) / times["original"] for times in groups.values()]
         axes.bar([place + (index - len(policies) / 2 + 0.5) * width for place in range(len(groups))], heights, width=width * 0.9,
                  color=LOOK.get(policy, "#CC79A7"), label=policy)
     axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
-    axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5)
+    axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5 if len(groups) < 12 else 6.5)
     axes.set_ylabel("time, original = 1")
     axes.set_title(title, loc="left", fontsize=9.5)
 
@@ -66,19 +66,21 @@ def legend(axes):
 def collectives(page, results):
     panels = page.subplots(len(figures.COLLECTIVES), 1)
     for axes, pattern in zip(panels, figures.COLLECTIVES):
-        groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in figures.POLICIES}
+        groups = {f"{ranks} {mapping}": {policy: tables.settled_us(results[f"{pattern} {ranks} {mapping} {policy}"]) for policy in tables.policies_in(results)}
                   for ranks in figures.RANKS for mapping in figures.MAPPINGS}
         bars(axes, groups, f"{pattern}, {figures.COLLECTIVES[pattern]}")
     legend(panels[0])
 
 
-def grouped(page, results):
+def grouped(page, results, time_us=tables.settled_us):
     groups = {}
     for name, result in results.items():
         group, policy = name.split(" | ")
-        groups.setdefault(group, {})[policy] = tables.settled_us(result)
+        groups.setdefault(group, {})[policy] = time_us(result)
     axes = page.subplots(1, 1)
-    bars(axes, {textwrap.fill(group, 15): times for group, times in groups.items()}, "")
+    axes.margins(x=0.01)
+    width = max(10, min(15, 170 // len(groups)))
+    bars(axes, {textwrap.fill(group, width): times for group, times in groups.items()}, "")
     legend(axes)
 
 

@@ -11,6 +11,12 @@ def settled_us(result):
     return sum(times[warm:]) / len(times[warm:])
 
 
+def last_us(result):
+    """Of runs of different lengths: mean time of the last iterations; as settled_us() where there are ITERATIONS."""
+    times = result["iteration_us"][figures.WARM - figures.ITERATIONS:]
+    return sum(times) / len(times)
+
+
 def percent(value, base):
     return f"{100 * (value / base - 1):+.0f}"
 
@@ -26,9 +32,14 @@ def paper_cell(row, column):
     return "" if value is None else f" ({value:+d})" if isinstance(value, int) else f" ({value})"
 
 
+def policies_in(results):
+    """Of collectives, in their order."""
+    return [policy for policy in figures.POLICIES if any(name.endswith(" " + policy) for name in results)]
+
+
 def collectives(results):
-    """Change of the time against the original in percent; the dissertation's in brackets."""
-    policies = [policy for policy in figures.POLICIES if any(name.endswith(" " + policy) for name in results)]
+    """Change of the time against the original in percent; the dissertation's in brackets, which are about scattered routes."""
+    policies = policies_in(results)
     rows = [["", "original us"] + [f"{policy} %" for policy in policies[1:]] + ["bss/hsam %"]]
     for pattern in figures.COLLECTIVES:
         for ranks in figures.RANKS:
@@ -41,18 +52,21 @@ def collectives(results):
     return aligned(rows)
 
 
-def by_group(results, title):
-    """Names are 'GROUP | POLICY': a row per group, percent against its original."""
+def by_group(results, title, time_us=settled_us):
+    """Names are 'GROUP | POLICY': a row per group, percent against its original; BSS of 12 paths against HSAM of 4, if both are there."""
     groups, policies = {}, []
     for name, result in results.items():
         group, policy = name.split(" | ")
         groups.setdefault(group, {})[policy] = result
         if policy not in policies:
             policies.append(policy)
-    rows = [[title, "original us"] + [f"{policy} %" for policy in policies if policy != "original"]]
+    policies.sort(key=figures.POLICIES.index)
+    compared = "bss:12,3" in policies and "hsam:4" in policies
+    rows = [[title, "original us"] + [f"{policy} %" for policy in policies if policy != "original"] + ["bss/hsam %"] * compared]
     for group, found in groups.items():
-        base = settled_us(found["original"])
-        rows.append([group, f"{base:.0f}"] + [percent(settled_us(found[policy]), base) for policy in policies if policy != "original"])
+        base = time_us(found["original"])
+        cells = [percent(time_us(found[policy]), base) if policy in found else "" for policy in policies if policy != "original"]
+        rows.append([group, f"{base:.0f}"] + cells + ([percent(time_us(found["bss:12,3"]), time_us(found["hsam:4"]))] if compared else []))
     return aligned(rows)
 
 

@@ -5,7 +5,7 @@
 
 namespace coop::sim {
 
-FlowIndex FairShare::add(std::span<const LinkIndex> links, std::uint32_t bundle) {
+FlowIndex FairShare::add(std::span<const LinkIndex> links) {
     FlowIndex index;
     if (free_.empty()) {
         index = static_cast<FlowIndex>(flows_.size());
@@ -19,12 +19,7 @@ FlowIndex FairShare::add(std::span<const LinkIndex> links, std::uint32_t bundle)
     std::copy(links.begin(), links.end(), flow.links.begin());
     flow.place = static_cast<std::uint32_t>(active_.size());
     flow.rate = 0;
-    flow.bundle = bundle;
     active_.push_back(index);
-    if (bundle != kNone) {
-        if (bundle >= bundles_.size()) bundles_.resize(bundle + 1);
-        bundles_[bundle].push_back(index);
-    }
     for (const LinkIndex link : links) ++links_[link].flows;
     return index;
 }
@@ -35,7 +30,6 @@ void FairShare::remove(FlowIndex index) noexcept {
     active_[flow.place] = active_.back();
     flows_[active_[flow.place]].place = flow.place;
     active_.pop_back();
-    if (flow.bundle != kNone) std::erase(bundles_[flow.bundle], index);
     free_.push_back(index);
 }
 
@@ -89,15 +83,24 @@ void FairShare::solve() {
     }
 }
 
+// With blocking, a flow that is held fills the buffers that it comes through, and so holds the flows that come through
+// them, too: these all have a share as small, as larger ones are settled later.
 void FairShare::settle(LinkIndex link, double share) noexcept {
-    const LinkState& state = links_[link];
-    for (std::uint32_t i = state.first; i < state.first + state.flows; ++i) {
-        Flow& flow = flows_[crossing_[i]];
-        if (flow.settled) continue;
-        settle_flow(flow, share);
-        if (flow.bundle == kNone) continue;
-        for (const FlowIndex other : bundles_[flow.bundle])
-            if (!flows_[other].settled) settle_flow(flows_[other], share);
+    full_.assign(1, link);
+    while (!full_.empty()) {
+        const LinkIndex at = full_.back();
+        full_.pop_back();
+        const LinkState& state = links_[at];
+        if (state.waiting == 0) continue;
+        for (std::uint32_t i = state.first; i < state.first + state.flows; ++i) {
+            Flow& flow = flows_[crossing_[i]];
+            if (flow.settled) continue;
+            std::uint32_t hop = 0;
+            while (flow.links[hop] != at) ++hop;
+            settle_flow(flow, share);
+            const std::uint32_t blocked = blocking_ == Blocking::kOff ? 0 : blocking_ == Blocking::kHosts ? std::min(hop, 1u) : hop;
+            full_.insert(full_.end(), flow.links.begin(), flow.links.begin() + blocked);
+        }
     }
 }
 

@@ -10,9 +10,14 @@
 // entry of the heap that has become too small is put back, and nothing else is
 // looked for: O(flows · hops · log links).
 //
-// Flows may be bound together: they have one rate, that of the slowest. So the
-// packets of several queue pairs move that leave an HCA through one queue, when
-// what is in front of it waits for a cable that is taken (head-of-line blocking).
+// Credit-based flow control of links: what waits for a link that is taken fills the
+// buffer at the end of the link before it, and all that comes through that buffer
+// moves at the rate at which its first ones do (head-of-line blocking), so that
+// the buffer before that one fills as well. kCables is this to its end: a flow has
+// no more than the slowest one with which it shares a link before the place where
+// that one is held. kHosts stops at the first link: the flows of a host have one
+// rate. It is about rates only: what waits in a buffer, and for how long, is in
+// packets.h.
 //
 // Units: capacities and rates in bytes per second. Threading: none. Ownership:
 // flows are numbers; a number is used again after remove().
@@ -29,12 +34,15 @@ namespace coop::sim {
 
 using FlowIndex = std::uint32_t;
 
+enum class Blocking : std::uint8_t { kOff, kHosts, kCables };
+
 class FairShare {
 public:
-    explicit FairShare(std::vector<double> capacities) : capacity_(std::move(capacities)), links_(capacity_.size()) {}
+    explicit FairShare(std::vector<double> capacities, Blocking blocking = Blocking::kOff)
+        : blocking_(blocking), capacity_(std::move(capacities)), links_(capacity_.size()) {}
 
-    // `bundle`: flows of the same number are bound together; kNone: by itself.
-    FlowIndex add(std::span<const LinkIndex> links, std::uint32_t bundle = kNone);
+    // The first link leaves the sender, the last one reaches the receiver.
+    FlowIndex add(std::span<const LinkIndex> links);
     void remove(FlowIndex flow) noexcept;
 
     // New rates for all flows.
@@ -50,7 +58,6 @@ private:
         std::array<LinkIndex, kMostHops> links;
         std::uint32_t hops = 0;
         std::uint32_t place = 0;  // in active_
-        std::uint32_t bundle = kNone;
         double rate = 0;
         bool settled = false;  // valid in solve()
     };
@@ -69,14 +76,15 @@ private:
     void settle(LinkIndex link, double share) noexcept;
     void settle_flow(Flow& flow, double share) noexcept;
 
+    Blocking blocking_;
     std::vector<double> capacity_;
     std::vector<LinkState> links_;
     std::vector<Flow> flows_;
     std::vector<FlowIndex> free_, active_;
-    std::vector<std::vector<FlowIndex>> bundles_;
     std::vector<LinkIndex> used_;       // links with flows; valid in solve()
     std::vector<FlowIndex> crossing_;   // flows link by link; valid in solve()
     std::vector<Candidate> heap_;       // valid in solve()
+    std::vector<LinkIndex> full_;       // whose buffers fill; valid in settle()
 };
 
 }  // namespace coop::sim

@@ -16,22 +16,23 @@ std::vector<double> capacities(const Topology& t) {
 
 }  // namespace
 
-Network::Network(const Topology& topology) : shares_(capacities(topology)), carried_(topology.links.size(), 0), next_done_ns_(kNever) {}
+FlowNetwork::FlowNetwork(const Topology& topology, Blocking blocking)
+    : shares_(capacities(topology), blocking), carried_(topology.links.size(), 0), next_done_ns_(kNever) {}
 
-FlowIndex Network::begin(const Route& route, double bytes, std::uint32_t owner, std::uint32_t bundle) {
-    const FlowIndex flow = shares_.add(route.span(), bundle);
+FlowIndex FlowNetwork::begin(const Route& route, double bytes, std::uint32_t owner) {
+    const FlowIndex flow = shares_.add(route.span());
     if (flow >= pieces_.size()) pieces_.resize(flow + 1);
     pieces_[flow] = {bytes, bytes, kNever, owner, false};
     changed_ = true;
     return flow;
 }
 
-void Network::cut(FlowIndex flow) noexcept {
+void FlowNetwork::cut(FlowIndex flow) noexcept {
     shares_.remove(flow);
     changed_ = true;
 }
 
-void Network::begin_slice(double now_ns) {
+void FlowNetwork::begin_slice(double now_ns) {
     now_ns_ = now_ns;
     if (!changed_) return;
     changed_ = false;
@@ -48,7 +49,7 @@ void Network::begin_slice(double now_ns) {
 
 // Without a change the times of completion still hold, and what is left is found
 // from them when rates change.
-void Network::end_slice(double end_ns) noexcept {
+void FlowNetwork::end_slice(double end_ns) noexcept {
     if (!changed_) return;
     for (const FlowIndex flow : shares_.active()) {
         Piece& piece = pieces_[flow];
@@ -56,7 +57,20 @@ void Network::end_slice(double end_ns) noexcept {
     }
 }
 
-std::vector<FlowIndex> Network::flows_over(LinkIndex link) const {
+void FlowNetwork::take_done(double end_ns, const OnDone& on_done) {
+    if (next_done_ns_ > end_ns) return;
+    done_.clear();
+    for (const FlowIndex flow : shares_.active())
+        if (pieces_[flow].moves && pieces_[flow].done_ns <= end_ns) done_.push_back(flow);
+    for (const FlowIndex flow : done_) {
+        for (const LinkIndex link : shares_.links(flow)) carried_[link] += pieces_[flow].bytes;
+        const Piece piece = pieces_[flow];
+        cut(flow);
+        on_done(piece.owner, piece.done_ns);
+    }
+}
+
+std::vector<FlowIndex> FlowNetwork::flows_over(LinkIndex link) const {
     std::vector<FlowIndex> found;
     for (const FlowIndex flow : shares_.active()) {
         const auto links = shares_.links(flow);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes on their way: flows with what is left of each, and when each will be done
-// at the present rates.
+// Bytes on their way, and when they are there. World asks a Network; it is one of
+// two:
 //
-// Rates are found again at the end of a slice of time in which flows began or
-// ended, not for each of them: with slices of length 0 the result is exact, with
-// longer ones what ends leaves its share unused until the slice is over, and what
-// begins waits for that.
+//     FlowNetwork    each flow has a rate, max-min fair (flows.h); fast
+//     PacketNetwork  each packet moves by itself, with buffers (packets.h)
+//
+// Time moves in slices. What begins in a slice begins at its end. With slices of
+// length 0 that is exact.
 //
 // Units: bytes, nanoseconds, bytes per second. Threading: none.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/flows.h"
@@ -20,27 +22,49 @@ namespace coop::sim {
 
 class Network {
 public:
-    explicit Network(const Topology& topology);
+    using OnDone = std::function<void(std::uint32_t owner, double at_ns)>;
+
+    Network() = default;
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+    virtual ~Network() = default;
 
     // Begins at the end of this slice.
-    FlowIndex begin(const Route& route, double bytes, std::uint32_t owner, std::uint32_t bundle = kNone);
-    void cut(FlowIndex flow) noexcept;
+    virtual FlowIndex begin(const Route& route, double bytes, std::uint32_t owner) = 0;
+    virtual void cut(FlowIndex flow) noexcept = 0;
 
-    // The slice that begins at now_ns: rates, and times of completion.
-    void begin_slice(double now_ns);
-    double next_done_ns() const noexcept { return next_done_ns_; }
-    // Flows that are done up to end_ns: (owner, when) for each; they are gone then.
-    template <class OnDone>
-    void take_done(double end_ns, OnDone on_done);
+    virtual void begin_slice(double now_ns) = 0;
+    // When there is something to do next; kNever: nothing is under way.
+    virtual double next_ns() const noexcept = 0;
+    // Flows that are done up to end_ns; they are gone when on_done is called.
+    virtual void take_done(double end_ns, const OnDone& on_done) = 0;
     // Time moves on to end_ns.
-    void end_slice(double end_ns) noexcept;
+    virtual void end_slice(double end_ns) noexcept = 0;
 
-    std::uint32_t owner(FlowIndex flow) const noexcept { return pieces_[flow].owner; }
+    virtual std::uint32_t owner(FlowIndex flow) const noexcept = 0;
     // The flows over a link, now.
-    std::vector<FlowIndex> flows_over(LinkIndex link) const;
+    virtual std::vector<FlowIndex> flows_over(LinkIndex link) const = 0;
 
-    double bytes_over(LinkIndex link) const noexcept { return carried_[link]; }  // of what is done
-    std::uint64_t solved() const noexcept { return solved_; }
+    virtual double bytes_over(LinkIndex link) const noexcept = 0;  // of what is done, or of packets
+    virtual std::uint64_t work() const noexcept = 0;               // how often rates were found, or a packet moved
+};
+
+// Rates are found again at the end of a slice in which flows began or ended, not
+// for each of them: what ends leaves its share unused until the slice is over.
+class FlowNetwork final : public Network {
+public:
+    explicit FlowNetwork(const Topology& topology, Blocking blocking = Blocking::kOff);
+
+    FlowIndex begin(const Route& route, double bytes, std::uint32_t owner) override;
+    void cut(FlowIndex flow) noexcept override;
+    void begin_slice(double now_ns) override;
+    double next_ns() const noexcept override { return next_done_ns_; }
+    void take_done(double end_ns, const OnDone& on_done) override;
+    void end_slice(double end_ns) noexcept override;
+    std::uint32_t owner(FlowIndex flow) const noexcept override { return pieces_[flow].owner; }
+    std::vector<FlowIndex> flows_over(LinkIndex link) const override;
+    double bytes_over(LinkIndex link) const noexcept override { return carried_[link]; }
+    std::uint64_t work() const noexcept override { return solved_; }
 
 private:
     struct Piece {
@@ -54,23 +78,9 @@ private:
     std::vector<Piece> pieces_;
     std::vector<double> carried_;
     std::vector<FlowIndex> done_;  // scratch
-    double now_ns_ = 0, next_done_ns_ = 0;
+    double now_ns_ = 0, next_done_ns_;
     std::uint64_t solved_ = 0;
     bool changed_ = true;
 };
-
-template <class OnDone>
-void Network::take_done(double end_ns, OnDone on_done) {
-    if (next_done_ns_ > end_ns) return;
-    done_.clear();
-    for (const FlowIndex flow : shares_.active())
-        if (pieces_[flow].moves && pieces_[flow].done_ns <= end_ns) done_.push_back(flow);
-    for (const FlowIndex flow : done_) {
-        for (const LinkIndex link : shares_.links(flow)) carried_[link] += pieces_[flow].bytes;
-        const Piece piece = pieces_[flow];
-        cut(flow);
-        on_done(piece.owner, piece.done_ns);
-    }
-}
 
 }  // namespace coop::sim

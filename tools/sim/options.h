@@ -25,7 +25,7 @@ struct Options {
     std::uint64_t seed = 1;
 
     std::string pattern = "alltoall";
-    std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1, only_step = 0;
+    std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1, only_step = 0, every = 1;
     std::string policy = "bss:12,3";
     bool as_in_paper = false;
     std::uint64_t alpha = 50, probe_every = 8, min_stripe = 8192;
@@ -38,7 +38,10 @@ struct Options {
     std::string lose;          // "spine3", "leaf0-spine3"
     double lose_ns = 0, back_ns = 0;
 
-    bool blocking = false;
+    std::string blocking = "none";
+    bool packets = false;
+    std::uint64_t buffer_bytes = 16384, mtu_bytes = 2048;
+    std::string queues = "input";
     double slice_ns = -1;      // below 0: a 32nd of a message's time on a host's cable
     std::uint64_t memory_mbytes = 4096;
     Costs costs;

@@ -58,6 +58,24 @@ Defect parse_routing(const std::string& word, Routing& routing) {
     return "--routing '" + word + "' is not one of scattered, by-destination";
 }
 
+Defect parse_blocking(const std::string& word, Blocking& blocking) {
+    static constexpr const char* kNames[] = {"none", "hosts", "cables"};
+    for (std::size_t i = 0; i < std::size(kNames); ++i)
+        if (word == kNames[i]) {
+            blocking = static_cast<Blocking>(i);
+            return std::nullopt;
+        }
+    return "--blocking '" + word + "' is not one of none, hosts, cables";
+}
+
+Defect make_packets(const Options& o, WorldPlan& plan) {
+    if (o.queues != "input" && o.queues != "output") return "--queues '" + o.queues + "' is not one of input, output";
+    if (!o.packets) return std::nullopt;
+    if (plan.blocking != Blocking::kOff) return "--blocking " + o.blocking + " is about flows, and does not go with --packets";
+    plan.packets = {static_cast<std::uint32_t>(o.mtu_bytes), o.buffer_bytes, o.queues == "input" ? Queues::kInput : Queues::kOutput};
+    return std::nullopt;
+}
+
 Defect make_routes(const Options& o, const Topology& t, Routing routing, Routes& routes) {
     const auto lmc = static_cast<std::uint32_t>(o.lmc);
     if (Defect bad = lid_defect(t, lmc)) return bad;
@@ -126,6 +144,10 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
     job.workload = {*pattern, static_cast<std::uint32_t>(o.ranks), o.bytes, static_cast<std::uint32_t>(o.iterations), static_cast<std::uint32_t>(o.messages), o.seed};
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
         return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " + std::to_string(o.ranks - 1) + ", other patterns no such choice";
+    const bool may_leave_out = *pattern == Pattern::kAlltoall || (*pattern == Pattern::kRing && o.only_step == 0);
+    if (o.every != 1 && (!may_leave_out || o.every >= o.ranks))
+        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " + std::to_string(o.ranks - 1) + ", other patterns no such choice";
+    job.workload.every = static_cast<std::uint32_t>(o.every);
     job.workload.only_step = static_cast<std::uint32_t>(o.only_step);
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;
     Mapping mapping{};
@@ -177,9 +199,10 @@ std::variant<WorldPlan, std::string> make_plan(const Options& o) {
     if (Defect bad = make_changes(o, plan)) return *bad;
     plan.new_routes = [routing, seed = o.seed](const Topology& t, Routes& routes) { return compute(t, routing, seed, routes); };
     plan.costs = o.costs;
-    plan.blocking = o.blocking;
+    if (Defect bad = parse_blocking(o.blocking, plan.blocking)) return *bad;
+    if (Defect bad = make_packets(o, plan)) return *bad;
     const double message_ns = static_cast<double>(o.bytes) / o.host_rate * 1e9;
-    plan.slice_ns = o.slice_ns >= 0 ? o.slice_ns : message_ns / 32;
+    plan.slice_ns = o.slice_ns >= 0 ? o.slice_ns : o.packets ? 0 : message_ns / 32;
     plan.memory_bytes = o.memory_mbytes << 20;
     return plan;
 }

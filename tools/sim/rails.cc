@@ -43,8 +43,7 @@ void World::begin_stripe(std::uint32_t index) {
     const bool broken = std::any_of(links.begin(), links.end(), [&](LinkIndex link) { return !plan_.topology.links[link].up; });
     if (links.empty() || broken) return fail_later(index);
     stripe.way_ns = plan_.costs.wire_ns + plan_.costs.hop_ns * (way.hops - 1);
-    stripe.flow = network_.begin(way, static_cast<double>(std::max<std::uint64_t>(stripe.bytes, 1)), index,
-                                 plan_.blocking ? processes_[message.sender].host : kNone);
+    stripe.flow = network_->begin(way, static_cast<double>(std::max<std::uint64_t>(stripe.bytes, 1)), index);
 }
 
 void World::on_landed(std::uint32_t index) {

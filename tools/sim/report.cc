@@ -67,7 +67,7 @@ std::string to_json(const Options& o, const World& world, const WorldPlan& plan,
     text += ",\n \"messages\": " + std::to_string(job.messages) + ", \"stripes\": " + std::to_string(job.stripes);
     text += ", \"replayed\": " + std::to_string(job.replayed) + ", \"probes\": " + std::to_string(job.probes);
     text += std::string(", \"idle_channels_keep_weights_only\": ") + (job.keeps_weights_only ? "true" : "false");
-    text += ",\n \"events\": " + std::to_string(world.events()) + ", \"solved\": " + std::to_string(world.network().solved()) + ", \"wall_s\": " + number(wall_s);
+    text += ",\n \"events\": " + std::to_string(world.events()) + ", \"solved\": " + std::to_string(world.network().work()) + ", \"wall_s\": " + number(wall_s);
     if (!job.step_ns.empty()) text += ",\n \"mb_per_s\": " + bandwidths(job, plan.jobs[0].workload);
     if (o.usage) text += ",\n \"cables\": " + cables(world);
     return text + "}\n";

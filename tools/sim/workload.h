@@ -38,6 +38,7 @@ struct Workload {
     std::uint32_t messages = 1;       // of each step, at once
     std::uint64_t seed = 1;           // of shifts
     std::uint32_t only_step = 0;      // of the ring: this one alone; 0: all
+    std::uint32_t every = 1;          // of the ring and alltoall: each so-manieth step, from the first on
 };
 
 struct Step {

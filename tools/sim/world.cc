@@ -11,9 +11,14 @@ namespace {
 
 constexpr std::uint64_t kEventsBetweenLooks = 1 << 16;  // at the wall clock
 
+std::unique_ptr<Network> make_network(const WorldPlan& plan) {
+    if (plan.packets) return std::make_unique<PacketNetwork>(plan.topology, *plan.packets);
+    return std::make_unique<FlowNetwork>(plan.topology, plan.blocking);
+}
+
 }  // namespace
 
-World::World(WorldPlan plan) : plan_(std::move(plan)), network_(plan_.topology), results_(plan_.jobs.size()) {
+World::World(WorldPlan plan) : plan_(std::move(plan)), network_(make_network(plan_)), results_(plan_.jobs.size()) {
     for (std::uint32_t job = 0; job < plan_.jobs.size(); ++job) {
         const JobPlan& wanted = plan_.jobs[job];
         const double rate = plan_.topology.links[plan_.topology.host_link(wanted.hosts[0])].bytes_per_s;
@@ -46,13 +51,13 @@ Defect World::run(const std::function<void(double)>& on_progress) {
     auto told = std::chrono::steady_clock::now();
     std::uint64_t looked = 0;
     while (unfinished_ != 0) {
-        network_.begin_slice(now_ns_);
-        const double first_ns = std::min(agenda_.next_ns(), network_.next_done_ns());
+        network_->begin_slice(now_ns_);
+        const double first_ns = std::min(agenda_.next_ns(), network_->next_ns());
         if (first_ns == kNever) return "nothing is under way, but " + who_waits();
         const double end_ns = first_ns + plan_.slice_ns;
-        network_.take_done(end_ns, [&](std::uint32_t stripe, double at_ns) { agenda_.add(at_ns, EventKind::kLanded, stripe); });
+        network_->take_done(end_ns, [&](std::uint32_t stripe, double at_ns) { agenda_.add(at_ns, EventKind::kLanded, stripe); });
         while (agenda_.next_ns() <= end_ns) on_event(agenda_.take());
-        network_.end_slice(end_ns);
+        network_->end_slice(end_ns);
         now_ns_ = end_ns;
         if (!on_progress || agenda_.entered() - looked < kEventsBetweenLooks) continue;
         looked = agenda_.entered();
@@ -124,9 +129,9 @@ void World::change_topology(std::uint32_t number) {
         plan_.topology.set_cable(cable, change.up);
         if (change.up) continue;
         for (const LinkIndex link : {cable, reverse(cable)})
-            for (const FlowIndex flow : network_.flows_over(link)) {
-                const std::uint32_t stripe = network_.owner(flow);
-                network_.cut(flow);
+            for (const FlowIndex flow : network_->flows_over(link)) {
+                const std::uint32_t stripe = network_->owner(flow);
+                network_->cut(flow);
                 stripes_[stripe].flow = kNone;
                 fail_later(stripe);
             }

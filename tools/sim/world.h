@@ -40,6 +40,7 @@
 #include "sim/channel.h"
 #include "sim/costs.h"
 #include "sim/network.h"
+#include "sim/packets.h"
 #include "sim/process.h"
 #include "sim/routes.h"
 #include "sim/workload.h"
@@ -73,7 +74,8 @@ struct WorldPlan {
     Routes routes;
     std::function<Defect(const Topology&, Routes&)> new_routes;  // the subnet manager
     Costs costs;
-    bool blocking = false;  // the stripes of a host wait for each other (flows.h)
+    Blocking blocking = Blocking::kOff;
+    std::optional<PacketRules> packets;  // nothing: flows
     double slice_ns = 0;  // rates are found again at most this often
     std::vector<JobPlan> jobs;
     std::vector<Change> changes;
@@ -89,7 +91,7 @@ public:
     Defect run(const std::function<void(double)>& on_progress = {});
 
     const std::vector<JobResult>& results() const noexcept { return results_; }
-    const Network& network() const noexcept { return network_; }
+    const Network& network() const noexcept { return *network_; }
     const Topology& topology() const noexcept { return plan_.topology; }
     std::uint64_t events() const noexcept { return agenda_.entered(); }
     double now_ns() const noexcept { return now_ns_; }
@@ -156,7 +158,7 @@ private:
     std::string who_waits() const;
 
     WorldPlan plan_;
-    Network network_;
+    std::unique_ptr<Network> network_;
     Agenda agenda_;
     std::vector<Process> processes_;
     std::vector<std::uint32_t> first_process_;  // of each job

@@ -42,13 +42,33 @@ TEST(SimFlows, a_flow_that_leaves_makes_room) {
     EXPECT_EQ(shares.flows_over(0), 2u);
 }
 
-TEST(SimFlows, bound_flows_have_the_rate_of_the_slowest) {
-    FairShare shares({10, 1, 10});
-    const FlowIndex slow = shares.add(over({0, 1}), 5), fast = shares.add(over({0, 2}), 5), other = shares.add(over({0}));
+// Two hosts (links 0, 1) with two flows each; host 0 and host 1 share link 2, behind which link 4 is slow.
+class SimBlocking : public testing::Test {
+protected:
+    std::vector<double> rates(Blocking blocking) {
+        FairShare shares({10, 10, 10, 10, 1}, blocking);
+        const FlowIndex flows[] = {shares.add(over({0, 2, 4})), shares.add(over({0, 3})), shares.add(over({1, 2})), shares.add(over({1, 3}))};
+        shares.solve();
+        std::vector<double> found;
+        for (const FlowIndex flow : flows) found.push_back(shares.rate(flow));
+        return found;
+    }
+};
+
+TEST_F(SimBlocking, without_it_only_the_flow_is_slow_that_waits) { EXPECT_EQ(rates(Blocking::kOff), (std::vector<double>{1, 5, 5, 5})); }
+
+TEST_F(SimBlocking, the_flows_of_a_host_have_the_rate_of_its_slowest) { EXPECT_EQ(rates(Blocking::kHosts), (std::vector<double>{1, 1, 5, 5})); }
+
+// The buffer at the end of link 2 is full: so is that of host 1's, whose other flow waits, too.
+TEST_F(SimBlocking, what_waits_holds_up_what_comes_through_the_same_buffers) { EXPECT_EQ(rates(Blocking::kCables), (std::vector<double>{1, 1, 1, 1})); }
+
+// Behind the place where a flow is held its packets are few: nothing waits there.
+TEST_F(SimBlocking, nothing_is_held_up_behind_the_place_where_a_flow_is_held) {
+    FairShare shares({10, 1, 10, 10}, Blocking::kCables);
+    const FlowIndex slow = shares.add(over({0, 1, 2})), other = shares.add(over({3, 2}));
     shares.solve();
     EXPECT_DOUBLE_EQ(shares.rate(slow), 1);
-    EXPECT_DOUBLE_EQ(shares.rate(fast), 1);
-    EXPECT_DOUBLE_EQ(shares.rate(other), 8);
+    EXPECT_DOUBLE_EQ(shares.rate(other), 9);
 }
 
 // What max-min means: no link is over-used, and each flow has a link that is full
@@ -94,8 +114,8 @@ protected:
     std::vector<double> run() {
         std::vector<double> done(10, 0);
         double now_ns = 0;
-        for (network.begin_slice(0); network.next_done_ns() < 1e18; network.begin_slice(now_ns)) {
-            now_ns = network.next_done_ns();
+        for (network.begin_slice(0); network.next_ns() < 1e18; network.begin_slice(now_ns)) {
+            now_ns = network.next_ns();
             network.take_done(now_ns, [&](std::uint32_t owner, double at_ns) { done[owner] = at_ns; });
             network.end_slice(now_ns);
         }
@@ -103,7 +123,7 @@ protected:
     }
 
     Topology topology;
-    Network network;
+    FlowNetwork network;
     Routes routes;
 };
 

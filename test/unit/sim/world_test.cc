@@ -109,6 +109,33 @@ TEST(SimWorld, slices_change_little) {
     }
 }
 
+// With a queue for each way on, buffers change nothing but latency: so packets and
+// flows must agree. With one queue what waits holds up the rest.
+TEST(SimWorld, packets_take_as_long_as_flows_unless_they_hold_each_other_up) {
+    for (const char* policy : {"original", "hsam:4", "bss:4,2"}) {
+        Options o = options(policy);
+        o.fat_tree = "12,4:12";
+        o.ranks = 48;
+        const double flows = Simulated(o).last_us();
+        o.packets = true;
+        o.queues = "output";
+        o.buffer_bytes = 65536;
+        const Simulated packets(o);
+        EXPECT_NEAR(packets.last_us() / flows, 1, 0.1) << policy;
+        EXPECT_EQ(packets.carried(), 3.0 * 48 * 47 * 262144) << policy;
+        o.queues = "input";
+        EXPECT_GT(Simulated(o).last_us(), packets.last_us()) << policy;
+    }
+}
+
+TEST(SimWorld, a_sample_of_the_steps_has_that_many_messages) {
+    Options o = options("original");
+    o.every = 3;
+    EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);  // steps 1, 4 and 7
+    o.pattern = "ring";
+    EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);
+}
+
 // Figure 3.5 of the dissertation: every message of step 12 crosses, and one path
 // has more than one message on some cables and none on others.
 TEST(SimWorld, one_step_of_the_ring_alone_crosses_between_the_leaves) {
@@ -181,8 +208,9 @@ TEST(SimWorld, neighbours_take_bandwidth_and_the_job_still_ends) {
 }
 
 TEST(SimWorld, a_lost_spine_costs_replays_and_no_message) {
-    for (const char* policy : {"original", "hsam:4", "bss:4,2", "round_robin:4"}) {
-        Options o = options(policy);
+    for (const char* policy : {"original", "hsam:4", "bss:4,2", "round_robin:4", "packets"}) {
+        Options o = options(policy == std::string("packets") ? "hsam:4" : policy);
+        o.packets = policy == std::string("packets");
         o.iterations = 40;
         o.lose = "spine2";
         o.lose_ns = 5e6;
@@ -218,6 +246,22 @@ TEST(SimPlan, what_does_not_fit_is_a_sentence) {
     o = options("original");
     o.pattern = "gather";
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
+    o.pattern = "allreduce";
+    o.every = 2;
+    EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, other patterns no such choice");
+    o.pattern = "alltoall";
+    o.every = 8;
+    EXPECT_EQ(flaw(o), "--every 8: alltoall and the ring have steps 1 to 7, other patterns no such choice");
+    o.every = 1;
+    o.blocking = "some";
+    EXPECT_EQ(flaw(o), "--blocking 'some' is not one of none, hosts, cables");
+    o.blocking = "cables";
+    o.packets = true;
+    EXPECT_EQ(flaw(o), "--blocking cables is about flows, and does not go with --packets");
+    o.blocking = "none";
+    o.queues = "many";
+    EXPECT_EQ(flaw(o), "--queues 'many' is not one of input, output");
+    o.queues = "input";
     o.pattern = "ring";
     o.only_step = 8;
     EXPECT_EQ(flaw(o), "--only-step 8: the ring has steps 1 to 7, other patterns no such choice");
@@ -230,10 +274,11 @@ TEST(SimOptions, a_bad_value_is_named_with_its_range) {
     EXPECT_EQ(*read_options({"--ranks=2.5"}, o), "--ranks '2.5' is not allowed (2 to 40000)");
     EXPECT_EQ(*read_options({"--speed", "9"}, o), "there is no option '--speed' (--help lists them)");
     EXPECT_EQ(*read_options({"--seed"}, o), "--seed needs a value");
-    EXPECT_FALSE(read_options({"--bytes=64KiB", "--lose-at", "3ms", "--blocking"}, o));
+    EXPECT_FALSE(read_options({"--bytes=64KiB", "--lose-at", "3ms", "--blocking=cables", "--packets"}, o));
     EXPECT_EQ(o.bytes, 65536u);
     EXPECT_EQ(o.lose_ns, 3e6);
-    EXPECT_TRUE(o.blocking);
+    EXPECT_EQ(o.blocking, "cables");
+    EXPECT_TRUE(o.packets);
 }
 
 }  // namespace
