@@ -168,6 +168,30 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     ++on.read_waits;
 }
 
+void cut(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
+    op.missing = sched::SentStripes(schedule.size());
+    ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
+    if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
+    // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
+    std::uint32_t i = 0;
+    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
+}
+
+// A read that could begin on no rail is not cut yet: until then it will show which rail is how far. With its riders it takes no token.
+bool is_cut_later(const Channel& channel, const RdmaOp& op) {
+    if (op.kind != WorkKind::kGet || op.rider != nullptr || !channel.scheduler->would_measure(op.bytes, op.marker)) return false;
+    const auto can_read = [](const auto& rail) { return rail->reads.can_take(); };
+    return !channel.uncut.empty() || std::none_of(channel.rails.begin(), channel.rails.end(), can_read);
+}
+
+// A rail has a token again. One operation at most: where its stripes go, the scheduler decides.
+void after_read(Module& m, Channel& channel, Rail& rail) {
+    if (StripeWork* next = rail.reads.give_back()) return submit(m, *next);
+    if (RdmaOp* op = channel.uncut.pop_front()) cut(m, *op);
+}
+
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
 // how many places in the queue are free again.
 int post_inline_now(Rail& rail, ibv_send_wr& request) {
@@ -317,13 +341,9 @@ void start_op(Module& m, RdmaOp& op) {
         op.missing = sched::SentStripes(1);
         return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
     }
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
-    op.missing = sched::SentStripes(schedule.size());
-    ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
-    if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
-    // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
-    std::uint32_t i = 0;
-    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
+    if (!is_cut_later(channel, op)) return cut(m, op);
+    for (const auto& rail : channel.rails) ++rail->read_waits;
+    channel.uncut.push_back(&op);
 }
 
 void on_posted_done(Module& m, Work& work) {
@@ -331,7 +351,7 @@ void on_posted_done(Module& m, Work& work) {
     Rail& rail = *channel.rails[work.rail];
     --rail.in_flight;
     if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic)
-        if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
+        after_read(m, channel, rail);
     pump(m, channel, rail);
 }
 

@@ -76,7 +76,7 @@ struct StripeWork : Work {
 };
 
 struct RdmaOp {
-    ListNode node;  // of those that wait for the connection, or for free room
+    ListNode node;  // of those that wait for the connection, or to be cut
     WorkKind kind = WorkKind::kPut;
     Endpoint* endpoint = nullptr;
     void* local_address = nullptr;

@@ -28,7 +28,7 @@ public:
     // Whether `read` has a token now. Otherwise it waits, and give_back() will
     // return it. Nobody overtakes those who wait.
     [[nodiscard]] bool take_or_queue(T* read) noexcept {
-        if (free_ != 0 && waiting_.empty()) {
+        if (can_take()) {
             --free_;
             return true;
         }
@@ -56,6 +56,7 @@ public:
 
     std::uint32_t limit() const noexcept { return limit_; }
     std::uint32_t outstanding() const noexcept { return limit_ - free_; }
+    bool can_take() const noexcept { return free_ != 0 && waiting_.empty(); }
     bool has_waiting() const noexcept { return !waiting_.empty(); }
 
 private:

@@ -37,6 +37,9 @@ public:
 
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
 
+    // Whether make_schedule() would cut it by measured weights: the later it is asked, the better it knows.
+    bool would_measure(std::uint64_t bytes, Marker marker) const noexcept { return row_of(choose(bytes, marker).policy).measures; }
+
     // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
     // the clock, as policies for such messages do not measure. Some rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
