@@ -82,6 +82,10 @@ const char* meaning(coop::Fault fault) {
     case Fault::kGetBusy: return "a get is refused: the transport is out of resources";
     case Fault::kPut: return "put is not available";
     case Fault::kPutBusy: return "a put is refused: the transport is out of resources";
+    case Fault::kHcaGet: return "an HCA that is to copy inside the node does not (pml_coop_hca)";
+    case Fault::kHcaBusy: return "the same: it is out of resources";
+    case Fault::kHcaLost: return "such a copy has been tried, and has failed";
+    case Fault::kHcaKey: return "the buffer that an HCA is to read cannot be registered";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
     case Fault::kCorruptRts: return "the same of an RTS";
     case Fault::kCorruptCts: return "the same of a CTS";
