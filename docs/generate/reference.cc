@@ -237,6 +237,7 @@ void print_packets() {
         FIELD(CtsHeader, reason, "why this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
         FIELD(CtsHeader, counted, "1: what the sender is to copy is on its load; rput and coop only"),
+        FIELD(CtsHeader, offloads, "1: an HCA could read some of it, if the sender puts the key of its buffer into the slot; coop only"),
         FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);
