@@ -7,7 +7,7 @@
  *   refused   whatever they had, pieces were refused
  *   held      whatever they had, they were found busy
  *   any       whatever comes
- * and, optionally, how many rounds. Exit code 1 if a byte is wrong, or the counters say something else. */
+ * and, optionally, how many rounds. "rate" instead: all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong, or the counters say something else. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,13 +84,34 @@ static void round_of(int number)
     }
 }
 
+/* From when all begin until the last one is done. */
+static void print_rate(int rounds)
+{
+    int ranks;
+    double seconds = 0, longest;
+    memset(out, 1, LARGEST);
+    memset(in, 2, LARGEST);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int i = -3; i < rounds; ++i) {
+        if (i == 0) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            seconds = MPI_Wtime();
+        }
+        if (rank % 2 == 0) MPI_Send(out, LARGEST, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+        else MPI_Recv(in, LARGEST, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    seconds = MPI_Wtime() - seconds;
+    MPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) printf("%.1f MB/s by %d pairs\n", (double)LARGEST * rounds * (ranks / 2) / longest * 1e-6, ranks / 2);
+}
+
 static int is_as_expected(const char *expected, const unsigned long long counts[3])
 {
     if (strcmp(expected, "some") == 0) return counts[0] > 0 && counts[1] == 0;
     if (strcmp(expected, "none") == 0) return counts[0] == 0;
     if (strcmp(expected, "refused") == 0) return counts[1] > 0;
     if (strcmp(expected, "held") == 0) return counts[2] > 0;
-    return strcmp(expected, "any") == 0;
+    return strcmp(expected, "any") == 0 || strcmp(expected, "rate") == 0;
 }
 
 int main(int argc, char **argv)
@@ -108,7 +129,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; ++i) handles[i] = handle_of(kNames[i]);
     out = malloc(LARGEST);
     in = malloc(LARGEST + GUARD);
-    for (int number = 0; number < rounds; ++number) round_of(number);
+    const int only_rate = argc > 1 && strcmp(argv[1], "rate") == 0;
+    if (only_rate) print_rate(rounds);
+    for (int number = 0; !only_rate && number < rounds; ++number) round_of(number);
     for (int i = 0; i < 3; ++i) mine[i] = value_of(handles[i]);
     MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&wrong, &any_wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -264,10 +264,11 @@ TEST(Preference, nothing_is_lost) {
     }
 }
 
-// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has the same ports and is the first
-// of its node.
+// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has as many ports and is the first
+// of another node.
 std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
-    const auto theirs = by_preference(ports, distances, 0);
+    auto theirs = by_preference(ports, distances, 0);
+    for (PortRecord& port : theirs) port.gid[14] ^= 0x80;
     std::set<std::tuple<int, int, int>> used;
     for (std::uint32_t rank = 0; rank < processes; ++rank) {
         const auto own = by_preference(ports, distances, rank);
