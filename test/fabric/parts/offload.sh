@@ -7,9 +7,19 @@
 
 offload_build() {
     eval "$("$prefix/bin/coop-env")"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     mkdir -p "$results/bin-mpi"
     offload=$results/bin-mpi/offload
-    mpicc -O1 -Wall -Wextra -Werror -o "$offload" "$here/programs/offload.c"
+    mpicc -O1 -Wall -Wextra -Werror -o "$offload" "$here/programs/offload.c" || return 1
+    mpi=$(cd "$here/../mpi" && pwd)
+    turns=$results/bin-mpi/turns
+    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$turns"
+}
+
+# An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host.
+turns_over_hcas() {
+    limit=240 check "turns_over_hcas${1:+.$1}" on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --map-by slot --mca pml coop \
+        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop "${@:2}" "$turns"
 }
 
 # offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]
@@ -62,5 +72,7 @@ part_offload() {
     offload_by four_pairs any 8 -- "${on[@]}" --mca pml_coop_hca_load 8
     offload_by threads any 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
     offload_by interrupts any 2 -- "${on[@]}" --mca pml_coop_async interrupt
+    turns_over_hcas ""
+    turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_rate 1g
     check four_pairs_gain four_pairs_gain
 }
