@@ -19,7 +19,7 @@ offload_build() {
 # An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host.
 turns_over_hcas() {
     limit=240 check "turns_over_hcas${1:+.$1}" on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --map-by slot --mca pml coop \
-        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop "${@:2}" "$turns"
+        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop --mca pml_coop_copy_rate 100m "${@:2}" "$turns"
 }
 
 # offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]
@@ -73,6 +73,6 @@ part_offload() {
     offload_by threads any 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
     offload_by interrupts any 2 -- "${on[@]}" --mca pml_coop_async interrupt
     turns_over_hcas ""
-    turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_rate 1g
+    turns_over_hcas with_hcas --mca pml_coop_hca on
     check four_pairs_gain four_pairs_gain
 }
