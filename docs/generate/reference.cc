@@ -82,6 +82,10 @@ const char* meaning(coop::Fault fault) {
     case Fault::kGetBusy: return "a get is refused: the transport is out of resources";
     case Fault::kPut: return "put is not available";
     case Fault::kPutBusy: return "a put is refused: the transport is out of resources";
+    case Fault::kHcaGet: return "an HCA that is to copy inside the node does not (pml_coop_hca)";
+    case Fault::kHcaBusy: return "the same: it is out of resources";
+    case Fault::kHcaLost: return "such a copy has been tried, and has failed";
+    case Fault::kHcaKey: return "the buffer that an HCA is to read cannot be registered";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
     case Fault::kCorruptRts: return "the same of an RTS";
     case Fault::kCorruptCts: return "the same of a CTS";
@@ -233,6 +237,7 @@ void print_packets() {
         FIELD(CtsHeader, reason, "why this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
         FIELD(CtsHeader, counted, "1: what the sender is to copy is on its load; rput and coop only"),
+        FIELD(CtsHeader, offloads, "1: an HCA could read some of it, if the sender puts the key of its buffer into the slot; coop only"),
         FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);

@@ -18,10 +18,19 @@ std::uint64_t rate_left(const Link& link) {
     return std::max(rate > taken ? rate - taken : 0, std::max<std::uint64_t>(rate / 100, 1));
 }
 
-std::int64_t duration_ns(const Link& link, std::uint64_t bytes) {
-    const std::uint64_t rate = rate_left(link);
+std::int64_t duration_ns(std::uint64_t rate, std::uint64_t bytes) {
     if (rate == 0) return 0;
     return static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * 1'000'000'000u + rate / 2) / rate);
+}
+
+// The next time that something which is busy until then is free for so long.
+Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::int64_t ready_ns) {
+    if (duration == 0) return {ready_ns, ready_ns};
+    std::int64_t busy = busy_until_ns.load(std::memory_order_relaxed);
+    std::int64_t start;
+    do start = std::max(busy, ready_ns);
+    while (!busy_until_ns.compare_exchange_weak(busy, start + duration, std::memory_order_relaxed));
+    return {start, start + duration};
 }
 
 // One throw of a link's dice (splitmix64): the sequence depends on the seed alone, who gets which throw on who comes first.
@@ -40,17 +49,14 @@ void for_each_link(const Segment& subnet, const Route& route, Each&& each) {
 }  // namespace
 
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept {
-    const std::int64_t duration = duration_ns(link, bytes);
-    if (duration == 0) return {ready_ns, ready_ns};
-    std::int64_t busy = link.busy_until_ns.load(std::memory_order_relaxed);
-    std::int64_t start;
-    do start = std::max(busy, ready_ns);
-    while (!link.busy_until_ns.compare_exchange_weak(busy, start + duration, std::memory_order_relaxed));
-    return {start, start + duration};
+    return take_next(link.busy_until_ns, duration_ns(rate_left(link), bytes), ready_ns);
 }
 
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept {
-    if (route.hops == 0) return {ready_ns, ready_ns};
+    if (route.hops == 0) {
+        Port& port = subnet.ports()[route.from];
+        return take_next(port.loopback_busy_until_ns, duration_ns(port.loopback_rate.load(std::memory_order_relaxed), bytes), ready_ns);
+    }
     return take_link(subnet.links()[route.links[0]], bytes, ready_ns);
 }
 
@@ -83,6 +89,7 @@ std::uint64_t chunk_bytes(const Segment& subnet, const Route& route) noexcept {
         const std::uint64_t rate = rate_left(link);
         if (rate != 0 && (slowest == 0 || rate < slowest)) slowest = rate;
     });
+    if (route.hops == 0) slowest = subnet.ports()[route.from].loopback_rate.load(std::memory_order_relaxed);
     if (slowest == 0) return kLargestChunk;
     return std::clamp(slowest / kChunksPerSecond, kSmallestChunk, kLargestChunk);
 }

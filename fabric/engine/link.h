@@ -23,7 +23,7 @@ struct Slot {
 // Takes the link for `bytes`, not before `ready_ns`.
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 
-// The first link of a route; a loopback's slot is empty.
+// The first link of a route; with loopback what the HCA takes itself, which is nothing where that has no rate.
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 // The others, for a chunk with that slot on the first; returns when its last byte arrives.
 std::int64_t take_other_links(const Segment& subnet, const Route& route, std::uint64_t bytes, const Slot& first) noexcept;

@@ -23,7 +23,7 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
@@ -93,6 +93,8 @@ struct Port {
     std::uint8_t gids[kMaxGids][16];
     std::uint32_t gid_count;
     Shared<std::uint32_t> down;        // 0: ACTIVE
+    Shared<std::uint64_t> loopback_rate;  // bytes/s of what the port sends to itself; 0: unlimited
+    Shared<std::int64_t> loopback_busy_until_ns;
     PortCounters counters;
 };
 

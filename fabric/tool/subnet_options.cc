@@ -31,6 +31,7 @@ const char* const kSubnetOptionsHelp =
   --lmc N              2^N LIDs per port, 0..7 (0)
   --rate R[,R…]        per port and direction: 250MB/s, 2GB/s, 10Gbit/s, or 'unlimited' (default);
                        a list has one for each HCA of a host
+  --loopback-rate R    per port, of what it sends to itself: inside the HCA, over no link (unlimited)
   --latency T          one way, from port to port: 1.5us, 800ns (0). In a fat tree: across a spine
   --mtu BYTES          256, 512, 1024, 2048 or 4096 (4096)
   --link-layer L       ib or roce (ib)
@@ -116,6 +117,12 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
                            const auto bytes = value == "unlimited" ? std::optional(~std::uint64_t{0}) : parse_size_bytes(value);
                            if (!bytes || *bytes == 0) return bad_value("--memlock", value, std::string(kSizeWords) + ", or 'unlimited'");
                            settings_.memory_lock_limit = *bytes;
+                           return Error{};
+                       }});
+    options.push_back({"--loopback-rate", true, [this](const std::string& value) {
+                           const auto rate = parse_rate(value);
+                           if (!rate) return bad_value("--loopback-rate", value, kRateWords);
+                           settings_.loopback_rate = *rate;
                            return Error{};
                        }});
     options.push_back({"--seed", true, [this](const std::string& value) {

@@ -99,10 +99,11 @@ void fill_roce_gids(const Segment& subnet, Port& port) {
     port.gid_count = 2;
 }
 
-void fill_ports(const Topology& t, const Segment& subnet) {
+void fill_ports(const Topology& t, const SubnetSettings& settings, const Segment& subnet) {
     for (std::uint32_t i = 0; i < t.ports.size(); ++i) {
         const PortPlan& plan = t.ports[i];
         Port& port = subnet.ports()[i];
+        port.loopback_rate = settings.loopback_rate;
         port.hca = plan.hca;
         port.number = plan.number;
         port.link_layer = t.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
@@ -164,7 +165,7 @@ Error install(const Topology& t, const SubnetSettings& settings, const std::stri
     fill_header(t, settings, subnet.header());
     fill_hosts(t, subnet);
     fill_hcas(t, subnet);
-    fill_ports(t, subnet);
+    fill_ports(t, settings, subnet);
     for (std::uint32_t i = 0; i < subnet.links().size(); ++i) fill_link(t, settings, i, subnet);
     fill_lids(t, subnet);
     fill_routes(t, tables, subnet);

@@ -21,6 +21,7 @@ struct SubnetSettings {
     bool strict_arm = false;
     bool trace_messages = false;
     std::uint64_t seed = 1;
+    std::uint64_t loopback_rate = 0;      // bytes/s, of each port; 0: unlimited
     std::uint64_t memory_lock_limit = 0;  // bytes; 0: RLIMIT_MEMLOCK of each process
 };
 

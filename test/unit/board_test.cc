@@ -287,6 +287,89 @@ void copy_in_thread(Claims& side, Copied& copied, int who, unsigned refuse_at) {
 
 constexpr unsigned kNever = ~0u;
 
+// --- what an HCA copies for the receiver ------------------------------------------------
+
+TEST(Tickets, left_are_those_that_nobody_has_claimed) {
+    Pair pair(3);
+    EXPECT_EQ(pair.receiver.left(), 3u);
+    pair.receiver.claim();
+    pair.sender.claim();
+    EXPECT_EQ(pair.receiver.left(), 1u);
+    EXPECT_EQ(pair.sender.left(), 1u);
+    pair.sender.claim();
+    EXPECT_EQ(pair.receiver.left(), 0u);
+}
+
+TEST(Tickets, none_are_left_of_an_earlier_generation) {
+    Pair pair(3);
+    arm(pair.slot);
+    EXPECT_EQ(pair.receiver.left(), 0u);
+}
+
+TEST(Refusals, chunks_behind_the_first_are_given_back_one_by_one) {
+    Pair pair(4);
+    for (std::uint32_t n = 0; n < 3; ++n) EXPECT_EQ(pair.receiver.claim(), n);
+    pair.receiver.refused(0);
+    EXPECT_TRUE(pair.receiver.is_refused());
+    EXPECT_FALSE(pair.receiver.give_back(1));  // the first is still there
+    EXPECT_EQ(pair.sender.claim(), 0u);
+    EXPECT_TRUE(pair.receiver.give_back(1));
+    EXPECT_FALSE(pair.receiver.give_back(2));
+    EXPECT_EQ(pair.sender.claim(), 1u);
+    EXPECT_TRUE(pair.receiver.give_back(2));
+    EXPECT_EQ(copy_all(pair.sender), (Chunks{2, 3}));
+}
+
+TEST(Refusals, nothing_is_given_back_to_a_later_generation) {
+    Pair pair(4);
+    pair.receiver.claim();
+    arm(pair.slot);
+    EXPECT_FALSE(pair.receiver.give_back(0));
+}
+
+TEST(Keys, are_there_when_the_sender_has_put_all_of_them) {
+    Slot slot;
+    const Key key{1, 2, 3, 4, 5, 6, 7, 0xffffffff};
+    const std::uint32_t generation = arm(slot);
+    EXPECT_FALSE(published_key(slot, generation));
+    slot.key[0].store(stamped(generation, 1));
+    EXPECT_FALSE(published_key(slot, generation));
+    publish_key(slot, generation, key);
+    EXPECT_EQ(published_key(slot, generation), key);
+}
+
+TEST(Keys, of_another_generation_are_none) {
+    Slot slot;
+    const std::uint32_t before = arm(slot);
+    publish_key(slot, before, {9});
+    const std::uint32_t now = arm(slot);
+    EXPECT_FALSE(published_key(slot, now));
+    publish_key(slot, now, {1});
+    slot.key[4].store(stamped(before, 9));  // the sender before was late
+    EXPECT_FALSE(published_key(slot, now));
+}
+
+TEST(Keys, read_while_they_are_written_are_whole_or_not_there) {
+    Slot slot;
+    constexpr std::uint32_t kLast = 20'000;
+    std::uint32_t first = arm(slot);
+    std::thread sender([&] {
+        for (std::uint32_t g = first; g < kLast; ++g) {
+            Key key;
+            key.fill(g);
+            publish_key(slot, g, key);
+        }
+    });
+    int found = 0;
+    for (std::uint32_t g = first; g < kLast; ++g)
+        if (const auto key = published_key(slot, g)) {
+            for (const std::uint32_t word : *key) ASSERT_EQ(word, g);
+            ++found;
+        }
+    sender.join();
+    std::printf("%d keys found\n", found);
+}
+
 TEST(TwoThreads, copy_every_chunk_once) {
     for (int round = 0; round < 300; ++round) {
         const std::uint32_t chunks = 1 + static_cast<std::uint32_t>(round) % 97;

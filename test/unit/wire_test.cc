@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, EveryKind, ::testing::ValuesIn(kFormats),
 // --- layout ------------------------------------------------------------------
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 4u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 5u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);
@@ -269,7 +269,8 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, reason), 65u);
     EXPECT_EQ(offsetof(CtsHeader, pieces), 66u);
     EXPECT_EQ(offsetof(CtsHeader, counted), 67u);
-    EXPECT_EQ(offsetof(CtsHeader, reserved), 68u);
+    EXPECT_EQ(offsetof(CtsHeader, offloads), 68u);
+    EXPECT_EQ(offsetof(CtsHeader, reserved), 69u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -534,8 +535,9 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[3] = 1; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[2] = 1; }),
         sealed<CtsHeader>("counted", good_cts(), [](auto& h) { h.counted = 2; }),
+        sealed<CtsHeader>("offloads", good_cts(), [](auto& h) { h.offloads = 2; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
     });
 }

@@ -42,6 +42,29 @@ TEST(Pairing, leftover_ports_are_paired_round_robin) {
     EXPECT_EQ(choose_paths(three, two, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {2, 0, 0, 0, 0}}));
 }
 
+TEST(Pairing, ports_of_one_node_are_paired_with_themselves) {
+    const std::vector<PortRecord> ports = {ib_port(0, 1), ib_port(1, 2), ib_port(2, 3)};
+    const std::vector<PortRecord> a = by_preference(ports, {}, 0), b = by_preference(ports, {}, 1);
+    ASSERT_NE(a, b);
+    const Rails rails = choose_paths(a, b, {}), seen_from_b = choose_paths(b, a, {});
+    ASSERT_EQ(rails.size(), 3u);
+    ASSERT_EQ(seen_from_b.size(), 3u);
+    for (std::size_t i = 0; i < rails.size(); ++i) {
+        EXPECT_EQ(a[rails[i].local_port], b[rails[i].remote_port]);
+        EXPECT_EQ(mirrored(rails[i]), seen_from_b[i]);
+    }
+}
+
+TEST(Pairing, of_one_node_by_position_where_num_rails_leaves_some_out) {
+    const std::vector<PortRecord> a = {ib_port(0, 1), ib_port(1, 2)}, b = {ib_port(1, 2), ib_port(0, 1)};
+    Limits one;
+    one.num_rails = 1;
+    EXPECT_EQ(choose_paths(a, b, one), (Rails{{0, 0, 0, 0, 0}}));
+    Limits two;
+    two.num_rails = 2;
+    for (const PathChoice& rail : choose_paths(a, b, two)) EXPECT_EQ(a[rail.local_port], b[rail.remote_port]);
+}
+
 TEST(Pairing, only_ports_that_reach_each_other_are_paired) {
     const std::vector<PortRecord> a = {ib_port(0, 1, 0, 1), ib_port(1, 2, 0, 2)};
     const std::vector<PortRecord> b = {ib_port(0, 3, 0, 2), ib_port(1, 4, 0, 3)};
@@ -241,10 +264,11 @@ TEST(Preference, nothing_is_lost) {
     }
 }
 
-// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has the same ports and is the first
-// of its node.
+// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has as many ports and is the first
+// of another node.
 std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
-    const auto theirs = by_preference(ports, distances, 0);
+    auto theirs = by_preference(ports, distances, 0);
+    for (PortRecord& port : theirs) port.gid[14] ^= 0x80;
     std::set<std::tuple<int, int, int>> used;
     for (std::uint32_t rank = 0; rank < processes; ++rank) {
         const auto own = by_preference(ports, distances, rank);

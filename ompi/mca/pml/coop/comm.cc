@@ -29,6 +29,7 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
         if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate)) continue;
         if (!peer.rdma || rank(candidate) > rank(*peer.rdma)) peer.rdma = &candidate;
     }
+    if (OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags) && peer.proc != ompi_proc_local()) find_hca_way(peer.hca, endpoint);
     // btl_send holds the weights that the BML has worked out for this peer.
     if (!peer.rdma) return;
     const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);
@@ -156,6 +157,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
     settle_homeless(*c);
     subscribe_hints(comm);
     if (comm == &ompi_mpi_comm_self.comm) report_at_finalize();
+    if (comm == &ompi_mpi_comm_self.comm && hca_mode() != HcaMode::kOff) count_hca_loads();
     return OMPI_SUCCESS;
 }
 

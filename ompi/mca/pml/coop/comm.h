@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "module.h"
+#include "hca_lane.h"
 #include "node.h"
 #include "coop/match/engine.h"
 
@@ -30,6 +31,7 @@ struct Peer {
     std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(); the fields below belong to it
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
+    HcaWay hca;                                // that HCAs have to it by loopback
     Neighbour* neighbour = nullptr;            // null: on another node
     float rdma_share = 1;                      // of the bandwidth to the peer
     std::size_t eager_payload = 0;             // largest that any of the transports for first packets takes

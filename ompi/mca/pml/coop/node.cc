@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include <unistd.h>
 
+#include "coop/node/loopback.h"
 #include "diagnose.h"
 #include "modex.h"
 
@@ -23,6 +25,7 @@ std::uint64_t nonce;
 node::SharedMemory own_memory;
 rndv::Board* own_board = nullptr;
 rndv::BounceBuffers* own_bounces = nullptr;
+rndv::HcaLoads* own_loads = nullptr;
 
 std::map<std::uint64_t, std::unique_ptr<Neighbour>>& neighbours() {
     static std::map<std::uint64_t, std::unique_ptr<Neighbour>> all;
@@ -84,6 +87,26 @@ void attach(Neighbour& neighbour, const BoardCard& card) noexcept {
     if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce) return;
     neighbour.board = &theirs->board;
     neighbour.bounces = &theirs->bounces;
+    neighbour.loads = &theirs->loads;
+}
+
+// The first process of our job on this node; null: nobody says.
+ompi_proc_t* first_of_node() {
+    opal_process_name_t name = OPAL_PROC_MY_NAME;
+    name.vpid = OPAL_VPID_WILDCARD;
+    char* text = nullptr;
+    int rc;
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_LOCAL_PEERS, &name, &text, OPAL_STRING);
+    const std::unique_ptr<char, decltype(&std::free)> owner(text, &std::free);
+    if (rc != OPAL_SUCCESS || !text || !*text) return nullptr;
+    name.vpid = OPAL_PROC_MY_NAME.vpid;
+    for (char* at = text; *at;) {  // "0,1,2"
+        char* end;
+        name.vpid = std::min<opal_vpid_t>(name.vpid, static_cast<opal_vpid_t>(std::strtoul(at, &end, 10)));
+        if (end == at) return nullptr;
+        at = *end ? end + 1 : end;
+    }
+    return reinterpret_cast<ompi_proc_t*>(ompi_proc_for_name(name));
 }
 
 }  // namespace
@@ -95,13 +118,23 @@ void open_node() noexcept {
     auto* mine = new (own_memory.address()) NodeMemory;
     own_board = &mine->board;
     own_bounces = &mine->bounces;
+    own_loads = &mine->loads;
     own_board->nonce = nonce;
 }
 
+void count_hca_loads() noexcept {
+    if (!node::loopback) return;
+    ompi_proc_t* first = first_of_node();
+    const Neighbour* neighbour = first ? neighbour_of(first) : nullptr;
+    node::hca_loads.store(first == ompi_proc_local() ? own_loads : neighbour ? neighbour->loads : nullptr, std::memory_order_release);
+}
+
 void close_node() noexcept {
+    node::hca_loads.store(nullptr, std::memory_order_release);
     neighbours().clear();
     own_board = nullptr;
     own_bounces = nullptr;
+    own_loads = nullptr;
     own_memory = {};
 }
 

@@ -11,6 +11,7 @@
 #include "coop/node/neighbour.h"
 #include "coop/rndv/board.h"
 #include "coop/rndv/bounce.h"
+#include "coop/rndv/hca_load.h"
 
 namespace coop::pml {
 
@@ -18,6 +19,7 @@ namespace coop::pml {
 struct NodeMemory {
     rndv::Board board;
     rndv::BounceBuffers bounces;
+    rndv::HcaLoads loads;  // that of the first process of the job on the node serves all
 };
 
 // Another process of this node; lives as long as ours.
@@ -25,6 +27,7 @@ struct Neighbour {
     node::SharedMemory memory;
     rndv::Board* board = nullptr;  // null: we cannot share memory with it
     rndv::BounceBuffers* bounces = nullptr;  // likewise
+    rndv::HcaLoads* loads = nullptr;         // likewise
     std::int32_t pid = 0;
     int copy_error = 0;            // errno of the copy that was tried; 0: it worked, or need not
 };
@@ -44,6 +47,9 @@ BoardCard board_card() noexcept;
 
 rndv::Board* my_board() noexcept;  // null: none
 rndv::BounceBuffers* my_bounces() noexcept;  // likewise
+
+// From now on the large operations on the node's HCAs are counted on its load board, where all can see it.
+void count_hca_loads() noexcept;
 
 // Null: not on this node, or ourselves. The first call tries a copy.
 Neighbour* neighbour_of(ompi_proc_t* proc) noexcept;

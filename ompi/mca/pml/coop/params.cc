@@ -14,6 +14,7 @@ constexpr std::int64_t kKiB = 1024, kGiB = 1024 * 1024 * kKiB;
 
 constexpr const char* kOverlaps[] = {"auto", "yes", "no"};
 constexpr const char* kFins[] = {"auto", "after", "fenced"};
+constexpr const char* kHcas[] = {"off", "on", "auto"};
 constexpr const char* kAsyncs[] = {"off", "interrupt", "auto"};
 
 constexpr ParamRow kParams[] = {
@@ -100,9 +101,26 @@ constexpr ParamRow kParams[] = {
              "after: when the read is complete, which it has to notice; fenced: it posts that message with the read, behind a fence, "
              "and the HCA sends it, but also holds back what is sent later; auto: fenced where an interrupt has started the read.",
      .level = 5},
+    {.name = "hca", .type = ParamType::kChoice, .choices = kHcas,
+     .help = "Whether HCAs, by loopback over btl/coopib, copy a part of long messages inside a node that both sides copy: as much as they "
+             "can do while the CPUs copy the rest, by the rates measured so far. It needs btl/coopib beside btl/vader, a receiver that "
+             "waits, and contiguous buffers. off: never; on: whenever the HCAs have not enough to do already; auto: likewise, but not "
+             "where the node has more processes than cores.",
+     .level = 3},
+    {.name = "hca_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 1024 * kKiB, .min = 128 * kKiB, .max = 1024 * kGiB,
+     .help = "Smallest message inside a node of which HCAs copy a part.", .level = 5, .settable_at_run_time = true},
+    {.name = "hca_load", .type = ParamType::kInt, .unit = "operations", .default_value = 32, .min = 0, .max = 1 << 20,
+     .help = "Large operations that all processes of the node together may have on an HCA, to other nodes and inside this one, before "
+             "nothing more inside the node is given to it. 0: nothing ever is.",
+     .level = 5, .settable_at_run_time = true},
+    {.name = "copy_rate", .type = ParamType::kSize, .unit = "bytes/s", .default_value = 0, .min = 0, .max = 1024 * kGiB,
+     .help = "For tests and measurements: the CPU of this process copies no faster than that from and to other processes of its node. "
+             "0: as fast as it can.",
+     .level = 9},
     {.name = "fault", .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, and "
+             "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, "
+             "hca_get, hca_busy, hca_lost, hca_key (copies by HCAs), and "
              "corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, which may end in =byte.",
      .level = 9},
 };
@@ -116,7 +134,8 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::rtr_min, nullptr},           {&Config::bounce_max, nullptr},    {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
     {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {&Config::async, &Config::async_name},
-    {&Config::fin, &Config::fin_name},     {nullptr, &Config::fault},
+    {&Config::fin, &Config::fin_name},     {&Config::hca, &Config::hca_name},  {&Config::hca_min, nullptr},
+    {&Config::hca_load, nullptr},          {&Config::copy_rate, nullptr},      {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -39,6 +39,11 @@ struct Config {
     const char* async_name = nullptr;
     std::int64_t fin = 0;       // Fin
     const char* fin_name = nullptr;
+    std::int64_t hca = 0;       // HcaMode
+    const char* hca_name = nullptr;
+    std::int64_t hca_min = 0;
+    std::int64_t hca_load = 0;
+    std::int64_t copy_rate = 0;
     const char* fault = nullptr;          // specification of coop/base/fault.h
 };
 

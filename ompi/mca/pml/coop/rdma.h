@@ -14,7 +14,10 @@
 // the first failure on.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "coop/sched/marker.h"
 #include "comm.h"
@@ -128,6 +131,22 @@ private:
     std::uint64_t start_;
 };
 
+// A copy that takes as long as pml_coop_copy_rate says, on a CPU that others may have meanwhile.
+class SlowCopy {
+public:
+    SlowCopy() noexcept {
+        if (module.config.copy_rate > 0) start_ = std::chrono::steady_clock::now();
+    }
+    void wait(std::size_t bytes) const noexcept {
+        if (module.config.copy_rate == 0) return;
+        const std::chrono::duration<double> least(static_cast<double>(bytes) / static_cast<double>(module.config.copy_rate));
+        while (std::chrono::steady_clock::now() - start_ < least) sched_yield();
+    }
+
+private:
+    std::chrono::steady_clock::time_point start_{};
+};
+
 // One operation: from or to here, to or from there.
 struct Copy {
     void* local;
@@ -182,12 +201,16 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
     const CopyTimer timer(copy.bytes);
+    const SlowCopy slow;
     issuing = &r;
     const int flags = static_cast<int>(sched::flags_of(marker(r)));
     const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, flags, MCA_BTL_NO_ORDER, done, op);
     issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
-        if (r.peer->neighbour) timer.done();
+        if (r.peer->neighbour) {
+            slow.wait(copy.bytes);
+            timer.done();
+        }
         return rc;
     }
     r.run.in_flight.down();

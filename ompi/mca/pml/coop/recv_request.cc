@@ -101,7 +101,10 @@ void count_load(RecvRequest& r, std::size_t bytes) noexcept {
 bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
     if (!take_slot(r)) return false;
     const std::size_t bytes = r.wanted - from;
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes, shared_chunk(*r.rdma->btl, r.choice.split, bytes), r.choice.split);
+    const bool offloads = may_offload(r, bytes);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes,
+                   shared_chunk(*r.rdma->btl, r.choice.split, bytes, offloads), r.choice.split);
+    start_lane(r, offloads);
     count_load(r, bytes);
     return true;
 }
@@ -165,6 +168,7 @@ Next grant(RecvRequest& r) noexcept {
     h.length = r.wanted - r.grant_from;
     h.counted = r.counted;
     const bool coop = r.choice.row == rndv::Row::kCoop;
+    h.offloads = coop && r.lane.on.load(std::memory_order_relaxed);
     if (coop) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
     if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
         h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
@@ -201,6 +205,7 @@ Next copy(RecvRequest& r) noexcept {
         return go(r, RecvStep::kOver);
     case Shared::kStuck: break;
     }
+    end_lane(r);
     r.choice = {rndv::Row::kSend, rndv::Reason::kRdmaRefused};
     r.grant_from = r.shared.from;
     return go(r, RecvStep::kGrant);
@@ -278,6 +283,7 @@ bool take_steps(RecvRequest& r) noexcept {
             if (std::exchange(r.over, true)) return false;
             forget(module.recvs, r);
             close_memory(r);
+            end_lane(r);
             settle_load(r);
             free_slot(r);
             r.local_pieces.clear();
@@ -460,6 +466,7 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
     new (&r.shared) SharedCopy;
+    new (&r.lane) HcaLane;
     new (&r.local_pieces) Pieces;
     new (&r.remote_pieces) Pieces;
     r.id = 0;

@@ -69,6 +69,7 @@ struct RecvRequest {
     bool offered;                // it holds an offer of this receive that may still be taken
     std::uint32_t slot, generation;
     SharedCopy shared;           // kCopy
+    HcaLane lane;                // likewise
     std::uint64_t load;          // bytes that the load board counts for this message
     bool counted;                // both boards count it
     rndv::RecvCall call;

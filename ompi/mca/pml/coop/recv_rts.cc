@@ -84,6 +84,7 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     check_chunk(wire::Kind::kRts, r.peer->job_rank(), r.wanted, words.chunk);
     r.choice.split = static_cast<rndv::Split>(words.split);
     r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
+    start_lane(r, may_offload(r, r.wanted));
     r.load = rndv::shares(r.choice, r.wanted).receiver;
     r.step = RecvStep::kCopy;
 }

@@ -195,6 +195,7 @@ bool take_steps(SendRequest& r) noexcept {
             if (r.in_flight.now() > 0) return false;
             if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
             settle_load(r);
+            close_key(r);
             forget(module.sends, r);
             r.local_pieces.clear();
             r.remote_pieces.clear();
@@ -330,6 +331,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     if (more) {
         r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
                        header.length, header.copy.chunk, r.choice.split);
+        if (header.offloads) open_key(r);
     }
     r.answer_due = more;
     if (instead) r.fall_back.store(true, std::memory_order_release);
@@ -371,6 +373,7 @@ void prepare_item(SendRequest& r) noexcept {
     r.id = 0;
     r.rdma = nullptr;
     r.registration = nullptr;
+    r.hca_registration = nullptr;
     r.deferred.retry = retry;
 }
 

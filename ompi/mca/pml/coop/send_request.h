@@ -76,6 +76,7 @@ struct SendRequest {
     // RPUT: to write from) and the receiver's handle.
     mca_bml_base_btl_t* rdma;
     mca_btl_base_registration_handle_t* registration;
+    mca_btl_base_registration_handle_t* hca_registration;  // for the HCAs' part of a cooperative copy
     RdmaRun run;
     unsigned char remote_handle[wire::kMaxHandleBytes];
 

@@ -77,9 +77,11 @@ void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.offered = true;
     r.choice = choice;
     r.remote_address = r.offer.address;
-    const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes());
+    const bool offloads = may_offload(r, choice.split);
+    const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes(), offloads);
     rndv::Board& theirs = *r.peer->neighbour->board;
     r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice.split);
+    if (offloads) open_key(r);
     const rndv::Shares share = rndv::shares(choice, r.bytes());
     r.load = share.sender;
     rndv::add_load(*my_board(), share.sender);

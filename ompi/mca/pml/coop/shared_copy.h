@@ -9,6 +9,8 @@
 //       | none left                                              |
 //       +--> look at the board now and then                <-----+
 //
+// The receiver lets HCAs copy some of its chunks meanwhile, where they can (hca_lane.h).
+//
 // Errors: a chunk that the transport refuses goes back to the other side; when
 // both are refused the receiver asks for fragments instead. A peer that dies
 // ends the job with a diagnosis.
@@ -19,10 +21,23 @@
 #include <utility>
 
 #include "coop/rndv/chunk.h"
+#include "coop/rndv/offload.h"
 #include "diagnose.h"
 #include "rdma.h"
 
 namespace coop::pml {
+
+// The HCAs' part: hca_lane.cc. A sender has none.
+void offload(RecvRequest& r) noexcept;                                      // gives them more, if they can do with it
+bool is_offloading(const RecvRequest& r) noexcept;                          // some of it is under way
+std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept;         // a chunk that they have not copied after all
+void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept;
+std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept;                  // 0: nobody wants to know
+inline void offload(SendRequest&) noexcept {}
+inline bool is_offloading(const SendRequest&) noexcept { return false; }
+inline std::optional<std::uint32_t> left_by_hcas(SendRequest&) noexcept { return std::nullopt; }
+inline void count_cpu_time(SendRequest&, std::uint64_t) noexcept {}
+inline std::uint64_t cpu_clock_ns(const SendRequest&) noexcept { return 0; }
 
 struct SharedCopy {
     rndv::Claims claims;
@@ -58,8 +73,9 @@ struct SharedCopy {
         return module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0;
     }
 
-    bool claim() noexcept {
-        if (may_claim()) chunk = claims.claim();
+    bool claim(std::optional<std::uint32_t> left) noexcept {
+        chunk = left;
+        if (!chunk && may_claim()) chunk = claims.claim();
         if (chunk) at = begin();
         return chunk.has_value();
     }
@@ -68,9 +84,10 @@ struct SharedCopy {
 };
 
 // Bytes of a chunk: short enough for others to get a turn, and for the transport.
-inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes) noexcept {
+inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes, bool offloads) noexcept {
     std::uint64_t chunk = split == rndv::Split::kHalves ? rndv::half_bytes(bytes)
                                                         : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
+    if (offloads) chunk = std::min(chunk, rndv::offload_chunk_bytes(bytes));
     for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
         if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, UINT32_MAX));
@@ -148,16 +165,19 @@ Shared drive_shared(Request& r, const RdmaKind& kind) noexcept {
         if (!r.run.drained()) return Shared::kUnderWay;
         if (s.chunk) settle_chunk(r);
         if (s.claims.over()) return Shared::kOver;
-        if (copied >= static_cast<std::size_t>(module.config.copy_chunk)) return Shared::kChunkDone;
-        if (!s.chunk && !s.claim()) {
+        offload(r);
+        if (copied >= static_cast<std::size_t>(module.config.copy_chunk) || (copied > 0 && is_offloading(r))) return Shared::kChunkDone;
+        if (!s.chunk && !s.claim(left_by_hcas(r))) {
             if (copied > 0) return Shared::kChunkDone;
-            if (s.claims.stuck()) return Shared::kStuck;
+            if (s.claims.stuck() && !is_offloading(r)) return Shared::kStuck;
             watch_peer(r);
             return Shared::kWait;
         }
         s.waiting_since = {};
         const std::size_t before = s.at;
+        const std::uint64_t start_ns = cpu_clock_ns(r);
         const int rc = copy_some(r, kind);
+        count_cpu_time(r, start_ns);
         copied += s.at - before;
         if (is_shortage(rc)) return Shared::kShortage;
         if (rc != OMPI_SUCCESS) s.failed.store(true, std::memory_order_relaxed);

@@ -204,6 +204,8 @@ bool start(Module& m) {
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
     order_ports(m);
     set_abilities(m);
+    for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);
+    offer_loopback();
     if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
     return true;
 }

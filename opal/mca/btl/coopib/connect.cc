@@ -150,6 +150,15 @@ void establish(Module& m, Endpoint& endpoint) {
     release_waiting(m, endpoint);
 }
 
+// Where nothing waits for it, inside the node, there is another way: nobody uses this one, and nobody is told.
+void give_up(Module& m, Endpoint& endpoint, path::Reason reason) {
+    Channel& channel = *endpoint.channel;
+    const bool is_needed = !endpoint.waiting.empty() || !endpoint.waiting_ops.empty();
+    if (is_needed || !OPAL_PROC_ON_LOCAL_NODE(endpoint.proc->proc_flags)) cannot_connect(endpoint.proc, path::describe(reason));
+    if (channel.state == ChannelState::kConnecting) --m.connecting;
+    channel.state = ChannelState::kBroken;
+}
+
 void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
     path::Connection& connection = *endpoint.channel->connection;
     for (const path::Action& action : actions) {
@@ -161,7 +170,7 @@ void carry_out(Module& m, Endpoint& endpoint, const path::Actions& actions) {
             static_cast<void>(m.connector->send(endpoint.remote.ports, encode(connection.datagram(action.kind)), connection.attempt()));
             break;
         case path::Do::kEstablished: establish(m, endpoint); break;
-        case path::Do::kGiveUp: cannot_connect(endpoint.proc, path::describe(action.reason));
+        case path::Do::kGiveUp: give_up(m, endpoint, action.reason); break;
         }
     }
 }
@@ -207,6 +216,7 @@ bool open_receives(Module& m, std::uint32_t hca) {
 void connect(Module& m, Endpoint& endpoint) {
     if (!endpoint.channel) make_channel(m, endpoint);
     Channel& channel = *endpoint.channel;
+    if (channel.state == ChannelState::kBroken) cannot_connect(endpoint.proc, path::describe(channel.connection->reason()));
     if (channel.state != ChannelState::kUnused) return;
     channel.state = ChannelState::kConnecting;
     ++m.connecting;

@@ -5,6 +5,8 @@
 //     unused ──first use──► connecting ──all rails ready──► connected
 //                               │
 //                               └──no answer──► broken
+//                                (inside the node, where nothing waits for it:
+//                                nobody uses it; else the end of the job)
 //
 // What is posted before the channel is connected waits in `waiting` and
 // `waiting_ops`, in order.

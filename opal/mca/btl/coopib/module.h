@@ -32,6 +32,7 @@ struct HcaUse {
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
     std::uint64_t registrations = 0;  // of the upper layer's memory
+    std::uint64_t guid = 0;           // of the HCA: how the load board names it
     // By the number of the queue pair: two HCAs give the same numbers.
     std::unordered_map<std::uint32_t, Endpoint*> qp_users;
 };
@@ -114,6 +115,12 @@ void finish_slot(Module& m, const ReceiveBuffer& slot);                         
 
 // progress.cc
 int progress() noexcept;
+
+// loopback.cc. The first with no lock held, the others with it.
+void offer_loopback() noexcept;        // node::loopback is ours from now on
+void withdraw_loopback() noexcept;
+void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept;  // on the load board of the node, if it is large
+void count_completed(StripeWork& stripe) noexcept;
 
 // registration.cc
 bool open_registration(Module& m);

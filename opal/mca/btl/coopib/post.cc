@@ -161,6 +161,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     op.endpoint->channel->scheduler->on_waiting(rail, bytes);  // until it is posted
+    count_posted(m, stripe, op.endpoint->channel->rails[rail]->local_hca);
     // Behind a fence the HCA goes through the reads one by one: none of them takes a token.
     if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
     Rail& on = *op.endpoint->channel->rails[rail];

@@ -73,6 +73,7 @@ struct StripeWork : Work {
     std::uint64_t local_address = 0, remote_address = 0;
     std::uint32_t bytes = 0;
     std::uint32_t stripe = 0;
+    std::uint32_t load_place = 0;  // of the load board, counted from 1: it counts there; 0: it does not
 };
 
 struct RdmaOp {

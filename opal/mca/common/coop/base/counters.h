@@ -30,6 +30,10 @@ enum class Counter : std::uint8_t {
     kCopyTime,  // in the unit of its owner's clock
     kOffers,
     kOffersTaken,
+    kOffloads,
+    kOffloadedBytes,
+    kOffloadsHeld,
+    kOffloadsRefused,
     kCount
 };
 
@@ -122,6 +126,10 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in those of them that are 16 KiB or longer."),
     detail::total_of(Counter::kOffers, "offers", "Receives that were offered to their sender (RTR)."),
     detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives that this process, as sender, has written into."),
+    detail::total_of(Counter::kOffloads, "offloads", "Pieces of messages inside the node that an HCA has read by loopback for this process."),
+    detail::total_of(Counter::kOffloadedBytes, "offloaded_bytes", "Bytes of these pieces."),
+    detail::total_of(Counter::kOffloadsHeld, "offloads_held", "Times that a message was not given to an HCA, or no more of it, because that had enough to do."),
+    detail::total_of(Counter::kOffloadsRefused, "offloads_refused", "Pieces that an HCA was to read and did not: the CPU has copied them."),
     detail::level_of(Gauge::kUnexpected, "unexpected_now",
                      "Messages that have arrived and that no receive has asked for yet."),
     detail::high_of(Gauge::kUnexpected, "unexpected_high", "Longest the queue of unexpected messages has been."),

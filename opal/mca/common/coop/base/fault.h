@@ -44,6 +44,10 @@ enum class Fault : std::uint8_t {
     kGetBusy,       // get says that it is out of resource
     kPut,           // put is not available
     kPutBusy,       // put says that it is out of resource
+    kHcaGet,        // an HCA that is to copy inside the node does not
+    kHcaBusy,       // … says that it is out of resource
+    kHcaLost,       // … has tried, and failed
+    kHcaKey,        // memory that it is to read cannot be registered
     kCorruptMatch,  // a bit of an eager (match) header flips on its way
     kCorruptRts,    // … of a request to send
     kCorruptCts,    // … of a clear to send
@@ -56,7 +60,8 @@ inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::kCoun
 
 inline constexpr std::array<const char*, kFaultCount> kFaultLabels = {
     "busy",          "alloc",       "sendi",       "register",     "get",
-    "get_busy",      "put",         "put_busy",    "corrupt_match", "corrupt_rts",
+    "get_busy",      "put",         "put_busy",    "hca_get",      "hca_busy",
+    "hca_lost",      "hca_key",     "corrupt_match", "corrupt_rts",
     "corrupt_cts",   "corrupt_frag", "corrupt_fin",
 };
 static_assert(kFaultLabels.back() != nullptr, "every fault has a label");

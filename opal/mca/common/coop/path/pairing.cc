@@ -27,6 +27,27 @@ Positions by_network(std::span<const PortRecord> ports, Reach reach) {
     return positions;
 }
 
+bool is_same(const PortRecord& a, const PortRecord& b) { return a.gid == b.gid && a.hca == b.hca && a.port == b.port; }
+
+// The ports of both are the same ones: two processes of a node, or one process and itself.
+bool are_same(std::span<const PortRecord> a, std::span<const PortRecord> b) { return std::is_permutation(a.begin(), a.end(), b.begin(), b.end(), is_same); }
+
+// Each port with itself: what goes from one HCA to another leaves the node, and comes back over two links. In the order of the
+// nearer one of both wishes.
+std::vector<PortPair> pair_with_themselves(std::span<const PortRecord> local, std::span<const PortRecord> remote) {
+    std::vector<std::tuple<std::size_t, Gid, PortPair>> ranked;
+    for (std::size_t l = 0; l < std::min(local.size(), kMaxPorts); ++l)
+        for (std::size_t r = 0; r < std::min(remote.size(), kMaxPorts); ++r)
+            if (is_same(local[l], remote[r]))
+                ranked.emplace_back(l + r, local[l].gid, PortPair{l, r, 1u << std::min({local[l].lmc + 0u, remote[r].lmc + 0u, kMaxLmc})});
+    std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+        return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+    });
+    std::vector<PortPair> pairs;
+    for (const auto& entry : ranked) pairs.push_back(std::get<2>(entry));
+    return pairs;
+}
+
 // The pairs, best first, in an order that is the same seen from either side:
 // round of the pairing, then wishes of both owners taken together, then network.
 std::vector<PortPair> pair_ports(std::span<const PortRecord> local, std::span<const PortRecord> remote) {
@@ -71,7 +92,10 @@ Limits agreed(Limits a, Limits b) noexcept {
 }
 
 std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote, Limits limits) {
-    const std::vector<PortPair> pairs = pair_ports(local, remote);
+    // Where not all pairs are used, it is the owner's first ports that are, as for everybody else: a region's atomics meet at
+    // one HCA.
+    const bool takes_all = limits.num_rails == 0 || limits.num_rails >= local.size();
+    const std::vector<PortPair> pairs = takes_all && are_same(local, remote) ? pair_with_themselves(local, remote) : pair_ports(local, remote);
     const std::size_t room = room_for_rails(local, remote);
     const std::size_t most = limits.num_rails == 0 ? room : std::min<std::size_t>(limits.num_rails, room);
     const unsigned most_paths = limits.max_paths == 0 ? 1u << kMaxLmc : limits.max_paths;

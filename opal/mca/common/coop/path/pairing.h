@@ -11,7 +11,9 @@
 //
 // Ports of one network are paired by their position in it. The order of a list
 // is therefore its owner's wish (by_preference()): what num_rails leaves is the
-// front of both lists. Path k of a pair has path bits k at both ends.
+// front of both lists. Path k of a pair has path bits k at both ends. Two
+// processes of a node have the same ports: each is paired with itself, unless
+// num_rails leaves some out.
 //
 // Source: rails over {HCA, port, LMC path, queue pair}, as in the dissertation's
 // chapter 4 (virtual subchannels). Threading: pure functions. Errors: no network

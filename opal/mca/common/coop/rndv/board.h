@@ -18,7 +18,9 @@
 // The receiver works from the front, the sender from the back; together they
 // hold as many tickets as chunks, so the two never meet in one chunk, each reads
 // its memory in order, and the faster or earlier one does more. A copy that the
-// kernel refuses is returned for the other side to take.
+// kernel refuses is returned for the other side to take. An HCA that reads some of
+// the receiver's chunks by loopback (COOP-hca) does so with the receiver's tickets
+// and the key of the send buffer that the sender has put into the slot.
 //
 // Generations: a slot is used again and again; every word carries the generation
 // it belongs to, so a side that is late finds that the copy is over instead of
@@ -61,12 +63,17 @@ struct Offer {
     std::atomic<std::uint32_t> blocking{0};   // the receiver waits in MPI_Recv
 };
 
+// Of a registration: what an HCA has to know to read the memory of another process.
+constexpr std::size_t kKeyWords = 8;
+using Key = std::array<std::uint32_t, kKeyWords>;
+
 struct Slot {
     alignas(64) std::atomic<std::uint64_t> tickets{0};  // generation, chunks taken
     std::atomic<std::uint64_t> returned[2]{};           // by Side: generation, 1 + chunk whose copy was refused
     std::atomic<std::uint32_t> done{0};                 // chunks copied
     std::atomic<std::uint32_t> refused{0};              // bit per Side: its copies are refused
     alignas(64) Offer offer;
+    alignas(64) std::array<std::atomic<std::uint64_t>, kKeyWords> key{};  // generation, a word of the key; by the sender
 };
 
 struct Board {
@@ -79,7 +86,7 @@ struct Board {
     alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: worth a look
     std::array<Slot, kSlots> slots{};
 };
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 128);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 192);
 
 // -- load ----------------------------------------------------------------------
 
@@ -139,6 +146,22 @@ inline std::uint32_t arm(Slot& slot) noexcept {
     return generation;
 }
 
+// The sender's key. One that is late disturbs the next generation's by no more than that its receiver does without.
+inline void publish_key(Slot& slot, std::uint32_t generation, const Key& key) noexcept {
+    for (std::size_t i = 0; i < kKeyWords; ++i) slot.key[i].store(stamped(generation, key[i]), std::memory_order_release);
+}
+
+// Nothing: it is not there, or not all of it.
+inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generation) noexcept {
+    Key key{};
+    for (std::size_t i = kKeyWords; i-- > 0;) {
+        const std::uint64_t word = slot.key[i].load(std::memory_order_acquire);
+        if (generation_of(word) != generation) return std::nullopt;
+        key[i] = value_of(word);
+    }
+    return key;
+}
+
 // One side of a cooperative copy.
 class Claims {
 public:
@@ -173,6 +196,23 @@ public:
         refused_ = true;
         slot_->returned[index(side_)].store(stamped(generation_, chunk + 1), std::memory_order_release);
         slot_->refused.fetch_or(bit(side_), std::memory_order_acq_rel);
+    }
+
+    // A chunk that this side has claimed and cannot copy after all, behind refused(). False: the other side has yet to take the
+    // one before.
+    [[nodiscard]] bool give_back(std::uint32_t chunk) noexcept {
+        std::uint64_t empty = stamped(generation_, 0);
+        return slot_->returned[index(side_)].compare_exchange_strong(empty, stamped(generation_, chunk + 1), std::memory_order_acq_rel);
+    }
+    bool is_refused() const noexcept { return refused_; }
+
+    Slot& slot() const noexcept { return *slot_; }
+    std::uint32_t generation() const noexcept { return generation_; }
+    std::uint32_t chunks() const noexcept { return chunks_; }
+    // Chunks that nobody has claimed yet.
+    std::uint32_t left() const noexcept {
+        const std::uint64_t word = slot_->tickets.load(std::memory_order_relaxed);
+        return generation_of(word) == generation_ && value_of(word) < chunks_ ? chunks_ - value_of(word) : 0;
     }
 
     // All chunks are copied (or the slot serves another message already, which

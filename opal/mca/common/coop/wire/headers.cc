@@ -172,6 +172,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("pieces", h.pieces, 0, kMaxPieces)
         .in("counted", h.counted, 0, 1)
+        .in("offloads", h.offloads, 0, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop) ? 1 : 0)
         .in("handle bytes (of words)", h.pieces ? h.handle_bytes % 8 : 0, 0, 0)
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);

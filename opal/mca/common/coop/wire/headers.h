@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 4;            // of these and of boards; carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 5;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -123,7 +123,8 @@ struct CtsHeader {
     std::uint8_t reason;         // rndv::Reason for row
     std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
     std::uint8_t counted;        // RPUT, COOP: 1: the receiver has put the sender's share on its load; it is to take it off
-    std::uint8_t reserved[4];    // zero
+    std::uint8_t offloads;       // COOP: 1: an HCA could read some of it; the sender is to put the key of its buffer into the slot
+    std::uint8_t reserved[3];    // zero
 };
 static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 

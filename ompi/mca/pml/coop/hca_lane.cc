@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca_lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "recv_request.h"
+#include "send_request.h"
+
+namespace coop::pml {
+namespace {
+
+using State = HcaLane::State;
+
+// After so many messages without HCAs one chunk is tried again: they may have less to do now.
+constexpr std::uint32_t kTryAgain = 16;
+
+std::uint64_t now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept {
+    if (hca_mode() == HcaMode::kOff || !peer.hca.btl || bytes < static_cast<std::size_t>(module.config.hca_min)) return false;
+    if (split == rndv::Split::kHalves || module.config.hca_load == 0) return false;
+    return hca_mode() == HcaMode::kOn || !module.crowded;
+}
+
+bool is_ready(const Peer& peer) noexcept {
+    return node::loopback && node::loopback->way_to(peer.hca.btl->btl_endpoint) == node::Loopback::Way::kReady;
+}
+
+// Somebody is here to give the HCA more, and to say what it has copied.
+bool receiver_waits(const RecvRequest& r) noexcept { return waits(r.situation.recv_call) || module.idle.load(std::memory_order_relaxed); }
+
+// The sender's key and our own registration. False: not yet, or not at all.
+bool has_keys(RecvRequest& r) noexcept {
+    HcaLane& lane = r.lane;
+    if (!lane.has_key) {
+        const auto key = rndv::published_key(r.shared.claims.slot(), r.shared.claims.generation());
+        if (!key) return false;
+        lane.key = *key;
+        lane.has_key = true;
+    }
+    if (lane.registration) return true;
+    void* address;
+    opal_convertor_get_offset_pointer(&r.convertor(), r.shared.from, &address);
+    mca_bml_base_register_mem(r.peer->hca.btl, address, r.shared.plan.total, MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
+    if (lane.registration) return true;
+    lane.on.store(false, std::memory_order_relaxed);
+    module.counters.count(Counter::kOffloadsRefused);
+    return false;
+}
+
+// How many chunks the HCA takes now.
+std::uint32_t appetite(RecvRequest& r) noexcept {
+    HcaWay& way = r.peer->hca;
+    const std::uint32_t under_way = way.under_way.load(std::memory_order_relaxed);
+    std::uint32_t wanted = rndv::chunks_to_offload(r.shared.claims.left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
+    if (wanted == 0 && under_way == 0 && way.passed_over.load(std::memory_order_relaxed) >= kTryAgain) wanted = 1;
+    if (wanted == 0) return 0;
+    const auto most = static_cast<std::uint32_t>(module.config.hca_load), now = node::loopback->operations(way.btl->btl_endpoint);
+    if (now < most) return std::min(wanted, most - now);
+    if (!std::exchange(r.lane.was_held, true)) module.counters.count(Counter::kOffloadsHeld);
+    return 0;
+}
+
+HcaLane::Chunk* chunk_in(HcaLane& lane, State state) noexcept {
+    for (HcaLane::Chunk& chunk : lane.chunks)
+        if (chunk.state.load(std::memory_order_acquire) == state) return &chunk;
+    return nullptr;
+}
+
+void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
+    module.counters.count(Counter::kOffloadsRefused);
+    chunk.state.store(State::kFailed, std::memory_order_release);
+    r.lane.on.store(false, std::memory_order_relaxed);
+}
+
+void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context, int status) {
+    const async::Polling turn;
+    auto& chunk = *static_cast<HcaLane::Chunk*>(context);
+    RecvRequest& r = *chunk.request;
+    const std::uint64_t bytes = r.shared.plan.bytes(chunk.number);
+    r.peer->hca.under_way.fetch_sub(1, std::memory_order_relaxed);
+    if (status != OMPI_SUCCESS || module.faults.hit(Fault::kHcaLost)) {
+        fail(r, chunk);
+    } else {
+        r.lane.last_ns.store(now_ns(), std::memory_order_relaxed);
+        r.lane.bytes.fetch_add(bytes, std::memory_order_relaxed);
+        module.counters.count(Counter::kOffloads);
+        module.counters.count(Counter::kOffloadedBytes, bytes);
+        chunk.state.store(State::kFree, std::memory_order_release);
+        r.shared.claims.copied();  // the last that is done with the copy: it may be over now
+    }
+    drop(r);
+}
+
+int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
+    if (module.faults.hit(Fault::kHcaBusy)) return OMPI_ERR_OUT_OF_RESOURCE;
+    if (module.faults.hit(Fault::kHcaGet)) return OMPI_ERR_NOT_AVAILABLE;
+    HcaWay& way = r.peer->hca;
+    const std::size_t at = r.shared.from + r.shared.plan.begin(chunk.number);
+    void* local;
+    opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
+    auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
+    r.references.take();  // the transport's
+    way.under_way.fetch_add(1, std::memory_order_relaxed);
+    const int rc = mca_bml_base_get(way.btl, local, r.remote_address + at, r.lane.registration, key, r.shared.plan.bytes(chunk.number),
+                                    static_cast<int>(sched::flags_of(marker(r))), MCA_BTL_NO_ORDER, on_chunk_read, &chunk);
+    if (rc == OMPI_SUCCESS) return rc;
+    way.under_way.fetch_sub(1, std::memory_order_relaxed);
+    static_cast<void>(r.references.drop());  // never the last: our caller holds one
+    return rc;
+}
+
+// False: none is left, or the HCA refuses it.
+bool offload_one(RecvRequest& r) noexcept {
+    HcaLane::Chunk* chunk = chunk_in(r.lane, State::kFree);
+    if (!chunk) return false;
+    const auto number = r.shared.claims.claim();
+    if (!number) return false;
+    chunk->number = *number;
+    chunk->request = &r;
+    chunk->state.store(State::kUnderWay, std::memory_order_relaxed);
+    if (r.lane.first_ns == 0) r.lane.first_ns = now_ns();
+    if (const int rc = read_chunk(r, *chunk); rc != OMPI_SUCCESS) {
+        fail(r, *chunk);
+        if (is_shortage(rc)) r.lane.on.store(true, std::memory_order_relaxed);  // another one, later
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept {
+    if (!node::loopback) return;
+    for (std::size_t i = 0; i < endpoint.btl_rdma.arr_size; ++i) {
+        mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
+        const mca_btl_base_module_t& btl = *candidate.btl;
+        if (&btl == node::loopback->transport() && (btl.btl_flags & MCA_BTL_FLAGS_GET) && btl.btl_register_mem && btl.btl_registration_handle_size <= sizeof(rndv::Key))
+            way.btl = &candidate;
+    }
+}
+
+bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
+    if (!is_wanted(*r.peer, bytes, r.choice.split) || r.local_pieces.any() || r.remote_pieces.any()) return false;
+    return r.situation.sender_contiguous && r.situation.receiver_contiguous && is_ready(*r.peer);
+}
+
+bool may_offload(SendRequest& r, rndv::Split split) noexcept {
+    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && !opal_convertor_need_buffers(&r.convertor()) && is_ready(*r.peer);
+}
+
+void start_lane(RecvRequest& r, bool offloads) noexcept {
+    HcaLane& lane = r.lane;
+    for (HcaLane::Chunk& chunk : lane.chunks) chunk.state.store(State::kFree, std::memory_order_relaxed);
+    lane.on.store(offloads, std::memory_order_relaxed);
+    lane.was_held = lane.has_key = false;
+    lane.first_ns = lane.cpu_ns = 0;
+    lane.last_ns.store(0, std::memory_order_relaxed);
+    lane.bytes.store(0, std::memory_order_relaxed);
+    if (offloads) r.peer->hca.passed_over.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_lane(RecvRequest& r) noexcept {
+    HcaLane& lane = r.lane;
+    if (lane.registration) mca_bml_base_deregister_mem(r.peer->hca.btl, lane.registration);
+    lane.registration = nullptr;
+    const std::uint64_t bytes = lane.bytes.exchange(0, std::memory_order_relaxed), cpu_ns = std::exchange(lane.cpu_ns, 0);
+    if (cpu_ns > 0) r.peer->hca.cpu.measured(r.shared.plan.total - bytes, cpu_ns);
+    if (bytes == 0) return;
+    r.peer->hca.hca.measured(bytes, lane.last_ns.load(std::memory_order_relaxed) - lane.first_ns);
+    r.peer->hca.passed_over.store(0, std::memory_order_relaxed);
+}
+
+void offload(RecvRequest& r) noexcept {
+    if (!r.lane.on.load(std::memory_order_relaxed) || r.shared.claims.is_refused() || !receiver_waits(r) || !has_keys(r)) return;
+    for (std::uint32_t n = appetite(r); n > 0 && offload_one(r); --n) {
+    }
+}
+
+bool is_offloading(const RecvRequest& r) noexcept {
+    return std::any_of(r.lane.chunks.begin(), r.lane.chunks.end(),
+                       [](const HcaLane::Chunk& chunk) { return chunk.state.load(std::memory_order_acquire) == State::kUnderWay; });
+}
+
+std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
+    HcaLane::Chunk* failed = chunk_in(r.lane, State::kFailed);
+    if (!failed) return std::nullopt;
+    const std::uint32_t number = failed->number;
+    const bool is_ours = !r.shared.claims.is_refused();
+    if (is_ours || r.shared.claims.give_back(number)) failed->state.store(State::kFree, std::memory_order_relaxed);
+    return is_ours ? std::optional(number) : std::nullopt;
+}
+
+std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept { return r.lane.on.load(std::memory_order_relaxed) ? now_ns() : 0; }
+
+void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept {
+    if (start_ns > 0) r.lane.cpu_ns += now_ns() - start_ns;
+}
+
+void open_key(SendRequest& r) noexcept {
+    const HcaWay& way = r.peer->hca;
+    if (hca_mode() == HcaMode::kOff || !way.btl || r.hca_registration || module.faults.hit(Fault::kHcaKey)) return;
+    void* address;
+    opal_convertor_get_offset_pointer(&r.convertor(), 0, &address);
+    mca_bml_base_register_mem(way.btl, address, r.bytes(), MCA_BTL_REG_FLAG_REMOTE_READ, &r.hca_registration);
+    if (!r.hca_registration) return;
+    rndv::Key key{};
+    std::memcpy(key.data(), r.hca_registration, way.btl->btl->btl_registration_handle_size);
+    rndv::publish_key(r.shared.claims.slot(), r.shared.claims.generation(), key);
+}
+
+void close_key(SendRequest& r) noexcept {
+    if (r.hca_registration) mca_bml_base_deregister_mem(r.peer->hca.btl, r.hca_registration);
+    r.hca_registration = nullptr;
+}
+
+}  // namespace coop::pml

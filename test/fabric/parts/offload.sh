@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Messages inside a node of which HCAs copy a part by loopback (pml_coop_hca): every byte, what the counters say, refusals, a
+# node without a way, four pairs at once, threads. The CPU's copies are slowed down (pml_coop_copy_rate): HCAs of software have
+# no processor of their own, and would get nothing beside two that copy.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+offload_build() {
+    eval "$("$prefix/bin/coop-env")"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    mkdir -p "$results/bin-mpi"
+    offload=$results/bin-mpi/offload
+    mpicc -O1 -Wall -Wextra -Werror -o "$offload" "$here/programs/offload.c" || return 1
+    mpi=$(cd "$here/../mpi" && pwd)
+    turns=$results/bin-mpi/turns
+    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$turns"
+}
+
+# An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host.
+turns_over_hcas() {
+    limit=240 check "turns_over_hcas${1:+.$1}" on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --map-by slot --mca pml coop \
+        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop --mca pml_coop_copy_rate 100m "${@:2}" "$turns"
+}
+
+# offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]
+offload_by() {
+    local name=$1 expected=$2 np=$3 options=()
+    shift 3
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    limit=240 check "$name" on_subnet --hosts 1 "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml coop --mca btl coopib,vader,self \
+        --mca mpi_yield_when_idle 1 --mca pml_coop_copy_rate 200m "$@" "$offload" "$expected" 2
+}
+
+# What four pairs move together, without and with HCAs.
+four_pairs_rate() { # MODE
+    limit=240 on_subnet --hosts 1 --loopback-rate 100MB/s -- mpirun -np 8 --oversubscribe --mca pml coop --mca btl coopib,vader,self \
+        --mca mpi_yield_when_idle 1 --mca pml_coop_copy_rate 10m --mca pml_coop_hca "$1" --mca pml_coop_hca_load 8 "$offload" rate 2 |
+        awk '/MB\/s by/ { print int($1) }'
+}
+
+# Nine tenths: processes on few processors are late now and then.
+four_pairs_gain() {
+    local alone striped
+    alone=$(four_pairs_rate off) && striped=$(four_pairs_rate on) || return 1
+    echo "four pairs: $alone MB/s by the CPUs alone, $striped MB/s with HCAs"
+    [ "${alone:-0}" -gt 0 ] && [ $((10 * ${striped:-0})) -ge $((9 * alone)) ]
+}
+
+part_offload() {
+    local fault wish on=(--mca pml_coop_hca on)
+    log=$results/log/offload.build.log
+    offload_build >"$log" 2>&1 || { report_fail offload.build; return; }
+    offload_by one_hca some 2 -- "${on[@]}"
+    offload_by two_hcas some 2 --hcas 2 -- "${on[@]}"
+    offload_by slow_hca some 2 --loopback-rate 50MB/s -- "${on[@]}"
+    offload_by off none 2 --
+    offload_by without_a_copy_of_both none 2 -- "${on[@]}" --mca pml_coop_protocol rget
+    offload_by halves none 2 -- "${on[@]}" --mca pml_coop_protocol coop_fixed
+    offload_by short_ones none 2 -- "${on[@]}" --mca pml_coop_hca_min 64m
+    for wish in coop coop_coll coop_load; do offload_by "by_$wish" any 2 -- "${on[@]}" --mca pml_coop_protocol "$wish"; done
+    for fault in hca_get:2 hca_get:1 hca_busy:3 hca_lost:2 hca_lost:1; do
+        offload_by "under_$fault" refused 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
+    done
+    offload_by "under_hca_key:1" none 2 -- "${on[@]}" --mca pml_coop_fault hca_key:1
+    for fault in get:3,put:5,hca_lost:2 get:1,hca_lost:3 put:1,hca_busy:2 get:2,put:1,hca_lost:3 get_busy:2,put_busy:3,hca_get:5; do
+        offload_by "under_$fault" any 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
+    done
+    offload_by load.none_allowed none 2 -- "${on[@]}" --mca pml_coop_hca_load 0
+    offload_by load.one_allowed held 2 -- "${on[@]}" --mca pml_coop_hca_load 1
+    offload_by auto.on_a_crowded_node none 8 -- --mca pml_coop_hca auto
+    offload_by four_pairs any 8 -- "${on[@]}" --mca pml_coop_hca_load 8
+    offload_by threads any 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
+    offload_by interrupts any 2 -- "${on[@]}" --mca pml_coop_async interrupt
+    turns_over_hcas ""
+    turns_over_hcas with_hcas --mca pml_coop_hca on
+    check four_pairs_gain four_pairs_gain
+}
