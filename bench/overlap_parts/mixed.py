@@ -29,9 +29,6 @@ SETTINGS = {setting.name: setting for setting in (
     Setting("ucx", "--mca pml ucx --mca btl self --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=rc_v,sm,self"))}
 LABELS = {"coop": "pml/coop", "chunks": "rget, in chunks", "whole": "rget, in one piece", "openib": "ob1, openib, vader", "ucx": "pml/ucx"}
 
-# UCX takes virtual hosts for one, and would copy between them, too.
-FAR_WITHOUT_COPIES = ["sh", "-c", 'if [ "$OMPI_COMM_WORLD_RANK" = 2 ] && [ -n "$UCX_TLS" ]; then export UCX_TLS=rc_v,self; fi; exec "$@"', "far"]
-
 
 def read(text):
     """Figures: percent hidden, by size. Kept: all columns, {size: [...]}."""
@@ -51,7 +48,7 @@ def read(text):
 
 def jobs(context):
     sizes = QUICK_SIZES if context.quick else SIZES
-    program = [*FAR_WITHOUT_COPIES, f"{context.prefix}/libexec/ompi-coop/coop_mixed", "--ratio", str(RATIO), "-i", "1", "-x", "2", "-b",
+    program = [f"{context.prefix}/libexec/ompi-coop/coop_mixed", "--ratio", str(RATIO), "-i", "1", "-x", "2", "-b",
                "3" if context.quick else "15"]
     # Three ranks that poll have two cores at best: who has nothing to do gives way.
     waiting = ["--mca", "mpi_yield_when_idle", "1"] if context.cores < RANKS else []
@@ -99,12 +96,13 @@ def draw_panel(axes, runs, size):
         across = [at + (place - 1) * 0.27 for at in range(len(shown))]
         middle = [stats.median(found[column]) / 1e3 for _, found in shown]
         quartiles = [stats.quartiles([value / 1e3 for value in found[column]]) for _, found in shown]
-        spread = [[max(0.0, at - low) for at, (low, _) in zip(middle, quartiles)], [max(0.0, high - at) for at, (_, high) in zip(middle, quartiles)]]
+        spread = [[max(0.0, at - low) for at, (low, _) in zip(middle, quartiles)],
+                  [max(0.0, high - at) for at, (_, high) in zip(middle, quartiles)]]
         axes.bar(across, middle, width=0.25, yerr=spread, color=color, label=label, error_kw={"linewidth": 0.8, "ecolor": "#555555"})
         if column == "both":
             for at, height, (_, found) in zip(across, middle, shown):
-                axes.annotate(f"{stats.median(found['hidden']):.0f} %", (at, height), xytext=(0, 6), textcoords="offset points", ha="center",
-                              fontsize=8)
+                axes.annotate(f"{stats.median(found['hidden']):.0f} %", (at, height), xytext=(0, 6), textcoords="offset points",
+                              ha="center", fontsize=8)
     axes.set_xticks(range(len(shown)), [LABELS[name] for name, _ in shown], fontsize=8)
     axes.set_ylabel("ms (lower is better)")
     axes.set_title(f"{plot.byte_text(size)} from another node, {plot.byte_text(size * RATIO)} inside the node", loc="left", fontsize=9.5)
