@@ -13,7 +13,7 @@ from .subnet import on_subnet
 TITLE = "Receiving inside a node and from another node at once: what of the shorter transfer hides behind the longer"
 RANKS = 3
 RATIO = 24  # some 6 GB/s of one core by 250 MB/s of the rail: both messages take about as long
-SIZES = (1 << 18, 1 << 20)
+SIZES = (1 << 20, 1 << 22)
 QUICK_SIZES = (1 << 18,)
 # Of coop_mixed, in microseconds but for the first, which is in percent.
 COLUMNS = ("hidden", "both", "intra", "inter", "intra_end", "inter_end")
@@ -27,7 +27,8 @@ SETTINGS = {setting.name: setting for setting in (
     Setting("whole", f"{COOP} --mca pml_coop_protocol rget --mca pml_coop_copy_chunk 1g"),
     Setting("openib", "--mca pml ob1 --mca btl openib,vader,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_default_gid_prefix 0"),
     Setting("ucx", "--mca pml ucx --mca btl self --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=rc_v,sm,self"))}
-LABELS = {"coop": "pml/coop", "chunks": "rget, in chunks", "whole": "rget, in one piece", "openib": "ob1, openib, vader", "ucx": "pml/ucx"}
+LABELS = {"coop": "pml/coop", "chunks": "pml/coop, rget,\nin chunks", "whole": "pml/coop, rget,\nin one piece",
+          "openib": "ob1,\nopenib, vader", "ucx": "pml/ucx"}
 
 
 def read(text):
@@ -100,8 +101,8 @@ def draw_panel(axes, runs, size):
                   [max(0.0, high - at) for at, (_, high) in zip(middle, quartiles)]]
         axes.bar(across, middle, width=0.25, yerr=spread, color=color, label=label, error_kw={"linewidth": 0.8, "ecolor": "#555555"})
         if column == "both":
-            for at, height, (_, found) in zip(across, middle, shown):
-                axes.annotate(f"{stats.median(found['hidden']):.0f} %", (at, height), xytext=(0, 6), textcoords="offset points",
+            for at, (_, high), (_, found) in zip(across, quartiles, shown):
+                axes.annotate(f"{stats.median(found['hidden']):.0f} %", (at, high), xytext=(0, 3), textcoords="offset points",
                               ha="center", fontsize=8)
     axes.set_xticks(range(len(shown)), [LABELS[name] for name, _ in shown], fontsize=8)
     axes.set_ylabel("ms (lower is better)")
