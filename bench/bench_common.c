@@ -288,9 +288,9 @@ static void print_header(const struct bench *b, const struct bench_spec *spec)
 
 static const char *wrong_ranks(const struct bench *b, const struct bench_spec *spec)
 {
-    static const char *const needs[] = {"exactly 2 ranks", "an even number of ranks", "at least 2 ranks"};
+    static const char *const needs[] = {"exactly 2 ranks", "an even number of ranks", "at least 2 ranks", "exactly 3 ranks"};
     static char text[80];
-    const bool right[] = {b->ranks == 2, b->ranks % 2 == 0, b->ranks >= 2};
+    const bool right[] = {b->ranks == 2, b->ranks % 2 == 0, b->ranks >= 2, b->ranks == 3};
     if (right[spec->ranks]) {
         return NULL;
     }

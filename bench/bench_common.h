@@ -56,7 +56,7 @@ struct bench_extra {
     double *target;           /* holds the default before */
 };
 
-enum bench_ranks { kTwoRanks, kPairsOfRanks, kTwoRanksOrMore };
+enum bench_ranks { kTwoRanks, kPairsOfRanks, kTwoRanksOrMore, kThreeRanks };
 
 struct bench_spec {
     const char *name;    /* of the program */

@@ -14,9 +14,9 @@ import tempfile
 from coop_ab import errors, host, plot
 from coop_ab.errors import BadInput, RunFailed
 
-from . import ratio, rounds, timeline, wait
+from . import mixed, ratio, rounds, timeline, wait
 
-PARTS = {"ratio": ratio, "timeline": timeline, "wait": wait}
+PARTS = {"ratio": ratio, "timeline": timeline, "wait": wait, "mixed": mixed}
 SCHEMA = 1
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
@@ -31,16 +31,17 @@ def parser():
                description="How much of a transfer hides behind computing, on a subnet in software with one rank per virtual host and "
                "one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, pml/ucx, interleaved, in rounds until the "
                "figures are stable. ratio: W/T over W of the sender and of the receiver. timeline: time stamps of one transfer. wait: "
-               "time in MPI of HPL (hpcc) and of a halo exchange on four hosts. Each part prints a table and writes overlap-PART.json "
+               "time in MPI of HPL (hpcc) and of a halo exchange on four hosts. mixed: a message inside a node and one between nodes at "
+               "once, with copies in chunks and in one piece. Each part prints a table and writes overlap-PART.json "
                "with every sample and overlap-PART.svg.")
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
     p.add_argument("--prefix", default="_install", metavar="P", help="the installation to measure (default: ./_install)")
     p.add_argument("--out", default="_results/overlap", metavar="FOLDER", help="where the files go (default: _results/overlap)")
     p.add_argument("--quick", action="store_true", help="one round of little: to see that everything works")
-    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 15 of ratio, 9 of wait)")
-    p.add_argument("--minutes", type=float, metavar="M", help="of a part; no round begins that would end later (default 3.5)")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 15; 9 of wait)")
+    p.add_argument("--minutes", type=float, metavar="M", help="of a part; no round begins that would end later (default 3.5; 2.5 of mixed)")
     p.add_argument("--tolerance", type=float, metavar="X", help="half the width of the interval that a stable figure has (default: "
-                   "0.01 of ratio's W/T, 0.05 of a time of wait)")
+                   "0.01 of ratio's W/T, 0.05 of a time of wait, 3 of mixed's percent)")
     p.add_argument("--redraw", action="store_true", help="tables and figures of the files in the folder; measures nothing")
     p.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the runs (default 1)")
     p.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -71,7 +72,7 @@ def check(options):
     unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
         raise BadInput(f"there is no part '{unknown[0]}' (there are {', '.join(PARTS)})")
-    for name, low, high in (("rounds", 1, 1000), ("minutes", 0.01, 10000), ("tolerance", 1e-6, 1)):
+    for name, low, high in (("rounds", 1, 1000), ("minutes", 0.01, 10000), ("tolerance", 1e-6, 100)):
         value = getattr(options, name)
         if value is not None and not low <= value <= high:
             raise BadInput(f"--{name} {value}: must be from {low} to {high}")

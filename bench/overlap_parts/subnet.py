@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is compared, and on what: one rank per virtual host, one rail."""
+"""What is compared, and on what: one rank per virtual host (in `mixed` two on one of them), one rail."""
 
 from coop_ab.settings import Setting
 
@@ -31,10 +31,15 @@ PINNED = ["sh", "-c", 'exec taskset -c "$OMPI_COMM_WORLD_RANK" "$@"', "pinned"]
 PROFILED = ["sh", "-c", 'library=$1; shift; LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}; export LD_PRELOAD; exec "$@"', "profiled"]
 
 
+def on_subnet(prefix, hosts, slots, options=()):
+    """What begins a command on virtual hosts of one rail."""
+    return [f"{prefix}/bin/coop-fabric", "run", "--hosts", str(hosts), "--hcas", "1", "--rate", f"{RATE_MB_PER_S}MB/s", "--latency",
+            "1.5us", "--virtual-hosts", "--slots", str(slots), *options, "--"]
+
+
 def command(prefix, ranks, cores, program, subnet_options=(), profiled=False, options=()):
     """With {} for the setting's words."""
-    start = [f"{prefix}/bin/coop-fabric", "run", "--hosts", str(ranks), "--hcas", "1", "--rate", f"{RATE_MB_PER_S}MB/s", "--latency",
-             "1.5us", "--virtual-hosts", "--slots", "1", *subnet_options, "--", "mpirun", "-n", str(ranks), "{}", *options]
+    start = [*on_subnet(prefix, ranks, 1, subnet_options), "mpirun", "-n", str(ranks), "{}", *options]
     if ranks > cores:
         start += ["--mca", "mpi_yield_when_idle", "1"]
     else:

@@ -10,6 +10,7 @@ import unittest
 import programs
 from programs import overlap
 
+PARTS = ("ratio", "timeline", "wait", "mixed")
 EVENTS = ("call", "compute", "wait", "return", "other_call", "other_return")
 
 
@@ -96,9 +97,31 @@ class Timeline(unittest.TestCase):
         self.assertEqual(timeline.median_stamp(timeline.read_stamps(text))[3], 1.5)
 
 
+def mixed_output(size, hosts=("h0", "h0", "h1")):
+    return f"# hosts: {row(hosts)}\n{row([size, 75, 125, 100, 100, 110, 125])}\n"
+
+
+class Mixed(unittest.TestCase):
+    def test_takes_the_columns_of_a_size(self):
+        from overlap_parts import mixed
+
+        figures, kept = mixed.read(mixed_output(262144))
+        self.assertEqual((figures, kept), ({"262144": 75}, {"262144": [75, 125, 100, 100, 110, 125]}))
+        self.assertEqual(mixed.values([{"setting": "ucx", "error": None, "kept": kept}], "ucx", 262144)["inter_end"], (125,))
+
+    def test_wants_two_ranks_on_one_host_and_the_third_on_another(self):
+        from overlap_parts import mixed
+
+        for hosts in (("h0", "h0", "h0"), ("h0", "h1", "h2"), ("h0", "h1", "h0"), ()):
+            with self.subTest(hosts), self.assertRaisesRegex(ValueError, "the ranks are on"):
+                mixed.read(mixed_output(262144, hosts))
+        with self.assertRaisesRegex(ValueError, "no line of a size"):
+            mixed.read("# hosts: h0 h0 h1\n")
+
+
 def made_up(name):
     """A record of that part, as if all had run."""
-    from overlap_parts import ratio, subnet, timeline, wait
+    from overlap_parts import mixed, ratio, subnet, timeline, wait
 
     machine = {"idle": 0.5, "own": 0.4, "others": 0.1}
     runs, settings = [], subnet.COMPARED
@@ -110,6 +133,9 @@ def made_up(name):
                                  for size in (*ratio.SIZES, 1 << 17) for point in range(1, 9))
                 figures, kept = ratio.read(text)
                 runs.append((side, setting, figures, kept))
+    elif name == "mixed":
+        for size in mixed.SIZES:
+            runs += [(str(size), setting, *mixed.read(mixed_output(size))) for setting in mixed.SETTINGS]
     elif name == "timeline":
         messages = {"RTS": {"from_sender": True, "begun": 1, "arrived": 3}, "FIN": {"from_sender": False, "begun": 90, "arrived": 92},
                     "read": {"from_sender": False, "begun": 5, "arrived": 90}}
@@ -131,15 +157,15 @@ def made_up(name):
 class Command(unittest.TestCase):
     def test_draws_what_every_part_could_find(self):
         folder = programs.new_folder()
-        for name in ("ratio", "timeline", "wait"):
+        for name in PARTS:
             with open(f"{folder}/overlap-{name}.json", "w", encoding="utf-8") as file:
                 json.dump(made_up(name), file)
         result = overlap("--redraw", "--out", folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         for words in ("sender     64 KiB interrupt      0.400   0.800", "RTS sent 1; computing begins 2; RTS arrived 3",
-                      "halo     ucx              10.000"):
+                      "halo     ucx              10.000", "1 MiB whole         75.0    0.0 |          125          100"):
             self.assertIn(words, result.stdout)
-        for name in ("ratio", "timeline", "wait"):
+        for name in PARTS:
             with open(f"{folder}/overlap-{name}.svg", encoding="utf-8") as file:
                 self.assertIn("<svg", file.read())
 
@@ -185,6 +211,15 @@ class Command(unittest.TestCase):
             self.assertGreater(data["arrived"] - data["begun"], 4100, messages)
             if sample["setting"] == "off" and sample["job"] == "receiver":
                 self.assertGreater(data["begun"], moments["wait"], "nobody could read before MPI_Wait")
+
+    def test_measures_both_at_once(self):
+        runs = self.measured("mixed")
+        self.assertEqual({sample["setting"] for sample in runs}, {"coop", "chunks", "whole", "openib", "ucx"})
+        for sample in runs:
+            for size, (_, both, intra, inter, intra_end, inter_end) in sample["kept"].items():
+                # At 250 MB/s, also under pml/ucx: nobody copies between virtual hosts.
+                self.assertTrue(min(inter, inter_end) > 0.98 * int(size) / 250 and intra > 0 < intra_end, sample)
+                self.assertTrue(both > 0.98 * int(size) / 250, sample)
 
     def test_measures_the_time_in_mpi(self):
         if not shutil.which("hpcc"):

@@ -11,6 +11,7 @@ CHECKED = ("-d", "-i", 2, "-b", 2, "-x", 1)
 PAIRS = (("coop_bw", "--blocking"), ("coop_bibw", "--blocking"), ("coop_copy_limit",), ("coop_copy_limit", "--one"),
          ("coop_profile",), ("coop_profile", "--compute", "5"), ("coop_overlap", "--side", "sender"),
          ("coop_overlap", "--side", "receiver", "--tests", "3"), ("coop_overlap", "--points", "2", "--stamps"))
+TRIPLES = (("coop_mixed",), ("coop_mixed", "--ratio", "5"))
 GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",), ("coop_gather", "--collective"),
           ("coop_reduce",), ("coop_reduce", "--collective"), ("coop_bcast",), ("coop_bcast", "--chunks", "7"),
           ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"),
@@ -43,10 +44,10 @@ class Patterns(unittest.TestCase):
         self.data_is_right(4, GROUPS)
 
     def test_data_is_right_among_three_ranks(self):
-        self.data_is_right(3, GROUPS)
+        self.data_is_right(3, TRIPLES + GROUPS)
 
     def test_a_damaged_byte_is_found_and_named(self):
-        for ranks, commands in ((2, PAIRS), (4, GROUPS)):
+        for ranks, commands in ((2, PAIRS), (3, TRIPLES), (4, GROUPS)):
             for command in commands:
                 with self.subTest(" ".join(command)):
                     result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 8192, "-F", 5001)
@@ -54,7 +55,7 @@ class Patterns(unittest.TestCase):
                     self.assertIn("first wrong offset 5001", result.stderr)
 
     def test_what_lies_behind_the_message_is_watched(self):
-        for ranks, commands in ((2, PAIRS), (4, GROUPS)):
+        for ranks, commands in ((2, PAIRS), (3, (TRIPLES[0],)), (4, GROUPS)):
             for command in commands:
                 with self.subTest(" ".join(command)):
                     result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 1024, "-F", 1030)
@@ -98,6 +99,16 @@ class Patterns(unittest.TestCase):
             self.assertTrue(call <= compute < wait <= back and other_call < other_back, words)
             self.assertTrue(other_call < back and other_back > call, "both took part in it")
 
+    def test_mixed_counts_what_both_at_once_save(self):
+        text = mpirun(3, "coop_mixed", "-i", 1, "-b", 1, "-x", 1, "-m", "256K", "--ratio", 3).stdout
+        hidden, both, intra, inter, intra_end, inter_end = (float(word) for word in next(
+            line for line in text.splitlines() if line[:1].isdigit()).split()[1:])
+        self.assertAlmostEqual(hidden, (intra + inter - both) / min(intra, inter) * 100, delta=0.1, msg=text)
+        self.assertAlmostEqual(both, max(intra_end, inter_end), places=2, msg=text)
+        self.assertTrue(min(intra, inter, intra_end, inter_end) > 0, text)
+        hosts = next(line for line in text.splitlines() if line.startswith("# hosts: ")).split()[2:]
+        self.assertEqual(len(hosts), 3, text)
+
     def test_stencil_tells_waiting_from_computing(self):
         text = mpirun(4, "coop_stencil", "-i", 5, "-b", 3, "-x", 0, "-m", "64K", "--interior", 400).stdout
         words = next(line.split() for line in text.splitlines() if line[:1].isdigit())
@@ -122,6 +133,7 @@ class Patterns(unittest.TestCase):
                 ("coop_bw", ("--blocking=3",), "option --blocking takes no value"),
                 ("coop_bw", ("--chunks", "4"), "option --chunks is unknown"),
                 ("coop_overlap", ("--side", "left"), "option --side: value 'left' not allowed: use sender or receiver"),
+                ("coop_mixed", ("--ratio", "0"), "option --ratio: value '0' not allowed: use a whole number from 1 to 1024"),
                 ("coop_overlap", ("--compute", "x"), "option --compute: value 'x' not allowed: use a number from 0.01 to 1000"),
                 ("coop_reduce", ("-m", "6"), "option -m: value '6' not allowed: sizes must be multiples"),
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
@@ -135,6 +147,7 @@ class Patterns(unittest.TestCase):
     def test_wrong_number_of_ranks_is_refused(self):
         for name in ("coop_copy_limit", "coop_profile", "coop_overlap"):
             self.assertIn("needs exactly 2 ranks, was started with 3", mpirun(3, name).stderr)
+        self.assertIn("needs exactly 3 ranks, was started with 2", mpirun(2, "coop_mixed").stderr)
         for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_stencil"):
             self.assertIn("needs at least 2 ranks, was started with 1", mpirun(1, name).stderr)
 

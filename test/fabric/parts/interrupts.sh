@@ -12,6 +12,8 @@
 interrupts_build() {
     prepare_storm || return 1
     interrupts=$results/bin-mpi/interrupts
+    turns=$results/bin-mpi/turns
+    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$turns" || return 1
     mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c" &&
         build_watches "$here/programs" "$results/bin-mpi"
 }
@@ -49,6 +51,27 @@ burst_of_few_reads() { # READS
     interrupted "$log.job" 1 && reads_were_limited "$log.job" "$1" && reads_have_waited "$log.job" "$1"
 }
 
+# turns_beside_a_copy [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one virtual host, of which one sends a long message to the other,
+# and receives by rendezvous, over the HCA, from the third, on another host.
+turns_beside_a_copy() {
+    local for_mpirun=()
+    while [ "$1" != -- ]; do for_mpirun+=("$1"); shift; done
+    shift
+    limit=120 on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --mca pml coop --mca btl coopib,vader,self \
+        --mca mpi_yield_when_idle 1 "${for_mpirun[@]}" "$turns" "$@"
+}
+
+# Who comes from another host is answered between two chunks of a copy inside the node; not during a copy that is not cut, unless
+# the handler is a thread that needs no turn.
+beside_a_copy() {
+    local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
+    check beside_a_copy.coop turns_beside_a_copy --mca pml_coop_protocol coop --
+    check beside_a_copy.rput turns_beside_a_copy --mca pml_coop_protocol rput --
+    check beside_a_copy.in_one_piece.none turns_beside_a_copy "${whole[@]}" -- whole
+    check beside_a_copy.in_one_piece.no_turn turns_beside_a_copy "${whole[@]}" --mca pml_coop_async interrupt -- whole
+    check beside_a_copy.in_one_piece.by_the_handler turns_beside_a_copy "${whole[@]}" --mca pml_coop_async interrupt -- --multiple
+}
+
 # The job runs, and one message of each process says why nothing interrupts.
 without_a_transport() {
     local output
@@ -74,6 +97,7 @@ part_interrupts() {
     check none_for_short_messages_and_waiting_receivers interrupts_of quiet
     check burst_of_few_reads.1 burst_of_few_reads 1
     check burst_of_few_reads.4 burst_of_few_reads 4
+    beside_a_copy
     check no_transport.asked_for without_a_transport
     check no_transport.auto auto_says_nothing
     for fin in auto after fenced; do

@@ -84,6 +84,7 @@ std::vector<Case> select(int argc, char** argv) {
         }
         if (arg == "--from" && i + 1 < argc) from = argv[++i];
         else if (arg == "--only" && i + 1 < argc) only = argv[++i];
+        else if (arg == "--multiple") settings().thread_level = MPI_THREAD_MULTIPLE;
         else settings().arguments.push_back(arg);
     }
     std::vector<Case> chosen;

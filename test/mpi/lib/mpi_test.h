@@ -6,7 +6,9 @@
 // message is left over in there. A CHECK that does not hold aborts the job with
 // what was expected: other ranks may be waiting for the one that failed.
 //
-//     program [--list] [--from CASE] [--only CASE]
+//     program [--list] [--from CASE] [--only CASE] [--multiple]
+//
+// --multiple asks MPI for MPI_THREAD_MULTIPLE, whatever the program says of itself.
 //
 // Rank 0 prints "RUN case", then "OK case seconds" or "SKIP case why";
 // test/mpi/run reads that, and restarts the program behind a case that killed it.
