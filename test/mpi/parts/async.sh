@@ -13,6 +13,10 @@ part_async() {
         report_skip async "it takes pml/coop and a software subnet"
         return
     fi
+    if [ "$san" = tsan ] && [ "$fabric" -ef "$prefix" ]; then
+        report_skip async "it takes a software subnet that was built without ThreadSanitizer (--fabric P)"
+        return
+    fi
     for threads in 1 3; do
         for fin in after fenced; do
             limit=120 storm "async.threads_${threads}_fin_$fin" subnet 2 2400 --mca pml_coop_async interrupt --mca pml_coop_fin $fin -- \

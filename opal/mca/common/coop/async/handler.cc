@@ -60,26 +60,27 @@ int Handler::start(bool exclusive) {
     stopping_.store(false, std::memory_order_relaxed);
     armed_.store(Notice::kNone, std::memory_order_relaxed);
     if (exclusive) turn_.switch_on();
+    active_ = true;  // the thread reads it, so it stays as it is from before the thread's begin to behind its end
     const SignalsBlocked blocked;
     try {
         thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
+        active_ = false;
         turn_.switch_off();
         close(wake_);
         return error.code().value();
     }
-    active_ = true;
     return 0;
 }
 
 void Handler::stop() noexcept {
     if (active_) {
-        active_ = false;
         stopping_.store(true, std::memory_order_release);
         const std::uint64_t one = 1;
         while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) {
         }
         thread_.join();
+        active_ = false;
         close(wake_);
         turn_.switch_off();
     }
