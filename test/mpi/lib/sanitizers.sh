@@ -7,9 +7,9 @@
 #
 # TSan: races between code of Open MPI that we only inline or call are left out (tsan.supp); whatever has a frame of
 # pml/coop or of the core on both sides is reported and fails the test. Its own look at the memory of thread-local objects is
-# switched off: with a glibc from 2.25 on it takes whatever lies in front of a block at an address of …010 for that block's begin
-# and size (sanitizers' issue 1322), one new thread in some dozens, and ends the process, which 'failed to allocate' terabytes.
-# The blocks come from malloc and go by free, which it follows anyway.
+# switched off: it may take whatever lies in front of a block for that block's size (sanitizers' issue 1322), which would explain
+# runs that ended with 'failed to allocate' terabytes; none has since. The blocks come from malloc and go by free, which it
+# follows anyway.
 sanitizer_setup() {
     case $san in
     asan) common+=(-x ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 -x UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1) ;;
