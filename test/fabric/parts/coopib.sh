@@ -294,15 +294,16 @@ report_weights_are_shares() {
     awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
 }
 
-# Two processes on each of two hosts, all on one rail each: the two of a host have different HCAs.
+# Two processes on each of two hosts, all on one rail each: to other hosts the two of a host have different HCAs. Inside of one
+# a port is paired with itself, so there both of them are on the same.
 binding_spreads_a_node() {
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml ob1 --mca btl coopib,self \
         --mca btl_coopib_small_policy binding --mca btl_coopib_large_policy binding --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 \
         "$ring" 2>&1) || { echo "$output"; return 1; }
     echo "$output"
-    awk '/^btl.coopib: rank/ { rank = $3 }
-        / coop[01] / && $6 > 0 { if (rank in hca && hca[rank] != $2) exit 1; hca[rank] = $2 }
+    awk '/^btl.coopib: rank/ { rank = $3; leaves = int(rank / 2) != int($6 / 2) }
+        / coop[01] / && $6 > 0 && leaves { if (rank in hca && hca[rank] != $2) exit 1; hca[rank] = $2 }
         END { exit !(length(hca) == 4 && hca[0] != hca[1] && hca[2] != hca[3]) }' <<<"$output"
 }
 
