@@ -309,6 +309,8 @@ constexpr Case kCases[] = {
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
     {"*free*, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
+    {"*free*, RDMA is possible, they are on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
+     [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && !s.can_share && !sender_waits(s) && s.bytes < s.isend_rdma_min; }},
     {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
 
@@ -444,6 +446,8 @@ bool pick_apart(Situation& s, unsigned long number) {
     s.can_get = digits.bit();
     s.can_put = digits.bit();
     s.kernel_copy_denied = digits.bit();
+    s.isend_rdma_min = digits.bit() ? 2 << 20 : 0;
+    s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));
     return digits.used_up();
 }
 

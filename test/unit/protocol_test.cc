@@ -63,6 +63,12 @@ const Case kCases[] = {
 
     // Thresholds.
     {"below rdma_min", with(both(), [](S& s) { s.rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kBelowRdmaMin}},
+    {"nobody waits, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kNotAwaited}},
+    {"nobody waits, at isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes; }), {Row::kRget, Reason::kReceiverReads}},
+    {"the sender waits, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; s.send_call = SendCall::kSend; }),
+     {Row::kRget, Reason::kReceiverReads}},
+    {"rget wished, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; s.wish = Wish::kRget; }), {Row::kRget, Reason::kForced}},
+    {"no RDMA, below isend_rdma_min", with(large(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kNoRdma}},
     {"at rdma_min", with(both(), [](S& s) { s.rdma_min = s.bytes; }), {Row::kRget, Reason::kReceiverReads}},
     {"a small share of the bandwidth", with(both(), [](S& s) { s.rdma_share = 0.49; }), {Row::kSend, Reason::kStripedOverTransports}},
     {"half of the bandwidth", with(both(), [](S& s) { s.rdma_share = 0.5; }), {Row::kRget, Reason::kReceiverReads}},
@@ -137,6 +143,7 @@ void add_transports(std::vector<Situation>& all) {
                     s.bytes = bytes;
                     s.eager_limit = kEagerLimit;
                     s.rdma_min = 65536;
+                    s.isend_rdma_min = share < 1 ? 0 : 1 << 20;
                     s.rdma_share = share;
                     s.wish = static_cast<Wish>(wish);
                     s.synchronous = bits & 1;
@@ -681,6 +688,7 @@ TEST(Words, the_sentence_has_the_numbers_that_decided) {
     };
     EXPECT_EQ(ending(with(large(), [](S& s) { s.bytes = 100; })), " of 4096 bytes");
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_min = 1 << 21; })), " of 2097152 bytes");
+    EXPECT_EQ(ending(with(both(), [](S& s) { s.isend_rdma_min = 1 << 21; })), " of 2097152 bytes");
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_share = 0.25; })), " that has 25 % of the bandwidth");
     EXPECT_EQ(ending(both()), "");
     EXPECT_EQ(ending(with(sharing(), [](S& s) { s.bytes = 20000; })), " of 32768 bytes");

@@ -49,11 +49,11 @@ TEST(SchedConfig, names_what_is_wrong_its_value_and_what_is_allowed) {
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }), "alpha: 0 % would never learn (1..100; for fixed weights there is weighted_striping)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 101; }), "alpha: 101 % is not allowed (1..100)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.small_policy = Policy::kBss; }),
-              "small_policy: bss is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin)");
+              "small_policy: bss is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.epc_striping = Policy::kEpc; }),
               "epc_striping: epc is not allowed (allowed: even_striping, weighted_striping, adaptive_striping, bss)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.epc_multiplexing = Policy::kEvenStriping; }),
-              "epc_multiplexing: even_striping is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin)");
+              "epc_multiplexing: even_striping is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");
 }
 
 TEST(SchedConfig, is_fitted_to_the_rails_that_have_opened) {

@@ -173,6 +173,32 @@ TEST(WeightedRoundRobin, without_weights_goes_by_the_links) {
     EXPECT_EQ(count[1], 10);
 }
 
+TEST(ShortestQueue, takes_the_rail_with_the_fewest_bytes_under_way) {
+    const SchedConfig config = small_by(Policy::kShortestQueue);
+    Scheduler scheduler(config, rails_of(3));
+    EXPECT_EQ(rails_of_messages(scheduler, 4), (Rails{0, 1, 2, 0})) << "in turn, while nothing is under way";
+    scheduler.on_posted(0, 9000, 0);
+    scheduler.on_waiting(1, 8000);
+    scheduler.on_posted(2, 20000, 0);
+    EXPECT_EQ(rails_of_messages(scheduler, 2), (Rails{1, 1}));
+    scheduler.on_posted(1, 4000, 0);
+    EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{0}));
+    scheduler.set_state(0, RailState::kDown);
+    EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{1}));
+}
+
+// A message of 12 KiB and one of 20 KiB, again and again: turns would give one rail all of the longer ones.
+TEST(ShortestQueue, levels_messages_of_different_length) {
+    const SchedConfig config = small_by(Policy::kShortestQueue);
+    Scheduler scheduler(config, rails_of(2));
+    for (int i = 0; i < 40; ++i) {
+        const std::uint64_t bytes = (i % 2 == 0 ? 12 : 20) * kKiB;
+        scheduler.on_posted(scheduler.rail_of_small(bytes), bytes, 0);
+    }
+    const auto queued = [&](RailIndex rail) { return static_cast<double>(scheduler.rails()[rail].backlog_bytes()); };
+    EXPECT_NEAR(queued(0), queued(1), 20 * kKiB);
+}
+
 TEST(EvenStriping, gives_each_rail_the_same) {
     const SchedConfig config = large_by(Policy::kEvenStriping);
     Scheduler scheduler(config, rails_of(4));
@@ -243,13 +269,13 @@ TEST(Epc, stripes_blocking_and_collective_calls_and_takes_turns_with_nonblocking
         Reason reason;
     };
     const Case cases[] = {
-        {64, Marker::kNone, Policy::kRoundRobin, Reason::kSmall},
-        {16 * kKiB - 1, Marker::kBlocking, Policy::kRoundRobin, Reason::kSmall},
+        {64, Marker::kNone, Policy::kShortestQueue, Reason::kSmall},
+        {16 * kKiB - 1, Marker::kBlocking, Policy::kShortestQueue, Reason::kSmall},
         {16 * kKiB, Marker::kBlocking, Policy::kAdaptiveStriping, Reason::kBlocking},
         {16 * kKiB, Marker::kCollective, Policy::kAdaptiveStriping, Reason::kCollective},
         {16 * kKiB, Marker::kNonblocking, Policy::kRoundRobin, Reason::kNonblocking},
-        {kMiB - 1, Marker::kNonblocking, Policy::kRoundRobin, Reason::kNonblocking},
-        {kMiB, Marker::kNonblocking, Policy::kAdaptiveStriping, Reason::kVeryLarge},
+        {128 * kKiB - 1, Marker::kNonblocking, Policy::kRoundRobin, Reason::kNonblocking},
+        {128 * kKiB, Marker::kNonblocking, Policy::kAdaptiveStriping, Reason::kVeryLarge},
         {16 * kKiB, Marker::kNone, Policy::kAdaptiveStriping, Reason::kNoMarker},
     };
     for (const Case& c : cases) {
@@ -277,6 +303,64 @@ TEST(Backlog, counts_as_a_part_of_the_stripe) {
     EXPECT_EQ(schedule[1].length_bytes, 256 * kKiB);
     scheduler.on_posted(1, kMiB, 0);
     EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0}));
+}
+
+// A long stripe is no news until it is complete. What it has by then is told by the rate.
+TEST(Backlog, is_without_what_a_rail_has_probably_done) {
+    const SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    Scheduler scheduler(config, rails_of(2));
+    for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, kMiB, 0);
+    for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_completed(rail, kMiB, 0, kMiB);  // a byte in each ns
+    for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, kMiB, kMiB);
+    const Schedule after_half = scheduler.make_schedule(kMiB, Marker::kNone, kMiB + kMiB / 2);
+    EXPECT_EQ(after_half[0].length_bytes, after_half[1].length_bytes);
+    const Rail& rail = scheduler.rails()[0];
+    EXPECT_NEAR(rail.left_bytes(kMiB + kMiB / 2), 0.5 * kMiB, 1);
+    EXPECT_EQ(rail.left_bytes(kMiB), kMiB);
+    EXPECT_EQ(rail.left_bytes(2 * kMiB), 0);
+    EXPECT_EQ(rail.left_bytes(2 * kMiB + kMiB / 4), kMiB / 4) << "overdue";
+    EXPECT_EQ(rail.left_bytes(9 * kMiB), kMiB) << "the rate is not what it was";
+    scheduler.on_waiting(0, kMiB);
+    EXPECT_EQ(rail.left_bytes(2 * kMiB), kMiB) << "what waits has nothing yet";
+}
+
+TEST(Backlog, lets_a_message_wait_once_each_rail_has_two_and_some_more) {
+    const SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    Scheduler scheduler(config, rails_of(2));
+    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
+    scheduler.on_posted(0, 8 * kMiB, 0);
+    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone)) << "the other one has nothing";
+    scheduler.on_posted(1, kMiB, 0);
+    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
+    scheduler.on_waiting(1, 512 * kKiB);
+    EXPECT_TRUE(scheduler.may_wait(kMiB, Marker::kNone));
+    EXPECT_FALSE(scheduler.may_wait(2 * kMiB, Marker::kNone));
+    scheduler.on_completed(0, 8 * kMiB, 0, 1000);
+    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
+}
+
+TEST(Backlog, lets_none_wait_that_is_not_cut_by_what_was_measured) {
+    for (Policy policy : {Policy::kEvenStriping, Policy::kWeightedStriping, Policy::kRoundRobin}) {
+        const SchedConfig config = large_by(policy);
+        Scheduler scheduler(config, rails_of(2));
+        for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, 64 * kMiB, 0);
+        EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone)) << name(policy);
+    }
+}
+
+TEST(Backlog, of_rails_that_are_given_nothing_does_not_matter) {
+    SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    config.weights.count = 2;
+    config.weights.of[0] = 1'000'000;
+    config.weights.of[1] = 1;
+    Scheduler scheduler(config, rails_of(2));
+    scheduler.on_posted(0, 64 * kMiB, 0);
+    EXPECT_TRUE(scheduler.may_wait(kMiB, Marker::kNone));
+    SchedConfig two = large_by(Policy::kBss);
+    two.bss_batch = 2;
+    Scheduler best(two, rails_of(4));
+    for (RailIndex rail = 0; rail < 2; ++rail) best.on_posted(rail, 64 * kMiB, 0);
+    EXPECT_TRUE(best.may_wait(kMiB, Marker::kNone));
 }
 
 TEST(Backlog, does_not_count_if_asked_so) {
@@ -344,7 +428,7 @@ TEST(Describe, is_a_sentence_with_what_decided) {
     config.weights = {{62, 38}, 2};
     Scheduler scheduler(config, rails_of(2));
     (void)scheduler.make_schedule(64, Marker::kNone, 0);
-    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go whole on rail 0 (round_robin): below the striping threshold of 16384 bytes");
+    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go whole on rail 0 (shortest_queue): below the striping threshold of 16384 bytes");
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
               "1048576 bytes go in 2 stripes on rails 0, 1 by fixed weight 62/38 (weighted_striping): not below the striping threshold of 16384 bytes");
@@ -359,7 +443,7 @@ TEST(Describe, is_a_sentence_with_what_decided) {
     scheduler.set_state(0, RailState::kSuspect);
     (void)scheduler.make_schedule(kMiB, Marker::kNonblocking, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
-              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message not below the limit of 1048576 bytes"
+              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message not below the limit of 131072 bytes"
               "; no rail is up, these are suspect");
 }
 
@@ -444,10 +528,10 @@ private:
     SchedConfig any_config() {
         rails_ = 1 + below(kMaxRails);
         SchedConfig config;
-        config.small_policy = static_cast<Policy>(below(4));
+        config.small_policy = static_cast<Policy>(below(5));
         config.large_policy = static_cast<Policy>(below(kPolicies));
-        config.epc_striping = static_cast<Policy>(4 + below(4));
-        config.epc_multiplexing = static_cast<Policy>(below(4));
+        config.epc_striping = static_cast<Policy>(5 + below(4));
+        config.epc_multiplexing = static_cast<Policy>(below(5));
         config.striping_threshold = below(1 << below(20));
         config.min_stripe = 1 + below(1 << below(16));
         config.alignment = below(2) ? 0 : 1u << below(13);

@@ -185,7 +185,7 @@ says_how_much_memory() {
 }
 
 coopib_bad_input() {
-    local all='binding, round_robin, window_round_robin, weighted_round_robin'
+    local all='binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue'
     check bad_input.interface_that_is_not_there says_what_is_wrong if_include nosuch0 "coop0, coop1"
     check bad_input.port_that_is_not_there says_what_is_wrong if_exclude coop1:7 "coop0, coop1"
     check bad_input.include_and_exclude says_what_is_wrong if_exclude coop1 "empty where if_include is given" --mca btl_coopib_if_include coop0
@@ -403,7 +403,7 @@ part_coopib() {
     coopib_receives
     coopib_one_sided
     for pml in ob1 coop; do
-        for policy in binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc; do
+        for policy in binding round_robin window_round_robin weighted_round_robin shortest_queue even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --
         done
         for ground in one_rail two_hcas lmc1 lmc2 unequal slow roce nosrq small noapm ports four_hosts; do

@@ -3,7 +3,7 @@
 # Jobs over both rails, every byte checked: the storm of test/mpi by every policy.
 # shellcheck disable=SC2154 # variables of tests
 
-policies=(binding round_robin window_round_robin weighted_round_robin even_striping weighted_striping adaptive_striping bss epc)
+policies=(binding round_robin window_round_robin weighted_round_robin shortest_queue even_striping weighted_striping adaptive_striping bss epc)
 
 # Short messages take turns under every policy, so both rails must have been used.
 storm_by() { # PML POLICY

@@ -43,6 +43,10 @@ constexpr ParamRow kParams[] = {
      .help = "Smallest message that goes by RDMA (rget, rput); shorter ones go by fragments. 0: all that are beyond "
              "the eager limit.",
      .level = 5},
+    {.name = "isend_rdma_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
+     .help = "Smallest message that goes by RDMA where its sender does not wait for it (MPI_Isend), between nodes, and nothing "
+             "interrupts (async off); shorter ones go by fragments, the first one with the RTS. 0: all that are beyond the eager limit.",
+     .level = 5},
     {.name = "rdma_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 4 * kKiB,
      .max = kGiB,
      .help = "Largest single RDMA operation. The transport's get or put limit applies where that is lower.",
@@ -129,7 +133,8 @@ constexpr ParamRow kParams[] = {
 // text as given and the index that it stands for.
 constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
-    {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::rdma_chunk, nullptr},
+    {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::isend_rdma_min, nullptr},
+    {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
     {&Config::rtr_min, nullptr},           {&Config::bounce_max, nullptr},    {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},

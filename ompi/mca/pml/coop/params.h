@@ -19,6 +19,7 @@ struct Config {
     std::int64_t eager_limit = 0;
     std::int64_t rndv_inline = 0;
     std::int64_t rdma_min = 0;
+    std::int64_t isend_rdma_min = 0;
     std::int64_t rdma_chunk = 0;
     std::int64_t rdma_depth = 0;
     std::int64_t coop_min = 0;

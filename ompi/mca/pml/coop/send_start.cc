@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "async.h"
 #include "hints.h"
 #include "send_steps.h"
 
@@ -30,6 +31,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.bytes = r.bytes();
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
+    // Where the receiver is interrupted it reads without our help.
+    if (module.config.async == static_cast<std::int64_t>(Async::kOff)) s.isend_rdma_min = static_cast<std::size_t>(module.config.isend_rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
     s.send_call = call_for(r.base.req_base.req_comm, r.call);

@@ -70,7 +70,7 @@ struct Channel {
     std::optional<path::Connection> connection;
     std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
     std::optional<sched::Scheduler> scheduler;
-    OpList uncut;  // reads that no rail has a token for: cut into stripes when one has
+    OpList uncut;  // wait whole: cut into stripes when a rail has less to do
     sched::Sequencer sequence;
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     std::size_t atomic_rail = 0;     // all atomics of a region go to one HCA of its owner

@@ -24,14 +24,14 @@ constexpr ParamRow kParams[] = {
     {.name = "max_paths", .type = ParamType::kInt, .unit = "paths", .default_value = 0, .min = 0, .max = 128,
      .help = "Most LMC paths between two ports; 0: all that both have LIDs for.", .level = 4},
     {.name = "small_policy", .type = ParamType::kChoice,
-     .default_value = static_cast<std::int64_t>(sched::Policy::kRoundRobin), .choices = sched::kPolicyNames,
-     .help = "How messages below striping_threshold are spread over the rails: binding, round_robin, window_round_robin or "
-             "weighted_round_robin.",
+     .default_value = static_cast<std::int64_t>(sched::Policy::kShortestQueue), .choices = sched::kPolicyNames,
+     .help = "How messages below striping_threshold are spread over the rails: binding, round_robin, window_round_robin, "
+             "weighted_round_robin or shortest_queue.",
      .level = 3},
     {.name = "large_policy", .type = ParamType::kChoice, .default_value = static_cast<std::int64_t>(sched::Policy::kEpc),
      .choices = sched::kPolicyNames,
      .help = "How RDMA operations from striping_threshold on are spread over the rails. binding: one rail; round_robin, "
-             "window_round_robin, weighted_round_robin: whole messages in turn; even_striping, weighted_striping: pieces on all rails; "
+             "window_round_robin, weighted_round_robin: whole messages in turn; shortest_queue: whole messages, where least is under way; even_striping, weighted_striping: pieces on all rails; "
              "adaptive_striping: pieces as the rails have lately delivered; bss: adaptive, over the few best; epc: by the kind of call.",
      .level = 3},
     {.name = "striping_threshold", .type = ParamType::kSize, .unit = "bytes", .default_value = 16 * kKiB, .min = 1, .max = kGiB,

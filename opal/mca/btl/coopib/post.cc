@@ -180,17 +180,24 @@ void cut(Module& m, RdmaOp& op) {
     for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
 }
 
-// A read that could begin on no rail is not cut yet: until then it will show which rail is how far. With its riders it takes no token.
-bool is_cut_later(const Channel& channel, const RdmaOp& op) {
-    if (op.kind != WorkKind::kGet || op.rider != nullptr || !channel.scheduler->would_measure(op.bytes, op.marker)) return false;
-    const auto can_read = [](const auto& rail) { return rail->reads.can_take(); };
-    return !channel.uncut.empty() || std::none_of(channel.rails.begin(), channel.rails.end(), can_read);
+bool can_read(const Channel& channel) {
+    return std::any_of(channel.rails.begin(), channel.rails.end(), [](const auto& rail) { return rail->reads.can_take(); });
 }
 
-// A rail has a token again. One operation at most: where its stripes go, the scheduler decides.
-void after_read(Module& m, Channel& channel, Rail& rail) {
-    if (StripeWork* next = rail.reads.give_back()) return submit(m, *next);
-    if (RdmaOp* op = channel.uncut.pop_front()) cut(m, *op);
+// An operation that would only wait is not cut yet: until it can begin, the rails will show more of how fast they are.
+bool waits_whole(const Channel& channel, const RdmaOp& op) {
+    const sched::Scheduler& scheduler = *channel.scheduler;
+    return scheduler.may_wait(op.bytes, op.marker) ||
+           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !can_read(channel));
+}
+
+// A rail has less to do, or a token again.
+void cut_waiting(Module& m, Channel& channel) {
+    while (RdmaOp* op = channel.uncut.front()) {
+        if (waits_whole(channel, *op)) return;
+        channel.uncut.pop_front();
+        cut(m, *op);
+    }
 }
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
@@ -342,8 +349,10 @@ void start_op(Module& m, RdmaOp& op) {
         op.missing = sched::SentStripes(1);
         return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
     }
-    if (!is_cut_later(channel, op)) return cut(m, op);
-    for (const auto& rail : channel.rails) ++rail->read_waits;
+    // With riders nobody looks after it any more.
+    if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    if (op.kind == WorkKind::kGet && !can_read(channel))
+        for (const auto& rail : channel.rails) ++rail->read_waits;
     channel.uncut.push_back(&op);
 }
 
@@ -351,9 +360,11 @@ void on_posted_done(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
     Rail& rail = *channel.rails[work.rail];
     --rail.in_flight;
-    if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic)
-        after_read(m, channel, rail);
+    if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic) {
+        if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
+    }
     pump(m, channel, rail);
+    cut_waiting(m, channel);
 }
 
 void release_waiting(Module& m, Endpoint& endpoint) {

@@ -69,6 +69,12 @@ bool bounces(const Situation& s) noexcept {
     return s.one_way && s.wish == Wish::kHybrid && s.can_share && s.send_call == SendCall::kSend && !s.synchronous && s.bytes <= s.bounce_max;
 }
 
+// Between nodes: others follow, and the first part of such a message, which comes with the RTS, fills the link until the rest
+// does. One that is waited for is sooner there by one read.
+constexpr bool is_stream(const Situation& s) noexcept {
+    return !s.can_share && (s.can_get || s.can_put) && !sender_waits(s.send_call) && s.bytes < s.isend_rdma_min;
+}
+
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
 
 // Section II-D: the calls decide where they can, the load where they cannot. A
@@ -112,6 +118,7 @@ Choice choose(const Situation& s) noexcept {
     if (s.wish == Wish::kSend) return {Row::kSend, Reason::kForced};
     if (!is_forced(s.wish)) {
         if (s.bytes < s.rdma_min) return {Row::kSend, Reason::kBelowRdmaMin};
+        if (is_stream(s)) return {Row::kSend, Reason::kNotAwaited};
         if ((s.can_get || s.can_put) && s.rdma_share < kWorthwhileShare) return {Row::kSend, Reason::kStripedOverTransports};
     }
     if (is_cooperative(s.wish) && s.can_share && !s.get_refused && !s.put_refused) return choose_cooperative(s);
@@ -167,6 +174,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kNoGet: return "the transport puts but does not get";
     case Reason::kNoRdma: return "the transport has no RDMA";
     case Reason::kBelowRdmaMin: return "below pml_coop_rdma_min";
+    case Reason::kNotAwaited: return "nobody waits, and it is below pml_coop_isend_rdma_min";
     case Reason::kSenderPieces: return "the send buffer is not contiguous";
     case Reason::kReceiverPieces: return "the receive buffer is not contiguous";
     case Reason::kStripedOverTransports: return "fragments over all transports beat RDMA over one";
@@ -200,6 +208,9 @@ std::string describe(const Choice& choice, const Situation& s) {
         break;
     case Reason::kBelowRdmaMin:
         sentence += " of " + std::to_string(s.rdma_min) + " bytes";
+        break;
+    case Reason::kNotAwaited:
+        sentence += " of " + std::to_string(s.isend_rdma_min) + " bytes";
         break;
     case Reason::kBelowCoopMin:
         sentence += " of " + std::to_string(s.coop_min) + " bytes";

@@ -62,8 +62,9 @@ enum class Reason : std::uint8_t {
     kReceiverTurn,
     kSenderTurn,
     kOneWay,
+    kNotAwaited,
 };
-constexpr std::size_t kReasons = 28;
+constexpr std::size_t kReasons = 29;
 
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
@@ -87,6 +88,7 @@ struct Situation {
     std::size_t bytes = 0;         // of the message
     std::size_t eager_limit = 0;   // largest payload that goes eagerly
     std::size_t rdma_min = 0;      // smallest message worth RDMA
+    std::size_t isend_rdma_min = 0;  // likewise, between nodes, where the sender does not wait; known to the sender, which decides
     std::size_t coop_min = 0;      // smallest message worth two copiers
     double rdma_share = 1.0;       // of the bandwidth to the peer, that the RDMA transport has: 0..1
     Wish wish = Wish::kHybrid;

@@ -29,7 +29,7 @@ struct Weights {
 };
 
 struct SchedConfig {
-    Policy small_policy = Policy::kRoundRobin;  // below striping_threshold: one that multiplexes
+    Policy small_policy = Policy::kShortestQueue;  // below striping_threshold: one that multiplexes
     Policy large_policy = Policy::kEpc;         // from there on
     std::uint64_t striping_threshold = 16 * 1024;  // 6.2.3
     std::uint64_t min_stripe = 8 * 1024;  // rounded up to whole alignments
@@ -46,7 +46,7 @@ struct SchedConfig {
 
     Policy epc_striping = Policy::kAdaptiveStriping;  // what EPC does with blocking and collective calls
     Policy epc_multiplexing = Policy::kRoundRobin;    // and with nonblocking ones
-    std::uint64_t epc_always_stripe = 1024 * 1024;    // nonblocking too, from this size on; 0: never (as in the paper)
+    std::uint64_t epc_always_stripe = 128 * 1024;     // nonblocking too, from this size on; 0: never (as in the paper)
 
     RailIndex first_rail = 0;  // of binding; where turns and equal weights begin: spreads the processes of a node
 };

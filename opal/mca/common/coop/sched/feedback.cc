@@ -95,6 +95,7 @@ void Feedback::redistribute(RailSet& rails) noexcept {
         Sample& sample = samples_[rail];
         sample.bytes = sample.busy_ns = 0;
         sample.completed = 0;
+        rails[rail].rate = rails[rail].rate == 0 ? rates[rail] : (1 - alpha) * rails[rail].rate + alpha * rates[rail];
         rails[rail].weight = (1 - alpha) * rails[rail].weight + alpha * round_weight * rates[rail] / round_rate;
     }
     done_ = 0;

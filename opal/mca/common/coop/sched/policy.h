@@ -20,13 +20,14 @@ enum class Policy : std::uint8_t {
     kRoundRobin,
     kWindowRoundRobin,
     kWeightedRoundRobin,
+    kShortestQueue,
     kEvenStriping,
     kWeightedStriping,
     kAdaptiveStriping,
     kBss,
     kEpc,
 };
-constexpr std::size_t kPolicies = 9;
+constexpr std::size_t kPolicies = 10;
 
 // What a policy does with a message.
 enum class PolicyKind : std::uint8_t {
@@ -48,6 +49,7 @@ constexpr std::array<PolicyRow, kPolicies> kPolicyRows = {{
     {Policy::kRoundRobin, "round_robin", PolicyKind::kMultiplexes, false, "One message after the other on each rail in turn."},
     {Policy::kWindowRoundRobin, "window_round_robin", PolicyKind::kMultiplexes, false, "W messages on a rail, then the next rail."},
     {Policy::kWeightedRoundRobin, "weighted_round_robin", PolicyKind::kMultiplexes, false, "In turn, heavier rails more often."},
+    {Policy::kShortestQueue, "shortest_queue", PolicyKind::kMultiplexes, false, "The rail with the fewest bytes under way; in turn among equal ones."},
     {Policy::kEvenStriping, "even_striping", PolicyKind::kStripes, false, "Stripes of the same size on all rails."},
     {Policy::kWeightedStriping, "weighted_striping", PolicyKind::kStripes, false, "Stripes in proportion to fixed weights."},
     {Policy::kAdaptiveStriping, "adaptive_striping", PolicyKind::kStripes, true, "Stripes in proportion to what the rails have lately delivered."},

@@ -8,6 +8,7 @@
 // the channel. Ownership: plain values. Errors: a set that is full says so.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -72,6 +73,20 @@ struct Rail {
     std::uint64_t outstanding_bytes = 0;  // posted and not completed
     std::uint64_t waiting_bytes = 0;      // to be posted
     std::uint32_t outstanding_stripes = 0;
+    double rate = 0;               // bytes per ns, as lately measured; 0: not yet
+    std::uint64_t begun_ns = 0;    // when what it works at was posted, or what was before that completed
+
+    std::uint64_t backlog_bytes() const noexcept { return outstanding_bytes + waiting_bytes; }
+
+    // The same without what a stripe under way has already, as far as can be told: a long one is no news until it is complete.
+    // One that is overdue says that the rate is no longer true; at twice its time nothing is taken for done.
+    double left_bytes(std::uint64_t now_ns) const noexcept {
+        const double all = static_cast<double>(backlog_bytes());
+        if (outstanding_stripes == 0 || now_ns <= begun_ns) return all;
+        const double stripe = static_cast<double>(outstanding_bytes) / outstanding_stripes;
+        const double expected = rate * static_cast<double>(now_ns - begun_ns);
+        return all - std::clamp(2 * stripe - expected, 0.0, std::min(expected, stripe));
+    }
 };
 
 class RailSet {

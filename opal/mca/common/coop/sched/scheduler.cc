@@ -6,6 +6,8 @@
 namespace coop::sched {
 namespace {
 
+constexpr std::uint64_t kBusyBytes = 512 * 1024;  // what keeps a rail busy until somebody looks after it again
+
 constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight has 32 bits
 
 StripeLimits limits_of(const SchedConfig& config, const RailSet& rails) noexcept {
@@ -31,6 +33,10 @@ bool uses_bss(const SchedConfig& config) noexcept {
 // message shall be done at the same time (7.1.2), also with what they had before.
 class Queues {
 public:
+    Queues(const RailSet& set, std::uint64_t now_ns) noexcept {
+        for (RailIndex rail : each(set.all())) left_[rail] = set[rail].left_bytes(now_ns);
+    }
+
     // Which of `rails` have a stripe of `bytes`. Those that have more to do
     // already than their share of everything have none.
     RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes) noexcept {
@@ -50,20 +56,19 @@ private:
     RailMask level_once(const RailSet& set, RailMask rails, double bytes) noexcept {
         double queued = 0, weights = 0;
         for (RailIndex rail : each(rails)) {
-            queued += backlog(set[rail]);
+            queued += left_[rail];
             weights += set[rail].weight;
         }
         RailMask over = 0;
         for (RailIndex rail : each(rails)) {
-            const double share = (bytes + queued) * set[rail].weight / weights - backlog(set[rail]);
+            const double share = (bytes + queued) * set[rail].weight / weights - left_[rail];
             if (share < 0) over |= bit_of(rail);
             parts_[rail] = kTotalWeight * share / bytes;
         }
         return over;
     }
 
-    static double backlog(const Rail& rail) noexcept { return static_cast<double>(rail.outstanding_bytes + rail.waiting_bytes); }
-
+    std::array<double, kMaxRails> left_{};   // bytes
     std::array<double, kMaxRails> parts_{};  // of the message, in kTotalWeight; valid for the rails that level() returned
 };
 
@@ -179,7 +184,7 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     } else if (multiplexes(policy)) {
         schedule.add(take_turn(policy, usable, large_), 0, bytes, 1);
     } else {
-        stripe(policy, usable, schedule);
+        stripe(policy, usable, now_ns, schedule);
     }
     schedule.header.suspect = usable != 0 && rails_[schedule[0].rail].state == RailState::kSuspect;
     remember(schedule);
@@ -217,6 +222,7 @@ RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Turns& turns) noe
     if (policy == Policy::kBinding) return first_from(usable, first_rail_);
     if (policy == Policy::kWindowRoundRobin) return window_turn(usable, turns);
     if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, turns);
+    if (policy == Policy::kShortestQueue) return shortest_queue(usable, turns);
     const RailIndex rail = first_from(usable, turns.next);
     turns.next = after(rail);
     return rail;
@@ -246,15 +252,26 @@ RailIndex Scheduler::weighted_turn(RailMask usable, Turns& turns) noexcept {
     return best;
 }
 
+RailIndex Scheduler::shortest_queue(RailMask usable, Turns& turns) noexcept {
+    RailIndex best = first_from(usable, turns.next);
+    RailMask left = usable & ~bit_of(best);
+    for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
+        rail = first_from(left, after(rail));
+        if (rails_[rail].backlog_bytes() < rails_[best].backlog_bytes()) best = rail;
+    }
+    turns.next = after(best);
+    return best;
+}
+
 // --- rails -> stripes -------------------------------------------------------
 
-void Scheduler::stripe(Policy policy, RailMask usable, Schedule& schedule) noexcept {
+void Scheduler::stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept {
     const RailMask paths = candidates(policy, usable);
-    const RailMask rails = policy == Policy::kBss ? batch(paths) : paths;
-    cut(policy, rails, schedule.header.bytes, schedule);
+    const RailMask rails = striped_rails(policy, paths);
+    cut(policy, rails, schedule.header.bytes, now_ns, schedule);
     if (row_of(policy).measures) {
         const RailIndex probed = overdue(paths & ~schedule.rails(), schedule.header.bytes);
-        if (probed != kNoRailIndex) cut_with_probe(policy, rails & ~bit_of(probed), probed, schedule);
+        if (probed != kNoRailIndex) cut_with_probe(policy, rails & ~bit_of(probed), probed, now_ns, schedule);
         for (const Stripe& stripe : schedule) passed_by_[stripe.rail] = 0;
     }
     if (schedule.size() < count_of(rails)) next_first_ = after(schedule[schedule.size() - 1].rail);
@@ -263,6 +280,21 @@ void Scheduler::stripe(Policy policy, RailMask usable, Schedule& schedule) noexc
 RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
     if (policy != Policy::kBss || (usable & bss_paths_) == 0) return usable;
     return usable & bss_paths_;
+}
+
+bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
+    if (!would_measure(bytes, marker)) return false;
+    const Policy policy = choose(bytes, marker).policy;
+    const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
+    double weights = 0;
+    for (RailIndex rail : each(rails)) weights += rails_[rail].weight;
+    const double busy = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
+    for (RailIndex rail : each(rails)) {
+        const double share = busy * rails_[rail].weight / weights;
+        // One of very little weight is not given stripes that short.
+        if (static_cast<double>(rails_[rail].backlog_bytes() + limits_.min) < share) return false;
+    }
+    return rails != 0;
 }
 
 // The n_batch paths of the most weight; of equal ones those from first_rail on.
@@ -279,8 +311,8 @@ RailMask Scheduler::batch(RailMask paths) const noexcept {
     return chosen;
 }
 
-void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, Schedule& schedule) const noexcept {
-    Queues queues;
+void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept {
+    Queues queues(rails_, now_ns);
     const bool balance = row_of(policy).measures && config_->count_backlog;
     if (balance) rails = queues.level(rails_, rails, bytes);
     Shares shares;
@@ -296,11 +328,11 @@ void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, Schedule
 
 // The probed rail has the end of the message: a minimum, and what is left over
 // by the alignment.
-void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, Schedule& schedule) const noexcept {
+void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept {
     const std::uint64_t bytes = schedule.header.bytes;
     schedule.clear();
     const std::uint64_t others = (bytes - limits_.min) / limits_.alignment * limits_.alignment;
-    cut(policy, rails, others, schedule);
+    cut(policy, rails, others, now_ns, schedule);
     schedule.add(probed, others, bytes - others, weight(policy, probed));
     schedule.header.probed = probed;
 }
@@ -330,6 +362,7 @@ void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes) noexcept { rails_
 void Scheduler::on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
     feedback_.settle(rails_, now_ns);
     feedback_.on_posted(rail, bytes);
+    if (rails_[rail].outstanding_stripes == 0) rails_[rail].begun_ns = now_ns;
     rails_[rail].outstanding_bytes += bytes;
     ++rails_[rail].outstanding_stripes;
 }
@@ -342,6 +375,7 @@ void Scheduler::on_unmeasured_posted(RailIndex rail, std::uint64_t bytes) noexce
 void Scheduler::on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
     feedback_.settle(rails_, now_ns);
     feedback_.on_completed(rails_, rail, bytes, posted_ns, now_ns);
+    rails_[rail].begun_ns = now_ns;
     rails_[rail].outstanding_bytes -= bytes;
     --rails_[rail].outstanding_stripes;
 }

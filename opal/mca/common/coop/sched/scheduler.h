@@ -40,6 +40,10 @@ public:
     // Whether make_schedule() would cut it by measured weights: the later it is asked, the better it knows.
     bool would_measure(std::uint64_t bytes, Marker marker) const noexcept { return row_of(choose(bytes, marker).policy).measures; }
 
+    // Whether it would, and the rails that it would be cut for have enough to do meanwhile: each its part of two such messages,
+    // and of some more. What is wrong with the weights then shows in the last few messages of a queue, and not in all of it.
+    bool may_wait(std::uint64_t bytes, Marker marker) const noexcept;
+
     // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
     // the clock, as policies for such messages do not measure. Some rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
@@ -87,12 +91,14 @@ private:
     RailIndex take_turn(Policy policy, RailMask usable, Turns& turns) noexcept;
     RailIndex window_turn(RailMask usable, Turns& turns) noexcept;
     RailIndex weighted_turn(RailMask usable, Turns& turns) noexcept;
+    RailIndex shortest_queue(RailMask usable, Turns& turns) noexcept;
 
-    void stripe(Policy policy, RailMask usable, Schedule& schedule) noexcept;
+    void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
     RailMask batch(RailMask paths) const noexcept;
-    void cut(Policy policy, RailMask rails, std::uint64_t bytes, Schedule& schedule) const noexcept;
-    void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, Schedule& schedule) const noexcept;
+    RailMask striped_rails(Policy policy, RailMask paths) const noexcept { return policy == Policy::kBss ? batch(paths) : paths; }
+    void cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept;
+    void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept;
     std::uint32_t weight(Policy policy, RailIndex rail) const noexcept;
     RailIndex overdue(RailMask passed_by, std::uint64_t bytes) noexcept;
 
