@@ -91,6 +91,8 @@ def use_installation(prefix):
         raise BadInput(f"{prefix}/bin/coop-env: {shown.stderr.strip()}")
     os.environ.update(line.split("=", 1) for line in shown.stdout.split("\0") if "=" in line)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    # mpirun refuses root otherwise, and a test machine is often nobody's own.
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
 
 

@@ -53,21 +53,26 @@ burst_of_few_reads() { # READS
 }
 
 # turns_beside_a_copy [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one virtual host, of which one sends a long message to the other,
-# and receives by rendezvous, over the HCA, from the third, on another host.
+# and receives by rendezvous, over the HCA, from the third, on another host. That one does not yield: who shares its core would have it
+# for some milliseconds.
 turns_beside_a_copy() {
     local for_mpirun=()
     while [ "$1" != -- ]; do for_mpirun+=("$1"); shift; done
     shift
+    # shellcheck disable=SC2016 # expanded where a rank starts
     limit=120 on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --mca pml coop --mca btl coopib,vader,self \
-        --mca mpi_yield_when_idle 1 "${for_mpirun[@]}" "$turns" "$@"
+        --mca mpi_yield_when_idle 1 "${for_mpirun[@]}" sh -c '[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export OMPI_MCA_mpi_yield_when_idle=0; exec "$@"' \
+        sh "$turns" "$@"
 }
 
 # Who comes from another host is answered between two chunks of a copy inside the node; not during a copy that is not cut, unless
 # the handler is a thread that needs no turn.
 beside_a_copy() {
-    local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
-    check beside_a_copy.coop turns_beside_a_copy --mca pml_coop_protocol coop --
-    check beside_a_copy.rput turns_beside_a_copy --mca pml_coop_protocol rput --
+    local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 128m)
+    # A chunk takes longer than a machine with two cores needs to wake whoever has to run.
+    local cut=(--mca pml_coop_copy_chunk 2m)
+    check beside_a_copy.coop turns_beside_a_copy "${cut[@]}" --mca pml_coop_protocol coop --
+    check beside_a_copy.rput turns_beside_a_copy "${cut[@]}" --mca pml_coop_protocol rput --
     check beside_a_copy.in_one_piece.none turns_beside_a_copy "${whole[@]}" -- whole
     check beside_a_copy.in_one_piece.no_turn turns_beside_a_copy "${whole[@]}" --mca pml_coop_async interrupt -- whole
     check beside_a_copy.in_one_piece.by_the_handler turns_beside_a_copy "${whole[@]}" --mca pml_coop_async interrupt -- --multiple

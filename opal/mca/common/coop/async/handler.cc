@@ -20,7 +20,7 @@ constexpr timespec kWait{0, 50'000};
 // After so many sweeps of the application it has seen what we were woken for:
 // the first may have begun before.
 constexpr std::uint64_t kSweeps = 2;
-constexpr std::chrono::microseconds kLinger{20};
+constexpr std::chrono::microseconds kLinger{5};
 
 // The application's handlers of signals are not run on our thread.
 class SignalsBlocked {
@@ -151,7 +151,7 @@ bool Handler::wait_for_turn() noexcept {
     return true;
 }
 
-// Drains until nothing has come for about as long as a wake-up costs: what comes in a row wakes us once.
+// Drains until nothing has come for a moment: what comes in a row wakes us once. The application pays for that moment.
 std::uint64_t Handler::drain_all() noexcept {
     using Clock = std::chrono::steady_clock;
     std::uint64_t events = 0;
