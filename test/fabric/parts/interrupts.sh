@@ -68,7 +68,7 @@ turns_beside_a_copy() {
 # Who comes from another host is answered between two chunks of a copy inside the node; not during a copy that is not cut, unless
 # the handler is a thread that needs no turn.
 beside_a_copy() {
-    local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 128m)
+    local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
     # A chunk takes longer than a machine with two cores needs to wake whoever has to run.
     local cut=(--mca pml_coop_copy_chunk 2m)
     check beside_a_copy.coop turns_beside_a_copy "${cut[@]}" --mca pml_coop_protocol coop --

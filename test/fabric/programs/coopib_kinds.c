@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks, messages of 256 KiB by calls of different kinds: which of them go whole, in turn over the rails, and which
+/* Two ranks, messages of 96 KiB by calls of different kinds: which of them go whole, in turn over the rails, and which
  * are cut? Arguments: "get", "put" or "unmarked", rails. Says what it sees; exit code 1 if it is not what the policy epc
  * does: nonblocking ones in turn, all others cut. Who reads knows both calls, who writes its own; unmarked ones are cut. */
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 #include "counter.h"
 
-enum { BYTES = 256 << 10, MESSAGES = 16, VERY_LARGE = 4 << 20, MOST_RAILS = 32 };
+enum { BYTES = 96 << 10, MESSAGES = 16, VERY_LARGE = 4 << 20, MOST_RAILS = 32 };
 
 typedef struct {
     unsigned long long whole, striped, stripes[MOST_RAILS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Between two chunks of a long copy others get their turn: turns [whole] [--multiple]. Ranks 0 and 1 are on one host, 2 on another. While
-// rank 0 sends 128 MiB to rank 1, rank 2 sends it messages by rendezvous, whose receives are posted. All have the same clock:
+// rank 0 sends 64 MiB to rank 1, rank 2 sends it messages by rendezvous, whose receives are posted. All have the same clock:
 // those that begin and end during the copy take no more than two chunk times longer than those after it. With "whole",
 // which is for copies that are not cut, none of them gets through: the test sees what it is meant to see. With --multiple
 // and pml_coop_async they get through even so, for the handler answers.
@@ -19,7 +19,7 @@ using Bytes = std::vector<unsigned char>;
 
 namespace {
 
-constexpr int kLong = 128 << 20, kShort = 100000, kShorts = 40, kRounds = 3, kAttempts = 40;
+constexpr int kLong = 64 << 20, kShort = 100000, kShorts = 40, kRounds = 3, kAttempts = 40;
 
 double now() {
     timespec t;

@@ -35,7 +35,7 @@ burst_of_few_reads() { # READS
 # Pauses of up to 300 µs between the calls: messages are read by one side or the other while it computes. Behind a fence the
 # device itself goes through the reads one by one, so those that were posted are no measure.
 storm_with_pauses() { # READS FIN
-    on_every_wire 150000 watched_job "$1" "$2" --mca pml_coop_protocol rget --mca btl_coopib_large_policy even_striping -- \
+    on_every_wire 80000 watched_job "$1" "$2" --mca pml_coop_protocol rget --mca btl_coopib_large_policy even_striping -- \
         "$bin/storm" --seed 17 --messages 120 --max-size 1000000 --compute 300 || return 1
     interrupted "$log.job" 0 && interrupted "$log.job" 1 || return 1
     if [ "$2" = after ]; then reads_were_limited "$log.job" "$1"; else grep -q "given $1 to begin, $1 to answer" "$log.job"; fi

@@ -7,7 +7,7 @@ policies=(binding round_robin window_round_robin weighted_round_robin shortest_q
 
 # Short messages take turns under every policy, so both rails must have been used.
 storm_by() { # PML POLICY
-    on_every_wire 100000 storm_of 120 "$1" --mca btl_coopib_large_policy "$2"
+    on_every_wire 40000 storm_of 120 "$1" --mca btl_coopib_large_policy "$2"
 }
 
 # While a job runs, each of its ranks has a shared receive queue on each of its two devices, and there is none before and behind.

@@ -5,7 +5,7 @@
 # shellcheck disable=SC2154 # variables of tests
 
 long_messages() { # PML FLAGS
-    on_every_wire 150000 storm_of 60 "$1" --mca btl_coopib_flags "$2" --mca btl_coopib_large_policy even_striping
+    on_every_wire 80000 storm_of 60 "$1" --mca btl_coopib_flags "$2" --mca btl_coopib_large_policy even_striping
 }
 
 one_sided_is_right() { # PML

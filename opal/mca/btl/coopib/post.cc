@@ -57,6 +57,21 @@ void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& reques
     request.wr.rdma.rkey = rkey;
 }
 
+// Of the rail that owes most.
+sched::Grant take_owed_receives(Channel& channel) {
+    const auto owes_less = [](const auto& a, const auto& b) { return a->own_receives.owed() < b->own_receives.owed(); };
+    const auto most = std::max_element(channel.rails.begin(), channel.rails.end(), owes_less);
+    const std::uint32_t count = (*most)->own_receives.take_owed();
+    return {count != 0 ? static_cast<sched::RailIndex>(most - channel.rails.begin()) : sched::RailIndex{0}, count};
+}
+
+// The last that is put into a header, when it is posted: in a message that waits for the peer's credits, the peer's could wait for ours.
+void load_credits(Channel& channel, Header& header) {
+    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
+    header.receive_credits = channel.has_own_receives ? take_owed_receives(channel).word() : std::uint16_t{0};
+    if (header.ring_credits != 0 || header.receive_credits != 0) header.check = check_of(header);
+}
+
 void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     ibv_send_wr request{}, *bad;
     ibv_sge sge{};
@@ -64,8 +79,13 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     request.sg_list = &sge;
     request.num_sge = 1;
     request.send_flags = IBV_SEND_SIGNALED;
-    if (work.kind == WorkKind::kSend) fill_send(Fragment::of(work), rail, request, sge);
-    else fill_stripe(static_cast<StripeWork&>(work), rail, request, sge);
+    if (work.kind == WorkKind::kSend) {
+        const Fragment& fragment = Fragment::of(work);
+        if (fragment.header->kind != static_cast<std::uint8_t>(Kind::kUnordered)) load_credits(channel, *fragment.header);
+        fill_send(fragment, rail, request, sge);
+    } else {
+        fill_stripe(static_cast<StripeWork&>(work), rail, request, sge);
+    }
     if (sge.length == 0) request.num_sge = 0;
     if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) {
         ibv_wc wc{};
@@ -104,6 +124,7 @@ void pump(Module& m, Channel& channel, Rail& rail) {
     while (Work* next = rail.waiting.front()) {
         if (!take_place(channel, rail, *next)) return;
         rail.waiting.remove(next);
+        if (next->kind == WorkKind::kSend) channel.scheduler->on_waited(next->rail, bytes_of(*next));
         post_now(m, channel, rail, *next);
     }
 }
@@ -114,6 +135,7 @@ void submit(Module& m, Work& work) {
     Rail& rail = *channel.rails[work.rail];
     if (rail.waiting.empty() && take_place(channel, rail, work)) return post_now(m, channel, rail, work);
     ++rail.waits;
+    if (work.kind == WorkKind::kSend) channel.scheduler->on_waiting(work.rail, bytes_of(work));
     rail.waiting.push_back(&work);
 }
 
@@ -201,15 +223,13 @@ void cut_waiting(Module& m, Channel& channel) {
 }
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
-// how many places in the queue are free again.
+// how many places in the queue are free again. One that fails completes all the same, and says by the mark which rail it was.
 int post_inline_now(Rail& rail, ibv_send_wr& request) {
     ibv_send_wr* bad;
     request.send_flags |= IBV_SEND_INLINE;
+    request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
-    if (marks) {
-        request.send_flags |= IBV_SEND_SIGNALED;
-        request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
-    }
+    if (marks) request.send_flags |= IBV_SEND_SIGNALED;
     if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return error;
     ++rail.in_flight;
     ++rail.unmarked;
@@ -222,19 +242,10 @@ int post_inline_now(Rail& rail, ibv_send_wr& request) {
     return 0;
 }
 
-// Of the rail that owes most.
-sched::Grant take_owed_receives(Channel& channel) {
-    const auto owes_less = [](const auto& a, const auto& b) { return a->own_receives.owed() < b->own_receives.owed(); };
-    const auto most = std::max_element(channel.rails.begin(), channel.rails.end(), owes_less);
-    const std::uint32_t count = (*most)->own_receives.take_owed();
-    return {count != 0 ? static_cast<sched::RailIndex>(most - channel.rails.begin()) : sched::RailIndex{0}, count};
-}
-
-// The last that is put into a header: numbers go in the order in which messages are posted.
+// Numbers go in the order in which messages are handed to the rails, also to the line of one.
 void seal(Channel& channel, Header& header) {
     header.psn = channel.sequence.next();
-    header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
-    header.receive_credits = channel.has_own_receives ? take_owed_receives(channel).word() : std::uint16_t{0};
+    header.ring_credits = header.receive_credits = 0;
     header.check = check_of(header);
 }
 
@@ -290,6 +301,7 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
         return false;
     }
     seal(channel, header);
+    load_credits(channel, header);
     if (const int error = post_inline_now(rail, request); error != 0) {
         ibv_wc wc{};
         wc.status = IBV_WC_GENERAL_ERR;
@@ -315,8 +327,9 @@ void post_credits(Module& m, Endpoint& endpoint) {
     Work& work = fragment->work;
     work.rail = rail_of_fragment(m, channel, sizeof(Header));
     Rail& rail = *channel.rails[work.rail];
-    if (rail.in_flight < rail.depth) post_now(m, channel, rail, work);
-    else rail.waiting.push_front(&work);
+    if (rail.in_flight < rail.depth) return post_now(m, channel, rail, work);
+    channel.scheduler->on_waiting(work.rail, bytes_of(work));
+    rail.waiting.push_front(&work);
 }
 
 void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant) {
