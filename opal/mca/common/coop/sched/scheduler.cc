@@ -286,6 +286,7 @@ bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
     if (!would_measure(bytes, marker)) return false;
     const Policy policy = choose(bytes, marker).policy;
     const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
+    if (count_of(rails) < 2) return false;  // nothing to learn
     double weights = 0;
     for (RailIndex rail : each(rails)) weights += rails_[rail].weight;
     const double busy = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
@@ -294,7 +295,7 @@ bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
         // One of very little weight is not given stripes that short.
         if (static_cast<double>(rails_[rail].backlog_bytes() + limits_.min) < share) return false;
     }
-    return rails != 0;
+    return true;
 }
 
 // The n_batch paths of the most weight; of equal ones those from first_rail on.
