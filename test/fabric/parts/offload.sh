@@ -73,6 +73,7 @@ part_offload() {
     offload_by threads any 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
     offload_by interrupts any 2 -- "${on[@]}" --mca pml_coop_async interrupt
     turns_over_hcas ""
-    turns_over_hcas with_hcas --mca pml_coop_hca on
+    # With HCAs a copy is cut into pieces of 256 KiB; that many bytes shall be a turn.
+    turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_chunk 256k
     check four_pairs_gain four_pairs_gain
 }
