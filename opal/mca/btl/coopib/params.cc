@@ -31,7 +31,8 @@ constexpr ParamRow kParams[] = {
     {.name = "large_policy", .type = ParamType::kChoice, .default_value = static_cast<std::int64_t>(sched::Policy::kEpc),
      .choices = sched::kPolicyNames,
      .help = "How RDMA operations from striping_threshold on are spread over the rails. binding: one rail; round_robin, "
-             "window_round_robin, weighted_round_robin: whole messages in turn; shortest_queue: whole messages, where least is under way; even_striping, weighted_striping: pieces on all rails; "
+             "window_round_robin, weighted_round_robin: whole messages in turn; shortest_queue: whole messages, where least is "
+             "under way; even_striping, weighted_striping: pieces on all rails; "
              "adaptive_striping: pieces as the rails have lately delivered; bss: adaptive, over the few best; epc: by the kind of call.",
      .level = 3},
     {.name = "striping_threshold", .type = ParamType::kSize, .unit = "bytes", .default_value = 16 * kKiB, .min = 1, .max = kGiB,

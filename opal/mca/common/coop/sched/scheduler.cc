@@ -33,13 +33,10 @@ bool uses_bss(const SchedConfig& config) noexcept {
 // message shall be done at the same time (7.1.2), also with what they had before.
 class Queues {
 public:
-    Queues(const RailSet& set, std::uint64_t now_ns) noexcept {
-        for (RailIndex rail : each(set.all())) left_[rail] = set[rail].left_bytes(now_ns);
-    }
-
     // Which of `rails` have a stripe of `bytes`. Those that have more to do
     // already than their share of everything have none.
-    RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes) noexcept {
+    RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
+        for (RailIndex rail : each(rails)) left_[rail] = set[rail].left_bytes(now_ns);
         const double size = std::max(static_cast<double>(bytes), 1.0);
         RailMask over = level_once(set, rails, size);
         while (over != 0 && over != rails) {
@@ -68,7 +65,7 @@ private:
         return over;
     }
 
-    std::array<double, kMaxRails> left_{};   // bytes
+    std::array<double, kMaxRails> left_{};   // bytes; valid for the rails that level() was given
     std::array<double, kMaxRails> parts_{};  // of the message, in kTotalWeight; valid for the rails that level() returned
 };
 
@@ -283,8 +280,8 @@ RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
 }
 
 bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
-    if (!would_measure(bytes, marker)) return false;
     const Policy policy = choose(bytes, marker).policy;
+    if (!row_of(policy).measures) return false;
     const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
     if (count_of(rails) < 2) return false;  // nothing to learn
     double weights = 0;
@@ -313,9 +310,9 @@ RailMask Scheduler::batch(RailMask paths) const noexcept {
 }
 
 void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept {
-    Queues queues(rails_, now_ns);
+    Queues queues;
     const bool balance = row_of(policy).measures && config_->count_backlog;
-    if (balance) rails = queues.level(rails_, rails, bytes);
+    if (balance) rails = queues.level(rails_, rails, bytes, now_ns);
     Shares shares;
     RailIndex from = next_first_;
     for (RailMask left = rails; left != 0;) {
