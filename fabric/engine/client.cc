@@ -187,14 +187,16 @@ void Client::heed_attention() noexcept {
     for (const std::uint32_t index : failed) with(index, [](LocalQp& qp) { qp.on_attention(); });
 }
 
-void Client::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept {
+bool Client::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept {
     const bool most_urgent = agenda_.plan(qp, due_ns, latest_ns);
     plans_.store(plans_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (!most_urgent || latest_ns >= asleep_until_ns_.load(std::memory_order_seq_cst)) return;
+    if (!most_urgent || latest_ns >= asleep_until_ns_.load(std::memory_order_seq_cst)) return false;
     const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
     const bool polling = planned_at_.exchange(polls, std::memory_order_relaxed) != polls;
-    if (!polling || !watching_.load(std::memory_order_seq_cst)) fabric::wake(self());
+    return !polling || !watching_.load(std::memory_order_seq_cst);
 }
+
+void Client::call() noexcept { fabric::wake(self()); }
 
 // Sleeps until something has to be done, or somebody calls.
 void Client::sleep(std::uint32_t seen) noexcept {

@@ -40,7 +40,9 @@ public:
     Process& self() const { return subnet_.processes()[process_]; }
 
     // A queue pair of this process has work to do at that time, which may be left until `latest_ns` if that saves a wake-up.
-    void plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
+    // True: the caller has to call the thread, once it holds no lock that the thread will want.
+    [[nodiscard]] bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
+    void call() noexcept;
 
     // Does what is due. Called by whoever polls; two loads when there is nothing.
     void progress() noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/completion.h"
@@ -102,7 +103,13 @@ void LocalQp::end() {
     // A lone short message, with a latency shorter than any wake-up: whoever posts waits for it.
     while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes && next_due() - now_ns() < kWaitInPost)
         if ((clock_ns_ = now_ns()) >= next_due()) work_until_nothing_is_due(true);
+    unlock();
+}
+
+void LocalQp::unlock() {
+    const bool call = std::exchange(call_, false);
     lock_.unlock();
+    if (call) client_.call();
 }
 
 // --- attributes and states --------------------------------------------------------------------------------------------
@@ -116,7 +123,7 @@ void LocalQp::wait_until_nobody_works() {
 }
 
 void LocalQp::modify(const ibv_qp_attr& attribute, int mask) {
-    std::lock_guard guard(lock_);
+    const Turn turn(*this);
     wait_until_nobody_works();
     {
         Guard shared(shared_.lock);
@@ -264,7 +271,7 @@ void LocalQp::flush_if_failed() {
 }
 
 void LocalQp::on_attention() noexcept {
-    std::lock_guard guard(lock_);
+    const Turn turn(*this);
     work_until_nothing_is_due(false);
 }
 

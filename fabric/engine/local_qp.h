@@ -127,6 +127,16 @@ private:
     void emit(std::uint32_t mark, ibv_wc_status status);
     void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
 
+    // Calls the engine's thread, where it is needed, behind the lock: it would only run into it.
+    void unlock();
+    struct Turn {
+        explicit Turn(LocalQp& qp) : qp_(qp) { qp.lock_.lock(); }
+        ~Turn() { qp_.unlock(); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+        LocalQp& qp_;
+    };
+
     // Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
     template <class Do>
     auto without_lock(Do&& act) {
@@ -190,6 +200,7 @@ private:
     Notices notices_;                        // of what has been completed in this step; whoever works has it
     bool working_ = false;               // a thread is at it; it may have let go of the lock to copy
     bool again_ = false;                 // it is to look again
+    bool call_ = false;                  // the engine's thread has to be called
     bool failing_ = false;               // a request has failed; nothing behind it is executed
     bool flushed_ = false;               // LAST_WQE_REACHED and the like have been said
     bool drain_event_ = false;           // SQ_DRAINED is to be raised

@@ -38,7 +38,7 @@ std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
 }  // namespace
 
 void LocalQp::work() noexcept {
-    std::lock_guard guard(lock_);
+    const Turn turn(*this);
     planned_ns_ = planned_latest_ns_ = Agenda::kNever;
     work_until_nothing_is_due(false);
 }
@@ -73,7 +73,7 @@ void LocalQp::plan() {
     if (due >= planned_ns_ && latest >= planned_latest_ns_) return;
     planned_ns_ = due;
     planned_latest_ns_ = latest;
-    client_.plan(index_, due, latest);
+    call_ |= client_.plan(index_, due, latest);
 }
 
 bool LocalQp::advance(std::int64_t now, bool posting) {

@@ -16,3 +16,7 @@ sanitizer_setup() {
     tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:history_size=7:exitcode=66:intercept_tls_get_addr=0") ;;
     esac
 }
+
+# Whether a test runs on every ground there is. A sanitizer looks at code: one node with vader and the virtual cluster, which has
+# tcp between its hosts, take all of it, and jobs under one take several times as long.
+everywhere() { [ -z "$san" ] || [ "$long" = yes ]; }

@@ -162,7 +162,7 @@ part_coop_storm() {
     # shellcheck source=test/mpi/parts/storm.sh
     . "$here/parts/storm.sh"
     for wish in hybrid coop coop_fixed coop_coll coop_load; do
-        storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol $wish -- --seed 21
+        ! everywhere || storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol $wish -- --seed 21
         storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol $wish -- --seed 22
         storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol $wish -- --seed 23 --threads 3
     done

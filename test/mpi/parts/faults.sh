@@ -25,6 +25,7 @@ damaged_header_is_diagnosed() {
 damaged() { # KIND HEADER-BYTES PROTOCOL
     local byte step=1
     [ "$long" = yes ] || step=$(($2 / 4 - 1))
+    everywhere || step=$(($2 / 2 - 1))
     for ((byte = 0; byte < $2; byte += step)); do
         check "faults.damaged_$1_by_$3_byte_$byte" damaged_header_is_diagnosed "$1" "$byte" "$3"
     done

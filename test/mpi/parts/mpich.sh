@@ -50,7 +50,7 @@ part_mpich() {
     [ "$pattern" = '*' ] || folders=$pattern
     # common without its choice of a pml
     /usr/bin/python3 "$here/foreign/conformance.py" --tree "$results/mpich/tree" --pml "$pml" "${arguments[@]}" \
-        --cache "$results/mpich/ob1.json" --log "$results/mpich/log" --folders "$folders" -- \
+        --log "$results/mpich/log" --folders "$folders" -- \
         mpirun --oversubscribe "${common[@]:3}" --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 \
         2>"$results/log/mpich.notes.log" || failed=$((failed + 1))
     clean_jobs

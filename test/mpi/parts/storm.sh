@@ -23,7 +23,8 @@ storm_notices() {
 }
 
 part_storm() {
-    local seed protocol ground grounds=(vader tcp)
+    local seed protocol ground grounds=(vader)
+    if everywhere || ! cluster_possible; then grounds+=(tcp); fi
     ! cluster_possible || grounds+=(cluster)
     local -A ranks=([vader]=4 [tcp]=3 [cluster]=6)
 

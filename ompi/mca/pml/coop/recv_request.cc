@@ -20,21 +20,18 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
     iovec pieces[MCA_BTL_DES_MAX_SEGMENTS];
     std::uint32_t count = 0;
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < packet.count; ++i) {
+    for (std::size_t i = 0; i < packet.count && offset + bytes < r.capacity; ++i) {
         const auto& s = packet.segments[i];
         const std::size_t cut = std::min<std::size_t>(skip, s.seg_len);
         skip -= cut;
         if (s.seg_len == cut) continue;
-        pieces[count++] = {static_cast<char*>(s.seg_addr.pval) + cut, s.seg_len - cut};
-        bytes += s.seg_len - cut;
+        const std::size_t here = std::min<std::size_t>(s.seg_len - cut, r.capacity - offset - bytes);
+        const auto from = static_cast<char*>(s.seg_addr.pval) + cut;
+        if (r.place) std::memcpy(r.place + offset + bytes, from, here);
+        else pieces[count++] = {from, here};
+        bytes += here;
     }
-    if (bytes == 0 || offset >= r.capacity) return;
-    if (count == 1 && r.in_place) {
-        void* to;  // one piece to one place: the convertor would do no more, at some cost
-        opal_convertor_get_offset_pointer(&r.convertor(), offset, &to);
-        std::memcpy(to, pieces[0].iov_base, std::min(bytes, r.capacity - offset));
-        return;
-    }
+    if (count == 0) return;
     Guard guard(r.lock);
     opal_convertor_set_position(&r.convertor(), &offset);
     opal_convertor_unpack(&r.convertor(), pieces, &count, &bytes);
@@ -54,7 +51,6 @@ namespace {
 void complete_for_user(RecvRequest& r) noexcept {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
-    async::handler.expect(-1);
     // Nobody will ask for the status of a request that was freed while active.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
@@ -310,11 +306,19 @@ void finish_now(Deferred* deferred) {
     finish(r);
 }
 
+void prepare_convertor(RecvRequest& r) noexcept {
+    auto& b = r.base.req_base;
+    if (r.capacity > 0)
+        opal_convertor_copy_and_prepare_for_recv(b.req_proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
+                                                 &b.req_convertor);
+}
+
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
     if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) return take_from_bounce(r, peer, h);
+    if (r.place) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
     if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.over = false;
@@ -328,15 +332,19 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     drop(r);
 }
 
-void convertor_for(RecvRequest& r, ompi_proc_t* proc) noexcept {
+// Whether bytes are stored as they come. (Not by a CUDA build: only its convertor knows whose memory it is.)
+bool lies_in_place(const opal_datatype_t& type, std::size_t count) noexcept {
+    if (OPAL_CUDA_SUPPORT || !(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
+    return count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS);
+}
+
+void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     auto& b = r.base.req_base;
+    const opal_datatype_t& type = b.req_datatype->super;
     b.req_proc = proc;
-    r.capacity = 0;
-    if (b.req_count == 0) return;
-    opal_convertor_copy_and_prepare_for_recv(proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
-                                             &b.req_convertor);
-    r.in_place = !opal_convertor_need_buffers(&b.req_convertor);
-    opal_convertor_get_packed_size(&b.req_convertor, &r.capacity);
+    r.capacity = b.req_count * type.size;
+    r.place = lies_in_place(type, b.req_count) ? static_cast<char*>(b.req_addr) + type.true_lb : nullptr;
+    if (!r.place) prepare_convertor(r);
 }
 
 void activate(RecvRequest& r) noexcept {
@@ -356,12 +364,15 @@ void finish_later(RecvRequest& r) noexcept {
 
 void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());
-    set_status(r, h, packet.bytes() - sizeof h);
-    unpack(r, packet, sizeof h, 0);
+    const std::size_t bytes = packet.bytes() - sizeof h;
+    set_status(r, h, bytes);
+    if (packet.count == 1 && r.place && bytes <= r.capacity) std::memcpy(r.place, &h + 1, bytes);
+    else unpack(r, packet, sizeof h, 0);
     finish(r);
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
+    async::handler.expect(-1);  // what follows a first packet is not marked as urgent
     if (static_cast<const wire::MatchHeader*>(packet.header())->kind == wire::Kind::kMatch) receive_eager(r, packet);
     else receive_rts(r, peer, packet);
 }
@@ -422,7 +433,7 @@ void start_recv(RecvRequest& r) noexcept {
     Peer* peer = r.posted.source == match::kAnySource ? nullptr : &c.peer(r.posted.source);
     match::Source* source = peer ? &peer->source : nullptr;
     // One architecture per job: any process's convertor serves for MPI_ANY_SOURCE.
-    convertor_for(r, peer ? peer->proc : ompi_proc_local());
+    look_at_buffer(r, peer ? peer->proc : ompi_proc_local());
 
     const bool offerable = worth_offering(c, peer, r);
     match::Arrival* arrival;
@@ -445,7 +456,7 @@ void start_recv(RecvRequest& r) noexcept {
 void start_recv_of(RecvRequest& r, Arrived* arrived) noexcept {
     activate(r);
     Peer& peer = of(r.comm()).peer(arrived->arrival.source);
-    convertor_for(r, peer.proc);
+    look_at_buffer(r, peer.proc);
     receive(r, peer, arrived->packet());
     discard(arrived);
 }

@@ -19,7 +19,8 @@
 //
 // A step that a transport refuses for want of resources is retried by the
 // progress function. Threading: advance() is driven by whoever holds the
-// baton; unpacking holds `lock`, because the convertor has one position.
+// baton; unpacking holds `lock`, because the convertor has one position. With a
+// `place` the convertor is prepared only for a rendezvous.
 #pragma once
 
 #include "coop/base/spin_lock.h"
@@ -38,7 +39,7 @@ struct RecvRequest {
 
     match::Posted posted;
     std::size_t capacity;        // bytes that the user's buffer takes
-    bool in_place;               // the message's bytes lie in the buffer as they come; asked of the convertor before it moves, valid with capacity > 0
+    char* place;                 // of the message's first byte, where all of them lie in the buffer as they come; null: ask the convertor
     RecvStep step;
     bool over;                   // kOver has been seen to
     bool mpi_complete;
