@@ -165,6 +165,7 @@ void undefer(Deferred& work) noexcept {
 }
 
 extern "C" int mca_pml_coop_progress() {
+    if ((module.deferred.length.load(std::memory_order_relaxed) | module.copying.length.load(std::memory_order_relaxed)) == 0) return 0;
     const async::Polling turn;
     int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {

@@ -15,8 +15,7 @@ long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 
 
 void Turn::switch_on() noexcept {
     heavy_ = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
-    depth_ = 0;
-    inside_.store(false, std::memory_order_relaxed);
+    depth_.store(0, std::memory_order_relaxed);
     handler_has_it_.store(false, std::memory_order_relaxed);
     handler_.store({}, std::memory_order_relaxed);
     on_ = true;
@@ -30,10 +29,10 @@ void Turn::barrier() const noexcept {
 // Either the application sees the handler, or the handler sees the application inside.
 bool Turn::try_take() noexcept {
     // Who waits goes first. (And where the answer is known, the barrier is spared.)
-    if (waiting_.load(std::memory_order_relaxed) || inside_.load(std::memory_order_relaxed)) return false;
+    if (waiting_.load(std::memory_order_relaxed) || depth_.load(std::memory_order_relaxed) > 0) return false;
     handler_has_it_.store(true, std::memory_order_relaxed);
     barrier();
-    if (!inside_.load(std::memory_order_acquire)) return true;
+    if (depth_.load(std::memory_order_acquire) == 0) return true;
     give_back();
     return false;
 }
@@ -43,10 +42,10 @@ void Turn::wait() noexcept {
     constexpr unsigned kSpins = 100;
     waiting_.store(true, std::memory_order_relaxed);
     do {
-        inside_.store(false, std::memory_order_release);
+        depth_.store(0, std::memory_order_release);
         for (unsigned spins = 0; handler_has_it_.load(std::memory_order_acquire); ++spins)
             if (spins > kSpins) sched_yield();
-        inside_.store(true, std::memory_order_relaxed);
+        depth_.store(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);
     } while (handler_has_it_.load(std::memory_order_acquire));
     waiting_.store(false, std::memory_order_relaxed);

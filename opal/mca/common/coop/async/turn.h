@@ -35,22 +35,26 @@ public:
     bool on() const noexcept { return on_; }
     // Of the handler's thread, before its first turn.
     void this_is_the_handler() noexcept { handler_.store(pthread_self(), std::memory_order_relaxed); }
-    bool is_handler() const noexcept { return on_ && pthread_equal(pthread_self(), handler_.load(std::memory_order_relaxed)); }
+    // Whether the caller is the handler, in its turn. (Who asks costs a call: most often nobody has to ask.)
+    bool is_handler() const noexcept {
+        return handler_has_it_.load(std::memory_order_relaxed) && pthread_equal(pthread_self(), handler_.load(std::memory_order_relaxed));
+    }
 
     // Returns when it is the application's turn. True: from outside, not nested.
     bool enter() noexcept {
-        if (is_handler() || depth_++ > 0) return false;
-        inside_.store(true, std::memory_order_relaxed);
+        if (is_handler()) return false;
+        const std::uint32_t before = depth_.load(std::memory_order_relaxed);
+        depth_.store(before + 1, std::memory_order_relaxed);
+        if (before > 0) return false;
         if (heavy_) std::atomic_thread_fence(std::memory_order_seq_cst);
         else std::atomic_signal_fence(std::memory_order_seq_cst);
         if (handler_has_it_.load(std::memory_order_acquire)) [[unlikely]] wait();
         return true;
     }
     // Whether this is the last leave(): then the application is about to be outside.
-    bool is_outermost() const noexcept { return depth_ == 1 && !is_handler(); }
+    bool is_outermost() const noexcept { return depth_.load(std::memory_order_relaxed) == 1 && !is_handler(); }
     void leave() noexcept {
-        if (is_handler() || --depth_ > 0) return;
-        inside_.store(false, std::memory_order_release);
+        if (!is_handler()) depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     }
 
     // False: the application is inside.
@@ -64,8 +68,7 @@ private:
 
     bool on_ = false;
     bool heavy_ = true;        // no membarrier(2): the application executes fences
-    std::uint32_t depth_ = 0;  // the application's
-    std::atomic<bool> inside_{false};
+    std::atomic<std::uint32_t> depth_{0};  // the application's: 0, outside
     std::atomic<bool> handler_has_it_{false};
     std::atomic<bool> waiting_{false};  // the application, for the end of the handler's turn
     std::atomic<pthread_t> handler_{};
