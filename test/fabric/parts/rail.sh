@@ -25,8 +25,9 @@ ground_options() {
 }
 
 part_rail() {
-    local ground
-    for ground in one two lmc1 lmc2 one_lmc2 roce nosrq small ports mtu256; do run_cases "$ground" rails; done
+    local ground grounds=(two lmc1 roce nosrq)
+    [ "$long" = no ] || grounds+=(one lmc2 one_lmc2 small ports mtu256)
+    for ground in "${grounds[@]}"; do run_cases "$ground" rails; done
     limit=400 run_cases eight many
     [ "$long" = no ] || limit=600 run_cases eight_lmc1 many
 }

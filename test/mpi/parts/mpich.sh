@@ -4,8 +4,8 @@
 # pass here. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-mpich_folders=(pt2pt comm datatype coll)
-mpich_long_folders=(threads/pt2pt threads/comm threads/coll threads/util threads/mpi_t attr errhan group info init topo)
+mpich_folders=(pt2pt comm coll)
+mpich_long_folders=(datatype threads/pt2pt threads/comm threads/coll threads/util threads/mpi_t attr errhan group info init topo)
 
 mpich_download() {
     local folder=$results/mpich/source archive
