@@ -9,6 +9,7 @@ fails is run under ob1, too. Prints a PASS line per folder, and FAIL with the na
 not here.
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import shlex
@@ -20,6 +21,8 @@ import time
 # Seconds. Hang guards: nearly all take less than one. What needs more is left to --long.
 TIME_LIMIT = 20
 LONG_TIME_LIMIT = 400
+# At a time: of a job of a second, half is mpirun starting it and waiting for its end.
+JOBS = 2
 
 
 def parse_arguments():
@@ -127,8 +130,9 @@ def check_folder(folder, options):
     """The number of failures."""
     tests, missing = read_tests(options.tree, folder, options.long)
     start, names = time.monotonic(), {"pass": [], "fail": [], "unstable": [], "worse": []}
-    for test in tests:
-        verdict, path = judge(test, options)
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        verdicts = list(pool.map(lambda test: judge(test, options), tests))
+    for test, (verdict, path) in zip(tests, verdicts):
         names[verdict].append(test.name)
         if verdict == "worse":
             print(f"FAIL mpich.{test.name}\n    log: {path}")

@@ -31,7 +31,8 @@ prepare() {
         --mca btl_tcp_if_include lo --bind-to none -x COOP_TEST_RUN -x COOP_TEST_PML)
     sanitizer_setup
     log=$results/log/build.log
-    if ! make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" SAN="$san" >"$log" 2>&1; then
+    # Two runs may go on side by side: one builds, the other finds it done.
+    if ! (flock 9 && make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" SAN="$san" >"$log" 2>&1) 9<"$bin"; then
         report_fail build_of_the_test_programs
         return 1
     fi
