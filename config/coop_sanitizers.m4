@@ -20,6 +20,8 @@ AC_DEFUN([COOP_SANITIZERS], [
     # gcc checks the value of a volatile bool by reading it once, outside of the loop that polls it: Open MPI's
     # WAIT_SYNC_RELEASE, inlined into a component, then never ends.
     AS_IF([test "$enable_ubsan" = yes], [COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-sanitize=bool"])
+    # For these clang needs a runtime that only C++ programs have: no program in C could load our components.
+    AS_CASE([$enable_ubsan/$CXX], [yes/*clang*], [COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-sanitize=function,vptr"])
     COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-omit-frame-pointer"
     AC_LANG_PUSH([C++])
     AC_MSG_CHECKING([whether $CXX links with$COOP_SAN_FLAGS])

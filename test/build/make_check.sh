@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make_check.sh BUILD [PREFIX]: 'make check' in a build folder, with a line for each GoogleTest case and each other test.
-# PREFIX goes before the names, to tell several builds apart.
+# make_check.sh BUILD [PREFIX [TESTS]]: 'make check' in a build folder, with a line for each GoogleTest case and each other test.
+# PREFIX goes before the names, to tell several builds apart; TESTS: those alone, as make knows them.
 set -uo pipefail
 build=$1
 prefix=${2:-}
 
-make -C "$build" -j"$(nproc)" check
+make -C "$build" -j"$(nproc)" check ${3:+TESTS="$3"}
 status=$?
 for result in "$build"/test/*/*.trs; do
     name=$(basename "$result" .trs)

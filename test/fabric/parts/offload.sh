@@ -47,6 +47,14 @@ four_pairs_gain() {
     [ "${alone:-0}" -gt 0 ] && [ $((10 * ${striped:-0})) -ge $((9 * alone)) ]
 }
 
+# Asked for, and nothing there that could: each process says so once, and the CPUs copy.
+without_a_way() {
+    limit=60 on_subnet --hosts 1 -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_hca on "$offload" none 2 \
+        >"$log.job" 2>&1 || { cat "$log.job"; return 1; }
+    cat "$log.job"
+    [ "$(grep -ac 'no way by loopback' "$log.job")" = 2 ]
+}
+
 part_offload() {
     local fault wish on=(--mca pml_coop_hca on)
     log=$results/log/offload.build.log
@@ -55,6 +63,7 @@ part_offload() {
     offload_by two_hcas some 2 --hcas 2 -- "${on[@]}"
     offload_by slow_hca some 2 --loopback-rate 50MB/s -- "${on[@]}"
     offload_by off none 2 --
+    check without_a_way without_a_way
     offload_by without_a_copy_of_both none 2 -- "${on[@]}" --mca pml_coop_protocol rget
     offload_by halves none 2 -- "${on[@]}" --mca pml_coop_protocol coop_fixed
     offload_by short_ones none 2 -- "${on[@]}" --mca pml_coop_hca_min 64m

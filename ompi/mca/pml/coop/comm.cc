@@ -29,7 +29,10 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
         if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate)) continue;
         if (!peer.rdma || rank(candidate) > rank(*peer.rdma)) peer.rdma = &candidate;
     }
-    if (OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags) && peer.proc != ompi_proc_local()) find_hca_way(peer.hca, endpoint);
+    if (OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags) && peer.proc != ompi_proc_local()) {
+        find_hca_way(peer.hca, endpoint);
+        if (!peer.hca.btl && hca_mode() == HcaMode::kOn) no_offload(peer);
+    }
     // btl_send holds the weights that the BML has worked out for this peer.
     if (!peer.rdma) return;
     const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);

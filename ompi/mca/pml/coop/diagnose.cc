@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "diagnose.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -91,6 +92,11 @@ void parameter_ignored(const ParamError& error) noexcept {
 void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror(error)); }
 
 void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why); }
+
+void no_offload(const Peer& peer) noexcept {
+    static std::atomic_flag said = ATOMIC_FLAG_INIT;
+    if (!said.test_and_set(std::memory_order_relaxed)) say("no-offload", host(), module.my_rank, peer.job_rank());
+}
 
 void peer_died(const Peer& peer) {
     say("peer-died", host(), module.my_rank, peer.job_rank());

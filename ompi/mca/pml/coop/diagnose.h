@@ -33,6 +33,9 @@ void no_kernel_copy(int error) noexcept;
 // A notice: messages make no progress while this process computes, though asked to.
 void no_interrupts(const char* why) noexcept;
 
+// A notice, once in a process: the CPUs copy inside this node, though HCAs were asked to.
+void no_offload(const Peer& peer) noexcept;
+
 // A parameter was written while the job runs, with a value it cannot have; the
 // old one stays.
 void parameter_ignored(const ParamError& error) noexcept;
