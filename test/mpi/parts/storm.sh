@@ -10,7 +10,7 @@ storm() {
     while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
     [ $# = 0 ] || shift
     # Sanitizers make every byte cost several times as much.
-    [ -z "$san" ] || messages=$((messages / 4))
+    [ -z "$san" ] || messages=$((messages / 8))
     check "$name" launch "$ground" "$np" "${for_mpirun[@]}" "$bin/storm" --messages "$messages" "$@"
 }
 
