@@ -343,7 +343,9 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     const opal_datatype_t& type = b.req_datatype->super;
     b.req_proc = proc;
     r.capacity = b.req_count * type.size;
-    r.place = lies_in_place(type, b.req_count) ? static_cast<char*>(b.req_addr) + type.true_lb : nullptr;
+    // A number: from MPI_BOTTOM, which is null, the type counts on its own.
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) + static_cast<std::uintptr_t>(type.true_lb);
+    r.place = lies_in_place(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
     if (!r.place) prepare_convertor(r);
 }
 
