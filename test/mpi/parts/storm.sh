@@ -17,7 +17,7 @@ storm() {
 # Whether a sabotaged storm ends as it should: not well, and with the words given.
 storm_notices() {
     local how=$1 words=$2
-    ! launch_and_keep vader 2 -x LD_PRELOAD="$bin/saboteur.so" -x SABOTAGE="$how" -x SABOTAGE_AT=40 "$bin/storm" --messages 2000 --stall 1 ||
+    ! launch_and_keep vader 2 -x LD_PRELOAD="$bin/saboteur.so" -x SABOTAGE="$how" -x SABOTAGE_AT=40 "$bin/storm" --messages 2000 --stall 3 ||
         return 1
     grep -a "$words" "$log.job"
 }
