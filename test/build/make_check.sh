@@ -6,15 +6,23 @@ set -uo pipefail
 build=$1
 prefix=${2:-}
 
-make -C "$build" -j"$(nproc)" check ${3:+TESTS="$3"}
+if [ $# -ge 3 ]; then
+    read -ra tests <<<"$3"
+    programs=()
+    for test in "${tests[@]}"; do [[ $test = *.sh ]] || programs+=("$test"); done
+    # 'check' would build everything first.
+    make -C "$build" -j"$(nproc)" "${programs[@]}" && make -C "$build" check-TESTS TESTS="$3"
+else
+    make -C "$build" -j"$(nproc)" check
+fi
 status=$?
 for result in "$build"/test/*/*.trs; do
     name=$(basename "$result" .trs)
     log=${result%.trs}.log
-    if [ "$name" = unit_tests ]; then
+    if [[ $name =~ ^(unit|thread)_tests$ ]]; then
         sed -n -e "s/^\[       OK \] \([^ ]*\).*/PASS $prefix\1/p" -e "s/^\[  FAILED  \] \([^ ]*\) (.*/FAIL $prefix\1/p" "$log"
         # A crash leaves the case it was in without a verdict.
-        grep -q '^\[==========\] .* ran\.' "$log" || echo "FAIL ${prefix}unit_tests_end"
+        grep -q '^\[==========\] .* ran\.' "$log" || echo "FAIL ${prefix}${name}_end"
     else
         sed -n "s/^:test-result: \([A-Z]*\).*/\1 $prefix$name/p" "$result"
     fi
