@@ -23,7 +23,8 @@ prepare() {
     [ -x "$COOP_FABRIC_TOOL" ] || { echo "run: $prefix has no bin/coop-fabric: not an installation with the fabric" >&2; return 1; }
     need_debian libibverbs-dev || return 1
     log=$results/log/build.log
-    if ! make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" >"$log" 2>&1; then
+    # Two runs may go on side by side: one builds, the other finds it done.
+    if ! (flock 9 && make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" >"$log" 2>&1) 9<"$bin"; then
         report_fail build_of_the_test_programs
         return 1
     fi
