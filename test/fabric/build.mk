@@ -3,7 +3,7 @@
 CXX ?= g++
 CORE = $(SRC)/../../opal/mca/common
 CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread -MMD -MP
-CPPFLAGS = -I$(SRC)/lib -I$(SRC)/../mpi/lib
+CPPFLAGS = -I$(SRC)/lib -I$(SRC)/../lib -I$(SRC)/../mpi/lib
 
 objects = $(patsubst $(1)/%.cc,$(OUT)/obj/$(2)/%.o,$(wildcard $(1)/*.cc))
 

@@ -4,7 +4,7 @@ MPICXX ?= mpicxx
 MPICC ?= mpicc
 SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=bool
 SAN_tsan = -fsanitize=thread
-CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -MMD -MP
+CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -I$(SRC)/../lib -MMD -MP
 # Open MPI's C++ bindings are not ours to test.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 

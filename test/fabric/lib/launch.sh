@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What all parts of test/fabric/run use: building, running on a subnet, reporting, cleaning up.
+# What all parts of test/fabric/run use: building, running on a subnet, cleaning up. What is said of a test: test/lib/report.sh.
 #
-# Set by run: here prefix long pattern. Set here: results bin failed log.
+# Set by run: here prefix long pattern. Set here: results bin.
 # A part is a file parts/NAME.sh with a function part_NAME. It calls asked or check for every test it has.
 # shellcheck disable=SC2154 # those of run
 
-failed=0
+# shellcheck source=test/lib/report.sh
+. "$here/../lib/report.sh"
+# shellcheck source=test/lib/mpi_program.sh
+. "$here/../lib/mpi_program.sh"
+
 jobs=2 # make's
 subnets=0
 
@@ -30,14 +34,6 @@ prepare() {
     fi
 }
 
-# need_debian PACKAGE: installs it if it is not there (root only); SKIP otherwise.
-need_debian() {
-    local log=$results/log/apt.log
-    # shellcheck source=config/apt.sh
-    . "$here/../../config/apt.sh"
-    need_packages "$log" "$1" >&2 || { report_skip "$1" "the package is not installed (see $log)"; return 1; }
-}
-
 # on_subnet [OPTION…] -- COMMAND…: a subnet of its own with these options of 'coop-fabric run', gone at the end. Ends with the
 # command's status, or with 124 after $limit seconds.
 on_subnet() {
@@ -45,56 +41,7 @@ on_subnet() {
     timeout -k 10 "${limit:-120}" "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-$subnets" "$@" </dev/null
 }
 
-# --- reporting ------------------------------------------------------------------------------------------------------
-
-report_pass() { echo "PASS $1${2:+ ($2)}"; }
-report_skip() { echo "SKIP $1: $2"; }
-report_fail() { # NAME
-    echo "FAIL $1"
-    tail -n 25 "$log" | cut -c 1-300 | sed 's/^/    /'
-    failed=$((failed + 1))
-}
-
-# asked NAME: whether the pattern on the command line takes the test; names its log.
-asked() {
-    # shellcheck disable=SC2053 # a pattern it is
-    [[ $1 == $pattern ]] || return 1
-    log=$results/log/${1//\//_}.log
-}
-
-# check NAME COMMAND…: one test; it passes if the command does. Output goes to the log. Of a message that a process sends it,
-# mpirun of 4.1.4 itself dies now and then, in pmix_server_log_fn, with every pml: that says nothing, and is tried again.
-check() {
-    local name=$1 start=$SECONDS status attempt
-    shift
-    asked "$name" || return 0
-    for attempt in 1 2 3 4; do
-        status=0
-        "$@" >"$log" 2>&1 || status=$?
-        if [ $status = 0 ] || ! grep -aq pmix_server_log_fn "$log"; then break; fi
-        echo "note: $name: mpirun died, attempt $attempt"
-    done
-    if [ $status = 0 ]; then
-        report_pass "$name" $((SECONDS - start))
-    else
-        echo "(exit status $status)" >>"$log"
-        report_fail "$name"
-    fi
-}
-
 # --- what is left over ----------------------------------------------------------------------------------------------
-
-# Processes with our mark, but for these scripts and what they are made of: "pid program".
-left_processes() {
-    local pid program
-    while read -r pid; do
-        program=$(readlink "/proc/$pid/exe") || continue
-        case $program in
-        */bash | */dash | */timeout | */tail | */cut | */sed | */grep | */readlink) ;;
-        *) echo "$pid $program" ;;
-        esac
-    done < <(grep -lsaz "^COOP_TEST_RUN=$COOP_TEST_RUN\$" /proc/[0-9]*/environ | cut -d / -f 3)
-}
 
 left_files() {
     find /dev/shm /tmp -maxdepth 1 -name "*t$COOP_TEST_RUN-*" 2>/dev/null
@@ -116,10 +63,7 @@ check_nothing_left() { # PART
 }
 
 clean_jobs() {
-    local pid
-    while read -r pid _; do
-        kill -9 "$pid" 2>/dev/null
-    done < <(left_processes)
+    end_left_processes
     left_files | while read -r file; do rm -rf "${file:?}"; done
 }
 

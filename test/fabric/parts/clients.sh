@@ -158,7 +158,7 @@ storm() {
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     test_on "$name" "${options[@]}" --counters -- mpirun -n "$ranks" "${mpi_common[@]}" --mca orte_tmpdir_base "$scratch" \
-        "$@" "$bin/mpi/storm" --seed 7 --messages 1000
+        "$@" "$storm" --seed 7 --messages 1000
     says "$name" '^storm: [0-9]+ messages received and checked' 1
 }
 
@@ -176,7 +176,7 @@ openib_survives_a_cut_lid() {
     echo 'after 300 messages lid 0x2 down' >"$log.scenario"
     on_subnet --hosts 2 --lmc 1 --scenario "$log.scenario" --trace-to "$trace" -- mpirun -n 2 "${mpi_common[@]}" "${openib[@]}" \
         --mca orte_tmpdir_base "$scratch" --mca btl_openib_max_lmc 0 --mca btl_openib_enable_apm_over_lmc 1 --mca btl_openib_ib_timeout 12 \
-        "$bin/mpi/storm" --seed 7 --messages 1000 || return 1
+        "$storm" --seed 7 --messages 1000 || return 1
     grep -v ' message ' "$trace"
     [ "$(grep -c 'path migrated QP .* LID 0x5 ' "$trace")" -gt 0 ] && [ "$(grep -c 'path migrated QP .* LID 0x3 ' "$trace")" -gt 0 ] &&
         ! grep -E 'retry exceeded|migration failed' "$trace"
@@ -312,16 +312,13 @@ failures() {
 }
 
 part_clients() {
-    local package round='' number scratch
+    local package round='' number scratch storm
     local limit=60
     # shellcheck disable=SC2034 # for on_subnet
     [ "$long" = no ] || limit=300 # many rounds meet a busy machine sooner or later
     for package in ibverbs-utils perftest ucx-utils libopenmpi-dev openmpi-bin; do need_debian $package || return 0; done
     log=$results/log/build_storm.log
-    if ! make -s -j"$jobs" -f "$here/../mpi/build.mk" SRC="$here/../mpi" OUT="$bin/mpi" "$bin/mpi/storm" >"$log" 2>&1; then
-        report_fail clients.build_of_the_storm
-        return
-    fi
+    storm=$(mpi_program storm 2>"$log") || { report_fail clients.build_of_the_storm; return; }
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_mca_base_component_path
     for number in $(seq "$([ "$long" = yes ] && echo 20 || echo 1)"); do

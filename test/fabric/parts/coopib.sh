@@ -7,9 +7,8 @@
 
 prepare_storm() {
     local program
-    mpi=$(cd "$here/../mpi" && pwd)
-    storm=$results/bin-mpi/storm
-    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$storm" || return 1
+    mkdir -p "$results/bin-mpi"
+    storm=$(mpi_program storm) || return 1
     ring=$results/bin-mpi/ring
     mpicc -O1 -o "$ring" "$here/../../docs/examples/ring.c" || return 1
     pvars=$results/bin-mpi/coopib_pvars

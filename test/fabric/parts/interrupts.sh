@@ -12,8 +12,7 @@
 interrupts_build() {
     prepare_storm || return 1
     interrupts=$results/bin-mpi/interrupts
-    turns=$results/bin-mpi/turns
-    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$turns" || return 1
+    turns=$(mpi_program turns) || return 1
     mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c" &&
         build_watches "$here/programs" "$results/bin-mpi"
 }

@@ -11,9 +11,7 @@ offload_build() {
     mkdir -p "$results/bin-mpi"
     offload=$results/bin-mpi/offload
     mpicc -O1 -Wall -Wextra -Werror -o "$offload" "$here/programs/offload.c" || return 1
-    mpi=$(cd "$here/../mpi" && pwd)
-    turns=$results/bin-mpi/turns
-    make -s -j"$jobs" -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin-mpi" "$turns"
+    turns=$(mpi_program turns)
 }
 
 # An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host.

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What all parts of test/mpi/run use: building, launching on a ground, reporting, cleaning up.
+# What all parts of test/mpi/run use: building, launching on a ground, cleaning up. What is said of a test: test/lib/report.sh.
 #
-# Set by run: here prefix pml san long pattern. Set here: results bin scratch shm common failed log.
+# Set by run: here prefix pml san long pattern. Set here: results bin scratch shm common.
 # shellcheck disable=SC2154 # those of run
 
-failed=0
+# shellcheck source=test/lib/report.sh
+. "$here/../lib/report.sh"
+# shellcheck source=test/lib/cases.sh
+. "$here/../lib/cases.sh"
+
 jobs=2 # make's
 subnets=0
 
@@ -64,81 +68,32 @@ launch() {
     timeout -k 10 "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
-# The same; what the job printed is in $log.job, to look things up in, and in the log. Of a message that a process sends it,
-# mpirun of 4.1.4 itself dies now and then, in pmix_server_log_fn, with every pml: that says nothing, and is tried again.
+# The same; what the job printed is in $log.job, to look things up in, and in the log. A job whose mpirun died is tried again.
 launch_and_keep() {
     local status attempt
     for attempt in 1 2 3 4; do
         status=0
         launch "$@" >"$log.job" 2>&1 || status=$?
         cat "$log.job"
-        grep -aq pmix_server_log_fn "$log.job" || break
+        mpirun_died "$log.job" || break
         echo "(mpirun died, attempt $attempt)"
         clean_jobs
     done
     return $status
 }
 
-# need_debian PACKAGE: installs it if it is not there (root only); SKIP otherwise.
-need_debian() {
-    local log=$results/log/apt.log
-    # shellcheck source=config/apt.sh
-    . "$here/../../config/apt.sh"
-    need_packages "$log" "$1" >&2 || { report_skip "$1" "the package is not installed (see $log)"; return 1; }
-}
-
 cluster_possible() {
     unshare --uts true 2>/dev/null
 }
 
-# --- reporting ------------------------------------------------------------------------------------------------------
-
-report_pass() { echo "PASS $1${2:+ ($2)}"; }
-report_skip() { echo "SKIP $1: $2"; }
-report_fail() { # NAME
-    echo "FAIL $1"
-    # Of a sanitizer's report the beginning, of other logs the end.
-    {
-        grep -aE -m 1 -A 20 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || tail -n 25 "$log"
-    } | cut -c 1-300 | sed 's/^/    /'
-    failed=$((failed + 1))
-    clean_jobs
-}
-
-# asked NAME: whether the pattern on the command line takes the test; names its log.
-asked() {
-    # shellcheck disable=SC2053 # a pattern it is
-    [[ $1 == $pattern ]] || return 1
-    log=$results/log/${1//\//_}.log
-}
-
-# check NAME COMMAND…: one test; it passes if the command does. Output goes to the log.
-check() {
-    local name=$1 start=$SECONDS status=0
-    shift
-    asked "$name" || return 0
-    "$@" >"$log" 2>&1 || status=$?
-    if [ $status = 0 ]; then
-        report_pass "$name" $((SECONDS - start))
-    else
-        echo "(exit status $status)" >>"$log"
-        report_fail "$name"
-    fi
-}
-
 # --- cleaning up ----------------------------------------------------------------------------------------------------
 
-# Ends the processes of this run that are left over: those with its mark in their environment, but for these scripts.
 clean_jobs() {
-    local pid
-    while read -r pid; do
-        case $(readlink "/proc/$pid/exe") in
-        */bash | */dash | */tail | */cut | */sed | */grep | */readlink) ;;
-        *) kill -9 "$pid" 2>/dev/null ;;
-        esac
-    done < <(grep -lsaz "^COOP_TEST_RUN=$COOP_TEST_RUN\$" /proc/[0-9]*/environ | cut -d / -f 3)
+    end_left_processes
     rm -rf "${shm:?}"/* "${scratch:?}"/* /dev/shm/*"t$COOP_TEST_RUN-"*
 }
+
+after_failure() { clean_jobs; }
 
 clean_up() {
     clean_jobs

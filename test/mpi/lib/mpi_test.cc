@@ -2,42 +2,16 @@
 // The harness behind mpi_test.h, with main().
 #include "mpi_test.h"
 
+#include "cases.h"
 #include "keep_loaded.h"
-
-#include <signal.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 namespace mpitest {
 namespace {
 
-struct Case {
-    const char* name;
-    Body body;
-};
-
-std::vector<Case>& cases() {
-    static std::vector<Case> all;
-    return all;
-}
-
 std::string skip;  // why this case does not run, or empty
-char current[160] = "MPI_Init";  // for the hang guard, which may not allocate
-
-void on_hang(int) {
-    constexpr char text[] = "HANG in ";
-    (void)!write(STDERR_FILENO, text, sizeof text - 1);
-    (void)!write(STDERR_FILENO, current, strlen(current));
-    (void)!write(STDERR_FILENO, "\n", 1);
-    _exit(124);  // mpirun ends the others
-}
-
+// mpirun ends the others if a hang guard ends one.
 void enter(const char* name, int world_rank) {
-    snprintf(current, sizeof current, "%s on rank %d", name, world_rank);
-    alarm(static_cast<unsigned>(settings().hang_seconds * hang_scale()));
+    cases::enter(name + (" on rank " + std::to_string(world_rank)), static_cast<unsigned>(settings().hang_seconds * hang_scale()));
 }
 
 void check_nothing_left(MPI_Comm comm) {
@@ -51,7 +25,7 @@ void check_nothing_left(MPI_Comm comm) {
                  std::to_string(status.MPI_TAG));
 }
 
-void run(const Case& test) {
+void run(const cases::Case<Body>& test) {
     Env env;
     MPI_Comm_dup(MPI_COMM_WORLD, &env.comm);
     MPI_Comm_rank(env.comm, &env.rank);
@@ -73,36 +47,9 @@ void run(const Case& test) {
     }
 }
 
-// The cases asked for on the command line; exits on a name that is not there.
-std::vector<Case> select(int argc, char** argv) {
-    std::string from, only;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--list") {
-            for (const Case& c : cases()) puts(c.name);
-            exit(0);
-        }
-        if (arg == "--from" && i + 1 < argc) from = argv[++i];
-        else if (arg == "--only" && i + 1 < argc) only = argv[++i];
-        else if (arg == "--multiple") settings().thread_level = MPI_THREAD_MULTIPLE;
-        else settings().arguments.push_back(arg);
-    }
-    std::vector<Case> chosen;
-    for (const Case& c : cases()) {
-        if (!from.empty() && from != c.name) continue;
-        from.clear();
-        if (only.empty() || only == c.name) chosen.push_back(c);
-    }
-    if (chosen.empty()) {
-        fprintf(stderr, "no such case\n");
-        exit(2);
-    }
-    return chosen;
-}
-
 }  // namespace
 
-AddCase::AddCase(const char* name, Body body) { cases().push_back({name, body}); }
+AddCase::AddCase(const char* name, Body body) { cases::all<Body>().push_back({name, body}); }
 
 Settings& settings() {
     static Settings the;
@@ -127,17 +74,13 @@ int hang_scale() {
 }
 
 void fail(const char* file, int line, const std::string& what) {
-    const char* name = strrchr(file, '/');
-    fprintf(stderr, "CHECK failed in %s: %s:%d: %s\n", current, name == nullptr ? file : name + 1, line, what.c_str());
-    fflush(stderr);
+    cases::say_failed(file, line, what);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort();
 }
 
 void check_equal(long long a, long long b, const char* a_text, const char* b_text, const char* file, int line) {
-    if (a != b)
-        fail(file, line,
-             std::string(a_text) + " is " + std::to_string(a) + ", expected " + b_text + " = " + std::to_string(b));
+    if (a != b) fail(file, line, cases::unequal(a, b, a_text, b_text));
 }
 
 std::string mpi_error_text(int code) {
@@ -179,8 +122,10 @@ void check_untouched(unsigned char value, const void* data, std::size_t bytes, c
 
 int main(int argc, char** argv) {
     using namespace mpitest;
-    const std::vector<Case> chosen = select(argc, argv);
-    signal(SIGALRM, on_hang);
+    const auto chosen = cases::select<Body>(argc, argv, [](const std::string& argument) {
+        if (argument == "--multiple") settings().thread_level = MPI_THREAD_MULTIPLE;
+        else settings().arguments.push_back(argument);
+    });
     enter("MPI_Init", -1);
     int provided = 0;
     MPI_Init_thread(&argc, &argv, settings().thread_level, &provided);
@@ -194,7 +139,7 @@ int main(int argc, char** argv) {
         enter("child", -1);
         result = settings().child_main(parent);
     } else {
-        for (const Case& test : chosen) run(test);
+        for (const auto& test : chosen) run(test);
     }
     enter("MPI_Finalize", -1);
     MPI_Finalize();

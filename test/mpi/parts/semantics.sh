@@ -3,56 +3,12 @@
 # One program per topic, many cases each; test names are ground.topic.case.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# run_cases GROUND NP TOPIC ARGUMENT…: runs the cases of a topic. A case that ends the job (a failed check, a crash, a
-# hang) is a failure, and the program is started again behind it.
+# run_cases GROUND NP TOPIC ARGUMENT…: runs the cases of a topic.
 run_cases() {
-    local ground=$1 np=$2 topic=$3 test=$1.$3 arguments=("${@:4}")
-    local all chosen=() name from status
-    mapfile -t all < <("$bin/$topic" --list)
-    for name in "${all[@]}"; do
-        ! asked "$test.$name" || chosen+=("$name")
-    done
-    [ ${#chosen[@]} -gt 0 ] || return 0
-    from=${chosen[0]}
-    while [ -n "$from" ]; do
-        log=$results/log/$test.log
-        if [ ${#chosen[@]} = 1 ]; then
-            launch "$ground" "$np" "$bin/$topic" --only "$from" "${arguments[@]}" >"$log" 2>&1
-        else
-            launch "$ground" "$np" "$bin/$topic" --from "$from" "${arguments[@]}" >"$log" 2>&1
-        fi
-        status=$?
-        report_cases
-    done
+    local ground=$1 np=$2 topic=$3 arguments=("${@:4}")
+    run_topic "$ground.$topic" "$bin/$topic" run_on_ground
 }
-
-# Reads the log of one start, of run_cases; sets `from` to the case to go on with, if any.
-report_cases() {
-    local word name rest running='' topic_log=$log i
-    from=''
-    while read -r word name rest; do
-        running=''
-        case $word in
-        RUN) running=$name ;;
-        OK) ! asked "$test.$name" || report_pass "$test.$name" "$rest" ;;
-        SKIP) ! asked "$test.$name" || report_skip "$test.$name" "$rest" ;;
-        esac
-    done < <(grep -aE '^(RUN|OK|SKIP) ' "$topic_log")
-    log=$topic_log
-    [ "$status" != 0 ] || return 0
-    echo "(exit status $status)" >>"$log"
-    if [ -z "$running" ]; then
-        # No case was running, and yet: MPI_Init, MPI_Finalize or a sanitizer's last word.
-        report_fail "$test.init_and_finalize"
-        return
-    fi
-    log=$results/log/$test.$running.log
-    cp "$topic_log" "$log"
-    report_fail "$test.$running"
-    for ((i = 0; i + 1 < ${#all[@]}; ++i)); do
-        [ "${all[i]}" != "$running" ] || [ ${#chosen[@]} = 1 ] || from=${all[i + 1]}
-    done
-}
+run_on_ground() { launch "$ground" "$np" "$bin/$topic" "$@" "${arguments[@]}"; }
 
 part_semantics() {
     local topic

@@ -5,12 +5,13 @@
 
 # shellcheck source=test/fabric/lib/watch.sh
 . "$here/../fabric/lib/watch.sh"
+# shellcheck source=test/lib/mpi_program.sh
+. "$here/../lib/mpi_program.sh"
 
 build_programs() {
-    local log=$results/log/build.log mpi programs=$here/../fabric/programs program
-    mpi=$(cd "$here/../mpi" && pwd)
+    local log=$results/log/build.log programs=$here/../fabric/programs program storm
     (
-        make -s -j2 -f "$mpi/build.mk" SRC="$mpi" OUT="$results/bin" "$results/bin/storm" &&
+        storm=$(mpi_program storm) && cp "$storm" "$results/bin" &&
             for program in one_sided interrupts; do
                 mpicc -O1 -Wall -Wextra -Werror -o "$results/bin/$program" "$programs/$program.c" || exit 1
             done &&

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Running a program of many CASEs, as those of test/mpi/semantics and test/fabric/semantics are.
+# shellcheck disable=SC2154 # of report.sh
+
+# run_topic TEST PROGRAM START…: all cases of the program, named TEST.case; START… starts it, with '--from CASE' or '--only CASE' behind.
+# A case that ends the program (a failed check, a crash, a hang) is a failure, and the program is started again behind that case.
+run_topic() {
+    local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from
+    mapfile -t all < <("$program" --list)
+    for name in "${all[@]}"; do
+        ! asked "$test.$name" || chosen+=("$name")
+    done
+    [ ${#chosen[@]} -gt 0 ] || return 0
+    [ ${#chosen[@]} -gt 1 ] || which=--only
+    from=${chosen[0]}
+    while [ -n "$from" ]; do
+        log=$results/log/$test.log
+        status=0
+        "${start[@]}" $which "$from" >"$log" 2>&1 || status=$?
+        report_cases
+    done
+}
+
+# Reads the log of one start; sets `from` to the case to go on with, if any.
+report_cases() {
+    local word name rest running='' topic_log=$log i
+    from=''
+    while read -r word name rest; do
+        running=''
+        case $word in
+        RUN) running=$name ;;
+        OK) ! asked "$test.$name" || report_pass "$test.$name" "$rest" ;;
+        SKIP) ! asked "$test.$name" || report_skip "$test.$name" "$rest" ;;
+        esac
+    done < <(grep -aE '^(RUN|OK|SKIP) ' "$topic_log")
+    log=$topic_log
+    [ "$status" != 0 ] || return 0
+    echo "(exit status $status)" >>"$log"
+    if [ -z "$running" ]; then
+        # No case was running, and yet: MPI_Init, the subnet, MPI_Finalize or a sanitizer's last word.
+        report_fail "$test.start_and_end"
+        return
+    fi
+    log=$results/log/$test.$running.log
+    cp "$topic_log" "$log"
+    # Started behind a failure, the program runs cases that nobody asked for: their failures are not reported.
+    ! asked "$test.$running" || report_fail "$test.$running"
+    for ((i = 0; i + 1 < ${#all[@]}; ++i)); do
+        [ "${all[i]}" != "$running" ] || [ ${#chosen[@]} = 1 ] || from=${all[i + 1]}
+    done
+}
