@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Copies inside a node: every wish, offered receives, refusals, a peer that dies, a kernel that denies copies, and whether
-# others get their turn meanwhile. Programs: coop/.
+# Copies inside a node: every wish, offered receives, refusals, a peer that dies, a kernel that denies copies. Programs: coop/.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
@@ -13,19 +12,20 @@ rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
 }
 
 part_coop() {
-    local wish
+    local wish wishes=(hybrid coop rget rput send)
     if [ "$pml" != coop ]; then
         report_skip coop "only pml/coop has it"
         return
     fi
-    for wish in hybrid coop coop_fixed coop_coll coop_load rget rput send; do
+    # These differ from coop in who copies how much: the same code, for a sanitizer.
+    ! everywhere || wishes+=(coop_fixed coop_coll coop_load)
+    for wish in "${wishes[@]}"; do
         rows "rows_by_$wish" "$wish"
     done
     check coop.hints hints
     part_coop_offers
     part_coop_faults
     part_coop_storm
-    part_coop_turns
     part_coop_kill
     part_coop_denied
 }
@@ -56,24 +56,6 @@ part_coop_faults() {
     check coop.bounce_under_faults launch vader 2 --mca pml_coop_fault busy:3,alloc:5,sendi:2 "$bin/bounce" refused
     check coop.load_after_a_copy_that_both_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1,put@1 "$bin/load" coop
     check coop.load_after_a_get_that_was_refused launch vader 2 --mca pml_coop_protocol coop_load --mca pml_coop_fault get@1 "$bin/load" coop_load
-}
-
-# --- others get their turn ------------------------------------------------------------------------------------------
-
-# Two ranks on one host, the third on another.
-on_two_hosts() {
-    timeout -k 10 "${limit:-120}" mpirun -np 3 "${common[@]}" --host v0:2,v1:1 --map-by slot --mca plm_rsh_agent "$here/vcluster/agent" \
-        --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 "$@" </dev/null
-}
-
-part_coop_turns() {
-    local wish
-    if [ -n "$san" ]; then return; fi # their time is another
-    cluster_possible || { report_skip coop.turns "no UTS namespaces here (not root?)"; return; }
-    for wish in coop hybrid rput; do
-        check "coop.turns_by_$wish" on_two_hosts --mca pml_coop_protocol "$wish" "$bin/turns"
-    done
-    check coop.no_turns_in_a_copy_that_is_not_cut on_two_hosts --mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m "$bin/turns" whole
 }
 
 # --- a peer that dies -----------------------------------------------------------------------------------------------
