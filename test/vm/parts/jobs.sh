@@ -29,7 +29,7 @@ queues_are_shared() {
 part_jobs() {
     local i pml other
     # test/fabric has them all.
-    [ "$long" = yes ] || policies=(round_robin even_striping adaptive_striping bss epc)
+    [ "$long" = yes ] || policies=(adaptive_striping bss epc)
     check jobs.queues_are_shared queues_are_shared
     for i in "${!policies[@]}"; do
         pml=ob1 other=coop
