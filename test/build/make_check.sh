@@ -11,7 +11,7 @@ if [ $# -ge 3 ]; then
     programs=()
     for test in "${tests[@]}"; do [[ $test = *.sh ]] || programs+=("$test"); done
     # 'check' would build everything first.
-    make -C "$build" -j"$(nproc)" "${programs[@]}" && make -C "$build" check-TESTS TESTS="$3"
+    make -C "$build" -j"$(nproc)" check-TESTS TESTS="$3" check_PROGRAMS="${programs[*]}"
 else
     make -C "$build" -j"$(nproc)" check
 fi

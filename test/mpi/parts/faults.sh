@@ -6,6 +6,7 @@
 
 faulty_storm() {
     local name=$1 ground=$2 fault=$3 protocol=$4 messages=${5:-1000} threads=${6:-1}
+    [ -z "$san" ] || messages=$((messages / 4))
     check "faults.${name}_over_$ground" launch "$ground" 3 --mca pml_coop_fault "$fault" --mca pml_coop_protocol "$protocol" \
         "$bin/storm" --messages "$messages" --seed 5 --threads "$threads"
 }

@@ -29,7 +29,7 @@ mpich_build() {
         --enable-strictmpi --enable-threads=multiple --with-pm=no CC=mpicc CFLAGS="-O1 -w" || return 1
     removed="-DOMPI_OMIT_MPI1_COMPAT_DECLS=1 -DMPI_Type_hvector=MPI_Type_create_hvector"
     removed+=" -DMPI_Type_hindexed=MPI_Type_create_hindexed -DMPI_Type_struct=MPI_Type_create_struct"
-    for folder in dtpools util; do make -s -C "$folder" CPPFLAGS="$removed" || return 1; done
+    for folder in dtpools util; do make -s -j"$jobs" -C "$folder" CPPFLAGS="$removed" || return 1; done
     for folder in "${mpich_folders[@]}"; do make -s -k -j"$jobs" -C "$folder" CPPFLAGS="$removed"; done
     [ "$long" = no ] || for folder in "${mpich_long_folders[@]}"; do make -s -k -j"$jobs" -C "$folder" CPPFLAGS="$removed"; done
     touch "built.$long"
