@@ -11,9 +11,10 @@
 # runs that ended with 'failed to allocate' terabytes; none has since. The blocks come from malloc and go by free, which it
 # follows anyway.
 #
-# Ranks of both yield while they wait: ./check runs two such jobs at a time.
+# Ranks of both yield while they wait: ./check runs two such jobs at a time. (By the environment: on the command line a parameter may
+# stand once, and some grounds have it there.)
 sanitizer_setup() {
-    [ -z "$san" ] || common+=(--mca mpi_yield_when_idle 1)
+    [ -z "$san" ] || export OMPI_MCA_mpi_yield_when_idle=1
     case $san in
     asan) common+=(-x ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 -x UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1) ;;
     tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:history_size=7:exitcode=66:intercept_tls_get_addr=0") ;;
