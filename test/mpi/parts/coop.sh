@@ -140,13 +140,14 @@ part_coop_denied() {
 # --- storms ---------------------------------------------------------------------------------------------------------
 
 part_coop_storm() {
-    local wish
+    local wish wishes=(hybrid coop)
     # shellcheck source=test/mpi/parts/storm.sh
     . "$here/parts/storm.sh"
-    for wish in hybrid coop coop_fixed coop_coll coop_load; do
-        ! everywhere || storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol $wish -- --seed 21
-        storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol $wish -- --seed 22
-        storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol $wish -- --seed 23 --threads 3
+    ! everywhere || wishes+=(coop_fixed coop_coll coop_load)
+    for wish in "${wishes[@]}"; do
+        ! everywhere || storm "coop.storm_of_a_pair_by_$wish" vader 2 1200 --mca pml_coop_protocol "$wish" -- --seed 21
+        storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol "$wish" -- --seed 22
+        storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol "$wish" -- --seed 23 --threads 3
     done
     # Offers for nearly everything, and many chunks each.
     storm coop.storm_of_offers vader 2 1500 --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k -- --seed 24
