@@ -68,17 +68,18 @@ launch() {
     timeout -k 10 "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
-# The same; what the job printed is in $log.job, to look things up in, and in the log. A job whose mpirun died is tried again.
+# The same; what the job printed is in $log.job, to look things up in, and in the log. A job whose mpirun died is tried again, and its
+# last words are kept out of the log: they would excuse a failure of the next one.
 launch_and_keep() {
     local status attempt
     for attempt in 1 2 3 4; do
         status=0
         launch "$@" >"$log.job" 2>&1 || status=$?
-        cat "$log.job"
         mpirun_died "$log.job" || break
         echo "(mpirun died, attempt $attempt)"
         clean_jobs
     done
+    cat "$log.job"
     return $status
 }
 
