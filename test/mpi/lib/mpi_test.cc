@@ -9,6 +9,7 @@ namespace mpitest {
 namespace {
 
 std::string skip;  // why this case does not run, or empty
+
 // mpirun ends the others if a hang guard ends one.
 void enter(const char* name, int world_rank) {
     cases::enter(name + (" on rank " + std::to_string(world_rank)), static_cast<unsigned>(settings().hang_seconds * hang_scale()));
