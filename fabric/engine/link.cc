@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fabric/engine/dice.h"
+
 namespace coop::fabric {
 namespace {
 
@@ -31,14 +33,6 @@ Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::
     do start = std::max(busy, ready_ns);
     while (!busy_until_ns.compare_exchange_weak(busy, start + duration, std::memory_order_relaxed));
     return {start, start + duration};
-}
-
-// One throw of a link's dice (splitmix64): the sequence depends on the seed alone, who gets which throw on who comes first.
-std::uint64_t throw_dice(Link& link) {
-    std::uint64_t z = link.dice.fetch_add(0x9e3779b97f4a7c15ull, std::memory_order_relaxed) + 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
 }
 
 template <class Each>
@@ -100,11 +94,17 @@ bool is_lost(const Segment& subnet, const Route& route, std::uint32_t packets) n
         const std::uint32_t loss = link.loss.load(std::memory_order_relaxed);
         if (loss == 0 || lost) return;
         const double survives = std::pow(1.0 - loss / 4294967296.0, packets);
-        const double dice = static_cast<double>(throw_dice(link) >> 11) / 9007199254740992.0;
+        const double dice = static_cast<double>(throw_dice(link.dice) >> 11) / 9007199254740992.0;
         if (dice < survives) return;
         lost = true;
         link.lost.fetch_add(1, std::memory_order_relaxed);
     });
+    return lost;
+}
+
+bool loses_everything(const Segment& subnet, const Route& route) noexcept {
+    bool lost = false;
+    for_each_link(subnet, route, [&](const Link& link) { lost |= link.loss.load(std::memory_order_relaxed) == kCertainLoss; });
     return lost;
 }
 

@@ -35,6 +35,9 @@ std::uint64_t chunk_bytes(const Segment& subnet, const Route& route) noexcept;
 
 // Whether one of `packets` packets is lost on the way, by the links' dice; counts it there.
 bool is_lost(const Segment& subnet, const Route& route, std::uint32_t packets) noexcept;
+// Whether one of the links loses every packet. Asked of acknowledgements, which are not thrown for: with the dice of the data on
+// the same link, what a seed loses would depend on who comes first.
+bool loses_everything(const Segment& subnet, const Route& route) noexcept;
 void count(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t packets) noexcept;
 
 }  // namespace coop::fabric

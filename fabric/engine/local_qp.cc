@@ -20,7 +20,6 @@ namespace coop::fabric {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
-constexpr std::uint64_t kMaxMessage = 1ull << 31;
 constexpr std::int64_t kWaitInPost = 5'000;  // ns
 constexpr std::uint32_t kControlledQkey = 0x80000000;  // stands for the QP's own (InfiniBand 10.2.5)
 
@@ -48,6 +47,7 @@ LocalQp::LocalQp(Client& client, std::uint32_t index, const SendCapacity& capaci
       shared_(client.subnet().queue_pairs()[index]),
       capacity_(capacity),
       traces_messages_(client.subnet().header().trace_messages != 0),
+      longest_(subnet_.hcas()[shared_.hca].profile.max_message),
       ring_(std::bit_ceil(capacity.requests + 1)),
       inline_data_(ring_.size() * capacity.inline_bytes) {
     reset_queue();
@@ -85,7 +85,7 @@ int LocalQp::add(SendWork& work) {
     const bool datagram = shared_.type == IBV_QPT_UD;
     if (datagram && (work.to_qkey & kControlledQkey) != 0) work.to_qkey = shared_.qkey;
     const std::uint32_t mtu = std::max(shared_.path_mtu_bytes, 256u);
-    const std::uint64_t longest = datagram ? subnet_.ports()[subnet_.hcas()[shared_.hca].first_port + shared_.port - 1].mtu_bytes : kMaxMessage;
+    const std::uint64_t longest = datagram ? subnet_.ports()[subnet_.hcas()[shared_.hca].first_port + shared_.port - 1].mtu_bytes : longest_;
     work.status = first_flaw(work, longest);
     work.moved = 0;
     work.chunk = 0;
@@ -136,7 +136,7 @@ void LocalQp::modify(const ibv_qp_attr& attribute, int mask) {
 void LocalQp::take_attributes(const ibv_qp_attr& a, int mask) {
     const auto has = [mask](int bit) { return (mask & bit) != 0; };
     if (has(IBV_QP_PORT)) shared_.port = a.port_num;
-    if (has(IBV_QP_PKEY_INDEX)) shared_.pkey_index = a.pkey_index;
+    if (has(IBV_QP_PKEY_INDEX)) shared_.primary.pkey_index = a.pkey_index;
     if (has(IBV_QP_QKEY)) shared_.qkey = a.qkey;
     if (has(IBV_QP_ACCESS_FLAGS)) shared_.access = static_cast<std::uint32_t>(a.qp_access_flags);
     if (has(IBV_QP_DEST_QPN)) shared_.destination = a.dest_qp_num;
@@ -144,10 +144,10 @@ void LocalQp::take_attributes(const ibv_qp_attr& a, int mask) {
     if (has(IBV_QP_RQ_PSN)) shared_.expected_psn = a.rq_psn & kPsnMask;
     if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) shared_.max_dest_rd_atomic = a.max_dest_rd_atomic;
     if (has(IBV_QP_MIN_RNR_TIMER)) shared_.min_rnr_timer = a.min_rnr_timer;
-    if (has(IBV_QP_AV)) shared_.primary = path_of(a.ah_attr, shared_.primary.timeout);
+    if (has(IBV_QP_AV)) shared_.primary = path_of(a.ah_attr, shared_.primary.timeout, shared_.primary.pkey_index);
     if (has(IBV_QP_AV) && shared_.primary.port == 0) shared_.primary.port = static_cast<std::uint8_t>(shared_.port);
     if (has(IBV_QP_ALT_PATH)) {
-        shared_.alternate = path_of(a.alt_ah_attr, a.alt_timeout);
+        shared_.alternate = path_of(a.alt_ah_attr, a.alt_timeout, a.alt_pkey_index);
         shared_.alternate.port = a.alt_port_num;
     }
     if (has(IBV_QP_TIMEOUT)) shared_.primary.timeout = a.timeout;
@@ -208,7 +208,8 @@ void LocalQp::query(ibv_qp_attr& a) {
     a.qp_access_flags = shared_.access;
     a.ah_attr = address_of(shared_.primary);
     a.alt_ah_attr = address_of(shared_.alternate);
-    a.pkey_index = static_cast<std::uint16_t>(shared_.pkey_index);
+    a.pkey_index = shared_.primary.pkey_index;
+    a.alt_pkey_index = shared_.alternate.pkey_index;
     a.sq_draining = state() == IBV_QPS_SQD && head_ != begun_;
     a.max_rd_atomic = static_cast<std::uint8_t>(max_reads_);
     a.max_dest_rd_atomic = static_cast<std::uint8_t>(shared_.max_dest_rd_atomic);

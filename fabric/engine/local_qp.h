@@ -188,6 +188,7 @@ private:
     QueuePair& shared_;
     const SendCapacity capacity_;
     const bool traces_messages_;
+    const std::uint64_t longest_;  // bytes of a message, but for datagrams
     std::mutex lock_;
 
     std::vector<SendWork> ring_;         // a power of two

@@ -11,13 +11,14 @@
 
 namespace coop::fabric {
 
-inline Path path_of(const ibv_ah_attr& address, std::uint8_t timeout = 0) {
+inline Path path_of(const ibv_ah_attr& address, std::uint8_t timeout = 0, std::uint16_t pkey_index = 0) {
     Path path{};
     path.port = address.port_num;
     path.source_path_bits = address.src_path_bits;
     path.sl = address.sl;
     path.timeout = timeout;
     path.dlid = address.dlid;
+    path.pkey_index = pkey_index;
     path.is_global = address.is_global;
     path.sgid_index = address.grh.sgid_index;
     path.flow_label = address.grh.flow_label;

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "fabric/engine/completion.h"
+#include "fabric/engine/landing.h"
 #include "fabric/engine/opcode.h"
+#include "fabric/engine/partition.h"
 #include "fabric/shm/process.h"
 #include "fabric/shm/receive_ring.h"
 #include "fabric/shm/trace.h"
@@ -19,23 +21,6 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::size_t kGrhBytes = 40;
-
-// A part of a list of ranges: `bytes` from `offset` on.
-Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) {
-    Buffers part;
-    for (const Range& range : ranges) {
-        if (bytes == 0) break;
-        if (offset >= range.bytes) {
-            offset -= range.bytes;
-            continue;
-        }
-        const std::uint64_t n = std::min(range.bytes - offset, bytes);
-        part.range[part.count++] = {range.address + offset, n, range.region};
-        bytes -= n;
-        offset = 0;
-    }
-    return part;
-}
 
 // --- receives -------------------------------------------------------------------------------------------------------
 
@@ -169,7 +154,7 @@ Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival,
     const Buffers to = slice(where, arrival.work.moved, arrival.chunk);
     const Pinned pinned(subnet, process, to.all());
     if (!pinned.is_valid()) return Answer::access;
-    return to_answer(copy_to(subnet.processes()[qp.process].pid, from.all(), to.all()));
+    return to_answer(land(subnet.hcas()[qp.hca], subnet.processes()[qp.process].pid, from.all(), to.all(), arrival.requester.path_mtu_bytes));
 }
 
 // --- what each operation does ----------------------------------------------------------------------------------------
@@ -354,6 +339,16 @@ bool is_ours(const Segment& subnet, const QueuePair& qp, const Arrival& arrival,
            can_receive(qp.state.load(std::memory_order_acquire)) && is_alive(subnet.processes()[qp.process]);
 }
 
+// A packet of another partition is dropped, and counted where it arrived (InfiniBand 10.9.4). A requester that has migrated sends
+// with the key of its alternate path.
+bool is_of_its_partition(const Segment& subnet, const QueuePair& qp, const Arrival& arrival) {
+    const std::uint16_t key = pkey_of(subnet, arrival.requester, arrival.requester.primary);
+    if (keys_match(key, pkey_of(subnet, qp, qp.primary))) return true;
+    if (qp.alternate.port != 0 && keys_match(key, pkey_of(subnet, qp, qp.alternate))) return true;
+    subnet.ports()[arrival.route.to].counters.bad_pkeys.fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
 // Sequence numbers count modulo 2^24; the older half of the ring is the past.
 bool is_past(std::uint32_t psn, std::uint32_t expected) { return ((psn - expected) & kPsnMask) >= 0x800000; }
 
@@ -374,6 +369,7 @@ void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
 Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     const SendWork& work = arrival.work;
     if (!is_ours(subnet, qp, arrival, arrival.requester.type) || qp.destination != arrival.source_qp) return Answer::none;
+    if (!is_of_its_partition(subnet, qp, arrival)) return Answer::none;
     if (arrival.strike.kill_qp || arrival.strike.kill_process) {
         strike_down(subnet, qp, arrival.strike);
         return Answer::none;
@@ -442,6 +438,22 @@ bool put_datagram(const Segment& subnet, std::uint32_t process, QueuePair& qp, c
 
 }  // namespace
 
+Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    Buffers part;
+    for (const Range& range : ranges) {
+        if (bytes == 0) break;
+        if (offset >= range.bytes) {
+            offset -= range.bytes;
+            continue;
+        }
+        const std::uint64_t n = std::min(range.bytes - offset, bytes);
+        part.range[part.count++] = {range.address + offset, n, range.region};
+        bytes -= n;
+        offset = 0;
+    }
+    return part;
+}
+
 QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept {
     const auto all = subnet.ever_used<QueuePair>(kQueuePairs);
     const std::uint32_t index = index_of_qp(number);
@@ -472,7 +484,8 @@ bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arriva
     QueuePair* qp = find_queue_pair(subnet, arrival.work.to_qp);
     if (qp == nullptr) return true;
     Guard guard(qp->lock);
-    if (!is_ours(subnet, *qp, arrival, IBV_QPT_UD) || qp->qkey != arrival.work.to_qkey) return true;
+    if (!is_ours(subnet, *qp, arrival, IBV_QPT_UD) || !is_of_its_partition(subnet, *qp, arrival)) return true;
+    if (qp->qkey != arrival.work.to_qkey) return true;
     strike_down(subnet, *qp, arrival.strike);
     if (arrival.strike.kill_qp || arrival.strike.kill_process) return true;
     if (!hold_receive(subnet, *qp)) return true;

@@ -47,6 +47,8 @@ struct Buffers {
     std::uint32_t count = 0;
     std::span<const Range> all() const { return {range, count}; }
 };
+// A part of a list of ranges: `bytes` from `offset` on.
+Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) noexcept;
 bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes, std::uint32_t access,
                 Buffers& buffers) noexcept;
 

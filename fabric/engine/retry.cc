@@ -142,7 +142,7 @@ bool LocalQp::hears() {
         back_epoch_ = epoch;
         back_ = find_route(subnet_, subnet_.hcas()[peer->hca].first_port + std::max<std::uint32_t>(peer->primary.port, 1) - 1, peer->primary);
     }
-    return back_.to == route_.from && is_passable(subnet_, back_);
+    return back_.to == route_.from && is_passable(subnet_, back_) && !loses_everything(subnet_, back_);
 }
 
 }  // namespace coop::fabric

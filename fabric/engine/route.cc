@@ -31,6 +31,18 @@ bool follow(const Segment& subnet, Route& route) {
     return false;
 }
 
+bool has_gid(const Port& port, const std::uint8_t (&gid)[16]) {
+    return std::any_of(port.gids, port.gids + port.gid_count, [&](const auto& own) { return std::memcmp(own, gid, sizeof gid) == 0; });
+}
+
+// Whether a packet of this path is taken by the port that it leads to: with a global routing header if that has the port's GID;
+// without one if neither port demands it and no router is between them, which would need it.
+bool is_taken(const Segment& subnet, const Route& route, const Path& path) {
+    const Port &from = subnet.ports()[route.from], &to = subnet.ports()[route.to];
+    if (path.is_global != 0) return has_gid(to, path.dgid);
+    return from.grh_required == 0 && to.grh_required == 0 && from.gid_prefix == to.gid_prefix;
+}
+
 }  // namespace
 
 Route find_route(const Segment& subnet, std::uint32_t from, std::uint16_t slid, std::uint16_t dlid) {
@@ -45,6 +57,7 @@ Route find_route(const Segment& subnet, std::uint32_t from, std::uint16_t slid, 
     if (const PinnedRoute* pinned = find_pinned(subnet, slid, dlid)) {
         route.hops = pinned->hops;
         std::copy_n(pinned->links, pinned->hops, route.links);
+        if (pinned->hops == 0) route.to = kNone;
     } else if (!follow(subnet, route)) {
         route.to = kNone;
     }
@@ -55,7 +68,11 @@ Route find_route(const Segment& subnet, std::uint32_t port, const Path& path) {
     const Port& from = subnet.ports()[port];
     const std::uint32_t bits = path.source_path_bits & ((1u << from.lmc) - 1);
     const auto slid = static_cast<std::uint16_t>(from.route_lid | bits);
-    if (!is_ethernet(from)) return find_route(subnet, port, slid, path.dlid);
+    if (!is_ethernet(from)) {
+        Route route = find_route(subnet, port, slid, path.dlid);
+        if (route.leads_somewhere() && !is_taken(subnet, route, path)) route.to = kNone;
+        return route;
+    }
     const std::uint32_t to = find_port_by_gid(subnet, path.dgid);
     if (to == kNone || !is_ethernet(subnet.ports()[to])) return find_route(subnet, port, slid, 0);
     return find_route(subnet, port, slid, static_cast<std::uint16_t>(subnet.ports()[to].route_lid));

@@ -25,7 +25,8 @@ struct Route {
     Route reversed(const Segment& subnet) const;
 };
 
-// Where a message from `port` along `path` goes. A LID or GID that nobody has gives a route that leads nowhere.
+// Where a message from `port` along `path` goes. A LID or GID that nobody has gives a route that leads nowhere, and so does a path
+// without the global routing header that one of the ports, or a router between them, demands (InfiniBand 8.3, 9.6.1).
 Route find_route(const Segment& subnet, std::uint32_t port, const Path& path);
 Route find_route(const Segment& subnet, std::uint32_t from, std::uint16_t slid, std::uint16_t dlid);
 

@@ -23,11 +23,13 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 5;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
 inline constexpr int kMaxGids = 4;  // per port
+inline constexpr std::uint32_t kMaxPkeys = 8;  // per port
+inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
 inline constexpr int kMaxSges = 16;
 inline constexpr int kMaxHops = 8;          // links of a route
 inline constexpr int kMaxReadsInFlight = 16;  // max_rd_atomic of the best profile
@@ -36,6 +38,9 @@ inline constexpr int kThreadsAtWork = 64;   // regions that the threads of a pro
 template <class T>
 using Shared = std::atomic<T>;
 static_assert(Shared<std::uint64_t>::is_always_lock_free && Shared<std::int64_t>::is_always_lock_free);
+
+// State of a sequence of random numbers (engine/dice.h); several processes throw.
+using Dice = Shared<std::uint64_t>;
 
 // --- the subnet: written once at creation; states, rates and faults later by the tool -------------------------------
 
@@ -54,9 +59,11 @@ struct Profile {
     std::uint32_t max_sge;        // 1..kMaxSges
     std::uint32_t max_cqe;
     std::uint32_t max_srq_wr;     // 0: no SRQ
+    std::uint32_t max_message;    // bytes, but for datagrams; at most 2^31
     std::uint8_t apm;
     std::uint8_t atomics;
     std::uint8_t extended;        // ibv_wr_*, extended CQ
+    std::uint8_t in_order;        // the last bytes of an RDMA write land last; 0: its packets land in any order
 };
 
 struct Hca {
@@ -68,6 +75,7 @@ struct Hca {
     Profile profile;
     Shared<std::uint32_t> down;  // 0: works
     Lock atomics;                // InfiniBand's atomicity is that of one HCA (IBV_ATOMIC_HCA)
+    Dice landing;                // order in which packets land, if not profile.in_order
 };
 
 struct PortCounters {
@@ -77,6 +85,7 @@ struct PortCounters {
     Shared<std::uint64_t> symbol_errors;  // damaged on the way
     Shared<std::uint64_t> wait_ns;        // ready to send, while the link was taken
     Shared<std::uint64_t> link_downed;
+    Shared<std::uint64_t> bad_pkeys;      // arrived, and of another partition than the queue pair
 };
 
 struct Port {
@@ -90,8 +99,11 @@ struct Port {
     std::uint32_t link_out;    // to the switch (index of a Link)
     std::uint32_t link_in;
     std::uint64_t gid_prefix;  // subnet prefix
+    std::uint32_t grh_required;  // 1: what comes or goes without a global routing header is lost
     std::uint8_t gids[kMaxGids][16];
     std::uint32_t gid_count;
+    std::uint16_t pkeys[kMaxPkeys];  // host byte order; 0: an empty place
+    std::uint32_t pkey_count;
     Shared<std::uint32_t> down;        // 0: ACTIVE
     Shared<std::uint64_t> loopback_rate;  // bytes/s of what the port sends to itself; 0: unlimited
     Shared<std::int64_t> loopback_busy_until_ns;
@@ -108,6 +120,8 @@ struct Node {
     std::uint32_t index;
 };
 
+inline constexpr std::uint32_t kCertainLoss = 0xffffffff;
+
 // One direction of a cable.
 struct Link {
     Node from, to;
@@ -116,11 +130,11 @@ struct Link {
     Shared<std::uint64_t> rate;        // bytes/s; 0: unlimited
     Shared<std::uint64_t> background;  // bytes/s that somebody else sends all the time: a hot spot
     Shared<std::int64_t> latency_ns;
-    Shared<std::uint32_t> loss;        // packets lost, in 2^-32
+    Shared<std::uint32_t> loss;        // packets lost, in 2^-32, or kCertainLoss
     Shared<std::int64_t> busy_until_ns;
     Shared<std::uint64_t> bytes, packets;  // of links between switches; others have their port's counters
     Shared<std::uint64_t> lost;
-    Shared<std::uint64_t> dice;        // state of its random numbers
+    Dice dice;                         // of losses
 };
 
 // Index: the LID.
@@ -135,7 +149,7 @@ using Forward = Shared<std::uint32_t>;
 // A route by source and destination LID that stands above the forwarding tables.
 struct PinnedRoute {
     std::uint16_t slid, dlid;
-    std::uint32_t hops;
+    std::uint32_t hops;  // 0: it leads nowhere
     std::uint32_t links[kMaxHops];
 };
 
@@ -187,7 +201,7 @@ struct MemoryRegion {
     std::uint64_t address; // in the process
     std::uint64_t iova;    // as remote sides, and local SGEs, name it
     std::uint64_t bytes;
-    Shared<std::uint32_t> stale;  // strict: what was there has been unmapped or replaced
+    Shared<std::uint32_t> stale;  // strict: what was there has been unmapped or replaced, or shared with a child
 };
 
 struct Completion {
@@ -270,6 +284,7 @@ struct Path {
     std::uint8_t sl;
     std::uint8_t timeout;  // 4.096 us * 2^timeout; 0: for ever
     std::uint16_t dlid;
+    std::uint16_t pkey_index;  // of the port
     std::uint8_t is_global;
     std::uint8_t sgid_index;
     std::uint32_t flow_label;
@@ -299,12 +314,11 @@ struct QueuePair {
     Shared<std::uint32_t> state;  // ibv_qp_state
     Shared<std::uint32_t> migration;  // ibv_mig_state
     std::uint32_t port;           // of INIT
-    std::uint32_t pkey_index;
     std::uint32_t qkey;
     std::uint32_t access;
     std::uint32_t destination;    // the peer's number
     std::uint32_t path_mtu_bytes;
-    Path primary, alternate;
+    Path primary, alternate;      // of a UD queue pair only the P_Key index of the first
     Shared<std::uint32_t> path_epoch;  // counts changes of `primary` and `alternate`
     std::uint32_t expected_psn;   // of the next new request, 24 bits
     std::uint32_t max_dest_rd_atomic;
@@ -392,7 +406,9 @@ struct Header {
     std::uint64_t seed;
     std::uint64_t subnet_prefix;
     std::int64_t created_ns;
-    std::uint8_t strict_memory, strict_arm, trace_messages, has_keeper, reserved[4];
+    std::uint8_t strict_memory, strict_arm, trace_messages, has_keeper, strict_fork;
+    std::uint8_t islands;      // as the topology says it: not every port reaches every other one
+    std::uint8_t reserved[2];
     Lock keeper;                     // with has_keeper: held by the 'coop-fabric run' that will remove the subnet, while it lives
     Shared<std::uint64_t> memory_lock_limit;  // 0: RLIMIT_MEMLOCK of each process
     TableAt table[kTables];

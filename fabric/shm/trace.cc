@@ -184,7 +184,7 @@ std::string details(const Segment& subnet, const Trace& t) {
     case Shows::link_value: return link_name(subnet, t.a) + " " + number(static_cast<double>(t.value) / 4294967296.0);
     case Shows::qp: return qp_name(t.a);
     case Shows::qp_peer: return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) + ")";
-    case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) + (t.c == 0 ? " unmapped" : " cannot be watched");
+    case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) + (t.c == 0 ? " unmapped" : t.c == 1 ? " cannot be watched" : " shared with a child");
     case Shows::fault_set: return fault_text(subnet, t);
     case Shows::fault_hit: return fault_text(subnet, t) + ", sent by " + qp_name(t.c);
     case Shows::event: return event_text(subnet, t);

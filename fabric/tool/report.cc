@@ -38,7 +38,7 @@ const char* state_of(const Segment& subnet, const Port& port) {
 
 TextTable port_table(const Segment& subnet) {
     TextTable table("ports", {"port", "state", "LID", "LMC", "sent_bytes", "received_bytes", "sent_packets", "received_packets", "sent_messages",
-                          "received_messages", "discards", "symbol_errors", "wait_ms", "link_downed"});
+                          "received_messages", "discards", "symbol_errors", "wait_ms", "link_downed", "bad_pkeys"});
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         const PortCounters& c = port.counters;
@@ -46,7 +46,7 @@ TextTable port_table(const Segment& subnet) {
             .add(port_name(subnet, i)).add(state_of(subnet, port)).add(hex_text(port.lid)).add(port.lmc)
             .add(c.sent_bytes.load()).add(c.received_bytes.load()).add(c.sent_packets.load()).add(c.received_packets.load())
             .add(c.sent_messages.load()).add(c.received_messages.load()).add(c.discards.load()).add(c.symbol_errors.load())
-            .add(static_cast<double>(c.wait_ns.load()) / 1e6).add(c.link_downed.load());
+            .add(static_cast<double>(c.wait_ns.load()) / 1e6).add(c.link_downed.load()).add(c.bad_pkeys.load());
     }
     return table;
 }

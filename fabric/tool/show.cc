@@ -87,13 +87,14 @@ What is down is in comments.
   --memory   instead, what is in use of each kind, and the memory that the subnet takes
 
 The form: behind '#' is a comment; a line is a statement.
-  subnet  link-layer=ib|roce prefix=0xfe80000000000000
+  subnet  link-layer=ib|roce prefix=0xfe80000000000000 islands=no|yes
   switch  NAME…
   host    NAME…
-  hca     HOST/NAME… ports=1..4 profile=P lmc=0..7 mtu=256..4096
-  port    HOST/HCA/NUMBER… lid=L lmc=0..7 mtu=M        where a port differs from its HCA
+  hca     HOST/NAME… ports=1..4 profile=P lmc=0..7 mtu=256..4096 pkeys=K,K… grh=optional|required prefix=P
+  port    HOST/HCA/NUMBER… lid=L …       and the settings of an HCA, where a port differs from it
   link    A B rate=R latency=T loss=P load=R           A, B: HOST/HCA/NUMBER or a switch; two values: there,back
   route   SLID DLID via SWITCH…                        above the forwarding tables; SWITCH:K over the K-th cable to it
+  route   SLID DLID nowhere                            packets from one to the other are lost
 )",
                               run_show};
 

@@ -35,12 +35,16 @@ const char* const kSubnetOptionsHelp =
   --latency T          one way, from port to port: 1.5us, 800ns (0). In a fat tree: across a spine
   --mtu BYTES          256, 512, 1024, 2048 or 4096 (4096)
   --link-layer L       ib or roce (ib)
-  --profile P          what the HCAs can do: default, nosrq, noapm, small, old
+  --pkeys K[,K…]       table of P_Keys of each port, such as 0xffff,0x8001 (0xffff); the upper bit is of full members
+  --grh W              'required': ports take no packets without a global routing header; 'optional' (default)
+  --profile P          what the HCAs can do: default, nosrq, noapm, small, old, unordered
   --fat-tree L,S,H     L leaf switches with H hosts each, S spines; a cable between each leaf and each
                        spine with the (highest) rate. Default: one switch, every port on it
+  --rail-optimised S   a leaf switch for each HCA of a host, with that HCA of every host on it, and S spines
   --topology FILE      all of this from a file instead ('coop-fabric show' prints one)
   --strict-mr          a registered range that is unmapped or replaced is caught
   --strict-arm         a CQ that is armed while completions wait does not fire at once
+  --strict-fork        fork() without ibv_fork_init() costs the registered memory, as it may before Linux 5.12
   --trace-messages     the trace has begin, arrival and end of every message, too
   --memlock BYTES      memory that a process can register (its RLIMIT_MEMLOCK), or 'unlimited'
   --seed N             of losses (1)
@@ -102,6 +106,13 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
         sizes_.ethernet = value == "roce";
         return Error{};
     });
+    add("--pkeys", [this](const std::string& value) {
+        auto keys = parse_pkeys(value);
+        if (!keys) return bad_value("--pkeys", value, kPkeyWords);
+        sizes_.pkeys = std::move(*keys);
+        return Error{};
+    });
+    add("--grh", [this](const std::string& value) { return parse_grh("--grh", value, sizes_.grh_required); });
     add("--profile", [this](const std::string& value) {
         const Profile* profile = find_profile(value);
         if (profile == nullptr) return bad_value("--profile", value, "one of " + profile_names());
@@ -109,9 +120,14 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
         return Error{};
     });
     add("--fat-tree", [this](const std::string& value) { return set_fat_tree(value); });
+    add("--rail-optimised", [this](const std::string& value) {
+        sizes_.rail_optimised = true;
+        return number("--rail-optimised", 1, kMostSwitches, sizes_.spines).set(value);
+    });
     options.push_back(text("--topology", topology_file_));
     options.push_back(flag("--strict-mr", settings_.strict_memory));
     options.push_back(flag("--strict-arm", settings_.strict_arm));
+    options.push_back(flag("--strict-fork", settings_.strict_fork));
     options.push_back(flag("--trace-messages", settings_.trace_messages));
     options.push_back({"--memlock", true, [this](const std::string& value) {
                            const auto bytes = value == "unlimited" ? std::optional(~std::uint64_t{0}) : parse_size_bytes(value);
@@ -136,6 +152,7 @@ Error SubnetOptions::make(Topology& topology) const {
         if (!sized_by_.empty()) return {sized_by_ + " does not go with --topology: the file says it"};
         return read_topology_file(topology_file_, topology);
     }
+    if (sizes_.rail_optimised && sizes_.leaves != 0) return {"--rail-optimised does not go with --fat-tree: both say how the switches are connected"};
     if (has_hosts_ && sizes_.leaves != 0) return {"--hosts does not go with --fat-tree, which says how many there are"};
     const Flaw flaw = generate(sizes_, topology);
     return {flaw.text};

@@ -17,20 +17,21 @@ std::uint64_t highest_rate(const Sizes& sizes) {
     return *std::ranges::max_element(sizes.rates);
 }
 
-// A host with all that is in it, its ports on one switch.
-void add_host(const Sizes& sizes, std::uint32_t on_switch, std::int64_t out_ns, std::int64_t in_ns, Topology& t) {
+// A host with all that is in it: its ports on one switch, or those of HCA i on the i-th switch from there.
+void add_host(const Sizes& sizes, std::uint32_t first_switch, std::int64_t out_ns, std::int64_t in_ns, Topology& t) {
     const auto host = static_cast<std::uint32_t>(t.hosts.size());
     t.hosts.push_back({"h" + std::to_string(host)});
     for (std::uint32_t i = 0; i < sizes.hcas; ++i) {
         const auto hca = static_cast<std::uint32_t>(t.hcas.size());
         const std::uint64_t rate = sizes.rates.size() == 1 ? sizes.rates[0] : sizes.rates[i];
+        const std::uint32_t on_switch = first_switch + (sizes.rail_optimised ? i : 0);
         t.hcas.push_back({host, "coop" + std::to_string(i), sizes.profile});
         for (std::uint32_t number = 1; number <= sizes.ports; ++number) {
             t.cables.push_back({{NodeKind::port, static_cast<std::uint32_t>(t.ports.size())},
                                 {NodeKind::switch_, on_switch},
                                 {.rate = rate, .latency_ns = out_ns},
                                 {.rate = rate, .latency_ns = in_ns}});
-            t.ports.push_back({hca, number, 0, sizes.lmc, sizes.mtu_bytes});
+            t.ports.push_back({hca, number, 0, sizes.lmc, sizes.mtu_bytes, sizes.pkeys, sizes.grh_required});
         }
     }
 }
@@ -42,18 +43,33 @@ void make_star(const Sizes& sizes, Topology& t) {
 }
 
 // Port to leaf, leaf to spine, spine to leaf, leaf to port: the first to the fourth share of the latency.
-void make_fat_tree(const Sizes& sizes, Topology& t) {
-    for (std::uint32_t leaf = 0; leaf < sizes.leaves; ++leaf) t.switches.push_back({"leaf" + std::to_string(leaf)});
-    for (std::uint32_t spine = 0; spine < sizes.spines; ++spine) t.switches.push_back({"spine" + std::to_string(spine)});
-    const auto nth_share = [&](int which) { return share(sizes.latency_ns, 4, which); };
-    for (std::uint32_t leaf = 0; leaf < sizes.leaves; ++leaf)
-        for (std::uint32_t host = 0; host < sizes.hosts_per_leaf; ++host) add_host(sizes, leaf, nth_share(0), nth_share(3), t);
-    for (std::uint32_t leaf = 0; leaf < sizes.leaves; ++leaf)
+std::int64_t share_of_four(const Sizes& sizes, int which) { return share(sizes.latency_ns, 4, which); }
+
+void add_switches(std::uint32_t leaves, std::uint32_t spines, Topology& t) {
+    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) t.switches.push_back({"leaf" + std::to_string(leaf)});
+    for (std::uint32_t spine = 0; spine < spines; ++spine) t.switches.push_back({"spine" + std::to_string(spine)});
+}
+
+void add_cables_to_spines(const Sizes& sizes, std::uint32_t leaves, Topology& t) {
+    for (std::uint32_t leaf = 0; leaf < leaves; ++leaf)
         for (std::uint32_t spine = 0; spine < sizes.spines; ++spine)
             t.cables.push_back({{NodeKind::switch_, leaf},
-                                {NodeKind::switch_, sizes.leaves + spine},
-                                {.rate = highest_rate(sizes), .latency_ns = nth_share(1)},
-                                {.rate = highest_rate(sizes), .latency_ns = nth_share(2)}});
+                                {NodeKind::switch_, leaves + spine},
+                                {.rate = highest_rate(sizes), .latency_ns = share_of_four(sizes, 1)},
+                                {.rate = highest_rate(sizes), .latency_ns = share_of_four(sizes, 2)}});
+}
+
+void make_fat_tree(const Sizes& sizes, Topology& t) {
+    add_switches(sizes.leaves, sizes.spines, t);
+    for (std::uint32_t leaf = 0; leaf < sizes.leaves; ++leaf)
+        for (std::uint32_t host = 0; host < sizes.hosts_per_leaf; ++host) add_host(sizes, leaf, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
+    add_cables_to_spines(sizes, sizes.leaves, t);
+}
+
+void make_rail_optimised(const Sizes& sizes, Topology& t) {
+    add_switches(sizes.hcas, sizes.spines, t);
+    for (std::uint32_t host = 0; host < sizes.hosts; ++host) add_host(sizes, 0, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
+    add_cables_to_spines(sizes, sizes.hcas, t);
 }
 
 }  // namespace
@@ -62,10 +78,13 @@ Flaw generate(const Sizes& sizes, Topology& t) {
     t = {};
     t.ethernet = sizes.ethernet;
     if (sizes.ethernet && sizes.lmc != 0) return {"RoCE has no LIDs, and so no LMC: " + std::to_string(sizes.lmc) + " is not 0"};
+    if (sizes.ethernet && sizes.grh_required) return {"RoCE packets always have a global routing header: that need not be required"};
     if (sizes.rates.size() != 1 && sizes.rates.size() != sizes.hcas)
         return {std::to_string(sizes.rates.size()) + " rates for " + std::to_string(sizes.hcas) +
                 " HCAs per host: give one for all, or one for each"};
-    if (sizes.leaves != 0)
+    if (sizes.rail_optimised)
+        make_rail_optimised(sizes, t);
+    else if (sizes.leaves != 0)
         make_fat_tree(sizes, t);
     else
         make_star(sizes, t);

@@ -49,8 +49,10 @@ Capacity capacity_for(const Topology& t, const Forwarding& tables) {
 void fill_header(const Topology& t, const SubnetSettings& settings, Header& header) {
     header.seed = settings.seed;
     header.subnet_prefix = t.prefix;
+    header.islands = t.islands ? 1 : 0;
     header.strict_memory = settings.strict_memory;
     header.strict_arm = settings.strict_arm;
+    header.strict_fork = settings.strict_fork;
     header.trace_messages = settings.trace_messages;
     header.memory_lock_limit = settings.memory_lock_limit;
 }
@@ -64,7 +66,7 @@ void fill_hosts(const Topology& t, const Segment& subnet) {
     for (std::uint32_t i = 0; i < t.switches.size(); ++i) set_name(subnet.switches()[i].name, t.switches[i].name);
 }
 
-void fill_hcas(const Topology& t, const Segment& subnet) {
+void fill_hcas(const Topology& t, const SubnetSettings& settings, const Segment& subnet) {
     for (std::uint32_t i = 0; i < t.hcas.size(); ++i) {
         Hca& hca = subnet.hcas()[i];
         hca.host = t.hcas[i].host;
@@ -73,6 +75,7 @@ void fill_hcas(const Topology& t, const Segment& subnet) {
         hca.profile = *t.hcas[i].profile;
         if (t.ethernet) hca.profile.apm = 0;  // RoCE has none
         hca.atomics.create();
+        hca.landing = mixed(~settings.seed + i);
     }
     for (std::uint32_t i = 0; i < t.ports.size(); ++i) {
         Hca& hca = subnet.hcas()[t.ports[i].hca];
@@ -80,8 +83,8 @@ void fill_hcas(const Topology& t, const Segment& subnet) {
     }
 }
 
-void fill_ib_gids(const Topology& t, Port& port, std::uint64_t port_guid) {
-    put_64(port.gids[0], t.prefix);
+void fill_ib_gids(Port& port, std::uint64_t port_guid) {
+    put_64(port.gids[0], port.gid_prefix);
     put_64(port.gids[0] + 8, port_guid);
     port.gid_count = 1;
 }
@@ -111,11 +114,14 @@ void fill_ports(const Topology& t, const SubnetSettings& settings, const Segment
         port.route_lid = plan.lid;
         port.lmc = plan.lmc;
         port.mtu_bytes = plan.mtu_bytes;
-        port.gid_prefix = t.prefix;
+        port.gid_prefix = plan.prefix != 0 ? plan.prefix : t.prefix;
+        port.grh_required = plan.grh_required ? 1 : 0;
+        port.pkey_count = static_cast<std::uint32_t>(plan.pkeys.size());
+        std::ranges::copy(plan.pkeys, port.pkeys);
         if (t.ethernet)
             fill_roce_gids(subnet, port);
         else
-            fill_ib_gids(t, port, guid_of(plan.hca) + plan.number);
+            fill_ib_gids(port, guid_of(plan.hca) + plan.number);
     }
 }
 
@@ -164,7 +170,7 @@ Error install(const Topology& t, const SubnetSettings& settings, const std::stri
     if (Error error = subnet.create(name, capacity_for(t, tables))) return error;
     fill_header(t, settings, subnet.header());
     fill_hosts(t, subnet);
-    fill_hcas(t, subnet);
+    fill_hcas(t, settings, subnet);
     fill_ports(t, settings, subnet);
     for (std::uint32_t i = 0; i < subnet.links().size(); ++i) fill_link(t, settings, i, subnet);
     fill_lids(t, subnet);
@@ -182,12 +188,14 @@ Error install(const Topology& t, const SubnetSettings& settings, const std::stri
 Topology read_topology(const Segment& subnet) {
     Topology t;
     t.prefix = subnet.header().subnet_prefix;
+    t.islands = subnet.header().islands != 0;
     for (const Host& host : subnet.hosts()) t.hosts.push_back({host.name});
     for (const Hca& hca : subnet.hcas()) t.hcas.push_back({hca.host, hca.name, find_profile(hca.profile.name)});
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         t.ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-        t.ports.push_back({port.hca, port.number, port.route_lid, port.lmc, port.mtu_bytes});
+        t.ports.push_back({port.hca, port.number, port.route_lid, port.lmc, port.mtu_bytes, {port.pkeys, port.pkeys + port.pkey_count},
+                           port.grh_required != 0, port.gid_prefix == t.prefix ? 0 : port.gid_prefix});
     }
     for (const Switch& one : subnet.switches()) t.switches.push_back({one.name});
     for (std::size_t i = 0; i + 1 < subnet.links().size(); i += 2) {

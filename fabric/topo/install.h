@@ -3,8 +3,8 @@
 // From a topology to a subnet in shared memory, and back.
 //
 // Addresses. The node GUID of HCA i is 0x0002c903'00000000 + (i + 1) * 16, its
-// ports' GUIDs are that plus their number. InfiniBand: gid[0] is the subnet's
-// prefix and the port's GUID. RoCE: gid[0] is link-local, from a MAC address that
+// ports' GUIDs are that plus their number. InfiniBand: gid[0] is the port's
+// prefix and its GUID. RoCE: gid[0] is link-local, from a MAC address that
 // is made of the HCA's and the port's number, gid[1] the IPv4-mapped 10.R.X.Y,
 // R the port's place in its host and X.Y the host's from 1 on.
 #pragma once
@@ -19,6 +19,7 @@ namespace coop::fabric {
 struct SubnetSettings {
     bool strict_memory = false;
     bool strict_arm = false;
+    bool strict_fork = false;
     bool trace_messages = false;
     std::uint64_t seed = 1;
     std::uint64_t loopback_rate = 0;      // bytes/s, of each port; 0: unlimited

@@ -13,9 +13,11 @@ constexpr Profile kDefault = {
     .max_sge = kMaxSges,
     .max_cqe = 4194303,
     .max_srq_wr = 16383,
+    .max_message = 1u << 30,
     .apm = 1,
     .atomics = 1,
     .extended = 1,
+    .in_order = 1,
 };
 
 constexpr Profile default_as(const char* name) {
@@ -45,6 +47,7 @@ constexpr Profile small() {
     profile.max_sge = 4;
     profile.max_cqe = 8191;
     profile.max_srq_wr = 1023;
+    profile.max_message = 2u << 20;
     return profile;
 }
 
@@ -54,7 +57,13 @@ constexpr Profile without_extensions() {
     return profile;
 }
 
-constexpr Profile kProfiles[] = {kDefault, without_srq(), without_apm(), small(), without_extensions()};
+constexpr Profile without_order() {
+    Profile profile = default_as("unordered");
+    profile.in_order = 0;
+    return profile;
+}
+
+constexpr Profile kProfiles[] = {kDefault, without_srq(), without_apm(), small(), without_extensions(), without_order()};
 
 }  // namespace
 

@@ -56,7 +56,9 @@ Flaw check_reach(const Topology& t, const Leaving& leaving, const Indices& dista
         if (from == to) continue;
         const Node next = t.link_to(leaving.ports[from]);
         const bool is_direct = next == Node{NodeKind::port, to};
-        if (!is_direct && (next.kind == NodeKind::port || distance[next.index] == kNone))
+        const bool is_reached = is_direct || (next.kind == NodeKind::switch_ && distance[next.index] != kNone);
+        if (!is_reached && t.islands) continue;
+        if (!is_reached)
             return {t.port_name(to) + " cannot be reached from " + t.port_name(from), to};
         const std::uint32_t hops = is_direct ? 1 : distance[next.index] + 1;
         if (hops > kMaxHops)

@@ -20,7 +20,8 @@ struct Forwarding {
     std::vector<std::uint32_t> next;  // [switch * lids + dlid]: the link to take, plus 1; 0: no way
 };
 
-// A port that another one does not reach, or only over more than kMaxHops cables, is a flaw.
+// A port that another one reaches only over more than kMaxHops cables is a flaw; so is one that it does not reach, unless the
+// topology may have islands.
 Flaw find_shortest_paths(const Topology& topology, Forwarding& tables);
 
 }  // namespace coop::fabric

@@ -53,6 +53,19 @@ Flaw check_lids(const Topology& t) {
     return {};
 }
 
+Flaw check_pkeys(const Topology& t) {
+    for (std::uint32_t port = 0; port < t.ports.size(); ++port) {
+        const std::vector<std::uint16_t>& keys = t.ports[port].pkeys;
+        if (keys.size() > kMaxPkeys) return {t.port_name(port) + ": " + std::to_string(keys.size()) + " P_Keys are more than " + std::to_string(kMaxPkeys), port};
+        if (t.ethernet && keys != std::vector{kDefaultPkey}) return {t.port_name(port) + ": RoCE has no partitions: its only P_Key is 0xffff", port};
+        std::set<std::uint16_t> seen;
+        for (const std::uint16_t key : keys)
+            if (key != 0 && !seen.insert(key).second) return {t.port_name(port) + ": P_Key " + hex_text(key) + " is given twice", port};
+        if (seen.empty()) return {t.port_name(port) + " has no P_Key", port};
+    }
+    return {};
+}
+
 Flaw check_cables(const Topology& t) {
     std::vector<int> cables(t.ports.size(), 0);
     for (const CablePlan& cable : t.cables) {
@@ -74,6 +87,7 @@ Flaw check_route(const Topology& t, const RoutePlan& route) {
     if (from == to) return {name + ": both LIDs are " + t.port_name(to) + "'s"};
     if (route.links.size() > kMaxHops)
         return {name + ": " + std::to_string(route.links.size()) + " cables; the longest route has " + std::to_string(kMaxHops)};
+    if (route.links.empty()) return {};
     Node at = {NodeKind::port, from};
     for (const std::uint32_t link : route.links) {
         if (!(t.link_from(link) == at)) return {name + ": breaks off at " + t.node_name(at)};
@@ -163,7 +177,7 @@ std::uint32_t number_of_cable(const Topology& t, std::uint32_t cable) {
 }
 
 Flaw check(const Topology& t) {
-    for (const auto& part : {check_sizes, check_names, check_lids, check_cables, check_reach, check_routes})
+    for (const auto& part : {check_sizes, check_names, check_lids, check_pkeys, check_cables, check_reach, check_routes})
         if (Flaw flaw = part(t)) return flaw;
     return {};
 }

@@ -43,6 +43,9 @@ struct PortPlan {
     std::uint32_t lid = 0;  // base LID; 0: assign_lids() gives one
     std::uint32_t lmc = 0;
     std::uint32_t mtu_bytes = kDefaultMtuBytes;
+    std::vector<std::uint16_t> pkeys = {kDefaultPkey};  // at most kMaxPkeys; 0: an empty place
+    bool grh_required = false;
+    std::uint64_t prefix = 0;  // of its GID; 0: that of the topology
 };
 
 struct SwitchPlan {
@@ -63,12 +66,13 @@ struct CablePlan {
 
 struct RoutePlan {
     std::uint32_t slid, dlid;
-    std::vector<std::uint32_t> links;
+    std::vector<std::uint32_t> links;  // none: packets from one to the other are lost
 };
 
 struct Topology {
-    std::uint64_t prefix = kDefaultPrefix;
+    std::uint64_t prefix = kDefaultPrefix;  // of the ports that have none of their own
     bool ethernet = false;
+    bool islands = false;  // ports that do not reach each other are no flaw
     std::vector<HostPlan> hosts;
     std::vector<HcaPlan> hcas;
     std::vector<PortPlan> ports;

@@ -32,13 +32,13 @@ struct Form {
 const std::vector<Form>& forms() {
     constexpr std::size_t kAny = 100'000;
     static const std::vector<Form> all = {
-        {"subnet", 0, 0, {"link-layer", "prefix"}},
+        {"subnet", 0, 0, {"link-layer", "prefix", "islands"}},
         {"switch", 1, kAny, {}},
         {"host", 1, kAny, {}},
-        {"hca", 1, kAny, {"ports", "profile", "lmc", "mtu"}},
-        {"port", 1, kAny, {"lid", "lmc", "mtu"}},
+        {"hca", 1, kAny, {"ports", "profile", "lmc", "mtu", "pkeys", "grh", "prefix"}},
+        {"port", 1, kAny, {"lid", "lmc", "mtu", "pkeys", "grh", "prefix"}},
         {"link", 2, 2, {"rate", "latency", "loss", "load"}},
-        {"route", 4, kAny, {}},
+        {"route", 3, kAny, {}},
     };
     return all;
 }
@@ -72,8 +72,9 @@ private:
 
     // What an hca statement says of the ports.
     struct HcaPorts {
-        int line;
-        std::uint32_t ports, lmc, mtu_bytes;
+        int line = 0;
+        std::uint32_t count = 1;
+        PortPlan each{};
     };
 
     Error fail(int line, const std::string& text) const { return {name_ + ":" + std::to_string(line) + ": " + text}; }
@@ -151,11 +152,11 @@ private:
             if (*layer != "ib" && *layer != "roce") return fail(s.line, bad_value("link-layer", *layer, "'ib' or 'roce'"));
             t_.ethernet = *layer == "roce";
         }
-        if (const std::string* prefix = setting(s, "prefix")) {
-            const auto value = parse_number(*prefix);
-            if (!value || *value == 0) return fail(s.line, bad_value("prefix", *prefix, "64 bits such as 0xfe80000000000000"));
-            t_.prefix = *value;
+        if (const std::string* islands = setting(s, "islands")) {
+            if (*islands != "yes" && *islands != "no") return fail(s.line, bad_value("islands", *islands, "'yes' or 'no'"));
+            t_.islands = *islands == "yes";
         }
+        if (const std::string* prefix = setting(s, "prefix")) return parse_prefix(s, *prefix, t_.prefix);
         return {};
     }
 
@@ -189,9 +190,9 @@ private:
     }
 
     Error on_hca(const Statement& s) {
-        HcaPorts ports{s.line, 1, 0, kDefaultMtuBytes};
-        if (Error error = number(s, "ports", 1, kMaxPortsPerHca, ports.ports)) return error;
-        if (Error error = port_settings(s, ports.lmc, ports.mtu_bytes)) return error;
+        HcaPorts ports{.line = s.line};
+        if (Error error = number(s, "ports", 1, kMaxPortsPerHca, ports.count)) return error;
+        if (Error error = port_settings(s, ports.each)) return error;
         const std::string* profile_name = setting(s, "profile");
         const Profile* profile = profile_name == nullptr ? &profiles().front() : find_profile(*profile_name);
         if (profile == nullptr) return fail(s.line, bad_value("profile", *profile_name, "one of " + profile_names()));
@@ -207,11 +208,32 @@ private:
         return {};
     }
 
-    Error port_settings(const Statement& s, std::uint32_t& lmc, std::uint32_t& mtu_bytes) const {
-        if (Error error = number(s, "lmc", 0, kHighestLmc, lmc)) return error;
-        if (t_.ethernet && lmc != 0) return fail(s.line, "lmc: RoCE has no LIDs, and so no LMC");
+    Error port_settings(const Statement& s, PortPlan& plan) const {
+        if (Error error = number(s, "lmc", 0, kHighestLmc, plan.lmc)) return error;
+        if (t_.ethernet && plan.lmc != 0) return fail(s.line, "lmc: RoCE has no LIDs, and so no LMC");
         if (const std::string* mtu = setting(s, "mtu"))
-            if (Error error = parse_mtu("mtu", *mtu, mtu_bytes)) return fail(s.line, error);
+            if (Error error = parse_mtu("mtu", *mtu, plan.mtu_bytes)) return fail(s.line, error);
+        if (const std::string* text = setting(s, "pkeys")) {
+            auto keys = parse_pkeys(*text);
+            if (!keys) return fail(s.line, bad_value("pkeys", *text, kPkeyWords));
+            plan.pkeys = std::move(*keys);
+        }
+        return gid_settings(s, plan);
+    }
+
+    Error gid_settings(const Statement& s, PortPlan& plan) const {
+        const std::string *grh = setting(s, "grh"), *prefix = setting(s, "prefix");
+        if (t_.ethernet && grh != nullptr) return fail(s.line, "grh: RoCE packets always have a global routing header");
+        if (t_.ethernet && prefix != nullptr) return fail(s.line, "prefix: the GIDs of RoCE are made of addresses");
+        if (grh != nullptr)
+            if (Error error = parse_grh("grh", *grh, plan.grh_required)) return fail(s.line, error);
+        return prefix == nullptr ? Error{} : parse_prefix(s, *prefix, plan.prefix);
+    }
+
+    Error parse_prefix(const Statement& s, const std::string& text, std::uint64_t& prefix) const {
+        const auto value = parse_number(text);
+        if (!value || *value == 0) return fail(s.line, bad_value("prefix", text, "64 bits such as 0xfe80000000000000"));
+        prefix = *value;
         return {};
     }
 
@@ -220,9 +242,11 @@ private:
         std::ranges::stable_sort(t_.hcas, {}, &HcaPlan::host);
         for (std::uint32_t hca = 0; hca < t_.hcas.size(); ++hca) {
             const HcaPorts& has = hca_ports_[t_.hca_name(hca)];
-            for (std::uint32_t i = 1; i <= has.ports; ++i) {
+            for (std::uint32_t i = 1; i <= has.count; ++i) {
                 const auto port = static_cast<std::uint32_t>(t_.ports.size());
-                t_.ports.push_back({hca, i, 0, has.lmc, has.mtu_bytes});
+                PortPlan& plan = t_.ports.emplace_back(has.each);
+                plan.hca = hca;
+                plan.number = i;
                 port_lines_.push_back(has.line);
                 nodes_[t_.port_name(port)] = {NodeKind::port, port};
             }
@@ -243,7 +267,7 @@ private:
                 return fail(s.line, "port: there is no port '" + name + "' (HOST/HCA/NUMBER)");
             PortPlan& plan = t_.ports[found->second.index];
             port_lines_[found->second.index] = s.line;
-            if (Error error = port_settings(s, plan.lmc, plan.mtu_bytes)) return error;
+            if (Error error = port_settings(s, plan)) return error;
             if (t_.ethernet && setting(s, "lid") != nullptr) return fail(s.line, "lid: RoCE has no LIDs");
             if (Error error = number(s, "lid", 1, kHighestLid, plan.lid)) return error;
         }
@@ -314,10 +338,19 @@ private:
 
     Error on_route(const Statement& s) {
         if (t_.ethernet) return fail(s.line, "route: RoCE has no LIDs to route by");
-        if (s.names[2] != "via") return fail(s.line, "route: '" + s.names[2] + "' instead of 'via' (route SLID DLID via SWITCH …)");
+        const bool nowhere = s.names[2] == "nowhere" && s.names.size() == 3;
+        if (!nowhere && (s.names[2] != "via" || s.names.size() == 3))
+            return fail(s.line, "route: '" + s.names[2] + "' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
         RoutePlan route{};
         if (Error error = find_lid(s, s.names[0], route.slid)) return error;
         if (Error error = find_lid(s, s.names[1], route.dlid)) return error;
+        if (!nowhere)
+            if (Error error = find_way(s, route)) return error;
+        t_.routes.push_back(std::move(route));
+        return {};
+    }
+
+    Error find_way(const Statement& s, RoutePlan& route) const {
         Node at = {NodeKind::port, port_of_lid(t_, route.slid)};
         const Node end = {NodeKind::port, port_of_lid(t_, route.dlid)};
         for (const std::string& hop : std::span(s.names).subspan(3)) {
@@ -334,7 +367,6 @@ private:
         if (Error error = find_link(s, at, end, 1, route.links.emplace_back())) return error;
         if (route.links.size() > kMaxHops)
             return fail(s.line, "route: " + std::to_string(route.links.size()) + " cables; the longest route has " + std::to_string(kMaxHops));
-        t_.routes.push_back(std::move(route));
         return {};
     }
 
@@ -361,7 +393,9 @@ std::string setting_text(const char* key, T there, T back, ToText&& to_text) {
 }
 
 std::string route_text(const Topology& t, const RoutePlan& route) {
-    std::string text = "route " + hex_text(route.slid) + " " + hex_text(route.dlid) + " via";
+    std::string text = "route " + hex_text(route.slid) + " " + hex_text(route.dlid);
+    if (route.links.empty()) return text + " nowhere\n";
+    text += " via";
     for (std::size_t i = 0; i + 1 < route.links.size(); ++i) {
         text += " " + t.node_name(t.link_to(route.links[i]));
         const std::uint32_t number = number_of_cable(t, route.links[i] / 2);
@@ -378,7 +412,11 @@ std::string port_text(const Topology& t, std::uint32_t port) {
     const PortPlan& plan = t.ports[port];
     std::string text = "port " + t.port_name(port);
     if (!t.ethernet) text += " lid=" + hex_text(plan.lid) + " lmc=" + std::to_string(plan.lmc);
-    return text + " mtu=" + std::to_string(plan.mtu_bytes) + "\n";
+    text += " mtu=" + std::to_string(plan.mtu_bytes);
+    if (plan.pkeys != PortPlan{}.pkeys) text += " pkeys=" + pkeys_text(plan.pkeys);
+    if (plan.grh_required) text += " grh=required";
+    if (plan.prefix != 0) text += " prefix=" + hex_text(plan.prefix);
+    return text + "\n";
 }
 
 std::string cable_text(const Topology& t, const CablePlan& cable) {
@@ -404,7 +442,7 @@ Error read_topology_file(const std::string& path, Topology& topology) {
 }
 
 std::string to_text(const Topology& t) {
-    std::string text = std::string("subnet link-layer=") + (t.ethernet ? "roce" : "ib") + " prefix=" + hex_text(t.prefix) + "\n";
+    std::string text = std::string("subnet link-layer=") + (t.ethernet ? "roce" : "ib") + " prefix=" + hex_text(t.prefix) + (t.islands ? " islands=yes\n" : "\n");
     for (const SwitchPlan& plan : t.switches) text += "switch " + plan.name + "\n";
     for (const HostPlan& host : t.hosts) text += "host " + host.name + "\n";
     for (std::uint32_t hca = 0; hca < t.hcas.size(); ++hca)

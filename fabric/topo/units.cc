@@ -104,6 +104,19 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
     return value;
 }
 
+std::optional<std::vector<std::uint16_t>> parse_pkeys(std::string_view text) {
+    std::vector<std::uint16_t> keys;
+    for (bool more = true; more;) {
+        const std::size_t comma = text.find(',');
+        const auto key = parse_number(text.substr(0, comma));
+        if (!key || *key > 0xffff || *key == 0x8000) return std::nullopt;
+        keys.push_back(static_cast<std::uint16_t>(*key));
+        more = comma != std::string_view::npos;
+        if (more) text.remove_prefix(comma + 1);
+    }
+    return keys;
+}
+
 std::string rate_text(std::uint64_t bytes_per_s) {
     return bytes_per_s == 0 ? "unlimited" : quantity_text(bytes_per_s, std::span(kRateUnits).first(kShownUnits));
 }
@@ -130,6 +143,12 @@ std::string hex_text(std::uint64_t value) {
     return text;
 }
 
+std::string pkeys_text(const std::vector<std::uint16_t>& keys) {
+    std::string text;
+    for (const std::uint16_t key : keys) text += (text.empty() ? "" : ",") + hex_text(key);
+    return text;
+}
+
 Error bad_value(std::string_view name, std::string_view value, std::string_view wanted) {
     std::string text(name);
     text += ": '";
@@ -144,6 +163,12 @@ Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t
     if (!number || *number < min || *number > max)
         return bad_value(name, text, "a whole number in " + std::to_string(min) + ".." + std::to_string(max));
     value = *number;
+    return {};
+}
+
+Error parse_grh(std::string_view name, std::string_view text, bool& required) {
+    if (text != "required" && text != "optional") return bad_value(name, text, "'required' or 'optional'");
+    required = text == "required";
     return {};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Quantities as people write them, on the command line and in files: rates
-// (250MB/s, 10Gbit/s), times (1.5us), probabilities (0.01, 1%), whole numbers.
+// (250MB/s, 10Gbit/s), times (1.5us), probabilities (0.01, 1%), whole numbers,
+// P_Keys.
 // What …_text() makes of a value is read back as the same value.
 //
 // Errors: a text that is no such quantity gives nothing; the k…Words say what
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fabric/shm/segment.h"
 
@@ -21,6 +23,7 @@ inline constexpr const char* kRateWords = "a rate such as 250MB/s, 2GB/s or 10Gb
 inline constexpr const char* kLoadWords = "a rate such as 250MB/s, or 'none'";
 inline constexpr const char* kTimeWords = "a time such as 800ns, 1.5us, 20ms or 2s";
 inline constexpr const char* kLossWords = "a probability: 0..1, or 0%..100%";
+inline constexpr const char* kPkeyWords = "P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place";
 inline constexpr const char* kSizeWords = "a number of bytes such as 4096, 64KiB or 1GiB";
 
 std::optional<std::uint64_t> parse_rate(std::string_view text);  // bytes/s; 0: unlimited
@@ -30,17 +33,24 @@ std::optional<std::uint32_t> parse_loss(std::string_view text);  // in 2^-32; ce
 std::optional<std::uint64_t> parse_size_bytes(std::string_view text);
 std::optional<std::uint64_t> parse_number(std::string_view text);  // decimal, or hexadecimal after 0x
 
+// With commas between; 0 is an empty place, and 0x8000 is no key.
+std::optional<std::vector<std::uint16_t>> parse_pkeys(std::string_view text);
+
 std::string rate_text(std::uint64_t bytes_per_s);
 std::string load_text(std::uint64_t bytes_per_s);
 std::string time_text(std::int64_t ns);
 std::string loss_text(std::uint32_t loss);
 std::string hex_text(std::uint64_t value);
+std::string pkeys_text(const std::vector<std::uint16_t>& keys);
 
 // "--lmc: '9' is not a whole number in 0..7".
 Error bad_value(std::string_view name, std::string_view value, std::string_view wanted);
 
 // A whole number within bounds, or the error that names them.
 Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max, std::uint64_t& value);
+
+// 'required' or 'optional'.
+Error parse_grh(std::string_view name, std::string_view text, bool& required);
 
 // One of 256, 512, … 4096.
 Error parse_mtu(std::string_view name, std::string_view text, std::uint32_t& mtu_bytes);

@@ -2,6 +2,7 @@
 #include "fabric/verbs/memory_region.h"
 
 #include "fabric/engine/memory.h"
+#include "fabric/verbs/fork.h"
 #include "fabric/verbs/memory_lock.h"
 #include "fabric/verbs/memory_probe.h"
 #include "fabric/verbs/strict_memory.h"
@@ -82,6 +83,7 @@ int acquire(VerbsMr& mr, const VerbsPd& pd, const Wish& wish) {
     mr.lkey = lkey_of(mr.index, region);
     mr.rkey = rkey_of(mr.index, region);
     if (client.subnet().header().strict_memory != 0) watch_region(client, mr.index);
+    if (client.subnet().header().strict_fork != 0) hide_from_children(wish.address, wish.bytes);
     return 0;
 }
 
@@ -89,6 +91,7 @@ void give_up(const VerbsMr& mr) {
     if (!mr.domain->owner.is_live()) return;
     const Client& client = mr.domain->owner.client;
     if (client.subnet().header().strict_memory != 0) unwatch_region(client, mr.index);
+    if (client.subnet().header().strict_fork != 0) show_to_children(reinterpret_cast<std::uint64_t>(mr.addr), mr.length);
     leave(client.subnet(), mr.index);
     discharge_locked(client, locked_bytes(reinterpret_cast<std::uint64_t>(mr.addr), mr.length));
 }

@@ -34,7 +34,7 @@ bool is_good_vector(const VerbsContext& context, unsigned port, ibv_ah_attr attr
 
 bool is_good_alternate(const VerbsContext& context, const ibv_qp_attr& attr) {
     if (context.profile().apm == 0 || !context.has_port(attr.alt_port_num) || is_ethernet(context.port(attr.alt_port_num))) return false;
-    return attr.alt_timeout <= kMostTimeout && attr.alt_pkey_index < kPkeys && is_good_vector(context, attr.alt_port_num, attr.alt_ah_attr);
+    return attr.alt_timeout <= kMostTimeout && attr.alt_pkey_index < context.port(attr.alt_port_num).pkey_count && is_good_vector(context, attr.alt_port_num, attr.alt_ah_attr);
 }
 
 // What the program may ask of automatic path migration (InfiniBand 17.2.8): to get armed, given an alternate path, or to
@@ -61,7 +61,7 @@ bool are_good(const VerbsQp& qp, const ibv_qp_attr& attr, int mask, ibv_qp_state
     const auto has = [mask](int bit) { return (mask & bit) != 0; };
     if (!context.has_port(port)) return false;
     if (has(IBV_QP_CUR_STATE) && !is_good_cur_state(attr.cur_qp_state, from)) return false;
-    if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index >= kPkeys) return false;
+    if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index >= context.port(port).pkey_count) return false;
     if (has(IBV_QP_ACCESS_FLAGS) && (attr.qp_access_flags & ~(kRemoteAccess | IBV_ACCESS_LOCAL_WRITE)) != 0) return false;
     if (has(IBV_QP_PATH_MTU) && !is_good_mtu(context, port, attr.path_mtu)) return false;
     if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > kMostQpNumber) return false;
@@ -80,7 +80,6 @@ void remember(VerbsQp& qp, const ibv_qp_attr& attr, int mask) {
     if ((mask & IBV_QP_AV) != 0) qp.primary = attr.ah_attr;
     if ((mask & IBV_QP_ALT_PATH) == 0) return;
     qp.alternate = attr.alt_ah_attr;
-    qp.alternate_pkey_index = attr.alt_pkey_index;
 }
 
 // The QP's own completions go when it is reset.
@@ -133,7 +132,6 @@ COOP_VERB int ibv_query_qp(ibv_qp* queried, ibv_qp_attr* attr, int, ibv_qp_init_
     qp.local.query(*attr);
     complete_vector(qp, attr->ah_attr);
     complete_vector(qp, attr->alt_ah_attr);
-    attr->alt_pkey_index = qp.alternate_pkey_index;
     attr->cap = qp.cap;
     *init_attr = init_attr_of(qp);
     queried->state = attr->qp_state;

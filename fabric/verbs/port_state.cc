@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/verbs/port_state.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -8,7 +9,6 @@ namespace coop::fabric {
 namespace {
 
 constexpr std::uint8_t kPolling = 2, kDisabled = 3, kLinkUp = 5;  // InfiniBand 14.2.5.6, PortPhysicalState
-constexpr std::uint32_t kMostMessageBytes = 1u << 30;
 
 constexpr LinkSpeed kSpeeds[] = {
     {1, 1, 250, "2.5 Gb/sec (1X SDR)"}, {1, 2, 500, "5 Gb/sec (1X DDR)"},    {2, 1, 1000, "10 Gb/sec (4X SDR)"},
@@ -60,8 +60,9 @@ ibv_port_attr describe_port(const Segment& subnet, const Port& port) {
     attr.active_mtu = to_mtu(port.mtu_bytes);
     attr.gid_tbl_len = static_cast<int>(port.gid_count);
     attr.port_cap_flags = capabilities(hca.profile, port);
-    attr.max_msg_sz = kMostMessageBytes;
-    attr.pkey_tbl_len = kPkeys;
+    attr.max_msg_sz = hca.profile.max_message;
+    attr.pkey_tbl_len = static_cast<std::uint16_t>(port.pkey_count);
+    attr.bad_pkey_cntr = static_cast<std::uint32_t>(std::min<std::uint64_t>(port.counters.bad_pkeys.load(std::memory_order_relaxed), UINT32_MAX));
     attr.max_vl_num = 4;  // code: VL0 to VL7
     attr.active_width = speed.width;
     attr.active_speed = speed.speed;
@@ -70,6 +71,7 @@ ibv_port_attr describe_port(const Segment& subnet, const Port& port) {
         attr.flags = IBV_QPF_GRH_REQUIRED;
         return attr;
     }
+    if (port.grh_required != 0) attr.flags = IBV_QPF_GRH_REQUIRED;
     attr.lid = static_cast<std::uint16_t>(port.lid);
     attr.lmc = static_cast<std::uint8_t>(port.lmc);
     attr.sm_lid = 1;

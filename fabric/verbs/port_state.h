@@ -27,7 +27,4 @@ struct LinkSpeed {
 // The fastest that carries no more than `rate` bytes/s; the slowest, if that is too much; 0 is unlimited, shown as 4X EDR.
 const LinkSpeed& link_speed(std::uint64_t rate);
 
-inline constexpr std::uint16_t kOnlyPkey = 0xffff;  // the default partition, full member
-inline constexpr int kPkeys = 1;
-
 }  // namespace coop::fabric

@@ -60,7 +60,7 @@ ibv_device_attr describe_device(const Segment& subnet, const Hca& hca) {
         attr.max_srq_wr = static_cast<int>(profile.max_srq_wr);
         attr.max_srq_sge = static_cast<int>(profile.max_sge);
     }
-    attr.max_pkeys = kPkeys;
+    attr.max_pkeys = kMaxPkeys;
     attr.local_ca_ack_delay = 15;
     attr.phys_port_cnt = static_cast<std::uint8_t>(hca.ports);
     return attr;

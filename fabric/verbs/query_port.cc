@@ -94,17 +94,24 @@ COOP_VERB int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsign
     return 0;
 }
 
-COOP_VERB int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) {
-    if (!to_context(context).has_port(port) || index < 0 || index >= kPkeys) {
+COOP_VERB int ibv_query_pkey(ibv_context* context, std::uint8_t number, int index, __be16* pkey) {
+    const VerbsContext& device = to_context(context);
+    if (!device.has_port(number) || index < 0 || static_cast<std::uint32_t>(index) >= device.port(number).pkey_count) {
         errno = EINVAL;
         return -1;
     }
-    *pkey = htobe16(kOnlyPkey);
+    *pkey = htobe16(device.port(number).pkeys[index]);
     return 0;
 }
 
-COOP_VERB int ibv_get_pkey_index(ibv_context* context, std::uint8_t port, __be16 pkey) {
-    if (to_context(context).has_port(port) && be16toh(pkey) == kOnlyPkey) return 0;
+// Of this very key: full and limited members of a partition differ.
+COOP_VERB int ibv_get_pkey_index(ibv_context* context, std::uint8_t number, __be16 pkey) {
+    const VerbsContext& device = to_context(context);
+    if (device.has_port(number)) {
+        const Port& port = device.port(number);
+        const auto* const end = port.pkeys + port.pkey_count;
+        if (const auto* found = std::find(port.pkeys, end, be16toh(pkey)); found != end) return static_cast<int>(found - port.pkeys);
+    }
     errno = EINVAL;
     return -1;
 }

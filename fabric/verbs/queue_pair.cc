@@ -3,12 +3,17 @@
 
 #include <algorithm>
 
+#include "fabric/engine/opcode.h"
 #include "fabric/verbs/async_event.h"
 #include "fabric/verbs/operations.h"
 #include "fabric/verbs/receive_ring.h"
 
 namespace coop::fabric {
 namespace {
+
+// Flags and answers of ibv_query_qp_data_in_order; headers before rdma-core 46 have no names for them.
+constexpr std::uint32_t kReturnCaps = 1, kDeviceOnly = 2;
+constexpr int kWholeMessage = 1, kAlignedBlocks = 2;
 
 constexpr std::uint64_t kReliableOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
                                               IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
@@ -62,7 +67,7 @@ void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr,
     entry.srq = attr.srq != nullptr ? to_srq(attr.srq).index : kNone;
     entry.migration.store(IBV_MIG_MIGRATED);
     entry.port = 1;
-    entry.pkey_index = entry.qkey = entry.access = entry.destination = entry.path_mtu_bytes = 0;
+    entry.qkey = entry.access = entry.destination = entry.path_mtu_bytes = 0;
     entry.primary = entry.alternate = {};
     entry.expected_psn = entry.max_dest_rd_atomic = entry.min_rnr_timer = 0;
     entry.held = entry.next_atomic_result = entry.established = 0;
@@ -188,4 +193,10 @@ COOP_VERB int ibv_destroy_qp(ibv_qp* destroyed) {
     return 0;
 }
 
-COOP_VERB int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) { return 0; }
+// Of what arrives here by RDMA write. As drivers do, it answers for a queue pair in RTS only.
+COOP_VERB int ibv_query_qp_data_in_order(ibv_qp* queried, ibv_wr_opcode opcode, std::uint32_t flags) {
+    const VerbsQp& qp = to_qp(queried);
+    const bool ready = qp.shared().state.load(std::memory_order_acquire) == IBV_QPS_RTS;
+    if (!ready || !is_write(opcode) || qp.owner.profile().in_order == 0 || (flags & ~(kReturnCaps | kDeviceOnly)) != 0) return 0;
+    return (flags & kReturnCaps) != 0 ? kWholeMessage | kAlignedBlocks : 1;
+}

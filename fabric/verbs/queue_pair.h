@@ -41,7 +41,6 @@ struct VerbsQp : ibv_qp_ex {
     std::mutex receiving, posting, changing;
     WorkList list;
     ibv_ah_attr primary{}, alternate{};  // as last given: the shared entry has no room for all of it
-    std::uint16_t alternate_pkey_index = 0;
 
     LocalQp local;
 

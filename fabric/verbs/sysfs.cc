@@ -90,11 +90,17 @@ PathKind find_gid_type(const Port& port, std::string_view word, std::string& tex
     return file(text, gid_type(port, index) == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 }
 
+PathKind find_pkey(const Port& port, std::string_view word, std::string& text) {
+    std::uint32_t index = 0;
+    if (!to_number(word, index) || index >= port.pkey_count) return PathKind::none;
+    return file(text, format("0x%04x", static_cast<unsigned>(port.pkeys[index])));
+}
+
 PathKind find_in_port(const Segment& subnet, const Port& port, const Words& words, std::string& text) {
     if (words.empty()) return PathKind::folder;
     const std::string_view name = words[0];
     if (words.size() == 2 && name == "gids") return find_gid(port, words[1], text);
-    if (words.size() == 2 && name == "pkeys" && words[1] == "0") return file(text, format("0x%04x", kOnlyPkey));
+    if (words.size() == 2 && name == "pkeys") return find_pkey(port, words[1], text);
     if (words.size() == 2 && name == "counters") return find_counter(port.counters, words[1], text);
     if (words.size() == 3 && name == "gid_attrs" && words[1] == "types") return find_gid_type(port, words[2], text);
     if (words.size() != 1) return PathKind::none;

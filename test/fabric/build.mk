@@ -35,7 +35,7 @@ $(topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/semantics/%.o $(library)
 	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
 
 $(rail_topics:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/rail/%.o $(rail_library) $(library)
-	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs
+	$(CXX) $(CXXFLAGS) -o $@ $^ -libverbs -ldl
 
 $(OUT)/%: $(SRC)/clients/%.c $(SRC)/build.mk
 	$(CC) -O1 -g -Wall -Wextra -Werror -o $@ $<

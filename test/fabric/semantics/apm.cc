@@ -171,6 +171,30 @@ CASE(lost_path_migrates_both_sides) {
     CHECK(!m.pair.a.context.has_event(IBV_EVENT_PATH_MIG, 1));  // once
 }
 
+// IBTA 17.2.8: a P_Key index is a part of each of the two paths.
+CASE(alternate_path_has_a_key_of_its_own) {
+    if (Context().port().pkey_tbl_len < 2) skip("one P_Key");
+    for (const bool of_b : {true, false}) {
+        Migrating m;
+        ibv_qp_attr to_b = m.alternate_to(m.pair.at_b), to_a = m.alternate_to(m.pair.at_a);
+        to_b.alt_pkey_index = 1;
+        to_a.alt_pkey_index = of_b ? 1 : 2;
+        CHECK_OK(m.pair.a.qp.modify(to_b, kAlternate));
+        CHECK_OK(m.pair.b->modify(to_a, kAlternate));
+        CHECK_EQ(m.pair.a.qp.query().alt_pkey_index, 1);
+        m.wait_armed();
+        m.cut_primary();
+        if (of_b) {
+            m.exchange();
+            CHECK_EQ(m.pair.a.qp.query().pkey_index, 1);
+            CHECK_EQ(m.pair.b->query().pkey_index, 1);
+        } else {
+            m.pair.a.qp.post(write(1, m.pair.a.memory.sge(0, 8), m.pair.at_b.remote()));
+            m.pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+        }
+    }
+}
+
 CASE(migration_starts_the_retries_anew) {
     Migrating m;
     m.arm();

@@ -192,3 +192,18 @@ CASE(fault_of_one_queue_pair_leaves_the_others_alone) {
     one.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
     two.exchange(2);
 }
+
+// Every packet one way: those of a are lost, and the acknowledgements of what b sends.
+CASE(loss_one_way_loses_requests_and_the_acknowledgements_of_the_other_side) {
+    Pair one, two;
+    const std::string cable = one.a.port_name() + "-sw0";
+    const Meanwhile lossy({"link", cable, "loss", "100%", "--one-way"}, {"link", cable, "loss", "0", "--one-way"});
+    one.b->receive(1, 0, 64);
+    one.a.qp.post(send(1, one.a.memory.sge(0, 64)));
+    one.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    one.b->expect_no_receive();
+    two.a.qp.receive(2, two.a.memory.sge(0, 64));
+    two.b->post_send(2, 0, 64);
+    two.b->expect_send(2, IBV_WC_RETRY_EXC_ERR);
+    two.a.rcq.expect(2);
+}

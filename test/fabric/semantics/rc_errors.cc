@@ -36,6 +36,32 @@ CASE(message_longer_than_the_receive_fails_on_both_sides) {
     pair.b->check_untouched(164, 2048);
 }
 
+// IBTA 11.6.2, Local Length Error: the sum of the lengths is more than the port takes. (Where that is much, the memory is only claimed to
+// be as long: then it is for the device to choose what it looks at first.)
+CASE(message_longer_than_the_port_takes_is_not_sent) {
+    const std::uint32_t longest = Context().port().max_msg_sz;
+    const bool has_memory = longest <= 64u << 20;
+    Pair::Options options;
+    options.a.bytes = options.b.bytes = has_memory ? longest + 1 : 4096;
+    for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND}) {
+        Pair pair(options);
+        pair.a.memory.fill(1);
+        if (has_memory) {
+            pair.a.qp.post(write(1, pair.a.memory.sge(0, longest), pair.at_b.remote()));
+            pair.a.scq.expect(1);
+            pair.b->check(1, 0, longest);
+        }
+        ibv_sge all = pair.a.memory.sge();
+        all.length = longest + 1;
+        Wr wr = write(2, all, pair.at_b.remote());
+        wr.opcode = opcode;
+        pair.a.qp.post(wr);
+        const ibv_wc wc = pair.a.scq.wait();
+        CHECK(wc.status == IBV_WC_LOC_LEN_ERR || (!has_memory && wc.status == IBV_WC_LOC_PROT_ERR));
+        pair.b->expect_no_receive(1);
+    }
+}
+
 // What ConnectX cards add to a status, by which people look for it; 0 where that is not known.
 CASE(vendor_errors_are_those_of_a_connectx) {
     {

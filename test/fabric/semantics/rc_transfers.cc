@@ -165,6 +165,7 @@ CASE(write_is_visible_before_the_send_behind_it) {
 // Not promised by IBTA 9.5 within one message, but by every HCA: eager RDMA protocols poll for the last byte.
 CASE(last_byte_of_a_write_lands_last) {
     Two two;
+    if (ibv_query_qp_data_in_order(two.b.qp, IBV_WR_RDMA_WRITE, 0) == 0) skip("writes land in any order");
     constexpr std::size_t kBytes = 9000;
     std::atomic<bool> stop{false};
     const volatile unsigned char* last = two.b.memory.data() + kBytes - 1;

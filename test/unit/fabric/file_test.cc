@@ -76,6 +76,28 @@ TEST(FabricFile, a_port_may_differ_from_its_hca) {
     EXPECT_EQ(t.ports[2].lid, 2u);
 }
 
+TEST(Site19Fabric, ports_have_tables_of_pkeys) {
+    const char* const text = "switch s\nhost a b\nhca a/x b/x ports=2 pkeys=0x8001,0,0xffff\nport b/x/2 pkeys=1\n"
+                             "link a/x/1 s\nlink a/x/2 s\nlink b/x/1 s\nlink b/x/2 s\n";
+    const Topology t = parsed(text);
+    EXPECT_EQ(t.ports[1].pkeys, (std::vector<std::uint16_t>{0x8001, 0, 0xffff}));
+    EXPECT_EQ(t.ports[3].pkeys, std::vector<std::uint16_t>{1});
+    EXPECT_EQ(to_text(parsed(to_text(t))), to_text(t));
+    EXPECT_NE(to_text(t).find("port b/x/2 lid=0x4 lmc=0 mtu=4096 pkeys=0x1\n"), std::string::npos);
+    EXPECT_EQ(to_text(parsed(kTwoSpines)).find("pkeys"), std::string::npos);  // of the default nothing is said
+}
+
+TEST(Site19Fabric, ports_demand_a_global_routing_header_and_have_prefixes) {
+    const char* const text = "subnet prefix=7\nswitch s\nhost a b\nhca a/x b/x grh=required\nport b/x/1 prefix=8 grh=optional\n"
+                             "link a/x/1 s\nlink b/x/1 s\n";
+    const Topology t = parsed(text);
+    EXPECT_TRUE(t.ports[0].grh_required);
+    EXPECT_FALSE(t.ports[1].grh_required);
+    EXPECT_EQ(t.ports[0].prefix, 0u);
+    EXPECT_EQ(t.ports[1].prefix, 8u);
+    EXPECT_EQ(to_text(parsed(to_text(t))), to_text(t));
+}
+
 struct Refusal {
     const char* text;
     const char* message;
@@ -93,8 +115,19 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x ports=5", "test:2: ports: '5' is not a whole number in 1..4"},
     {"host a\nhca a/x lmc=8", "test:2: lmc: '8' is not a whole number in 0..7"},
     {"host a\nhca a/x mtu=1500", "test:2: mtu: '1500' is not one of 256, 512, 1024, 2048, 4096"},
-    {"host a\nhca a/x profile=new", "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old"},
-    {"host a\nhca a/x speed=1", "test:2: 'speed' is no setting of hca (ports, profile, lmc, mtu)"},
+    {"host a\nhca a/x profile=new", "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
+    {"host a\nhca a/x speed=1", "test:2: 'speed' is no setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix)"},
+    {"host a\nhca a/x pkeys=0x8000", "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
+    {"host a\nhca a/x pkeys=", "test:2: pkeys: '' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
+    {"host a\nhca a/x pkeys=1,", "test:2: pkeys: '1,' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
+    {"host a\nhca a/x pkeys=0", "test:2: a/x/1 has no P_Key"},
+    {"host a\nhca a/x pkeys=5,0,5", "test:2: a/x/1: P_Key 0x5 is given twice"},
+    {"host a\nhca a/x pkeys=1,2,3,4,5,6,7,8,9", "test:2: a/x/1: 9 P_Keys are more than 8"},
+    {"subnet link-layer=roce\nhost a\nhca a/x pkeys=0x8001", "test:3: a/x/1: RoCE has no partitions: its only P_Key is 0xffff"},
+    {"host a\nhca a/x grh=yes", "test:2: grh: 'yes' is not 'required' or 'optional'"},
+    {"host a\nhca a/x prefix=0", "test:2: prefix: '0' is not 64 bits such as 0xfe80000000000000"},
+    {"subnet link-layer=roce\nhost a\nhca a/x grh=required", "test:3: grh: RoCE packets always have a global routing header"},
+    {"subnet link-layer=roce\nhost a\nhca a/x prefix=1", "test:3: prefix: the GIDs of RoCE are made of addresses"},
     {"host a x=1", "test:1: 'x' is no setting of host: it has none"},
     {"host a\nhca a/x lmc=1 lmc=2", "test:2: 'lmc=' is given twice"},
     {"host a\nhca a/x\nport a/x/2 lid=1", "test:3: port: there is no port 'a/x/2' (HOST/HCA/NUMBER)"},
@@ -108,6 +141,7 @@ constexpr Refusal kRefusals[] = {
     {"host a b\nhca a/x b/x lmc=1\nport b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s", "test:3: b/x/1: LID 0x3 is no multiple of 2^LMC, 2"},
     {"host a b\nhca a/x b/x\nport a/x/1 b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s", "test:3: b/x/1: LID 0x3 is a/x/1's"},
     {"subnet link-layer=eth", "test:1: link-layer: 'eth' is not 'ib' or 'roce'"},
+    {"subnet islands=2", "test:1: islands: '2' is not 'yes' or 'no'"},
     {"subnet\nsubnet", "test:2: subnet: there is one already"},
     {"subnet link-layer=roce\nhost a\nhca a/x lmc=1", "test:3: lmc: RoCE has no LIDs, and so no LMC"},
     {"host a", "test: there is no port"},
@@ -121,7 +155,10 @@ TEST(FabricFile, names_the_line_and_what_is_wrong_with_it) {
 TEST(FabricFile, names_what_is_wrong_with_a_route) {
     const std::string base(kTwoSpines);  // 12 lines
     const auto with = [&](const std::string& route) { return refused(base + "route " + route + "\n"); };
-    EXPECT_EQ(with("0x2 0x4 over leaf0"), "test:13: route: 'over' instead of 'via' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 over leaf0"), "test:13: route: 'over' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 via"), "test:13: route: 'via' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 nowhere leaf0"), "test:13: route: 'nowhere' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x3 nowhere"), "test: route 0x2 0x3: both LIDs are h0/coop0/1's");
     EXPECT_EQ(with("0x2 0x4 via leaf0 leaf1"), "test:13: route: there is no cable between 'leaf0' and 'leaf1'");
     EXPECT_EQ(with("0x2 0x4 via leaf0 spine0"), "test:13: route: there is no cable between 'spine0' and 'h1/coop0/1'");
     EXPECT_EQ(with("0x2 0x4 via leaf0 spine0:2 leaf1"), "test:13: route: there is no cable 2 between 'leaf0' and 'spine0', only 1");
@@ -136,7 +173,7 @@ TEST(FabricFile, a_topology_comes_back_from_its_text) {
         EXPECT_EQ(to_text(parsed(shown)), shown);
     }
     Topology generated;
-    const Sizes sizes{.hcas = 2, .ports = 2, .lmc = 3, .mtu_bytes = 1024, .rates = {0, 1'234'567}, .latency_ns = 777,
+    const Sizes sizes{.hcas = 2, .ports = 2, .lmc = 3, .mtu_bytes = 1024, .pkeys = {3, 0xffff}, .rates = {0, 1'234'567}, .latency_ns = 777,
                       .profile = find_profile("small"), .leaves = 2, .spines = 3, .hosts_per_leaf = 2};
     ASSERT_EQ(generate(sizes, generated).text, "");
     EXPECT_EQ(to_text(parsed(to_text(generated))), to_text(generated));
@@ -159,7 +196,10 @@ protected:
 };
 
 TEST_F(InstalledSubnet, comes_back_as_it_was) {
-    const Topology topology = parsed(kTwoSpines);
+    Topology topology = parsed(kTwoSpines);
+    topology.ports[0].pkeys = {0x8001, 0, 0xffff};
+    topology.ports[0].grh_required = true;
+    topology.ports[1].prefix = 0xfe80000000000001;
     install_as_test(topology);
     EXPECT_EQ(to_text(read_topology(subnet)), to_text(topology));
 }
@@ -184,6 +224,40 @@ TEST_F(InstalledSubnet, routes_as_the_file_says) {
     const Route one_more = find_route(subnet, 0, 2, 4);
     EXPECT_NE(other.links[1], one_more.links[1]);
     EXPECT_FALSE(find_route(subnet, 0, 2, 6).leads_somewhere());
+}
+
+// Host a's second port and host b's are on switches that no cable connects, and all have the same prefix.
+constexpr const char* kIslands = "subnet islands=yes\nswitch s t u\nhost a b\nhca a/x b/x ports=2\n"
+                                 "link a/x/1 s\nlink b/x/1 s\nlink a/x/2 t\nlink b/x/2 u\n";
+
+TEST_F(InstalledSubnet, site_16_may_have_islands) {
+    EXPECT_EQ(to_text(parsed(to_text(parsed(kIslands)))), to_text(parsed(kIslands)));
+    install_as_test(parsed(kIslands));
+    EXPECT_EQ(to_text(read_topology(subnet)), to_text(parsed(kIslands)));
+    for (std::uint16_t from = 1; from <= 4; ++from)
+        for (std::uint16_t to = 1; to <= 4; ++to)
+            EXPECT_EQ(find_route(subnet, from - 1u, from, to).leads_somewhere(), from == to || (from % 2 == 1 && to % 2 == 1)) << from << " to " << to;
+}
+
+TEST_F(InstalledSubnet, site_16_may_have_a_route_that_leads_nowhere_one_way) {
+    const std::string text = std::string(kTwoSpines) + "route 0x2 0x5 nowhere\n";
+    EXPECT_EQ(to_text(parsed(to_text(parsed(text)))), to_text(parsed(text)));
+    install_as_test(parsed(text));
+    EXPECT_EQ(to_text(read_topology(subnet)), to_text(parsed(text)));
+    EXPECT_FALSE(find_route(subnet, 0, 2, 5).leads_somewhere());
+    EXPECT_TRUE(find_route(subnet, 1, 5, 2).leads_somewhere());
+    EXPECT_TRUE(find_route(subnet, 0, 2, 4).leads_somewhere());
+}
+
+TEST_F(InstalledSubnet, site_23_hosts_may_have_more_than_eight_hcas) {
+    Topology t;
+    ASSERT_EQ(generate({.hosts = 2, .hcas = 12}, t).text, "");
+    install_as_test(t);
+    EXPECT_EQ(subnet.hosts()[1].hcas, 12u);
+    for (std::uint16_t rail = 0; rail < 12; ++rail) {
+        EXPECT_EQ(subnet.hcas()[12u + rail].name, "coop" + std::to_string(rail));
+        EXPECT_EQ(find_route(subnet, rail, static_cast<std::uint16_t>(rail + 1), static_cast<std::uint16_t>(rail + 13)).to, rail + 12u);
+    }
 }
 
 TEST_F(InstalledSubnet, has_distinct_addresses) {

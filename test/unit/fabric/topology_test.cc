@@ -141,6 +141,18 @@ TEST(FabricTopology, below_one_leaf_no_spine_is_crossed) {
     EXPECT_EQ(way(t, routed(t), 0, t.ports[1].lid), (Names{"leaf0", "h1/coop0/1"}));
 }
 
+TEST(Site03Fabric, on_a_rail_optimised_subnet_hca_i_of_each_host_is_on_leaf_i) {
+    const Topology t = made({.hosts = 3, .hcas = 2, .spines = 2, .rail_optimised = true});
+    EXPECT_EQ(t.switches.size(), 4u);
+    EXPECT_EQ(t.cables.size(), 6u + 4u);
+    const Forwarding tables = routed(t);
+    EXPECT_EQ(way(t, tables, 0, t.ports[4].lid), (Names{"leaf0", "h2/coop0/1"}));
+    EXPECT_EQ(way(t, tables, 1, t.ports[5].lid), (Names{"leaf1", "h2/coop1/1"}));
+    const Names crossed = way(t, tables, 0, t.ports[5].lid);
+    ASSERT_EQ(crossed.size(), 4u);
+    EXPECT_EQ(crossed[1].substr(0, 5), "spine");
+}
+
 TEST(FabricTopology, in_a_fat_tree_the_latency_is_that_across_a_spine) {
     const Topology t = made({.rates = {500}, .latency_ns = 1002, .leaves = 2, .spines = 1, .hosts_per_leaf = 1});
     ASSERT_EQ(t.cables.size(), 4u);
