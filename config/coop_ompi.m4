@@ -118,6 +118,7 @@ AC_DEFUN([COOP_OMPI], [
     coop_probe_CPPFLAGS="-I$srcdir/opal/include $coop_isystem -isystem $srcdir/opal/include/standin"
     OMPI_CPPFLAGS='-I$(top_srcdir)/opal/include '"$coop_isystem"' -isystem $(top_srcdir)/opal/include/standin'
     COOP_OMPI_DEVEL
+    COOP_OMPI_ONE_ARCHITECTURE
     COOP_OMPI_CXXFLAGS
   ])
   AM_CONDITIONAL([COOP_HAVE_OMPI], [test "$coop_ompi" = yes])

@@ -32,6 +32,21 @@ AC_DEFUN([COOP_OMPI_DEVEL], [
     AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC comes without the development headers its components are built with ($coop_why): install libopenmpi-dev (Debian), or use an Open MPI configured --with-devel-headers])])
 ])
 
+# COOP_OMPI_ONE_ARCHITECTURE: stops at an Open MPI for jobs of several architectures, whose convertors change the bytes on the way.
+AC_DEFUN([COOP_OMPI_ONE_ARCHITECTURE], [
+  AC_MSG_CHECKING([whether all processes of a job have one architecture])
+  {
+    echo '#include "coop_ompi_prologue.h"'
+    echo '#if OPAL_ENABLE_HETEROGENEOUS_SUPPORT'
+    echo '#error several'
+    echo '#endif'
+  } > conftest.cc
+  AS_IF([$CXX $CPPFLAGS $coop_probe_CPPFLAGS $CXXFLAGS -fsyntax-only conftest.cc > conftest.err 2>&1], [AC_MSG_RESULT([yes])], [
+    AC_MSG_RESULT([no])
+    AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC was configured --enable-heterogeneous, for jobs of several architectures; these components send bytes as they lie in memory. Use an Open MPI configured without it.])])
+  rm -f conftest.cc
+])
+
 # COOP_OMPI_HEADERS(COMPONENT, HEADERS): stops unless all of HEADERS compile; says of each that does not what it lacks.
 AC_DEFUN([COOP_OMPI_HEADERS], [
   AC_MSG_CHECKING([for the Open MPI headers that $1 needs])

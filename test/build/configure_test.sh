@@ -26,7 +26,7 @@ fake() {
     mkdir -p "$dir/bin"
     {
         echo '#!/bin/bash'
-        declare -f "answer_$1"
+        declare -f answer_plain "answer_$1"
         echo "answer_$1 \"\$@\" && exit; exec $real \"\$@\""
     } >"$dir/bin/mpicc"
     chmod +x "$dir/bin/mpicc"
@@ -49,6 +49,7 @@ answer_ompi5() {
     case $1 in --showme:version) echo "mpicc: Open MPI 5.0.7 (Language: C)" ;; *) return 1 ;; esac
 }
 # Of the folder of the wrapper itself; empty: no development headers, otherwise whatever the test puts there.
+answer_several() { answer_plain "$@"; }
 answer_plain() {
     local here
     here=$(cd "$(dirname "$0")/.." && pwd)
@@ -81,6 +82,14 @@ header=ompi/mca/pml/base/pml_base_bsend.h
 cp -rs "$include/openmpi" "$plain/include/openmpi"
 rm "$plain/include/openmpi/$header"
 refuses "configure_names_a_missing_header" "^    $header: $header is missing" configure --with-ompi="$plain"
+
+several=$(fake several)
+mkdir -p "$several/include"
+ln -s "$include"/mpi*.h "$several/include/"
+cp -rs "$include/openmpi" "$several/include/openmpi"
+rm "$several/include/openmpi/opal_config.h"
+sed 's/\(define OPAL_ENABLE_HETEROGENEOUS_SUPPORT\) 0/\1 1/' "$include/openmpi/opal_config.h" >"$several/include/openmpi/opal_config.h"
+refuses "site_11.configure_refuses_an_open_mpi_for_several_architectures" 'was configured --enable-heterogeneous' configure --with-ompi="$several"
 
 source_tree=$scratch/source
 mkdir -p "$source_tree/opal/mca" "$source_tree/$(dirname $header)"

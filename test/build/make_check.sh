@@ -6,6 +6,7 @@ set -uo pipefail
 build=$1
 prefix=${2:-}
 
+rm -f "$build"/test/*/*.trs # of tests that are no more, or that make does not reach
 if [ $# -ge 3 ]; then
     read -ra tests <<<"$3"
     programs=()
@@ -19,10 +20,13 @@ status=$?
 for result in "$build"/test/*/*.trs; do
     name=$(basename "$result" .trs)
     log=${result%.trs}.log
-    if [[ $name =~ ^(unit|thread)_tests$ ]]; then
-        sed -n -e "s/^\[       OK \] \([^ ]*\).*/PASS $prefix\1/p" -e "s/^\[  FAILED  \] \([^ ]*\) (.*/FAIL $prefix\1/p" "$log"
+    if [[ $name =~ ^(unit|thread|fabric|sim)_tests$ ]]; then
+        sed -n -e "s/^\[       OK \] \([^ ]*\).*/PASS $prefix\1/p" -e "s/^\[  FAILED  \] \([^ ]*\) (.*/FAIL $prefix\1/p" \
+            -e "s/^\[  SKIPPED \] \([^ ]*\) (.*/SKIP $prefix\1: see ${name}.log/p" "$log"
         # A crash leaves the case it was in without a verdict.
         grep -q '^\[==========\] .* ran\.' "$log" || echo "FAIL ${prefix}${name}_end"
+    elif grep -q '^:test-result: SKIP' "$result"; then
+        echo "SKIP $prefix$name: $(head -n 1 "$log")"
     else
         sed -n "s/^:test-result: \([A-Z]*\).*/\1 $prefix$name/p" "$result"
     fi

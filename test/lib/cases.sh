@@ -7,7 +7,8 @@
 # A case that ends the program (a failed check, a crash, a hang) is a failure, and the program is started again behind that case.
 run_topic() {
     local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from
-    mapfile -t all < <("$program" --list)
+    local -A seen=()
+    list_cases || return 0
     for name in "${all[@]}"; do
         ! asked "$test.$name" || chosen+=("$name")
     done
@@ -20,6 +21,33 @@ run_topic() {
         "${start[@]}" $which "$from" >"$log" 2>&1 || status=$?
         report_cases
     done
+    report_unseen_cases
+}
+
+# Sets `all` to the program's cases. A program that cannot tell them, or has none, is a failure.
+list_cases() {
+    local listed status=0
+    log=$results/log/$test.list.log
+    listed=$("$program" --list 2>"$log") || status=$?
+    if [ $status = 0 ] && [ -n "$listed" ]; then
+        mapfile -t all <<<"$listed"
+        return 0
+    fi
+    echo "$program --list: exit status $status, and said: '$listed'" >>"$log"
+    report_fail "$test.lists_its_cases"
+    return 1
+}
+
+# A program may end well before its last case. What it has not told of is a failure.
+report_unseen_cases() {
+    local name unseen=()
+    for name in "${chosen[@]}"; do
+        [ -n "${seen[$name]:-}" ] || unseen+=("$name")
+    done
+    [ ${#unseen[@]} -gt 0 ] || return 0
+    log=$results/log/$test.unseen.log
+    echo "neither passed nor failed nor skipped: ${unseen[*]}" >"$log"
+    report_fail "$test.tells_of_each_case"
 }
 
 # Reads the log of one start; sets `from` to the case to go on with, if any.
@@ -28,6 +56,7 @@ report_cases() {
     from=''
     while read -r word name rest; do
         running=''
+        [ "$word" = RUN ] || seen[$name]=yes
         case $word in
         RUN) running=$name ;;
         OK) ! asked "$test.$name" || report_pass "$test.$name" "$rest" ;;
@@ -43,6 +72,7 @@ report_cases() {
         return
     fi
     log=$results/log/$test.$running.log
+    seen[$running]=yes
     cp "$topic_log" "$log"
     # Started behind a failure, the program runs cases that nobody asked for: their failures are not reported.
     ! asked "$test.$running" || report_fail "$test.$running"

@@ -10,7 +10,7 @@ job() {
     shift
     while [ "$1" != -- ]; do arguments+=("$1"); shift; done
     shift
-    timeout -k 5 "${limit:-120}" mpirun -np "${np:-2}" --oversubscribe --bind-to none --mca pml "$pml" --mca btl coopib,self \
+    time_limit "${limit:-120}" mpirun -np "${np:-2}" --oversubscribe --bind-to none --mca pml "$pml" --mca btl coopib,self \
         --mca mpi_yield_when_idle 1 "${arguments[@]}" "$here/guest/node" "$@" </dev/null
 }
 
@@ -23,7 +23,7 @@ storm_of() {
 
 # one_sided PML: two ranks on hosts of their own (by name), as osc/rdma gives work to the transport only between hosts.
 one_sided() {
-    timeout -k 5 120 mpirun --host v0:1,v1:1 --mca plm_rsh_agent "$here/../mpi/vcluster/agent" -np 2 --map-by node --bind-to none \
+    time_limit 120 mpirun --host v0:1,v1:1 --mca plm_rsh_agent "$here/../mpi/vcluster/agent" -np 2 --map-by node --bind-to none \
         --mca pml "$1" --mca btl coopib,self --mca osc rdma --mca osc_rdma_btls coopib --mca btl_coopib_large_policy even_striping \
         --mca mpi_yield_when_idle 1 "$here/guest/node" "$bin/one_sided" 18 </dev/null
 }

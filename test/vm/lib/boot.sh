@@ -63,7 +63,7 @@ in_guest() {
         kill "$guest" 2>/dev/null
         wait "$guest" 2>/dev/null
         cp "$console" "$console.$attempt" 2>/dev/null
-        echo "boot $attempt with $accel failed: $console.$attempt $(cat "$results/log/qemu.log")" >&2
+        echo "RETRIED vm.boot: attempt $attempt with $accel failed: $console.$attempt $(tr '\n' ' ' <"$results/log/qemu.log")"
         # What KVM of this machine cannot do, the other can.
         accel=tcg
     done

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What counts the tests is tested with steps and programs made up for it: nothing that is lost, skipped, empty, hung or tried again
+# may look like a pass.
+# shellcheck disable=SC2016,SC2317 # texts in single quotes are for the shells they are given to
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=test/build/lib.sh
+. "$top/test/build/lib.sh"
+export top
+
+# --- steps, parts, and the closing line (lib/steps.sh) ----------------------------------------------------------------
+
+# in_check COMMANDS: a ./check that consists of these commands. `reports LINE…` is a step's command.
+in_check() {
+    rm -rf "$scratch/check"
+    mkdir "$scratch/check"
+    results=$scratch/check bash -uo pipefail -c '
+        tally=$results/tally
+        : >"$tally"
+        . "$top/test/lib/steps.sh"
+        reports() { printf "%s\n" "$@"; }
+        '"$1"'
+        closing'
+}
+closes() { says "site_33.$1" "^$2$" in_check "$3"; } # NAME LINE COMMANDS, all passed
+fails() { refuses "site_33.$1" "$2" in_check "$3"; } # NAME REGEX COMMANDS
+
+closes the_closing_line_counts_passes_skips_and_retries '3 passed, 0 failed, 1 skipped, 1 retried' \
+    'step some 4 reports "PASS a" "PASS b (2)" "SKIP c: not here" "RETRIED d: it was busy" "PASS d"'
+closes a_skip_is_no_pass '0 passed, 0 failed, 1 skipped, 0 retried' 'step vm 1 reports "SKIP vm: no kernel"'
+closes a_skip_is_listed_with_its_reason 'skipped: vm: no kernel: vm sanity' \
+    'step vm 1 reports "SKIP vm: no kernel" "SKIP sanity: no kernel"'
+closes a_retry_is_listed_with_its_reason 'retried: mpi: storm\.pair: mpirun died' \
+    'step mpi 1 reports "RETRIED storm.pair: mpirun died" "PASS storm.pair"'
+closes a_skip_may_stand_for_many '5 passed, 0 failed, 1 skipped, 0 retried' \
+    'step many 25 reports "PASS a" "PASS b" "PASS c" "PASS d" "PASS e" "SKIP rest: not root (stands for 20)"'
+closes a_step_may_be_a_test_itself '1 passed, 0 failed, 0 skipped, 0 retried' 'step build itself true'
+closes preparation_is_no_test '0 passed, 0 failed, 0 skipped, 0 retried' 'needs prepare true'
+fails a_silent_step_is_no_pass '^failed: silent: reported 0 tests, of at least 1$' 'step silent 1 true'
+fails fewer_tests_than_declared_fail '^failed: few: reported 2 tests, of at least 3$' 'step few 3 reports "PASS a" "SKIP b: not here"'
+fails a_step_declares_a_number '^failed: none: reported 1 tests, of at least echo$' 'step none echo echo PASS a'
+fails a_failure_is_named '^failed: some: b$' 'step some 2 reports "PASS a" "FAIL b"'
+fails a_failure_counts_though_the_status_is_0 '^1 passed, 1 failed, 0 skipped, 0 retried$' 'step some 2 reports "PASS a" "FAIL b"'
+fails a_status_counts_though_all_passed '^failed: some \(exit status 3\)$' 'step some 1 sh -c "echo PASS a; exit 3"'
+fails preparation_may_fail '^0 passed, 1 failed, 0 skipped, 0 retried$' 'needs prepare false || :'
+fails a_step_that_is_killed_is_no_pass '^failed: half: it began and did not end$' 'dies() { kill -9 $BASHPID; }; (step half 1 dies) || :'
+fails what_runs_beside_may_be_killed 'ended with status 137 and reported no failure$' \
+    'dies() { kill -9 $BASHPID; }; beside dies "step some 1 reports PASS" || :'
+fails what_runs_beside_may_be_misspelt "'stepp a 1 true' ended with status 127" 'beside "stepp a 1 true" || :'
+fails what_runs_beside_has_a_step "'true' ran no step" 'beside true'
+fails a_failure_beside_counts_once '^0 passed, 1 failed, ' 'beside "step some 1 false" || :'
+fails a_part_has_a_step '^failed: part docs ran no step$' 'part_docs() { false && step docs 1 true; }; in_order docs || :'
+closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
+    'part_a() { step a itself true; }; part_b() { beside "step b itself true"; }; beside "in_order a" "in_order b"'
+
+# --- a run of tests (lib/report.sh, lib/cases.sh) -----------------------------------------------------------------------
+
+# in_run COMMANDS: what test/mpi/run would do with these; PATTERN chooses tests. `program TEXT` makes $scratch/program.
+in_run() {
+    mkdir -p "$scratch/run/log"
+    here=$top/test/mpi results=$scratch/run pattern=${pattern:-*} bash -uo pipefail -c '
+        . "$top/test/lib/report.sh"
+        . "$top/test/lib/cases.sh"
+        program() { printf "#!/bin/sh\n%s\n" "$1" >"$results/program" && chmod +x "$results/program"; }
+        topic() { run_topic vader.fake "$results/program" "$results/program"; }
+        '"$1"'
+        [ "$failed" = 0 ]'
+}
+run_says() { says "site_33.$1" "$2" in_run "$3"; }
+run_fails() { refuses "site_33.$1" "$2" in_run "$3"; }
+
+two='case $1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1; echo RUN b; echo SKIP b not here;; esac'
+run_says cases_pass_and_are_skipped '^SKIP vader\.fake\.b: not here$' "program '$two'; topic"
+run_fails a_program_that_cannot_list_its_cases_fails '^FAIL vader\.fake\.lists_its_cases$' 'program "exit 3"; topic'
+run_fails a_program_without_a_case_fails '^FAIL vader\.fake\.lists_its_cases$' 'program true; topic'
+run_fails a_program_that_stops_early_fails 'neither passed nor failed nor skipped: b$' \
+    'program "case \$1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1;; esac"; topic'
+run_fails a_case_that_exits_with_0_fails 'neither passed nor failed nor skipped: b$' \
+    'program "case \$1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1; echo RUN b;; esac"; topic'
+run_fails a_part_without_a_test_fails '^FAIL empty\.has_a_test$' 'part_empty() { :; }; run_part empty "*"'
+run_fails a_pattern_without_a_test_fails "no test of part some is called 'nosuch\.\*'" \
+    'part_some() { check some.test true; }; run_part some "nosuch.*"'
+run_says a_group_of_tests_may_be_skipped '^SKIP cluster: not root \(stands for 40\)$' 'part_some() { report_skip cluster "not root" 40; }; run_part some "*"'
+
+for run in docs sim ab; do
+    refuses "site_33.test_${run}_refuses_a_word_that_no_test_has" 'no test is called nosuchtest' "$top/test/$run/run" --prefix "$scratch" nosuchtest
+done
+says site_33.an_empty_mpich_folder_fails '^FAIL mpich\.pt2pt: 0 tests pass, of at least 1; 0 were built' in_run '
+    mkdir -p "$results/tree/pt2pt" && echo "sendself 1" >"$results/tree/pt2pt/testlist"
+    ! python3 "$top/test/mpi/foreign/conformance.py" --tree "$results/tree" --pml coop --log "$results" --folders pt2pt -- true'
+
+# --- a time limit is no error that was found (lib/ends.sh) --------------------------------------------------------------
+
+ends() { says "site_34.$1" "" in_run "$2"; }
+does_not() { refuses "site_34.$1" "$2" in_run "$3"; }
+ends an_error_is_what_was_wanted 'check it ends_with_an_error sh -c "exit 1"'
+does_not success_is_none 'it should not have succeeded' 'check it ends_with_an_error true'
+does_not a_time_limit_is_none 'did not end within its time limit' 'check it ends_with_an_error time_limit 0.2 sleep 10'
+does_not a_time_limit_that_had_to_kill_is_none 'did not end within its time limit' \
+    'timeout() { shift 2; command timeout -k 0.1 "$@"; }; check it ends_with_an_error time_limit 1 sh -c "trap : TERM; while :; do sleep 0.1; done"'
+does_not a_crash_is_none 'signal 11 ended it' 'check it ends_with_an_error sh -c "kill -SEGV \$\$"'
+ends a_rank_that_aborts_with_255_is_one 'check it is_status_of_an_error 255'
+ends a_signal_may_be_permitted 'check it is_status_of_an_error 137 9'
+does_not another_signal_may_not 'signal 11 ended it' 'check it is_status_of_an_error 139 9'
+
+refuses site_34.no_test_takes_any_failure_for_the_wanted_one '^$' \
+    sh -c "grep -nE '\)? *&& *\{ *echo \"[^\"]*(went on|should|succeeded)|! +(launch|on_subnet)' $top/test/*/parts/*.sh || { echo; false; }"
+
+# --- tried again ----------------------------------------------------------------------------------------------------------
+
+again() { says "site_35.$1" "$2" in_run "$3"; }
+dies_once='dies_once() { [ -e "$results/once" ] || { : >"$results/once"; echo pmix_server_log_fn; return 1; }; }; rm -f "$results/once";'
+again a_dead_mpirun_is_counted '^RETRIED storm\.pair: mpirun died, attempt 1$' "$dies_once check storm.pair dies_once"
+again a_test_may_tell_from_another_process '^RETRIED perf\.bw: two clocks$' \
+    'check perf.bw sh -c "echo two clocks >>\"\$COOP_TEST_RETRIES\""'
+refuses site_35.a_mpirun_that_always_dies_is_no_pass '^FAIL storm\.pair$' \
+    in_run 'check storm.pair sh -c "echo pmix_server_log_fn; exit 1"'
+refuses site_35.a_failure_behind_a_dead_mpirun_fails '^FAIL storm\.pair$' in_run "$dies_once"'
+    then_fails() { dies_once; return 1; }; check storm.pair then_fails'
+
+# A measure is a list of figures, of which each run gives the next.
+measures() { # FIGURES CONDITION
+    in_run '. "$top/test/fabric/parts/measures.sh"; long=no; rm -f "$results/nth"
+        measure() { echo >>"$results/nth"; set -- '"$1"'; shift $(($(wc -l <"$results/nth") - 1)); echo "figure $1"; }
+        holds it "%s MB/s" "'"$2"'" measure'
+}
+says site_35.a_measure_that_mostly_holds_passes '^PASS measures\.it \(249.5 MB/s, of 250 200 251 249\)$' measures '250 200 251 249' 'x >= 245'
+refuses site_35.one_success_of_many_is_no_pass '^FAIL measures\.it$' measures '200 250 201 202' 'x >= 245'
+refuses site_35.a_measure_without_a_figure_fails '^FAIL measures\.it$' measures 'x "" "" "" ""' 'x >= 245'
+exit $failed
