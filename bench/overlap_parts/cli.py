@@ -38,7 +38,7 @@ def parser():
     p.add_argument("--prefix", default="_install", metavar="P", help="the installation to measure (default: ./_install)")
     p.add_argument("--out", default="_results/overlap", metavar="FOLDER", help="where the files go (default: _results/overlap)")
     p.add_argument("--quick", action="store_true", help="one round of little: to see that everything works")
-    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 15; 9 of wait)")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 16; 10 of wait)")
     p.add_argument("--minutes", type=float, metavar="M", help="of a part; no round begins that would end later (default 3.5; 2.5 of mixed)")
     p.add_argument("--tolerance", type=float, metavar="X", help="half the width of the interval that a stable figure has (default: "
                    "0.01 of ratio's W/T, 0.05 of a time of wait, 3 of mixed's percent)")

@@ -17,7 +17,7 @@ SIZES = (1 << 20, 1 << 22)
 QUICK_SIZES = (1 << 18,)
 # Of coop_mixed, in microseconds but for the first, which is in percent.
 COLUMNS = ("hidden", "both", "intra", "inter", "intra_end", "inter_end")
-LIMITS = rounds.Limits(rounds=15, minutes=2.5, tolerance=3, relative=False)
+LIMITS = rounds.Limits(rounds=16, minutes=2.5, tolerance=3, relative=False)
 
 COOP = "--mca pml coop --mca btl coopib,vader,self"
 # The receiver copies in the second and the third, as in the figure; by default both sides of a long message do.

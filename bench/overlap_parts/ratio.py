@@ -14,7 +14,7 @@ SIZES = (1 << 16, 1 << 18, 1 << 20)
 QUICK_SIZES = (1 << 16, 1 << 18)
 # Of coop_overlap's lines '# point SIZE NUMBER ...'.
 COLUMNS = ("hidden", "total_us", "transfer_us", "compute_us", "ratio", "cpu_us", "engine_us", "others_us", "lost_us", "corrected")
-LIMITS = rounds.Limits(rounds=15, minutes=3.5, tolerance=0.01, relative=False)
+LIMITS = rounds.Limits(rounds=16, minutes=3.5, tolerance=0.01, relative=False)
 
 
 def read(text):

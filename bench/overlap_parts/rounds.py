@@ -2,8 +2,8 @@
 """Runs jobs in rounds, every job once in each, in coop-ab's order, until the figures are stable; and says of every run what else
 the machine did.
 
-Stable: of every figure the 95 % interval of its median over the rounds is no wider than twice the tolerance. There are five
-rounds at least, for of fewer no interval covers that much."""
+Stable: of every figure the 95 % interval of its median over the rounds is no wider than twice the tolerance. There are six
+rounds at least, for of fewer no interval covers that much, and an even number, as orders come in pairs (coop-ab(1))."""
 
 import dataclasses
 import os
@@ -15,7 +15,7 @@ from coop_ab import session, stats
 from coop_ab.run import run
 from coop_ab.settings import Setting
 
-LEAST_ROUNDS = 5
+LEAST_ROUNDS = 6
 RUN_TIMEOUT_S = 120
 
 
@@ -115,7 +115,7 @@ def measure(jobs, limits, seed, quiet):
             others = stats.median([sample["machine"]["others"] for sample in runs[-len(jobs):]])
             print(f"[{time.monotonic() - start:4.0f} s] round {number}: {len(left)} of {len(figures_of(runs))} figures not stable "
                   f"yet; {others:.0%} of the machine taken by others", file=sys.stderr, flush=True)
-        if not left:
+        if not left and number % 2 == 0:
             break
     end = {"rounds": number, "figures": len(figures_of(runs)), "not_stable": [list(key) for key in left], "tolerance": limits.tolerance,
            "relative": limits.relative, "seconds": round(time.monotonic() - start, 1)}

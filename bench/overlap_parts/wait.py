@@ -17,7 +17,7 @@ from .subnet import COMPARED, LABELS, SETTINGS, command
 
 TITLE = "Time in MPI, four virtual hosts, mean of the ranks"
 RANKS = 4
-LIMITS = rounds.Limits(rounds=9, minutes=3.5, tolerance=0.05, relative=True)
+LIMITS = rounds.Limits(rounds=10, minutes=3.5, tolerance=0.05, relative=True)
 HALO_BYTES, HALO_INTERIOR_US = 1 << 20, 10000
 # Of the lines '# mpi PART RANK ...' of coop_wait.
 COLUMNS = ("elapsed", "wait", "blocking", "testing", "starting", "collective", "calls")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 import programs
 from programs import DRIFTING, coop_ab, log_of, new_folder, script, two
@@ -122,6 +123,28 @@ class Failures(unittest.TestCase):
         self.assertEqual(subprocess.run(["pgrep", "-f", "^sleep 62.25"], check=False).returncode, 1)
 
 
+    def test_a_signal_while_a_run_is_being_started_ends_it(self):
+        from coop_ab import run, settings
+
+        started = []
+
+        def start_and_be_ended(*arguments, **options):
+            started.append(popen(*arguments, **options))
+            signal.raise_signal(signal.SIGTERM)
+            return started[0]
+
+        def interrupt(_number, _frame):
+            raise KeyboardInterrupt
+
+        popen, before = subprocess.Popen, signal.signal(signal.SIGTERM, interrupt)
+        try:
+            with unittest.mock.patch.object(run.subprocess, "Popen", start_and_be_ended):
+                self.assertRaises(KeyboardInterrupt, run.run, ["sleep", "60"], settings.Setting("s"), 60)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        self.assertEqual(started[0].poll(), -signal.SIGTERM)
+
+
 class Records(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -140,7 +163,7 @@ class Records(unittest.TestCase):
         self.assertEqual(set(record["runs"][0]),
                          {"round", "position", "setting", "wall_s", "load", "exit_code", "error", "values"})
         self.assertEqual([pair[0] for pair in record["runs"][0]["values"]], [8, 16])
-        for fact in ("cpu", "cores", "kernel", "open_mpi", "load_before", "load_after"):
+        for fact in ("cpu", "cores", "kernel", "open_mpi", "ompi_coop", "load_before", "load_after"):
             self.assertIn(fact, record["host"])
         entry = record["summary"]["rows"][0]["settings"]["fast"]
         self.assertEqual((entry["ratio"], entry["verdict"], entry["rounds"]), (1.25, "better", 6))

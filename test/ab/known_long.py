@@ -8,7 +8,7 @@ from programs import coop_ab
 
 
 def compare(one, other, *options):
-    return coop_ab("--setting", f"one={one}", "--setting", f"other={other}", "--quiet", "--repeats", 11, *options, "--",
+    return coop_ab("--setting", f"one={one}", "--setting", f"other={other}", "--quiet", "--repeats", 12, *options, "--",
                    "mpirun", "-n", 2, "--oversubscribe", "--mca", "pml", "ob1", "{}", f"{programs.bench}/coop_latency",
                    "-m", "1:64K", "-T", 0.03, timeout=600)
 

@@ -31,16 +31,16 @@ class Rounds(unittest.TestCase):
         return rounds.unstable(runs, self.limits(tolerance, relative))
 
     def test_few_rounds_are_not_stable_however_equal(self):
-        self.assertEqual(self.left([0.5] * 4, 0.01), [("j", "s", "f")])
-        self.assertEqual(self.left([0.5] * 5, 0.01), [])
+        self.assertEqual(self.left([0.5] * 5, 0.01), [("j", "s", "f")])
+        self.assertEqual(self.left([0.5] * 6, 0.01), [])
 
     def test_the_interval_of_the_median_counts_and_not_a_single_outlier(self):
-        self.assertEqual(self.left([0.50, 0.51, 0.50, 0.53, 0.50], 0.01), [("j", "s", "f")])
+        self.assertEqual(self.left([0.50, 0.51, 0.50, 0.53, 0.50, 0.50], 0.01), [("j", "s", "f")])
         self.assertEqual(self.left([0.50, 0.51, 0.50, 0.90, 0.50, 0.51, 0.50, 0.51, 0.50], 0.01), [])
 
     def test_a_tolerance_may_be_a_share(self):
-        self.assertEqual(self.left([100, 101, 100, 108, 100], 0.05, True), [])
-        self.assertEqual(self.left([100, 101, 100, 112, 100], 0.05, True), [("j", "s", "f")])
+        self.assertEqual(self.left([100, 101, 100, 108, 100, 100], 0.05, True), [])
+        self.assertEqual(self.left([100, 101, 100, 112, 100, 100], 0.05, True), [("j", "s", "f")])
 
     def test_shares_of_the_machine_add_up(self):
         from overlap_parts import rounds

@@ -29,11 +29,13 @@ def parser():
                    help="a setting; its words replace {} in the command (at least two settings)")
     p.add_argument("--env", action="append", default=[], metavar="NAME:VAR=VALUE", help="environment of a setting")
     p.add_argument("--base", metavar="NAME", help="the setting to compare with (default: the last)")
-    p.add_argument("--repeats", type=int, default=9, metavar="N", help="rounds (default 9; 6 are the least for 95 %%)")
+    p.add_argument("--repeats", type=int, metavar="N",
+                   help="rounds (default: 10 of two settings, 10 to 16 of more, so that each runs first equally often; 6 are the "
+                   "least for 95 %%)")
     p.add_argument("--warmup", type=int, default=0, metavar="N", help="rounds whose numbers are thrown away (default 0)")
     p.add_argument("--seed", type=int, metavar="N", help="of the order of the runs (default: a new one, printed)")
     p.add_argument("--timeout", type=float, default=600, metavar="S", help="for one run (default 600)")
-    p.add_argument("--keep-going", action="store_true", help="leave failing runs out instead of stopping (exit code 3)")
+    p.add_argument("--keep-going", action="store_true", help="leave failing runs out instead of stopping; the comparison is then incomplete (exit code 3)")
     how = p.add_argument_group("reading numbers (default: lines 'SIZE VALUE', those with # left out)")
     how.add_argument("--column", type=int, metavar="N", help="the column of the value (default 2)")
     how.add_argument("--match", metavar="REGEX", help="one figure, in the group of the expression")
@@ -59,7 +61,7 @@ def parser():
 
 
 def check_ranges(options):
-    for name, value, low, high in (("--repeats", options.repeats, 1, 10000), ("--warmup", options.warmup, 0, 1000),
+    for name, value, low, high in (("--repeats", 1 if options.repeats is None else options.repeats, 1, 10000), ("--warmup", options.warmup, 0, 1000),
                                    ("--timeout", options.timeout, 0.001, 1e7), ("--tolerance", options.tolerance, 0, 100),
                                    ("--column", options.column or 2, 2, 1000)):
         if not low <= value <= high:
@@ -86,7 +88,7 @@ def draw(options, pages):
 
 
 def finish(options, record, gate_list):
-    """Table, gates, plot. Returns the exit code."""
+    """Table, gates, plot. Returns the exit code: an incomplete comparison proves nothing, whatever its gates say."""
     summary = summarise(record, options.tolerance / 100)
     print(table.render(record, summary))
     results = [gates.check(gate, summary, options.assert_by) for gate in gate_list]
@@ -97,6 +99,8 @@ def finish(options, record, gate_list):
         print(f"samples: {options.json}")
     if options.plot:
         draw(options, [(record, summary)])
+    if summary["incomplete"]:
+        return errors.RUN_FAILED
     return errors.OK if all(holds for holds, _ in results) else errors.GATE_VIOLATED
 
 
@@ -115,7 +119,7 @@ def merge(options):
     if not plot.available():
         raise BadInput(plot.MISSING)
     draw(options, pages)
-    return errors.OK
+    return errors.RUN_FAILED if any(summary["incomplete"] for _, summary in pages) else errors.OK
 
 
 def describe_numbers(options, record, header):
@@ -138,29 +142,29 @@ def compare(options, command):
     if base not in names:
         raise BadInput(f"--base '{base}': no such setting (there are {', '.join(names)})")
     gate_list = parse_gates(options, names, base)
+    rounds = options.repeats or session.balanced_rounds(len(names))
     reader = Reader(options.wall, options.match or "", options.column or 2)
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
-    record = records.new(command, setting_list, base, reader, seed, options.repeats, options.timeout)
+    record = records.new(command, setting_list, base, reader, seed, rounds, options.timeout)
     if options.json:
         records.save(record, options.json)  # a folder that cannot be written to shows now
     if options.plot and not plot.available():
         print(f"coop-ab: there will be no plot: {plot.MISSING}", file=sys.stderr)
     if not options.quiet:
-        print(f"coop-ab: {len(names)} settings, {options.repeats} rounds, seed {seed}", file=sys.stderr)
+        print(f"coop-ab: {len(names)} settings, {rounds} rounds, seed {seed}", file=sys.stderr)
         if record["host"]["load_before"] > 0.5 * record["host"]["cores"]:
             print(f"coop-ab: the load is {record['host']['load_before']} on {record['host']['cores']} cores: "
                   "other programs are running, expect wide intervals", file=sys.stderr)
     try:
-        failures = session.measure(record, setting_list, reader, lambda header: describe_numbers(options, record, header),
-                                   options.warmup, options.keep_going, options.quiet)
+        session.measure(record, setting_list, reader, lambda header: describe_numbers(options, record, header),
+                        options.warmup, options.keep_going, options.quiet)
         record["complete"] = True
     finally:
         if options.json and not record["complete"]:
             records.save(record, options.json)  # what there is
     if not record["better"]:
         raise RunFailed("every run failed")
-    code = finish(options, record, gate_list)
-    return errors.RUN_FAILED if failures else code
+    return finish(options, record, gate_list)
 
 
 def terminated(_signal, _frame):

@@ -28,6 +28,15 @@ def open_mpi_version():
     return first_match(r"Open MPI v?(\S+)", text)
 
 
+def revision():
+    """The state of the source that these programs were built from; none in a source tree."""
+    try:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "revision"), encoding="utf-8") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
 def load():
     """Mean number of processes that wanted a core in the last minute."""
     return round(os.getloadavg()[0], 2)
@@ -40,6 +49,7 @@ def facts():
         "kernel": platform.release(),
         "system": platform.system(),
         "open_mpi": open_mpi_version(),
+        "ompi_coop": revision(),
         "load_before": load(),
         "load_after": None,
     }
@@ -48,5 +58,6 @@ def facts():
 def one_line(host):
     parts = [f"{host['cpu']}, {host['cores']} cores", f"{host['system']} {host['kernel']}"]
     parts += [f"Open MPI {host['open_mpi']}"] if host.get("open_mpi") else []
+    parts += [f"ompi-coop {host['ompi_coop']}"] if host.get("ompi_coop") else []
     after = host.get("load_after")
     return "; ".join(parts + [f"load {host['load_before']} before" + ("" if after is None else f", {after} after")])

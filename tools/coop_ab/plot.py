@@ -206,7 +206,8 @@ def save(pages, path):
     page = pyplot.figure(figsize=(11, 4.1 * len(pages)), constrained_layout=True)
     rows = page.subfigures(len(pages), 1, squeeze=False, hspace=0.03)[:, 0]
     for row, (record, summary) in zip(rows, pages):
-        row.suptitle(record["title"], x=0.01, ha="left", fontsize=11, fontweight="bold")
+        title = record["title"] + (f" (incomplete: {summary['incomplete']})" if summary["incomplete"] else "")
+        row.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         row.supxlabel(host.one_line(record["host"]), x=0.99, ha="right", fontsize=7.5, color="#777777")
         draw_row(*row.subplots(1, 2, gridspec_kw={"wspace": 0.06}), record, summary)
     try:

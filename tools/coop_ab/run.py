@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One run of the command."""
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -66,20 +67,36 @@ class Deadline:
         self.timer.cancel()
 
 
+@contextlib.contextmanager
+def signals_held():
+    """What would end us waits; in the list that it gives are the signals that came. While a process is being started nobody could
+    end it."""
+    came = []
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run(command, setting, timeout_s):
     argv = expand(command, setting)
     # Files, not pipes: a stray grandchild that keeps a pipe open could hold us up for ever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.monotonic()
         try:
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                       env={**os.environ, **setting.env}, start_new_session=True)
+            with signals_held() as came:
+                process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                           env={**os.environ, **setting.env}, start_new_session=True)
         except (OSError, IndexError) as error:
             reason = getattr(error, "strerror", None) or "the command is empty"
             raise BadInput(f"cannot run '{argv[0] if argv else ''}': {reason}") from None
         deadline = Deadline(process)
         deadline.within(timeout_s)
         try:
+            for number in came:
+                signal.raise_signal(number)
             process.wait()
         except KeyboardInterrupt:
             deadline.cancel()

@@ -5,7 +5,7 @@ import math
 import statistics
 
 LEVEL = 0.95
-MIN_FOR_VERDICT = 5  # below that even the widest interval covers less than 90 %
+MIN_FOR_VERDICT = 6  # below that even the widest interval covers less than LEVEL
 
 median = statistics.median
 

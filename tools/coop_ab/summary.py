@@ -69,6 +69,31 @@ def all_sizes(rounds, name, base, keys, better, tolerance):
     return compare(means, tolerance)
 
 
+def counted(parts):
+    """'fast 1, slow 2' of what is not 0."""
+    return ", ".join(f"{name} {count}" for name, count in parts if count)
+
+
+def missing(record):
+    """What a complete comparison would have besides, in words; "" if it is complete. A value is missing if other runs of its setting
+    have it."""
+    good = {setting["name"]: [run for run in record["runs"] if run["setting"] == setting["name"] and not run["error"]]
+            for setting in record["settings"]}
+    runs = [(name, record["rounds"] - len(found)) for name, found in good.items()]
+    values = {}
+    for found in good.values():
+        for key in {key for run in found for key, _ in run["values"]}:
+            values[key] = values.get(key, 0) + sum(key not in dict(map(tuple, run["values"])) for run in found)
+    texts = []
+    for what, parts, whole in (("run", runs, f" of {record['rounds'] * len(good)}"), ("value", sorted(values.items(), key=str), "")):
+        count = sum(number for _, number in parts)
+        if count:
+            noun = what if count == 1 and not whole else what + "s"
+            listed = counted(parts) if what == "run" else counted((f"{key}:", number) for key, number in parts)
+            texts.append(f"{count}{whole} {noun} {'is' if count == 1 else 'are'} missing ({listed})")
+    return "; ".join(texts)
+
+
 def summarise(record, tolerance):
     rounds, base, better = by_round(record), record["base"], record["better"]
     found = {key for runs in rounds.values() for values in runs.values() for key in values}
@@ -88,4 +113,4 @@ def summarise(record, tolerance):
     means = {name: all_sizes(rounds, name, base, keys, better, tolerance) for name in names(record)[:-1]} if keys else {}
     return {"convention": f"a ratio above 1: better than {base} "
                            f"({base + ' / setting' if better == 'lower' else 'setting / ' + base})",
-            "level": stats.LEVEL, "tolerance": tolerance, "rows": rows, "geometric_mean": means}
+            "level": stats.LEVEL, "tolerance": tolerance, "rows": rows, "geometric_mean": means, "incomplete": missing(record)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The comparison as text: a block for each setting against the base."""
 
-from . import host, stats
+from . import host, session, stats
 
 
 def figure(value):
@@ -30,15 +30,21 @@ def interval(entry):
 def header(record, summary, other):
     base, better = record["base"], record["better"]
     formula = f"{base} / {other}" if better == "lower" else f"{other} / {base}"
-    rounds = [run["round"] for run in record["runs"]]
+    count = max((row["settings"][other]["rounds"] for row in summary["rows"]), default=0)
+    rounds = str(count) if count == record["rounds"] else f"{count} of {record['rounds']}"
     lines = [
         f"{record['title']}: {other} against {base}",
-        f"{max(rounds, default=0)} rounds, order seed {record['seed']}; "
+        f"{rounds} rounds, order seed {record['seed']}; "
         f"unit {record['unit'] or 'not given'}, {better} is better; ± is half the interquartile range",
         f"ratio = {formula}, median of the rounds' ratios: above 1, {other} is better; [95 % interval]",
         f"same: whole interval within ±{summary['tolerance'] * 100:g} %; unclear: it says neither that nor better or worse",
     ]
-    count = max((row["settings"][other]["rounds"] for row in summary["rows"]), default=0)
+    if summary["incomplete"]:
+        lines.insert(1, f"INCOMPLETE: {summary['incomplete']}")
+    settings = len(record["settings"])
+    if record["rounds"] % session.balanced(settings):
+        lines.append(f"{record['rounds']} rounds: not every setting runs first equally often, which moves the ratio where the place in a "
+                     f"round matters; a multiple of {session.balanced(settings)} favours none")
     if 0 < count and stats.coverage(count, 1) < stats.LEVEL:
         lines.append(f"few rounds: the intervals below cover {100 * stats.coverage(count, 1):.1f} %, not 95 %; "
                      "6 rounds are the least for that")
@@ -47,6 +53,7 @@ def header(record, summary, other):
 
 def block(record, summary, other):
     base, rows = record["base"], []
+    most = max((row["settings"][other]["rounds"] for row in summary["rows"]), default=0)
     sized = any(row["key"] is not None for row in summary["rows"])
     rows.append([record["key"] if sized else "", other, "± %", base, "± %", "ratio", "95 % interval", "verdict"])
     for row in summary["rows"]:
@@ -54,6 +61,8 @@ def block(record, summary, other):
         rows.append([key_text(row["key"]), figure(mine["median"]), percent(mine["spread_percent"]),
                      figure(theirs["median"]), percent(theirs["spread_percent"]),
                      factor(mine["ratio"]), interval(mine), mine["verdict"]])
+        if mine["rounds"] < most:
+            rows[-1][-1] += f" ({mine['rounds']} rounds)"
     mean = summary["geometric_mean"].get(other)
     if mean and len(summary["rows"]) > 1:
         rows.append(["geometric mean", "", "", "", "", factor(mean["ratio"]), interval(mean), mean["verdict"]])

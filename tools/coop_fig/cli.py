@@ -29,7 +29,7 @@ def parser():
     p.add_argument("--out", default="figures", metavar="FOLDER", help="where the files go (default: figures)")
     p.add_argument("--quick", action="store_true", help="one round, fewer sizes: to see that everything works")
     p.add_argument("--redraw", action="store_true", help="draw from the JSON files in the folder, measure nothing")
-    p.add_argument("--rounds", type=int, metavar="N", help="at most (default 5; 1 with --quick)")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most (default 6; 1 with --quick)")
     p.add_argument("--minutes", type=float, default=7, metavar="M", help="no round begins that would end later (default 7)")
     p.add_argument("--ranks", type=int, metavar="N", help="of bcast, patterns and stencil (default: cores, from 4 to 8)")
     p.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the runs (default 1)")
@@ -40,7 +40,7 @@ def parser():
 
 
 def check(options, bench):
-    options.rounds = options.rounds or (1 if options.quick else 5)
+    options.rounds = options.rounds or (1 if options.quick else 6)
     options.bench = os.path.abspath(options.bench or bench)
     cores = len(os.sched_getaffinity(0))
     options.ranks = options.ranks or max(4, min(cores, 8))

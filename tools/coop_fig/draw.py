@@ -85,6 +85,13 @@ def draw_bandwidth(page, pages):
         legend(axes)
 
 
+def draw_small(page, pages):
+    words = {"half round trip": "us (lower is better)", "64 under way": "MB/s (higher is better)"}
+    for axes, record in zip(page.subplots(1, len(pages), squeeze=False)[0], pages):
+        size_panel(axes, record, draw_lines(axes, record), record["title"], words[record["title"]])
+        legend(axes)
+
+
 def draw_stack(axes, record, name, first):
     """Shares of one side; its columns begin with the time in MPI, then copying, polling, computing."""
     shares = [samples(record, name, first + 1 + i) for i in range(3)]
@@ -200,6 +207,7 @@ def draw_overlap(page, pages):
 # name: (title, drawing, height of a row in inches)
 FIGURES = {
     "profile": ("What sender and receiver of a blocking message do meanwhile", draw_profile, 2.3),
+    "small": ("Short and medium messages between two ranks of a node", draw_small, 4.0),
     "bandwidth": ("Bandwidth of blocking messages between two ranks of a node", draw_bandwidth, 4.3),
     "bcast": ("Broadcast along a chain of ranks, in chunks", draw_bcast, 4.0),
     "patterns": ("One to all, all to one, and reduce by reduce-scatter and gather", draw_patterns, 4.0),

@@ -8,6 +8,7 @@ from coop_ab.settings import Setting
 from .protocols import SETTINGS
 
 ALL = tuple(SETTINGS)
+SMALL = ("ob1", "ucx", "hybrid")
 STOCK_AND_MAIN = ("ob1", "ucx", "rget", "rput", "coop", "hybrid")
 BY_PATTERN = ("ob1", "ucx", "rget", "rput", "coop", "coop_coll", "hybrid")
 BY_LOAD = ("ob1", "rget", "rput", "coop", "coop_load", "hybrid")
@@ -38,13 +39,15 @@ def sizes(low, high, seconds):
 
 
 def figure_jobs(quick, ranks):
-    """{figure: its jobs}. Sizes are those that go by rendezvous."""
+    """{figure: its jobs}. Sizes are those that go by rendezvous, but in `small`."""
     seconds = 0.01 if quick else 0.03
     top = "4M" if quick else "16M"
     pair, group = sizes("16K", top, seconds), sizes("16K", "1M" if quick else "4M", seconds)
+    short = sizes("1", "4K" if quick else "128K", seconds)
     chunked = ["-m", "1M:4M" if quick else "1M:16M", "-T", f"{seconds:g}"]
     return {
         "profile": [Job("profile", "coop_profile", pair, 2, ("rput", "rget", "coop"))],
+        "small": [Job("half round trip", "coop_latency", short, 2, SMALL), Job("64 under way", "coop_bw", short, 2, SMALL)],
         "bandwidth": [Job("one way", "coop_bw", [*pair, "--blocking"], 2, ALL),
                       Job("limit", "coop_copy_limit", pair, 2, tuple(s.name for s in LIMITS), limit=True),
                       Job("both ways", "coop_bibw", [*pair, "--blocking"], 2, ALL)],

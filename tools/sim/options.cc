@@ -47,7 +47,7 @@ std::vector<Row> rows(Options& o) {
         {"only-step", &o.only_step, Unit::kNone, {0, kMostHosts}, "of the ring, this step alone; 0: all"},
         {"every", &o.every, Unit::kNone, {1, kMostHosts}, "of the ring and alltoall, each so-manieth step: a sample of what would take long"},
         {"policy", &o.policy, Unit::kNone, kAny, "original, hsam:PATHS, even:PATHS, bss:PATHS,BATCH, or a policy of btl/coopib with :PATHS"},
-        {"as-in-paper", &o.as_in_paper, Unit::kNone, kAny, "adaptive policies neither count what is queued nor probe"},
+        {"as-in-paper", &o.as_in_paper, Unit::kNone, kAny, "adaptive policies neither count what is queued nor probe, and believe every measurement after two"},
         {"alpha", &o.alpha, Unit::kNone, {1, 100}, "percent of the newest measurement in a weight"},
         {"probe-every", &o.probe_every, Unit::kNone, {0, 1e6}, "messages that may pass a path by before it is measured again; 0: never"},
         {"min-stripe", &o.min_stripe, Unit::kBytes, {1, 1e9}, "the shortest stripe"},

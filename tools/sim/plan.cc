@@ -97,6 +97,7 @@ Defect make_scheduling(const Options& o, const std::string& option, const std::s
     setup.config.min_stripe = o.min_stripe;
     setup.config.probe_every = o.as_in_paper ? 0 : static_cast<std::uint32_t>(o.probe_every);
     setup.config.count_backlog = !o.as_in_paper;
+    if (o.as_in_paper) setup.config.latency_ns = setup.config.pause_ns = 0;
     if (setup.paths > 1u << o.lmc)
         return option + " '" + word + "' wants " + std::to_string(setup.paths) + " paths; with LMC " + std::to_string(o.lmc) + " there are " + std::to_string(1u << o.lmc);
     return std::nullopt;

@@ -106,7 +106,8 @@ void World::on_cts(Process& process, std::uint32_t index) {
     Message& message = messages_[index];
     Channel& channel = *message.channel;
     refresh_rails(channel);
-    const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective, static_cast<std::uint64_t>(process.cpu_ns));
+    const auto now_ns = static_cast<std::uint64_t>(process.cpu_ns);
+    const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective, now_ns);
     message.sent = sched::SentStripes(schedule.size());
     message.arrived = sched::SentStripes(schedule.size());
     JobResult& result = results_[message.job];
@@ -119,6 +120,7 @@ void World::on_cts(Process& process, std::uint32_t index) {
         entry.message = index;
         entry.bytes = cut.length_bytes;
         entry.rail = cut.rail;
+        entry.posted_ns = schedule.is_measured() ? now_ns : sched::kNotMeasured;
         entry.index = number++;
         post(process, stripe);
     }

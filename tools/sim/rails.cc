@@ -16,7 +16,6 @@ namespace coop::sim {
 void World::post(Process& process, std::uint32_t index) {
     StripeOnRail& stripe = stripes_[index];
     process.cpu_ns += plan_.costs.post_ns;
-    stripe.posted_ns = static_cast<std::uint64_t>(process.cpu_ns);
     channel_of(stripe).scheduler->on_posted(stripe.rail, stripe.bytes, stripe.posted_ns);
     agenda_.add(process.cpu_ns, EventKind::kPosted, index);
 }
@@ -82,13 +81,14 @@ void World::on_failure(Process& process, const Notice& notice) {
     StripeOnRail& stripe = stripes_[notice.what];
     Channel& channel = channel_of(stripe);
     sched::Scheduler& scheduler = *channel.scheduler;
-    scheduler.on_aborted(stripe.rail, stripe.bytes);
+    scheduler.on_aborted(stripe.rail, stripe.bytes, stripe.posted_ns);
     refresh_rails(channel);
     if (sched::count_of(scheduler.rails().usable() & ~sched::bit_of(stripe.rail)) != 0) {
         scheduler.set_state(stripe.rail, sched::RailState::kDown);
         const sched::Schedule again = scheduler.make_schedule(stripe.bytes, sched::Marker::kCollective, static_cast<std::uint64_t>(process.cpu_ns));
         stripe.rail = std::max_element(again.begin(), again.end(), [](const auto& a, const auto& b) { return a.length_bytes < b.length_bytes; })->rail;
     }
+    if (stripe.posted_ns != sched::kNotMeasured) stripe.posted_ns = static_cast<std::uint64_t>(process.cpu_ns);
     ++results_[process.job].replayed;
     post(process, notice.what);
 }

@@ -111,7 +111,7 @@ private:
         std::uint32_t next = kNone;  // on the same queue pair, or free
         FlowIndex flow = kNone;      // while it is the first on its queue pair, and has a way
         std::uint64_t bytes = 0;
-        std::uint64_t posted_ns = 0;
+        std::uint64_t posted_ns = sched::kNotMeasured;
         double way_ns = 0;           // one way
         sched::RailIndex rail = 0;
         std::uint8_t index = 0;      // in the message
