@@ -78,6 +78,7 @@ const char* meaning(coop::Fault fault) {
     case Fault::kAlloc: return "the transport has no descriptor";
     case Fault::kSendi: return "the immediate send is refused";
     case Fault::kRegister: return "memory cannot be registered";
+    case Fault::kNoId: return "there is no memory for the id of another send";
     case Fault::kGet: return "get is not available";
     case Fault::kGetBusy: return "a get is refused: the transport is out of resources";
     case Fault::kPut: return "put is not available";
@@ -232,12 +233,13 @@ void print_packets() {
         FIELD(CtsHeader, offset, "start of the granted range of the message"),
         FIELD(CtsHeader, length, "its length; 0: everything is there already"),
         FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput and coop"),
-        FIELD(CtsHeader, copy, "slot, generation and chunk of a cooperative copy, and who leads it; coop only, otherwise 0"),
+        FIELD(CtsHeader, copy, "slot, generation and chunk of a copy by claims, and who leads it; coop, and rput of two that see each other's boards, otherwise 0"),
         FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput and coop only"),
         FIELD(CtsHeader, reason, "why this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
         FIELD(CtsHeader, counted, "1: what the sender is to copy is on its load; rput and coop only"),
         FIELD(CtsHeader, offloads, "1: an HCA could read some of it, if the sender puts the key of its buffer into the slot; coop only"),
+        FIELD(CtsHeader, sees, "1: the receiver has mapped the sender's shared memory, and can read bounce buffers"),
         FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);
@@ -258,7 +260,7 @@ void print_packets() {
         FIELD(FinHeader, check, "check word over the header"),
         FIELD(FinHeader, sender, "rank in the job of who wrote this header"),
         FIELD(FinHeader, id, "the request"),
-        FIELD(FinHeader, bytes, "to the sender: read; to the receiver: put"),
+        FIELD(FinHeader, bytes, "to the sender: read, in the highest byte the number of FINs and, as 128, *sees* of the CTS; to the receiver: put"),
     };
     print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
 }
@@ -274,11 +276,12 @@ bool refused(const Situation& s) { return s.get_refused || s.put_refused; }
 bool short_message(const Situation& s) { return s.bytes <= s.eager_limit; }
 bool forced(const Situation& s) { return s.wish == Wish::kRget || s.wish == Wish::kRput || s.wish == Wish::kSend; }
 
-bool both_may_copy(const Situation& s) { return !forced(s) && s.can_share && !refused(s); }
+bool on_boards(const Situation& s) { return s.can_share && !refused(s); }
+bool both_may_copy(const Situation& s) { return !forced(s) && on_boards(s); }
 bool no_slot(const Situation& s) {
     Situation with_slot = s;
     with_slot.slot_free = true;
-    return both_may_copy(s) && !s.slot_free && coop::rndv::choose(with_slot).row == Row::kCoop;
+    return on_boards(s) && !s.slot_free && coop::rndv::is_shared(coop::rndv::choose(with_slot));
 }
 bool by(Wish wish, const Situation& s) { return both_may_copy(s) && s.wish == wish; }
 
@@ -310,12 +313,13 @@ constexpr Case kCases[] = {
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
     {"*free*, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
     {"*free*, RDMA is possible, they are on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
-     [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && !s.can_share && !sender_waits(s) && s.bytes < s.isend_rdma_min; }},
+     [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) && s.bytes < s.isend_rdma_min; }},
     {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
 
     {"*shared*, the sender has taken an offer", [](const Situation& s) { return both_may_copy(s) && s.offered; }},
-    {"*shared*, both would copy, but the receiver has no slot left", no_slot},
+    {"*boards*, the sender would copy, or both, but the receiver has no slot left, or no room for the CTS", no_slot},
+    {"*boards*, ``rput``", [](const Situation& s) { return on_boards(s) && s.wish == Wish::kRput; }},
     {"*shared*, ``coop``", [](const Situation& s) { return by(Wish::kCoop, s); }},
     {"*shared*, ``coop_fixed``", [](const Situation& s) { return by(Wish::kCoopFixed, s); }},
     {"*shared*, ``coop_coll``: both wait", [](const Situation& s) { return by(Wish::kCoopColl, s) && both_wait(s); }},
@@ -354,7 +358,7 @@ constexpr Case kCases[] = {
     {"*shared*, ``hybrid``, the sender waits, or its send is buffered", hybrid},
 
     {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
-    {"``rput``, the transport puts", [](const Situation& s) { return s.wish == Wish::kRput && puts(s); }},
+    {"``rput``, the transport puts, and does not get if they are on one node", [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
     {"*free*, the transport gets", [](const Situation& s) { return !forced(s) && gets(s); }},
     {"``rput``, the transport gets", gets},
     {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
@@ -372,15 +376,15 @@ const char* copiers(const Choice& choice) {
     case Row::kSend: return "–";
     case Row::kBounce: return "sender, then receiver";
     case Row::kRget: return "receiver";
-    case Row::kRput: return "sender";
+    case Row::kRput: return choice.split == Split::kSenderLeads ? "sender; the receiver if it makes no progress" : "sender";
     case Row::kRtr: return "as without the offer";
     case Row::kCoop: break;
     }
     switch (choice.split) {
     case Split::kBoth: return "both, chunk by chunk";
-    case Split::kHalves: return "each one half";
-    case Split::kReceiverLeads: return "receiver; an idle sender helps";
-    case Split::kSenderLeads: return "sender; an idle receiver helps";
+    case Split::kHalves: return "each one half, or all if the other makes no progress";
+    case Split::kReceiverLeads: return "receiver; the sender helps if it is idle, or if the receiver makes no progress";
+    case Split::kSenderLeads: return "sender; the receiver helps if it is idle, or if the sender makes no progress";
     }
     fail("a row is copied by nobody");
 }
@@ -423,7 +427,7 @@ bool pick_sharing(Situation& s, unsigned long number) {
     constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}, {0, kMuch}, {3, kMuch}, {kMuch, 0}};
     constexpr std::int64_t kSurplus[] = {0, 1, -1};
     const auto& loads = kLoads[digits.pick(9)];
-    s.can_share = s.can_get = s.can_put = true;
+    s.same_node = s.can_share = s.can_get = s.can_put = true;
     s.sender_load = loads[0];
     s.receiver_load = loads[1];
     if (s.wish == Wish::kCoopLoad) s.sender_surplus = kSurplus[digits.pick(3)];
@@ -439,12 +443,13 @@ bool pick_sharing(Situation& s, unsigned long number) {
     return digits.used_up();
 }
 
-// Two others.
+// Two others, on one node or on two.
 bool pick_apart(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
     s.can_get = digits.bit();
     s.can_put = digits.bit();
+    s.same_node = digits.bit();
     s.kernel_copy_denied = digits.bit();
     s.isend_rdma_min = digits.bit() ? 2 << 20 : 0;
     s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));

@@ -14,7 +14,11 @@ topics := $(filter-out $(programs),$(topics))
 vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
-all: $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so $(OUT)/deny_copies
+# They stand before functions of Open MPI, or call those that only a transport calls.
+inside := device_memory transport_errors
+internals := $(foreach folder,$(shell $(MPICC) --showme:incdirs),-I$(folder)/openmpi)
+
+all: $(OUT)/leaver $(inside:%=$(OUT)/%) $(OUT)/other_architecture.so $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so $(OUT)/no_memfd.so $(OUT)/slow.so $(OUT)/deny_copies
 
 $(OUT)/obj/%.o: $(SRC)/%.cc $(SRC)/build.mk
 	@mkdir -p $(@D)
@@ -27,8 +31,24 @@ $(OUT)/obj/topics/%.o: %.cc $(SRC)/build.mk
 $(OUT)/saboteur.so: $(SRC)/lib/saboteur.c
 	$(MPICC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
+$(OUT)/no_memfd.so: $(SRC)/lib/no_memfd.c
+	$(CC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
+
+# Optimised: its functions have to end in a jump.
+$(OUT)/slow.so: $(SRC)/lib/slow.c
+	$(MPICC) -O2 -shared -fPIC -Wall -Wextra -Werror -o $@ $<
+
 $(OUT)/deny_copies: $(SRC)/coop/deny_copies.c
 	$(CC) -O1 -Wall -Wextra -Werror -o $@ $<
+
+$(inside:%=$(OUT)/%): $(OUT)/%: $(SRC)/coop/%.c
+	$(MPICC) -O1 -Wall -Wextra -Werror -rdynamic $(internals) -o $@ $< -lopen-pal -ldl
+
+$(OUT)/leaver: $(SRC)/coop/leaver.c
+	$(MPICC) -O1 -Wall -Wextra -Werror $(SAN_$(SAN)) -o $@ $<
+
+$(OUT)/other_architecture.so: $(SRC)/coop/other_architecture.c
+	$(CC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
 $(OUT)/storm: $(storm)
 	$(MPICXX) $(CXXFLAGS) -o $@ $^

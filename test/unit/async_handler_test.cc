@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <thread>
 
 namespace coop::async {
@@ -17,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages that arrive while a request is in force interrupt once; all wait until somebody drains.
+// Messages that arrive while a request is in force interrupt once; all wait until somebody drains. A request says nothing of messages
+// that wait already, as a strict device's (InfiniBand 11.4.2.2).
 class FakeTransport : public Source {
 public:
     FakeTransport() {
@@ -26,7 +29,13 @@ public:
     }
     ~FakeTransport() override {
         close(ends_[0]);
-        close(ends_[1]);
+        hang_up();
+    }
+
+    // What hardware that is gone does to a completion channel: its descriptor fails (POLLHUP, as POLLERR there).
+    void hang_up() {
+        if (ends_[1] >= 0) close(ends_[1]);
+        ends_[1] = -1;
     }
 
     void arrive(Notice kind) {
@@ -40,22 +49,36 @@ public:
     }
 
     std::span<const int> descriptors() const noexcept override { return descriptors_; }
-    void request(Notice notice) noexcept override { requested.store(notice); }
-    void acknowledge(int) noexcept override {
+    void request(Notice notice) noexcept override {
+        if (before_request) before_request();
+        requested_by = std::this_thread::get_id();
+        requested.store(notice);
+    }
+    bool acknowledge(int) noexcept override {
         std::array<char, 16> bytes{};
         while (read(ends_[0], bytes.data(), bytes.size()) > 0) {
         }
+        return !refuses_to_acknowledge;
+    }
+    void lost(int descriptor) noexcept override {
+        EXPECT_EQ(descriptor, ends_[0]);
+        ++losses;
     }
     int drain() noexcept override {
-        const int n = waiting_.exchange(0);
+        const int n = std::min(waiting_.load(), portion);
         if (n > 0 && on_drained) on_drained(n);
+        waiting_.fetch_sub(n);
         drained += n;
         return n;
     }
 
     std::atomic<Notice> requested{Notice::kNone};
-    std::atomic<int> drained{0};
+    std::thread::id requested_by;  // valid once `requested` is not kNone
+    std::atomic<int> drained{0}, losses{0};
+    std::atomic<bool> refuses_to_acknowledge{false};
+    int portion = std::numeric_limits<int>::max();  // messages that one drain() handles
     std::function<void(int)> on_drained;
+    std::function<void()> before_request;
 
 private:
     std::array<int, 2> ends_{};
@@ -113,12 +136,13 @@ TEST_F(HandlerTest, requests_nothing_at_the_end_of_a_nested_call) {
     EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
 }
 
-TEST_F(HandlerTest, requests_nothing_for_a_poll) {
+TEST_F(HandlerTest, a_poll_leaves_the_request_to_the_handler) {
     start();
     handler.expect(1);
     handler.enter();
     handler.leave_polling();
-    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
+    EXPECT_NE(transport.requested_by, std::this_thread::get_id());
 }
 
 TEST_F(HandlerTest, looks_once_more_after_a_request) {
@@ -212,6 +236,182 @@ TEST_F(HandlerTest, with_threads_it_does_not_wait_for_anybody) {
     transport.arrive(kUrgentMessage);
     EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
     handler.leave();
+}
+
+// --- 28: what is there already when interrupts are requested does not interrupt ------------------------------------------------------
+
+using Site28Look = HandlerTest;
+
+TEST_F(Site28Look, goes_on_until_nothing_is_left) {
+    start();
+    transport.portion = 1;
+    for (int i = 0; i < 5; ++i) transport.arrive(kUrgentMessage);
+    handler.expect(1);
+    call_the_library();
+    EXPECT_EQ(transport.drained.load(), 5);
+    EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
+    EXPECT_EQ(handler.counts().requests.load(), 1u);
+}
+
+TEST_F(Site28Look, goes_on_until_no_source_has_anything_left) {
+    FakeTransport other;
+    handler.add(other);
+    start();
+    transport.portion = other.portion = 1;
+    for (int i = 0; i < 2; ++i) transport.arrive(kUrgentMessage);
+    for (int i = 0; i < 5; ++i) other.arrive(kUrgentMessage);
+    handler.expect(1);
+    call_the_library();
+    EXPECT_EQ(transport.drained.load(), 2);
+    EXPECT_EQ(other.drained.load(), 5);
+    handler.stop();
+}
+
+TEST_F(Site28Look, of_the_handler_goes_on_until_nothing_is_left) {
+    start();
+    transport.portion = 1;
+    handler.expect(1);
+    call_the_library();
+    bool arrived = false;
+    transport.before_request = [&] {  // after the last drain, before the request is in force
+        for (int i = 0; i < 5 && !arrived; ++i) transport.arrive(kUrgentMessage);
+        arrived = true;
+    };
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 6; }));
+    EXPECT_EQ(handler.counts().interrupts.load(), 1u);
+}
+
+TEST_F(Site28Look, asks_for_what_is_wanted_when_it_ends) {
+    start();
+    transport.portion = 1;
+    for (int i = 0; i < 3; ++i) transport.arrive(kUrgentMessage);
+    bool begun = false;
+    transport.on_drained = [&](int) {  // the first message begins an operation
+        if (!begun) handler.under_way(1);
+        begun = true;
+    };
+    handler.expect(1);
+    call_the_library();
+    EXPECT_EQ(transport.drained.load(), 3);
+    EXPECT_EQ(transport.requested.load(), Notice::kAny);
+}
+
+TEST_F(Site28Look, at_what_never_ends_is_left_to_the_handler) {
+    start();
+    transport.portion = 1;
+    const std::thread::id application = std::this_thread::get_id();
+    std::atomic<int> left_to_the_handler{1000};
+    transport.on_drained = [&](int) {  // as many as are drained arrive, until the handler has drained some
+        if (std::this_thread::get_id() == application || left_to_the_handler.fetch_sub(1) > 0) transport.arrive(kUrgentMessage);
+    };
+    transport.arrive(kUrgentMessage);
+    handler.expect(1);
+    call_the_library();
+    EXPECT_TRUE(soon([&] { return left_to_the_handler.load() < 0; }));
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
+}
+
+// --- 30: an application that polls, and never calls what requests interrupts again ----------------------------------------------------
+
+using Site30Polling = HandlerTest;
+
+TEST_F(Site30Polling, interrupt_that_is_left_to_a_poll_is_requested_again) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    handler.enter();
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] {
+        transport.drain();
+        handler.swept();
+        return handler.counts().left.load() == 1;
+    }));
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    handler.leave_polling();  // and computes
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 2; }));
+}
+
+TEST_F(Site30Polling, operation_that_begins_in_a_poll_is_looked_after) {
+    start();
+    handler.enter();
+    handler.under_way(1);
+    handler.leave_polling();
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kAny; }));
+}
+
+TEST_F(Site30Polling, message_that_came_before_the_request_is_handled) {
+    start();
+    transport.arrive(kUrgentMessage);
+    handler.expect(1);
+    handler.enter();
+    handler.leave_polling();
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
+}
+
+TEST_F(Site30Polling, application_is_left_alone_for_a_moment) {
+    start();
+    handler.expect(1);
+    const auto begin = std::chrono::steady_clock::now();
+    while (transport.requested.load() == Notice::kNone) {
+        handler.enter();
+        handler.leave_polling();
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, 30s);
+    }
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 1ms);
+    EXPECT_EQ(handler.counts().requests.load(), 1u);
+}
+
+TEST_F(Site30Polling, inside_of_a_call_wakes_nobody) {
+    start();
+    handler.expect(1);
+    handler.enter();
+    for (int i = 0; i < 100; ++i) {
+        handler.enter();
+        handler.leave_polling();
+    }
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);
+    handler.leave();
+    EXPECT_EQ(transport.requested.load(), Notice::kUrgent);
+    EXPECT_EQ(transport.requested_by, std::this_thread::get_id());
+}
+
+// --- 32: a descriptor that has failed is ready for ever ------------------------------------------------------------------------------
+
+using Site32Descriptor = HandlerTest;
+
+TEST_F(Site32Descriptor, that_hangs_up_wakes_the_handler_once_and_its_source_is_told) {
+    FakeTransport other;
+    handler.add(other);
+    start();
+    handler.expect(1);
+    call_the_library();
+    transport.hang_up();
+    EXPECT_TRUE(soon([&] { return transport.losses.load() == 1; }));
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(handler.counts().interrupts.load(), 1u);
+    other.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return other.drained.load() == 1; }));
+    EXPECT_EQ(handler.counts().interrupts.load(), 2u);
+    EXPECT_EQ(transport.losses.load(), 1);
+    handler.stop();
+}
+
+TEST_F(Site32Descriptor, that_cannot_be_acknowledged_is_watched_no_longer) {
+    start();
+    handler.expect(1);
+    call_the_library();
+    transport.refuses_to_acknowledge = true;
+    transport.arrive(kUrgentMessage);
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));  // what came with it is handled
+    EXPECT_EQ(transport.losses.load(), 1);
+    EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
+    transport.arrive(kUrgentMessage);
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(handler.counts().interrupts.load(), 1u);
 }
 
 TEST_F(HandlerTest, nothing_is_lost_in_a_storm) {

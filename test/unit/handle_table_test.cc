@@ -130,18 +130,49 @@ TEST(HandleTable, an_id_is_not_given_again_soon) {
 }
 
 TEST(HandleTable, is_full_at_its_limit_and_goes_on_after_a_release) {
-    Table table;
+    using Small = HandleTable<Request, 20000>;
+    Small table;
     Request a;
     std::vector<std::uint64_t> ids;
-    for (std::uint32_t i = 0; i < Table::kMaxSlots; ++i) ids.push_back(table.acquire(&a));
+    for (std::uint32_t i = 0; i < Small::kMaxSlots; ++i) ids.push_back(table.acquire(&a));
     EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), ids.size());
     EXPECT_EQ(table.acquire(&a), 0u);
-    EXPECT_EQ(table.in_use(), Table::kMaxSlots);
+    EXPECT_EQ(table.in_use(), Small::kMaxSlots);
     table.release(ids[12345]);
     const std::uint64_t again = table.acquire(&a);
     EXPECT_NE(again, 0u);
     EXPECT_EQ(table.find(again), &a);
     EXPECT_EQ(table.find(UINT64_MAX), nullptr);
+}
+
+// More sends than that may be under way in one process; at 262144 the table once ended.
+TEST(Site10HandleTable, a_million_ids_are_found_each_by_its_own) {
+    constexpr std::size_t kMany = 1 << 20;
+    Table table;
+    std::vector<Request> requests(kMany);
+    std::vector<std::uint64_t> ids(kMany);
+    for (std::size_t i = 0; i < kMany; ++i) {
+        ids[i] = table.acquire(&requests[i]);
+        ASSERT_NE(ids[i], 0u) << i;
+    }
+    EXPECT_EQ(table.in_use(), kMany);
+    for (std::size_t i = 0; i < kMany; ++i) ASSERT_EQ(table.find(ids[i]), &requests[i]) << i;
+    for (std::size_t i = 0; i < kMany; i += 2) table.release(ids[i]);
+    for (std::size_t i = 0; i < kMany; ++i) ASSERT_EQ(table.find(ids[i]), i % 2 ? &requests[i] : nullptr) << i;
+    EXPECT_EQ(table.in_use(), kMany / 2);
+    for (std::size_t i = 0; i < kMany; i += 2) ids[i] = table.acquire(&requests[i]);
+    for (std::size_t i = 0; i < kMany; ++i) ASSERT_EQ(table.find(ids[i]), &requests[i]) << i;
+}
+
+TEST(Site10HandleTable, the_slots_at_the_edges_of_chunks_are_all_different) {
+    for (std::uint32_t count : {255u, 256u, 257u, 767u, 768u, 769u, 1791u, 1792u, 1793u}) {
+        Table table;
+        std::vector<Request> requests(count);
+        std::set<std::uint64_t> ids;
+        for (Request& r : requests) ids.insert(table.acquire(&r));
+        EXPECT_EQ(ids.size(), count);
+        EXPECT_EQ(static_cast<std::uint32_t>(*ids.rbegin()), count) << "slots are taken in order";
+    }
 }
 
 TEST(HandleTable, agrees_with_a_map_under_random_use) {

@@ -17,8 +17,11 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,13 +186,80 @@ TEST(SharedMemoryOf, descriptors_of_anything_else_are_refused) {
 TEST(SharedMemoryOf, memory_that_is_not_sealed_is_refused) {
     const auto me = static_cast<std::int32_t>(getpid());
     for (int seals : {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_SEAL}) {
-        const int fd = memfd_create("coop-unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        const int fd = memfd_create("ompi-coop-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         ASSERT_GE(fd, 0);
         ASSERT_EQ(ftruncate(fd, kBytes), 0);
         ASSERT_EQ(seals ? fcntl(fd, F_ADD_SEALS, seals) : 0, 0);
         EXPECT_FALSE(SharedMemory::attach(me, fd, kBytes)) << seals;
         close(fd);
     }
+}
+
+// Where the process id means another process than it should, the descriptor may be anything.
+class OpensSeen {
+public:
+    explicit OpensSeen(const std::string& file) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+        EXPECT_GE(inotify_add_watch(events_, file.c_str(), IN_OPEN), 0) << file;
+    }
+    ~OpensSeen() { close(events_); }
+    bool any() {
+        char events[1024];
+        return read(events_, events, sizeof events) > 0;
+    }
+
+private:
+    int events_;
+};
+
+TEST(Site13Attach, opens_nothing_that_cannot_be_such_memory) {
+    const auto me = static_cast<std::int32_t>(getpid());
+    char folder[] = "/dev/shm/coop-neighbour-test.XXXXXX";  // the same file system as a memfd
+    ASSERT_TRUE(mkdtemp(folder));
+    const std::string fifo = std::string(folder) + "/fifo", file = std::string(folder) + "/file";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const int fifo_fd = open(fifo.c_str(), O_RDWR | O_NONBLOCK), file_fd = open(file.c_str(), O_RDWR | O_CREAT, 0600);
+    ASSERT_GE(fifo_fd, 0);
+    ASSERT_GE(file_fd, 0);
+    ASSERT_EQ(ftruncate(file_fd, kBytes), 0);
+    {
+        OpensSeen of_fifo(fifo), of_file(file);
+        EXPECT_FALSE(SharedMemory::attach(me, fifo_fd, kBytes));
+        EXPECT_FALSE(SharedMemory::attach(me, file_fd, kBytes));
+        EXPECT_FALSE(of_fifo.any());
+        EXPECT_FALSE(of_file.any());
+        close(open(file.c_str(), O_RDONLY));
+        EXPECT_TRUE(of_file.any()) << "the test sees what it is to see";
+    }
+    for (int fd : {fifo_fd, file_fd}) close(fd);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Site13Attach, memory_that_another_program_made_is_refused_though_it_is_sealed) {
+    const int fd = memfd_create("another-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(ftruncate(fd, kBytes), 0);
+    ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+    const SharedMemory theirs = SharedMemory::attach(static_cast<std::int32_t>(getpid()), fd, kBytes);
+    EXPECT_FALSE(theirs);
+    EXPECT_EQ(theirs.error(), EBADF);
+    close(fd);
+}
+
+TEST(Site13Attach, a_failure_says_why) {
+    const SharedMemory memory = SharedMemory::create(kBytes);
+    ASSERT_TRUE(memory);
+    const auto me = static_cast<std::int32_t>(getpid());
+    EXPECT_EQ(SharedMemory().error(), 0);
+    EXPECT_EQ(SharedMemory::attach(me, 999999, kBytes).error(), ENOENT);
+    EXPECT_EQ(SharedMemory::attach(me, memory.fd(), kBytes + 1).error(), EBADF);
+    Child child([&] {
+        const rlimit few{64, 64};
+        if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(2);
+        while (open("/dev/null", O_RDONLY) >= 0) {
+        }
+        if (SharedMemory::attach(me, memory.fd(), kBytes).error() != EMFILE) _exit(3);
+        if (SharedMemory::create(kBytes).error() != EMFILE) _exit(4);
+    });
 }
 
 TEST(SharedMemoryOf, a_dead_process_has_none) {

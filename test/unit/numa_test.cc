@@ -92,6 +92,14 @@ TEST_F(Numa, a_machine_that_says_nothing_or_nonsense_has_no_distances) {
     EXPECT_EQ(measure({"a"}, {}), Distances{kUnknownDistance});
 }
 
+TEST(Site23Nearest, keeps_the_near_devices_in_their_order) {
+    const std::uint32_t distances[] = {21, 10, 21, 10, 255, 10};
+    EXPECT_EQ(nearest(distances, 4), (std::vector<std::size_t>{0, 1, 3, 5}));
+    EXPECT_EQ(nearest(distances, 2), (std::vector<std::size_t>{1, 3}));
+    EXPECT_EQ(nearest(distances, 9).size(), 6u);
+    EXPECT_TRUE(nearest({}, 3).empty());
+}
+
 TEST(OwnCpus, has_the_one_we_run_on_and_no_more_than_the_affinity) {
     const CpuSet own = own_cpus();
     cpu_set_t mask;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "coop/base/setting.h"
+
 namespace coop {
 namespace {
 
@@ -73,6 +75,41 @@ TEST(ParamTable, a_check_names_what_is_not_allowed) {
     ASSERT_TRUE(error);
     EXPECT_EQ(error->name, "depth");
     EXPECT_EQ(error->value, "9");
+}
+
+// --- values that may change while they are read ---------------------------------
+
+struct Live {
+    Setting depth;
+    Setting protocol;
+    int protocol_index = -1;
+};
+constexpr ParamRow kLiveRows[] = {
+    {.name = "depth", .type = ParamType::kInt, .default_value = 4, .min = 1, .max = 8, .help = "Depth.", .settable_at_run_time = true},
+    {.name = "protocol", .type = ParamType::kChoice, .default_value = 1, .choices = kProtocols, .help = "Protocol.", .settable_at_run_time = true},
+};
+constexpr ParamPlace<Live, Setting> kLivePlaces[] = {{&Live::depth, nullptr}, {&Live::protocol, nullptr, &Live::protocol_index}};
+constexpr ParamTable<Live, Setting> kLiveTable(kLiveRows, kLivePlaces);
+static_assert(kLiveTable.is_valid());
+constexpr ParamPlace<Live, Setting> kNoIndex[] = {{&Live::depth, nullptr}, {&Live::protocol, nullptr}};
+static_assert(!ParamTable<Live, Setting>(kLiveRows, kNoIndex).is_valid(), "a choice that may be written has a place for its index");
+
+TEST(Site09ParamTable, a_choice_that_may_be_written_is_given_as_its_index) {
+    Live config;
+    EXPECT_EQ(kLiveTable.set_default(config, 0), &config.depth);
+    EXPECT_EQ(kLiveTable.set_default(config, 1), &config.protocol_index);
+    EXPECT_EQ(kLiveTable.check(config), std::nullopt);
+    EXPECT_EQ(config.protocol, 1);
+    config.protocol_index = 2;
+    EXPECT_EQ(kLiveTable.check(config), std::nullopt);
+    EXPECT_EQ(config.protocol, 2);
+    for (int wrong : {-1, 3}) {
+        config.protocol_index = wrong;
+        const auto error = kLiveTable.check(config);
+        ASSERT_TRUE(error);
+        EXPECT_EQ(error->name, "protocol");
+        EXPECT_EQ(error->range, "hybrid, rget, rput");
+    }
 }
 
 }  // namespace

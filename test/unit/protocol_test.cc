@@ -108,7 +108,7 @@ const Case kCases[] = {
 // Two processes of one node that share memory; enough cores, nothing else to do.
 Situation sharing(SendCall send = SendCall::kIsend, RecvCall recv = RecvCall::kIrecv) {
     return with(both(), [=](S& s) {
-        s.can_share = true;
+        s.same_node = s.can_share = true;
         s.coop_min = 32768;
         s.send_call = send;
         s.recv_call = recv;
@@ -135,7 +135,7 @@ constexpr bool is_forced(Wish wish) { return wish == Wish::kRget || wish == Wish
 // What the transport and the wish have to do with it: every combination, with
 // sizes below, at and above each threshold.
 void add_transports(std::vector<Situation>& all) {
-    for (unsigned bits = 0; bits < 256; ++bits)
+    for (unsigned bits = 0; bits < 512; ++bits)
         for (std::size_t wish = 0; wish < kWishes; ++wish)
             for (std::size_t bytes : {std::size_t{0}, kEagerLimit, kEagerLimit + 1, std::size_t{65535}, std::size_t{65536}})
                 for (double share : {0.0, 0.49, 0.5, 1.0}) {
@@ -154,6 +154,7 @@ void add_transports(std::vector<Situation>& all) {
                     s.get_refused = bits & 32;
                     s.put_refused = bits & 64;
                     s.kernel_copy_denied = bits & 128;
+                    s.same_node = bits & 256;
                     all.push_back(s);
                 }
 }
@@ -208,6 +209,7 @@ TEST(Choose, never_picks_what_the_transport_lacks_or_has_refused) {
         const Choice choice = choose(s);
         const bool together = s.can_share && !s.get_refused && !s.put_refused;
         EXPECT_TRUE(implies(choice.row == Row::kCoop, together && s.slot_free)) << describe(choice, s);
+        EXPECT_TRUE(implies(is_shared(choice), together)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRtr, together && s.offered)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kBounce, s.can_share)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.row == Row::kRget, s.can_get && !s.get_refused)) << describe(choice, s);
@@ -252,7 +254,8 @@ TEST(Choose, blames_the_transport_only_for_what_it_lacks) {
         EXPECT_TRUE(implies(choice.reason == Reason::kNoRdma, !(s.can_get || s.can_put))) << describe(choice, s);
         EXPECT_TRUE(implies(choice.reason == Reason::kGetRefused, s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.reason == Reason::kRdmaRefused, s.get_refused || s.put_refused)) << describe(choice, s);
-        const bool wish_fails = s.wish == Wish::kRget ? !s.can_get || s.get_refused : !s.can_put || s.put_refused;
+        const bool alone = s.same_node && s.can_get && !s.get_refused;  // the sender would be
+        const bool wish_fails = s.wish == Wish::kRget ? !s.can_get || s.get_refused : !s.can_put || s.put_refused || alone;
         EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, wish_fails)) << describe(choice, s);
     }
 }
@@ -320,8 +323,8 @@ Situation ahead(Situation s, std::int64_t sender_surplus) {
     return s;
 }
 
-constexpr Choice kReceiverLighter{Row::kRget, Reason::kReceiverLighter}, kSenderLighter{Row::kRput, Reason::kSenderLighter};
-constexpr Choice kReceiverTurn{Row::kRget, Reason::kReceiverTurn}, kSenderTurn{Row::kRput, Reason::kSenderTurn};
+constexpr Choice kReceiverLighter{Row::kRget, Reason::kReceiverLighter}, kSenderLighter{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads};
+constexpr Choice kReceiverTurn{Row::kRget, Reason::kReceiverTurn}, kSenderTurn{Row::kRput, Reason::kSenderTurn, Split::kSenderLeads};
 constexpr Choice kEven{Row::kRget, Reason::kEvenLoad};
 
 TEST(ByLoad, the_side_with_clearly_less_to_copy_copies) {
@@ -452,9 +455,9 @@ TEST(Hybrid, the_sender_copies_where_it_has_less_than_half_even_with_this_messag
 TEST(Hybrid, nobody_helps_where_both_have_other_copies_to_do) {
     EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRget, Reason::kReceiverLighter}));
     EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, 5)), (Choice{Row::kRget, Reason::kEvenLoad}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, kMuch)), (Choice{Row::kRput, Reason::kSenderLighter}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, kMuch)), (Choice{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads}));
     EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kRecv), 3, 5)), (Choice{Row::kRget, Reason::kReceiverWaits}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kSend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRput, Reason::kSenderWaits}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kSend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRput, Reason::kSenderWaits, Split::kSenderLeads}));
 }
 
 TEST(Hybrid, a_receiver_that_sends_as_well_decides_by_load_and_copies_whole_messages) {
@@ -463,7 +466,7 @@ TEST(Hybrid, a_receiver_that_sends_as_well_decides_by_load_and_copies_whole_mess
             const Situation s = with(sharing(send, recv), [](S& t) { t.receiver_sends = true; });
             EXPECT_EQ(choose(s), (Choice{Row::kRget, Reason::kEvenLoad}));
             EXPECT_EQ(choose(loaded(s, 5, 0)), (Choice{Row::kRget, Reason::kReceiverLighter}));
-            EXPECT_EQ(choose(loaded(s, 0, kMuch)), (Choice{Row::kRput, Reason::kSenderLighter}));
+            EXPECT_EQ(choose(loaded(s, 0, kMuch)), (Choice{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads}));
         }
 }
 
@@ -505,7 +508,7 @@ TEST(Cooperative, without_a_free_slot_the_receiver_copies) {
     for (Wish wish : kCooperativeWishes) {
         const Situation s = wishing(wish, sharing(SendCall::kSend, RecvCall::kRecv));
         const Choice without = choose(with(s, [](S& t) { t.slot_free = false; }));
-        const Choice expected = choose(s).row == Row::kCoop ? Choice{Row::kRget, Reason::kNoSlot} : choose(s);
+        const Choice expected = is_shared(choose(s)) ? Choice{Row::kRget, Reason::kNoSlot} : choose(s);
         EXPECT_EQ(without, expected) << "a slot is needed only where both copy";
     }
 }
@@ -542,14 +545,37 @@ TEST(Cooperative, thresholds_of_rdma_hold_first) {
     }
 }
 
-TEST(Cooperative, forced_rows_know_nothing_of_boards_calls_or_load) {
+TEST(Cooperative, forced_rows_know_nothing_of_calls_load_or_offers) {
     for (SendCall send : kSendCallList)
         for (RecvCall recv : kRecvCallList) {
             const Situation s = with(loaded(sharing(send, recv), 5, 3), [](S& t) { t.offered = true; });
             EXPECT_EQ(choose(wishing(Wish::kRget, s)), (Choice{Row::kRget, Reason::kForced}));
-            EXPECT_EQ(choose(wishing(Wish::kRput, s)), (Choice{Row::kRput, Reason::kForced}));
+            EXPECT_EQ(choose(wishing(Wish::kRput, s)), (Choice{Row::kRput, Reason::kForced, Split::kSenderLeads}));
             EXPECT_EQ(choose(wishing(Wish::kSend, s)), (Choice{Row::kSend, Reason::kForced}));
         }
+}
+
+// --- a receive that its sender cannot keep from ending -----------------------------------
+
+TEST(Site04Choose, inside_a_node_a_sender_copies_alone_only_what_the_receiver_cannot_read) {
+    for (const Situation& s : all_situations()) {
+        const Choice choice = choose(s);
+        const bool readable = s.same_node && s.can_get && !s.get_refused;
+        EXPECT_TRUE(implies(readable && choice.row == Row::kRput, is_shared(choice))) << describe(choice, s);
+    }
+}
+
+TEST(Site04Choose, rput_inside_a_node_without_boards_is_left_to_the_receiver) {
+    const Situation s = wishing(Wish::kRput, with(both(), [](S& t) { t.same_node = true; }));
+    EXPECT_EQ(choose(s), (Choice{Row::kRget, Reason::kForcedUnavailable}));
+    EXPECT_EQ(choose(with(s, [](S& t) { t.can_get = false; })), (Choice{Row::kRput, Reason::kForced})) << "it cannot read";
+    EXPECT_EQ(choose(with(s, [](S& t) { t.same_node = false; })), (Choice{Row::kRput, Reason::kForced})) << "between nodes, as asked for";
+}
+
+TEST(Site04Choose, between_two_of_a_node_that_do_not_share_memory_nothing_is_sent_as_a_stream) {
+    const Situation s = with(both(), [](S& t) { t.isend_rdma_min = t.bytes + 1; });
+    EXPECT_EQ(choose(s).row, Row::kSend);
+    EXPECT_EQ(choose(with(s, [](S& t) { t.same_node = true; })).row, Row::kRget);
 }
 
 // --- offers --------------------------------------------------------------------------

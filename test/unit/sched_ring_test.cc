@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -74,6 +75,31 @@ TEST(RingShape, slots_do_not_overlap_and_lie_in_the_ring) {
         EXPECT_LE(shape.end_of(4), shape.ring_bytes());
         EXPECT_GE(shape.end_of(1) - bytes, shape.end_of(0));
     }
+}
+
+TEST(Site15Ring, slot_is_as_long_as_wanted_where_whole_writes_land_in_order) {
+    EXPECT_EQ(slot_bytes_for(12352, kWholeWrite), 12352u);
+    EXPECT_EQ(slot_bytes_for(130, kWholeWrite), 136u);
+    EXPECT_EQ(slot_bytes_for(kMostSlotBytes, kWholeWrite), kMostSlotBytes);
+}
+
+TEST(Site15Ring, slot_is_no_longer_than_a_packet_where_packets_land_in_any_order) {
+    for (const std::uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u})
+        for (std::uint32_t wanted = kLeastSlotBytes; wanted <= kMostSlotBytes; wanted += 61) {
+            const RingShape shape{4, slot_bytes_for(wanted, mtu)};
+            ASSERT_TRUE(shape.valid()) << wanted;
+            EXPECT_LE(shape.slot_bytes, mtu);
+            EXPECT_EQ(shape.slot_bytes, std::min(padded(wanted), mtu));
+            RingSender sender(shape);
+            // The longest message that fits is written as one packet: data, padding and tail.
+            std::uint32_t longest = 0;
+            while (sender.fits(longest + 1)) ++longest;
+            EXPECT_LE(written(longest), mtu);
+        }
+}
+
+TEST(Site15Ring, mtu_below_the_least_of_infiniband_still_gives_a_valid_slot) {
+    EXPECT_TRUE((RingShape{4, slot_bytes_for(12352, 0)}.valid()));
 }
 
 TEST(RingSender, has_as_many_credits_as_slots) {

@@ -51,20 +51,21 @@ Rails rails_in(const Schedule& schedule) {
     return rails;
 }
 
+// Those of a process that uses `first` before any other.
+RailSet rails_from(std::size_t first, std::size_t count) {
+    RailSet rails = rails_of(count);
+    std::vector<std::size_t> order(count);
+    for (std::size_t i = 0; i < count; ++i) order[i] = (first + i) % count;
+    rails.set_order(order);
+    return rails;
+}
+
 TEST(Binding, sends_everything_over_one_rail) {
     SchedConfig config = small_by(Policy::kBinding);
     config.large_policy = Policy::kBinding;
-    config.first_rail = 2;
-    Scheduler scheduler(config, rails_of(4));
+    Scheduler scheduler(config, rails_from(2, 4));
     EXPECT_EQ(rails_of_messages(scheduler, 3), (Rails{2, 2, 2}));
     EXPECT_EQ(rails_of_messages(scheduler, 2, 64 * kMiB), (Rails{2, 2}));
-}
-
-TEST(Binding, spreads_processes_that_count_on_beyond_the_rails) {
-    SchedConfig config = small_by(Policy::kBinding);
-    config.first_rail = 7;
-    Scheduler scheduler(config, rails_of(4));
-    EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{3}));
 }
 
 TEST(RoundRobin, takes_each_rail_in_turn) {
@@ -98,12 +99,10 @@ TEST(Scheduler, counts_what_it_does_not_measure_as_under_way) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, rails_of(2));
     const std::uint64_t least = scheduler.limits().min;
-    EXPECT_FALSE(scheduler.measures(least - 1));
-    EXPECT_TRUE(scheduler.measures(least));
-    scheduler.on_unmeasured_posted(1, least - 1);
-    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, least - 1);
+    scheduler.on_posted(1, least, kNotMeasured);
+    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, least);
     EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 1u);
-    scheduler.on_completed(1, least - 1, 0, 1000);
+    scheduler.on_completed(1, least, kNotMeasured, 1000);
     EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, 0u);
     EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 0u);
 }
@@ -244,9 +243,10 @@ TEST(Bss, begins_with_the_first_paths_from_the_first_rail_on) {
     config.bss_batch = 2;
     Scheduler scheduler(config, rails_of(6, 1'000'000'000));
     EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1}));
-    config.first_rail = 3;
-    Scheduler other(config, rails_of(6));
-    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{3, 0})) << "never 4 and 5, which are no paths of it";
+    Scheduler other(config, rails_from(4, 6));
+    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{4, 5}));
+    for (RailIndex rail : {4, 5}) other.set_state(rail, RailState::kDown);
+    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1})) << "never 2 and 3, which are no paths of it";
 }
 
 TEST(Bss, uses_other_rails_when_all_of_its_paths_are_down) {
@@ -502,7 +502,7 @@ TEST(Describe, every_reason_has_a_text_of_its_own) {
 // Any policies, rails, states and sizes, with completions that come and do not.
 class AnyChannel {
 public:
-    explicit AnyChannel(std::mt19937_64& random) : random_(random), config_(any_config()), scheduler_(config_, rails_of(rails_)) {}
+    explicit AnyChannel(std::mt19937_64& random) : random_(random), config_(any_config()), scheduler_(config_, rails_from(below(rails_), rails_)) {}
 
     void step() {
         ++now_ns_;
@@ -541,7 +541,6 @@ private:
         config.count_backlog = below(2);
         config.bss_paths = static_cast<std::uint32_t>(below(rails_ + 1));
         config.bss_batch = static_cast<std::uint32_t>(below(bss_paths(config, rails_) + 1));
-        config.first_rail = static_cast<RailIndex>(below(100));
         if (below(2)) {
             config.weights.count = rails_;
             for (std::size_t i = 0; i < rails_; ++i) config.weights.of[i] = static_cast<std::uint32_t>(1 + below(1 + below(kMaxWeight)));
@@ -551,8 +550,9 @@ private:
     }
 
     void post(const Stripe& stripe) {
-        scheduler_.on_posted(stripe.rail, stripe.length_bytes, now_ns_);
-        under_way_.push_back({stripe.rail, stripe.length_bytes, now_ns_});
+        const std::uint64_t posted_ns = below(4) == 0 ? kNotMeasured : now_ns_;
+        scheduler_.on_posted(stripe.rail, stripe.length_bytes, posted_ns);
+        under_way_.push_back({stripe.rail, stripe.length_bytes, posted_ns});
     }
 
     void finish_one() {
@@ -561,7 +561,7 @@ private:
         under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(index));
         now_ns_ += below(2) * below(1 << below(30));
         if (below(10) == 0)
-            scheduler_.on_aborted(done.rail, done.bytes);
+            scheduler_.on_aborted(done.rail, done.bytes, done.posted_ns);
         else
             scheduler_.on_completed(done.rail, done.bytes, done.posted_ns, now_ns_);
     }

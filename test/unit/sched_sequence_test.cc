@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/sequence.h: what is sent over many rails is handed on in order, once.
-#include "coop/sched/sequence.h"
+// sched/sequence.h, sched/send_window.h: messages that are sent over many rails are handed on in order, once, and no rail runs far ahead.
+#include "coop/sched/send_window.h"
 
 #include <gtest/gtest.h>
 
@@ -25,11 +25,72 @@ struct Receiver {
     ReorderWindow<Packet> window;
 };
 
-TEST(Sequencer, numbers_each_packet_once_and_wraps) {
-    Sequencer psn(UINT32_MAX - 1);
-    EXPECT_EQ(psn.next(), UINT32_MAX - 1);
-    EXPECT_EQ(psn.next(), UINT32_MAX);
-    EXPECT_EQ(psn.next(), 0u);
+TEST(SendWindow, numbers_each_message_once_and_wraps) {
+    SendWindow window(UINT32_MAX - 1);
+    EXPECT_EQ(window.take(), UINT32_MAX - 1);
+    EXPECT_EQ(window.take(), UINT32_MAX);
+    EXPECT_EQ(window.take(), 0u);
+    EXPECT_EQ(window.under_way(), 3u);
+}
+
+TEST(Site02SendWindow, is_full_while_the_first_message_has_not_landed) {
+    SendWindow window(UINT32_MAX - 100);
+    const SequenceNumber first = window.take();
+    for (std::uint32_t i = 1; i < kSendWindow; ++i) {
+        ASSERT_TRUE(window.has_room());
+        window.landed(window.take());
+    }
+    EXPECT_FALSE(window.has_room());
+    window.landed(first);
+    EXPECT_EQ(window.under_way(), 0u) << "all the others had landed";
+    EXPECT_TRUE(window.has_room());
+}
+
+TEST(Site02SendWindow, moves_to_the_first_message_that_has_not_landed) {
+    SendWindow window;
+    for (int i = 0; i < 10; ++i) (void)window.take();
+    for (const SequenceNumber psn : {0u, 1u, 2u, 5u, 9u}) window.landed(psn);
+    EXPECT_EQ(window.under_way(), 7u);
+    window.landed(3);
+    window.landed(4);
+    EXPECT_EQ(window.under_way(), 4u);
+}
+
+TEST(Site02SendWindow, a_number_that_is_not_under_way_changes_nothing) {
+    SendWindow window;
+    for (int i = 0; i < 3; ++i) (void)window.take();
+    window.landed(0);
+    window.landed(0);
+    window.landed(3);
+    window.landed(UINT32_MAX);
+    EXPECT_EQ(window.under_way(), 2u);
+}
+
+// However messages land, no receiver has to hold more than a window of them.
+TEST(Site02SendWindow, what_a_receiver_holds_is_bounded) {
+    std::mt19937 random(kRandomSeed);
+    SendWindow window;
+    ReorderWindow<Packet> receiver(kSendWindow);
+    std::vector<Packet> packets(20'000);
+    std::vector<std::vector<SequenceNumber>> rails(3);
+    SequenceNumber sent = 0;
+    std::uint32_t most_held = 0;
+    while (sent < packets.size() || receiver.expected() < packets.size()) {
+        while (sent < packets.size() && window.has_room()) rails[random() % 3].push_back(sent = window.take()), ++sent;
+        // One rail delivers as long as there is anything on it, then another: as far apart as can be.
+        auto& rail = rails[receiver.held() > kSendWindow / 2 ? 0 : 1 + random() % 2];
+        auto& chosen = rail.empty() ? rails[0].empty() ? rails[1].empty() ? rails[2] : rails[1] : rails[0] : rail;
+        ASSERT_FALSE(chosen.empty());
+        const SequenceNumber psn = chosen.front();
+        chosen.erase(chosen.begin());
+        window.landed(psn);
+        ASSERT_NE(receiver.on_arrival(psn, &packets[psn]), Arrival::kBeyondWindow);
+        while (receiver.pop_next() != nullptr) {
+        }
+        most_held = std::max(most_held, receiver.held());
+    }
+    EXPECT_LT(most_held, kSendWindow);
+    EXPECT_GT(most_held, kSendWindow / 4);
 }
 
 TEST(ReorderWindow, hands_on_at_once_what_is_in_order) {

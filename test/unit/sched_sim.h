@@ -50,6 +50,22 @@ public:
         }
     }
 
+    // One that goes whole as a fragment does: by the policy for small messages, and not measured. It is under way until a later sweep.
+    void send_fragment(std::uint64_t bytes) {
+        change_rates();
+        missing_.push_back(1);
+        bytes_.push_back(bytes);
+        completed_ns_.push_back(0);
+        ++under_way_;
+        post_stripe({0, bytes, 1, scheduler.rail_of_small(bytes)}, missing_.size() - 1, kNotMeasured);
+    }
+
+    // Posts one message; send() waits for it, too.
+    void begin(std::uint64_t bytes, Marker marker = Marker::kNone) { post(bytes, marker); }
+
+    // Nothing is under way until then.
+    void wait(std::uint64_t ns) { now_ns_ += ns; }
+
     // In bursts: the next one begins when everything of the last one is complete, as bandwidth tests do.
     void send_bursts(std::size_t bursts, std::size_t messages, std::uint64_t bytes) {
         for (std::size_t i = 0; i < bursts; ++i) send(messages, bytes, messages);
@@ -74,10 +90,11 @@ public:
     std::uint64_t sweep_every_ns = 1;  // completions are found at whole multiples of this
     std::uint64_t late_every = 0;      // one sweep in so many, by chance, is late; 0: none
     std::uint64_t late_ns = 0;         // by so much at most: the process did not run
+    std::uint64_t jitter_ns = 0;       // every other sweep is late by so much at most
 
 private:
     struct OnWire {
-        std::uint64_t posted_ns, bytes;
+        std::uint64_t ready_ns, posted_ns, bytes;  // on the wire not before; as the scheduler is told
         std::size_t message;
     };
     struct Link {
@@ -90,22 +107,27 @@ private:
         double mb_per_s;
     };
 
-    void post(std::uint64_t bytes, Marker marker) {
+    void change_rates() {
         for (const Change& change : changes_)
             if (change.message == sent()) links_[change.rail].mb_per_s = change.mb_per_s;
+    }
+
+    void post(std::uint64_t bytes, Marker marker) {
+        change_rates();
         const Schedule schedule = scheduler.make_schedule(bytes, marker, now_ns_);
+        const std::uint64_t posted_ns = schedule.is_measured() ? now_ns_ : kNotMeasured;
         missing_.push_back(schedule.size());
         bytes_.push_back(bytes);
         completed_ns_.push_back(0);
         ++under_way_;
-        for (const Stripe& stripe : schedule) post_stripe(stripe, missing_.size() - 1);
+        for (const Stripe& stripe : schedule) post_stripe(stripe, missing_.size() - 1, posted_ns);
     }
 
-    void post_stripe(const Stripe& stripe, std::size_t message) {
+    void post_stripe(const Stripe& stripe, std::size_t message, std::uint64_t posted_ns) {
         Link& link = links_[stripe.rail];
-        link.queue.push_back({now_ns_, stripe.length_bytes, message});
+        link.queue.push_back({now_ns_, posted_ns, stripe.length_bytes, message});
         if (link.queue.size() == 1) begin_front(link, now_ns_);
-        scheduler.on_posted(stripe.rail, stripe.length_bytes, now_ns_);
+        scheduler.on_posted(stripe.rail, stripe.length_bytes, posted_ns);
         now_ns_ += post_ns;
     }
 
@@ -120,6 +142,7 @@ private:
             if (!link.queue.empty()) first = std::min(first, link.done_ns + latency_ns);
         now_ns_ = std::max(now_ns_, (first + sweep_every_ns - 1) / sweep_every_ns * sweep_every_ns);
         if (late_every != 0 && chance() % late_every == 0) now_ns_ += chance() % (late_ns + 1);
+        else if (jitter_ns != 0) now_ns_ += chance() % (jitter_ns + 1);
         for (RailIndex rail = 0; rail < links_.size(); ++rail) sweep(rail);
     }
 
@@ -129,7 +152,7 @@ private:
             const OnWire stripe = link.queue.front();
             link.queue.pop_front();
             scheduler.on_completed(rail, stripe.bytes, stripe.posted_ns, now_ns_);
-            if (!link.queue.empty()) begin_front(link, std::max(link.done_ns, link.queue.front().posted_ns));
+            if (!link.queue.empty()) begin_front(link, std::max(link.done_ns, link.queue.front().ready_ns));
             if (--missing_[stripe.message] != 0) continue;
             completed_ns_[stripe.message] = now_ns_;
             --under_way_;

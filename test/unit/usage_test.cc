@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // base/usage.h: counting, the words of a peer, and the tables for people.
+#include "coop/base/sparse_usage.h"
 #include "coop/base/usage.h"
 
 #include <gtest/gtest.h>
@@ -73,11 +74,11 @@ TEST(Usage, ignores_rows_reasons_and_classes_that_it_does_not_have) {
 }
 
 TEST(Usage, a_table_that_is_too_large_or_empty_has_no_rows) {
-    EXPECT_EQ(Usage(Usage::kMaxRows + 1, 1).rows(), 0u);
-    EXPECT_EQ(Usage(1, Usage::kMaxReasons + 1).rows(), 0u);
-    EXPECT_EQ(Usage(0, 1).rows(), 0u);
-    EXPECT_EQ(Usage(1, 0).rows(), 0u);
-    EXPECT_EQ(Usage(Usage::kMaxRows, Usage::kMaxReasons).rows(), Usage::kMaxRows);
+    EXPECT_EQ(Usage(Usage::kMaxRows + 1, 1).shape().rows, 0u);
+    EXPECT_EQ(Usage(1, Usage::kMaxReasons + 1).shape().rows, 0u);
+    EXPECT_EQ(Usage(0, 1).shape().rows, 0u);
+    EXPECT_EQ(Usage(1, 0).shape().rows, 0u);
+    EXPECT_EQ(Usage(Usage::kMaxRows, Usage::kMaxReasons).shape().rows, Usage::kMaxRows);
     Usage none;
     none.add(0, 0, 8);
     EXPECT_EQ(none.messages(), 0u);
@@ -172,6 +173,71 @@ TEST(UsageWords, random_damage_is_refused_or_harmless) {
     }
 }
 
+// --- of one peer among many ----------------------------------------------------
+
+TEST(Site08SparseUsage, counts_what_the_full_table_counts) {
+    constexpr unsigned kSeed = 8;
+    SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
+    std::mt19937_64 random(kSeed);
+    Usage full(7, 29);
+    SparseUsage sparse(7, 29);
+    for (int i = 0; i < 5000; ++i) {
+        const auto row = static_cast<std::uint32_t>(random() % 8), reason = static_cast<std::uint32_t>(random() % 30);
+        const std::uint64_t bytes = random() >> random() % 64;
+        full.add(row, reason, bytes);
+        sparse.add(row, reason, bytes);
+    }
+    EXPECT_EQ(sparse.to_words(), full.to_words());
+    EXPECT_EQ(full.shape().find_defect(sparse.to_words()), std::nullopt);
+}
+
+TEST(Site08SparseUsage, threads_lose_no_message_and_make_no_cell_twice) {
+    SparseUsage usage(3, 4);
+    usage.set_threads(true);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (std::uint32_t i = 0; i < 20000; ++i) usage.add(i % 3, i % 4, 3);
+        });
+    for (auto& thread : threads) thread.join();
+    const std::vector<UsageCount> counts = usage.counts();
+    ASSERT_EQ(counts.size(), 12u);
+    std::uint64_t messages = 0;
+    for (const UsageCount& count : counts) messages += count.messages;
+    EXPECT_EQ(messages, 80000u);
+}
+
+// pml_coop_report 2 on rank 0 of a job of 10,000 processes, each with 26 neighbours, as a stencil in three dimensions has them: were
+// all that the processes tell kept, with four sizes of messages each, eager and by rendezvous.
+TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megabytes) {
+    constexpr std::size_t kProcesses = 10000, kNeighbours = 26;
+    SparseUsage usage(7, 29);
+    for (std::uint64_t bytes : {8, 1000, 30000, 300000}) {
+        usage.add(0, 0, bytes);
+        usage.add(3, 4, bytes);
+    }
+    const std::size_t table = sizeof usage + usage.memory_bytes();
+    EXPECT_LE(kProcesses * kNeighbours * table, 100u << 20) << table << " bytes each";
+    EXPECT_LT(table, 36u << 10);
+    // What is kept: the tables of this process, the words of one other, and what is printed of them.
+    const std::size_t words = kNeighbours * (2 + usage.to_words().size()) * sizeof(std::uint64_t);
+    EXPECT_LE(kNeighbours * table + 3 * words, 100u << 10);
+}
+
+TEST(Site08SparseUsage, a_kind_that_did_not_occur_takes_no_memory) {
+    SparseUsage usage(7, 29);
+    EXPECT_EQ(usage.memory_bytes(), 0u);
+    usage.add(7, 0, 8);
+    usage.add(0, 29, 8);
+    EXPECT_EQ(usage.memory_bytes(), 0u);
+    usage.add(0, 0, 8);
+    const std::size_t one = usage.memory_bytes();
+    usage.add(0, 0, 9);
+    EXPECT_EQ(usage.memory_bytes(), one);
+    usage.add(0, 0, 100000);
+    EXPECT_EQ(usage.memory_bytes(), 2 * one);
+}
+
 TEST(UsageReport, shows_what_occurred_and_the_totals) {
     EXPECT_EQ(format_job_table(busy_table(), kLabels, 8),
               "pml/coop: messages sent by 8 processes\n"
@@ -185,7 +251,7 @@ TEST(UsageReport, shows_what_occurred_and_the_totals) {
 
 TEST(UsageReport, says_so_when_nothing_was_sent) {
     EXPECT_EQ(format_job_table(table(), kLabels, 1), "pml/coop: messages sent by 1 process: none\n");
-    EXPECT_EQ(format_peer_table(4, {}, kLabels), "pml/coop: messages sent by rank 4, by peer: none\n");
+    EXPECT_EQ(format_peer_table(4, {}, table().shape(), kLabels), "pml/coop: messages sent by rank 4, by peer: none\n");
 }
 
 TEST(UsageReport, lists_peers_by_rank_and_skips_the_silent) {
@@ -193,8 +259,8 @@ TEST(UsageReport, lists_peers_by_rank_and_skips_the_silent) {
     const Usage silent = table();
     Usage second = table();
     second.add(0, 0, 1000);
-    const PeerUsage peers[] = {{1, &first}, {2, &silent}, {3, nullptr}, {117, &second}};
-    EXPECT_EQ(format_peer_table(0, peers, kLabels),
+    const PeerUsage peers[] = {{1, first.counts()}, {2, silent.counts()}, {117, second.counts()}};
+    EXPECT_EQ(format_peer_table(0, peers, first.shape(), kLabels),
               "pml/coop: messages sent by rank 0, by peer\n"
               "  peer  protocol  size        messages          bytes    amount  reason\n"
               "     1  eager     0 B                1              0       0 B  fits the eager limit\n"
@@ -213,9 +279,9 @@ TEST(UsageReport, stays_within_a_hundred_columns) {
     for (std::uint32_t reason = 0; reason < 4; ++reason)
         for (int i = 0; i < 1000; ++i) usage.add(1, reason, std::uint64_t{1} << 40);
     const std::string job = format_job_table(usage, {kRows, reasons}, 4);
-    const PeerUsage peer = {123456, &usage};
+    const PeerUsage peer = {123456, usage.counts()};
     EXPECT_LE(widest_line(job), 100u) << job;
-    EXPECT_LE(widest_line(format_peer_table(7, {&peer, 1}, {kRows, reasons})), 100u);
+    EXPECT_LE(widest_line(format_peer_table(7, {&peer, 1}, usage.shape(), {kRows, reasons})), 100u);
     EXPECT_NE(job.find("the receive buffer"), std::string::npos);
     EXPECT_NE(job.find("this size\n"), std::string::npos) << "no word is dropped:\n" << job;
 }

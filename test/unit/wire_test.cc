@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, EveryKind, ::testing::ValuesIn(kFormats),
 // --- layout ------------------------------------------------------------------
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 5u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 6u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);
@@ -270,7 +270,8 @@ TEST(Layout, is_the_one_that_the_wire_version_names) {
     EXPECT_EQ(offsetof(CtsHeader, pieces), 66u);
     EXPECT_EQ(offsetof(CtsHeader, counted), 67u);
     EXPECT_EQ(offsetof(CtsHeader, offloads), 68u);
-    EXPECT_EQ(offsetof(CtsHeader, reserved), 69u);
+    EXPECT_EQ(offsetof(CtsHeader, sees), 69u);
+    EXPECT_EQ(offsetof(CtsHeader, reserved), 70u);
 
     EXPECT_EQ(sizeof(FragHeader), 24u);
     EXPECT_EQ(offsetof(FragHeader, check), 2u);
@@ -535,7 +536,8 @@ TEST(CtsHeaders, each_field_is_named) {
         sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[2] = 1; }),
+        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[1] = 1; }),
+        sealed<CtsHeader>("sees", good_cts(), [](auto& h) { h.sees = 2; }),
         sealed<CtsHeader>("counted", good_cts(), [](auto& h) { h.counted = 2; }),
         sealed<CtsHeader>("offloads", good_cts(), [](auto& h) { h.offloads = 2; }),
         wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
@@ -543,6 +545,28 @@ TEST(CtsHeaders, each_field_is_named) {
 }
 
 // A slot comes with the rows that use one, and with no other.
+// Inside a node an RPUT is led by the sender, and the receiver can take over: with a slot, and with no other split.
+TEST(Site04CtsHeaders, an_rput_may_name_a_slot) {
+    const auto rput = [](auto change) {
+        return [=](auto& h) {
+            h.row = static_cast<std::uint8_t>(rndv::Row::kRput);
+            h.offloads = 0;
+            h.copy = {5, 7, 4096, static_cast<std::uint8_t>(rndv::Split::kSenderLeads), {}};
+            change(h);
+        };
+    };
+    Damage damage{};
+    const Bytes good = sealed<CtsHeader>("", good_cts(), rput([](auto&) {})).packet;
+    EXPECT_TRUE(valid_cts(good.data(), good.size(), damage)) << damage.field;
+    expect_refused(kFormats[2], {
+        sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.slot = rndv::kSlots; })),
+        sealed<CtsHeader>("chunk bytes", good_cts(), rput([](auto& h) { h.copy.chunk = 0; })),
+        sealed<CtsHeader>("split", good_cts(), rput([](auto& h) { h.copy.split = static_cast<std::uint8_t>(rndv::Split::kReceiverLeads); })),
+        sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.split = 0; })),
+        sealed<CtsHeader>("offloads", good_cts(), rput([](auto& h) { h.offloads = 1; })),
+    });
+}
+
 TEST(RtsHeaders, an_offer_taken_names_its_slot_and_its_chunks) {
     expect_refused(kFormats[1], {
         sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = rndv::kSlots; }),
@@ -741,8 +765,23 @@ TEST(FinHeaders, each_field_is_named) {
     expect_refused(kFormats[4], {
         sealed<FinHeader>("row", good_fin(), [](auto& h) { h.what = fin_choice(rndv::kRows, 0); }),
         sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = fin_choice(0, rndv::kReasons); }),
+        sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMostFinParts + 1) << kFinPartsShift; }),
+        sealed<FinHeader>("sees", good_fin(), [](auto& h) {
+            h.what = 0;
+            h.bytes |= kFinSees;
+        }),
         wrong<FinHeader>("check word", good_fin(), [](auto& h) { h.bytes += 1; }),
     });
+}
+
+TEST(Site05FinHeaders, what_the_receiver_sees_is_told_beside_bytes_and_parts) {
+    FinHeader h{};
+    h.bytes = 12345 | std::uint64_t{3} << kFinPartsShift;
+    EXPECT_FALSE(fin_sees(h));
+    h.bytes |= kFinSees;
+    EXPECT_TRUE(fin_sees(h));
+    EXPECT_EQ(fin_bytes(h), 12345u);
+    EXPECT_EQ(fin_parts(h), 3u);
 }
 
 TEST(RtsHeaders, handle_and_header_must_lie_in_the_first_segment) {

@@ -13,9 +13,9 @@ ibv_ah_attr way_to(const Address& peer, const Path& path, std::uint8_t my_port) 
     way.port_num = my_port;
     way.src_path_bits = path.src_path_bits;
     way.dlid = static_cast<std::uint16_t>(peer.lid + path.dlid_offset);
-    if (peer.global) {
+    if (peer.global) way.dlid = 0;
+    if (peer.global || peer.header) {
         way.is_global = 1;
-        way.dlid = 0;
         way.grh.dgid = peer.gid;
         way.grh.hop_limit = 64;
     }
@@ -54,6 +54,7 @@ Address address_of(const Context& context, const Qp& qp, std::uint8_t number) {
     address.port = number;
     if (context.device().phys_port_cnt >= 2) address.lid_of_port_2 = context.port(2).lid;
     address.global = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+    address.header = !address.global && (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
     address.gid = context.gid(number);
     address.qpn = qp.number();
     address.mtu = port.active_mtu;
@@ -65,6 +66,7 @@ int to_init(const Qp& qp, const Path& path, std::uint8_t port) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = port;
+    attr.pkey_index = path.pkey_index;
     attr.qp_access_flags = static_cast<unsigned>(path.access);
     attr.qkey = kQkey;
     return qp.modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |

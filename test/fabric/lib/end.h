@@ -34,6 +34,7 @@ struct Address {
     std::uint8_t port = 1;
     std::uint16_t lid_of_port_2 = 0;  // 0: there is none
     bool global = false;  // by GID: RoCE
+    bool header = false;  // by LID and GID: the port demands a global routing header
     ibv_gid gid{};
     std::uint32_t qpn = 0;
     ibv_mtu mtu = IBV_MTU_256;
@@ -57,6 +58,7 @@ struct Path {
     ibv_mtu mtu = IBV_MTU_4096;                 // at most what the ports have
     std::uint8_t src_path_bits = 0;
     std::uint16_t dlid_offset = 0;
+    std::uint16_t pkey_index = 0;
     std::uint32_t my_psn = kPsnOfA, peer_psn = kPsnOfB;
 };
 

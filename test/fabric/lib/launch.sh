@@ -38,7 +38,7 @@ prepare() {
 # command's status, or with 124 after $limit seconds.
 on_subnet() {
     subnets=$((subnets + 1))
-    timeout -k 10 "${limit:-120}" "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-$subnets" "$@" </dev/null
+    time_limit "${limit:-120}" "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-$subnets" "$@" </dev/null
 }
 
 # --- what is left over ----------------------------------------------------------------------------------------------

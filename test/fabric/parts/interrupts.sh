@@ -13,6 +13,13 @@ interrupts_build() {
     prepare_storm || return 1
     interrupts=$results/bin-mpi/interrupts
     turns=$(mpi_program turns) || return 1
+    moves=$results/bin-mpi/moves broken_channel=$results/bin-mpi/broken_channel.so
+    mpicc -O1 -Wall -Wextra -Werror -o "$moves" "$here/programs/moves.c" || return 1
+    ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$broken_channel" "$here/programs/broken_channel.c" -ldl || return 1
+    kept_callbacks=$results/bin-mpi/kept_callbacks
+    local folder internals=()
+    for folder in $(mpicc --showme:incdirs); do internals+=("-I$folder/openmpi"); done
+    mpicc -O1 -Wall -Wextra -Werror "${internals[@]}" -o "$kept_callbacks" "$here/programs/kept_callbacks.c" -lopen-pal || return 1
     mpicc -O1 -Wall -Wextra -Werror -o "$interrupts" "$here/programs/interrupts.c" &&
         build_watches "$here/programs" "$results/bin-mpi"
 }
@@ -51,6 +58,34 @@ burst_of_few_reads() { # READS
     interrupted "$log.job" 1 && reads_were_limited "$log.job" "$1" && reads_have_waited "$log.job" "$1"
 }
 
+# message_moves WHAT [OPTION of the subnet…] -- [MPIRUN ARGUMENT…]: the receiver computes (programs/moves.c has the cases).
+message_moves() {
+    local what=$1 subnet=() file status=0
+    shift
+    while [ "$1" != -- ]; do subnet+=("$1"); shift; done
+    shift
+    file=$(mktemp) || return 1
+    on_subnet "${subnet[@]}" -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,self --mca pml_coop_async interrupt \
+        --mca mpi_yield_when_idle 1 "$@" "$moves" "$what" "$file" || status=$?
+    rm -f "$file"
+    return $status
+}
+
+# Put, get and messages of others than the PML are complete, or there, when the handler is woken for a message of the PML.
+callbacks_run_in_the_application() {
+    on_subnet --hosts 2 --hcas 2 --rate 100MB/s --virtual-hosts -- mpirun -np 2 --mca pml coop --mca btl coopib,self --mca osc rdma \
+        --mca osc_rdma_btls coopib --mca pml_coop_async interrupt --mca mpi_yield_when_idle 1 "$kept_callbacks"
+}
+
+# One of two HCAs interrupts no more: that is reported by each process, the other one still interrupts, and nobody is woken for nothing.
+channel_that_fails_does_not_spin() {
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    watched --hosts 2 --hcas 2 -- sh -c 'BROKEN_CHANNEL=coop1 LD_PRELOAD=$1:$WATCHES:$LD_PRELOAD exec "$2" burst 48' sh "$broken_channel" \
+        "$interrupts" || return 1
+    has_line "$(<"$log.job")" 2 "  HCA:  coop1" && interrupted "$log.job" 1 || return 1
+    awk '/^rank [01]: [0-9]+ interrupts/ && $3 > 2000 { print "too often: " $0; wrong = 1 } END { exit wrong }' "$log.job"
+}
+
 # turns_beside_a_copy [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one virtual host, of which one sends a long message to the other,
 # and receives by rendezvous, over the HCA, from the third, on another host. That one does not yield: who shares its core would have it
 # for some milliseconds.
@@ -80,7 +115,7 @@ beside_a_copy() {
 # The job runs, and one message of each process says why nothing interrupts.
 without_a_transport() {
     local output
-    output=$(timeout 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async interrupt "$ring" 2>&1) ||
+    output=$(time_limit 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async interrupt "$ring" 2>&1) ||
         { echo "$output"; return 1; }
     echo "$output"
     has_line "$output" 2 "  Reason:  no transport of this job can interrupt; btl/coopib can" && has_line "$output" 1 "done"
@@ -88,7 +123,7 @@ without_a_transport() {
 
 auto_says_nothing() {
     local output
-    output=$(timeout 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async auto "$ring" 2>&1) ||
+    output=$(time_limit 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async auto "$ring" 2>&1) ||
         { echo "$output"; return 1; }
     echo "$output"
     [ "$output" = "done" ]
@@ -103,6 +138,12 @@ part_interrupts() {
     check burst_of_few_reads.1 burst_of_few_reads 1
     check burst_of_few_reads.4 burst_of_few_reads 4
     beside_a_copy
+    check site_26.callbacks_run_in_the_application callbacks_run_in_the_application
+    check site_26.one_sided_beside_interrupts one_sided_says coop --mca pml_coop_async interrupt
+    check site_28.backlog_is_handled_when_a_receive_is_posted message_moves backlog --hosts 2 --strict-arm -- --mca btl_coopib_ring_threshold 0
+    check site_30.receiver_that_polled_by_get_status message_moves get_status --hosts 2 --rate 250MB/s --
+    check site_30.receiver_that_polled_by_flush message_moves flush --hosts 2 --rate 250MB/s -- --mca osc rdma --mca osc_rdma_btls coopib
+    check site_32.channel_that_fails_does_not_spin channel_that_fails_does_not_spin
     check no_transport.asked_for without_a_transport
     check no_transport.auto auto_says_nothing
     for fin in auto after fenced; do
@@ -110,6 +151,7 @@ part_interrupts() {
         interrupts_storm four_rails "$fin" 3 2000
     done
     for ground in one_rail unequal roce nosrq small four_hosts; do interrupts_storm "$ground" auto 1 1000; done
+    interrupts_storm site_28.strict_arm auto 1 1000
     # So many that a race of application and handler that takes two instructions is met: short pauses, and no message above 60 kB.
     [ "$long" = no ] || limit=1800 interrupts_storm two_hcas auto 1 1000000 --compute 20 --max-size 60000
 }

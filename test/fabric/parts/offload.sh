@@ -14,10 +14,13 @@ offload_build() {
     turns=$(mpi_program turns)
 }
 
-# An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host.
+# An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host. Rank 2 does not yield
+# while it waits: who shares its core would have it for some milliseconds.
 turns_over_hcas() {
+    # shellcheck disable=SC2016 # expanded where a rank starts
     limit=240 check "turns_over_hcas${1:+.$1}" on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --map-by slot --mca pml coop \
-        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop --mca pml_coop_copy_rate 100m "${@:2}" "$turns"
+        --mca btl coopib,vader,self --mca mpi_yield_when_idle 1 --mca pml_coop_protocol coop --mca pml_coop_copy_rate 100m "${@:2}" \
+        sh -c '[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export OMPI_MCA_mpi_yield_when_idle=0; exec "$1"' sh "$turns"
 }
 
 # offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]
@@ -30,6 +33,12 @@ offload_by() {
         --mca mpi_yield_when_idle 1 --mca pml_coop_copy_rate 200m "$@" "$offload" "$expected" 2
 }
 
+# A sender does not wait for a receiver that has stopped polling, whatever HCAs were to copy.
+left_by_its_receiver() { # WISH
+    limit=60 on_subnet --hosts 1 --loopback-rate 100MB/s -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,vader,self \
+        --mca pml_coop_overlap no --mca pml_coop_copy_rate 100m --mca pml_coop_hca on --mca pml_coop_protocol "$1" "$offload" leave 12
+}
+
 # What four pairs move together, without and with HCAs.
 four_pairs_rate() { # MODE
     limit=240 on_subnet --hosts 1 --loopback-rate 100MB/s -- mpirun -np 8 --oversubscribe --mca pml coop --mca btl coopib,vader,self \
@@ -37,12 +46,15 @@ four_pairs_rate() { # MODE
         awk '/MB\/s by/ { print int($1) }'
 }
 
-# Nine tenths: processes on few processors are late now and then.
+# By half, by rights; a fifth is asked for, in two comparisons of three.
 four_pairs_gain() {
-    local alone striped
-    alone=$(four_pairs_rate off) && striped=$(four_pairs_rate on) || return 1
-    echo "four pairs: $alone MB/s by the CPUs alone, $striped MB/s with HCAs"
-    [ "${alone:-0}" -gt 0 ] && [ $((10 * ${striped:-0})) -ge $((9 * alone)) ]
+    local alone striped good=0 bad=0
+    while [ $good -lt 2 ] && [ $bad -lt 2 ]; do
+        alone=$(four_pairs_rate off) && striped=$(four_pairs_rate on) || return 1
+        echo "four pairs: $alone MB/s by the CPUs alone, $striped MB/s with HCAs"
+        if [ "${alone:-0}" -gt 0 ] && [ $((10 * ${striped:-0})) -ge $((12 * alone)) ]; then good=$((good + 1)); else bad=$((bad + 1)); fi
+    done
+    [ $good = 2 ]
 }
 
 # Asked for, and nothing there that could: each process says so once, and the CPUs copy.
@@ -65,22 +77,25 @@ part_offload() {
     offload_by without_a_copy_of_both none 2 -- "${on[@]}" --mca pml_coop_protocol rget
     offload_by halves none 2 -- "${on[@]}" --mca pml_coop_protocol coop_fixed
     offload_by short_ones none 2 -- "${on[@]}" --mca pml_coop_hca_min 64m
-    for wish in coop coop_coll coop_load; do offload_by "by_$wish" any 2 -- "${on[@]}" --mca pml_coop_protocol "$wish"; done
+    for wish in coop coop_coll; do offload_by "by_$wish" some 2 -- "${on[@]}" --mca pml_coop_protocol "$wish"; done
+    # One of the two copies a whole message there.
+    offload_by by_coop_load none 2 -- "${on[@]}" --mca pml_coop_protocol coop_load
     for fault in hca_get:2 hca_get:1 hca_busy:3 hca_lost:2 hca_lost:1; do
         offload_by "under_$fault" refused 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
     done
     offload_by "under_hca_key:1" none 2 -- "${on[@]}" --mca pml_coop_fault hca_key:1
     for fault in get:3,put:5,hca_lost:2 get:1,hca_lost:3 put:1,hca_busy:2 get:2,put:1,hca_lost:3 get_busy:2,put_busy:3,hca_get:5; do
-        offload_by "under_$fault" any 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
+        offload_by "under_$fault" used 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
     done
     offload_by load.none_allowed none 2 -- "${on[@]}" --mca pml_coop_hca_load 0
     offload_by load.one_allowed held 2 -- "${on[@]}" --mca pml_coop_hca_load 1
     offload_by auto.on_a_crowded_node none 8 -- --mca pml_coop_hca auto
-    offload_by four_pairs any 8 -- "${on[@]}" --mca pml_coop_hca_load 8
-    offload_by threads any 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
-    offload_by interrupts any 2 -- "${on[@]}" --mca pml_coop_async interrupt
+    offload_by four_pairs used 8 -- "${on[@]}" --mca pml_coop_hca_load 8
+    for wish in coop hybrid; do check "site_32.a_sender_by_${wish}_does_not_wait_for_a_receiver_that_stops_polling" left_by_its_receiver "$wish"; done
+    offload_by threads some 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
+    offload_by interrupts some 2 -- "${on[@]}" --mca pml_coop_async interrupt
     turns_over_hcas ""
     # With HCAs a copy is cut into pieces of 256 KiB; that many bytes shall be a turn.
     turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_chunk 256k
-    check four_pairs_gain four_pairs_gain
+    check site_36.hcas_make_four_pairs_faster four_pairs_gain
 }

@@ -17,6 +17,8 @@ ground_options() {
     ports) options+=(--ports 2) ;;
     roce) options+=(--link-layer roce) ;;
     mtu256) options+=(--mtu 256) ;;
+    pkeys) options+=(--pkeys "0x7fff,0,0x8001") ;;
+    grh) options+=(--grh required) ;;
     nosrq | small) options+=(--profile "$1") ;;
     eight) options=(--hosts 8 --hcas 1) ;;
     eight_lmc1) options=(--hosts 8 --hcas 2 --lmc 1) ;;
@@ -25,7 +27,7 @@ ground_options() {
 }
 
 part_rail() {
-    local ground grounds=(two lmc1 roce nosrq)
+    local ground grounds=(two lmc1 roce nosrq pkeys grh)
     [ "$long" = no ] || grounds+=(one lmc2 one_lmc2 small ports mtu256)
     for ground in "${grounds[@]}"; do run_cases "$ground" rails; done
     limit=400 run_cases eight many

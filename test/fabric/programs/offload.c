@@ -6,9 +6,11 @@
  *   none      nothing
  *   refused   whatever they had, pieces were refused
  *   held      whatever they had, they were found busy
- *   any       whatever comes
- * and, optionally, how many rounds. "rate" instead: all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong, or the counters say something else. */
+ *   used      some pieces, and others may have been refused
+ * and, optionally, how many rounds. "leave" instead: rank 1 tests its receive for a while and then computes until rank 0 has sent the message,
+ * which must not depend on rank 1. "rate" instead: all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong, or the counters say something else. */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,13 +107,49 @@ static void print_rate(int rounds)
     if (rank == 0) printf("%.1f MB/s by %d pairs\n", (double)LARGEST * rounds * (ranks / 2) / longest * 1e-6, ranks / 2);
 }
 
+/* Every sender ends its message although its receiver, having made some progress with it, makes no more calls. */
+static void leave_receives(int rounds)
+{
+    volatile int *sent;
+    MPI_Win window;
+    MPI_Aint bytes;
+    int unit;
+    MPI_Win_allocate_shared(rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&sent, &window);
+    MPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&sent);
+    if (rank == 0) *sent = 0;
+    for (int message = 1000; message < 1010; ++message) exchange(message, LARGEST, 1); /* the HCAs' way is connected, and has shown what it can do */
+    for (int number = 1; number <= rounds; ++number) {
+        fill(number, LARGEST);
+        if (rank == 0) {
+            MPI_Request request;
+            MPI_Isend(out, LARGEST, MPI_BYTE, 1, number, MPI_COMM_WORLD, &request);
+            MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            __sync_synchronize();
+            *sent = number;
+        } else {
+            MPI_Request request;
+            int done = 0;
+            const double until = MPI_Wtime() + 0.002 * number;
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* then its message is here, and finds the receive */
+            MPI_Irecv(in, LARGEST, MPI_BYTE, 0, number, MPI_COMM_WORLD, &request);
+            while (!done && MPI_Wtime() < until) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+            while (*sent < number) sched_yield();
+            if (!done) MPI_Wait(&request, MPI_STATUS_IGNORE);
+            check(number, LARGEST);
+        }
+    }
+    MPI_Win_free(&window);
+}
+
 static int is_as_expected(const char *expected, const unsigned long long counts[3])
 {
     if (strcmp(expected, "some") == 0) return counts[0] > 0 && counts[1] == 0;
     if (strcmp(expected, "none") == 0) return counts[0] == 0;
     if (strcmp(expected, "refused") == 0) return counts[1] > 0;
     if (strcmp(expected, "held") == 0) return counts[2] > 0;
-    return strcmp(expected, "any") == 0 || strcmp(expected, "rate") == 0;
+    if (strcmp(expected, "used") == 0) return counts[0] > 0;
+    return strcmp(expected, "rate") == 0 || strcmp(expected, "leave") == 0;
 }
 
 int main(int argc, char **argv)
@@ -129,9 +167,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; ++i) handles[i] = handle_of(kNames[i]);
     out = malloc(LARGEST);
     in = malloc(LARGEST + GUARD);
-    const int only_rate = argc > 1 && strcmp(argv[1], "rate") == 0;
+    const int only_rate = argc > 1 && strcmp(argv[1], "rate") == 0, leaves = argc > 1 && strcmp(argv[1], "leave") == 0;
     if (only_rate) print_rate(rounds);
-    for (int number = 0; !only_rate && number < rounds; ++number) round_of(number);
+    if (leaves) leave_receives(rounds);
+    for (int number = 0; !only_rate && !leaves && number < rounds; ++number) round_of(number);
     for (int i = 0; i < 3; ++i) mine[i] = value_of(handles[i]);
     MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&wrong, &any_wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

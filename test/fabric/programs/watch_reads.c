@@ -4,7 +4,8 @@
  *
  *     reads: at most 4 at once; given 4 to begin, 4 to answer
  *
- * if any was posted. Each read has to be signalled, and sends of one queue pair have one completion queue. A read with a fenced send
+ * if any was posted. The first read of a queue pair does not count if it is of 8 bytes: that is btl/coopib's probe, which is over before
+ * anything else is posted, although its completion is polled for later. Each read has to be signalled, and sends of one queue pair have one completion queue. A read with a fenced send
  * behind it is counted as any other, although the device goes through those one by one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,6 +20,7 @@ enum { HCAS = 8, QPS = 1 << 10 };
 
 static struct ibv_context *_Atomic contexts[HCAS]; /* those that are open */
 static _Atomic int under_way[HCAS][QPS];           /* by the lower bits of the number of the queue pair, which two HCAs may have in common */
+static _Atomic unsigned long probes[HCAS][QPS];    /* wr_id of the first read; 0: there was none */
 static _Atomic int most, given_to_begin, given_to_answer;
 static int (*real_post)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 static int (*real_poll)(struct ibv_cq *, int, struct ibv_wc *);
@@ -40,11 +42,29 @@ static void raise_to(_Atomic int *highest, int value)
     }
 }
 
-static _Atomic int *count_of(struct ibv_context *context, unsigned qp_num)
+static int hca_of(struct ibv_context *context)
 {
     int i = 0;
     while (i < HCAS - 1 && atomic_load(&contexts[i]) != context) ++i;
-    return &under_way[i][qp_num % QPS];
+    return i;
+}
+
+static _Atomic int *count_of(struct ibv_context *context, unsigned qp_num)
+{
+    return &under_way[hca_of(context)][qp_num % QPS];
+}
+
+static int is_probe(struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+    unsigned long none = 0;
+    if (wr->opcode != IBV_WR_RDMA_READ || wr->num_sge != 1 || wr->sg_list->length != 8) return 0;
+    return atomic_compare_exchange_strong(&probes[hca_of(qp->context)][qp->qp_num % QPS], &none, wr->wr_id);
+}
+
+static int was_probe(struct ibv_context *context, const struct ibv_wc *wc)
+{
+    unsigned long id = wc->wr_id;
+    return wc->opcode == IBV_WC_RDMA_READ && atomic_compare_exchange_strong(&probes[hca_of(context)][wc->qp_num % QPS], &id, ~0ul);
 }
 
 static int counts(enum ibv_wr_opcode opcode)
@@ -55,7 +75,7 @@ static int counts(enum ibv_wr_opcode opcode)
 static int post(struct ibv_qp *qp, struct ibv_send_wr *first, struct ibv_send_wr **bad)
 {
     for (const struct ibv_send_wr *wr = first; wr; wr = wr->next) {
-        if (counts(wr->opcode)) raise_to(&most, 1 + atomic_fetch_add(count_of(qp->context, qp->qp_num), 1));
+        if (counts(wr->opcode) && !is_probe(qp, wr)) raise_to(&most, 1 + atomic_fetch_add(count_of(qp->context, qp->qp_num), 1));
     }
     return real_post(qp, first, bad);
 }
@@ -65,7 +85,7 @@ static int poll(struct ibv_cq *cq, int room, struct ibv_wc *wc)
     const int n = real_poll(cq, room, wc);
     for (int i = 0; i < n; ++i) {
         const int read = wc[i].opcode == IBV_WC_RDMA_READ || wc[i].opcode == IBV_WC_COMP_SWAP || wc[i].opcode == IBV_WC_FETCH_ADD;
-        if (wc[i].status == IBV_WC_SUCCESS && read) atomic_fetch_sub(count_of(cq->context, wc[i].qp_num), 1);
+        if (wc[i].status == IBV_WC_SUCCESS && read && !was_probe(cq->context, &wc[i])) atomic_fetch_sub(count_of(cq->context, wc[i].qp_num), 1);
     }
     return n;
 }

@@ -28,6 +28,7 @@ using path::Do;
 
 constexpr std::size_t kMessageBytes = 1000;
 constexpr std::size_t kSlotBytes = 1024;
+constexpr std::uint64_t kNoNumber = UINT64_MAX;  // of a node
 
 std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
@@ -62,22 +63,25 @@ public:
     explicit Node(const Order& order) : order_(order) {
         std::vector<rail::Said> said;
         hcas_ = rail::open_hcas({}, said);
-        for (const auto& [wrong, sentence] : said) fprintf(stderr, "node %u: %s\n", order.number, sentence.c_str());
+        for (const auto& [about, sentence] : said) fprintf(stderr, "node %u: %s\n", order.number, sentence.c_str());
         rail::ConnectorOptions options;
         if (order.scarce) options.receives = 4, options.sends = 2, options.address_handles = 2;
         connector_ = std::make_unique<rail::Connector>(must(rail::Connector::open(hcas_, options, said)));
-        ports_ = {order.limits, path::by_preference(rail::ports_of(hcas_), {}, order.local_rank)};
+        ports_ = {order.limits, path::by_preference(rail::ports_of(hcas_), {{}, order.local_rank})};
     }
 
     const path::PortList& ports() const { return ports_; }
     Report& report() { return report_; }
 
     void meet(const std::vector<path::PortList>& lists) {
+        words_.assign(1 + lists.size() * path::kMaxRails, kNoNumber);
+        words_[0] = order_.number;
         heap_before_ = mallinfo2().uordblks;
         std::mt19937 random(std::random_device{}());
         for (std::uint32_t i = 0; i < lists.size(); ++i) {
             if (i == order_.number) continue;
-            path::Connection connection(order_.number, i, static_cast<std::uint32_t>(random()) | 1, path::choose_paths(ports_, lists[i]));
+            path::Connection connection(order_.number, i, static_cast<std::uint32_t>(random()) | 1, path::choose_paths(ports_, lists[i]), {},
+                                        reinterpret_cast<std::uint64_t>(&words_[0]));
             most_rails_ += connection.rails();
             peers_.emplace(i, Peer{i, lists[i], std::move(connection), {}, {}});
         }
@@ -121,6 +125,7 @@ private:
         for (std::size_t h = 0; h < hcas_.size(); ++h) {
             const rail::Hca& hca = hcas_[h];
             messages_[h].bytes.resize(2 * most_rails_ * kSlotBytes);
+            words_mr_.push_back(must(rail::register_memory(hca.pd(), words_.data(), words_.size() * sizeof words_[0], IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ)));
             messages_[h].mr = must(rail::register_memory(hca.pd(), messages_[h].bytes.data(), messages_[h].bytes.size(), IBV_ACCESS_LOCAL_WRITE));
             cqs_.push_back(must(rail::make_cq(hca.context(), static_cast<int>(2 * most_rails_ + 1))));
             srqs_.emplace_back();
@@ -152,6 +157,9 @@ private:
         for (const path::Action& action : actions) switch (action.what) {
             case Do::kMakeQueuePairs: make_queue_pairs(peer); break;
             case Do::kConnectQueuePairs: connect_queue_pairs(peer); break;
+            case Do::kProbe: probe(peer); break;
+            case Do::kLook: look(peer); break;
+            case Do::kTellLate: break;
             case Do::kSend:
                 (void)connector_->send(peer.ports.ports, encode(peer.connection.datagram(action.kind)), peer.connection.attempt());
                 break;
@@ -164,17 +172,41 @@ private:
     }
 
     void make_queue_pairs(Peer& peer) {
-        std::vector<std::uint32_t> numbers;
+        std::vector<path::OwnEnd> ends;
         for (std::size_t r = 0; r < peer.connection.rails(); ++r) {
             const std::size_t h = hca_number(peer, r);
             peer.qps.push_back(must(rail::make_rc_qp(hcas_[h], ports_.ports[peer.connection.path(r).local_port], cqs_[h], cqs_[h], srqs_[h],
                                                      {.sends = 2, .receives = 1})));
-            numbers.push_back(peer.qps[r].qpn());
-            rail_of_[{h, numbers[r]}] = {&peer, r};
+            ends.push_back({peer.qps[r].qpn(), words_mr_[h]->rkey});
+            rail_of_[{h, ends[r].qpn}] = {&peer, r};
             if (!srqs_[h]) post_receive(h, peer.qps[r].qp, most_rails_ + receives_++);
             ++report_.queue_pairs;
         }
-        carry_out(peer, peer.connection.on_qps_ready(numbers, now_ns()));
+        carry_out(peer, peer.connection.on_qps_ready(ends, now_ns()));
+    }
+
+    // Where the word of a peer lands, that was read over rail `r`.
+    std::uint64_t& landing(const Peer& peer, std::size_t r) { return words_[1 + peer.number * path::kMaxRails + r]; }
+
+    void probe(Peer& peer) {
+        for (std::size_t r = 0; r < peer.connection.rails(); ++r) {
+            if (!(peer.connection.live() >> r & 1)) continue;
+            ibv_sge sge{reinterpret_cast<std::uintptr_t>(&landing(peer, r)), sizeof(std::uint64_t), words_mr_[hca_number(peer, r)]->lkey};
+            ibv_send_wr wr{}, *bad = nullptr;
+            wr.sg_list = &sge;
+            wr.num_sge = 1;
+            wr.opcode = IBV_WR_RDMA_READ;
+            wr.wr.rdma.remote_addr = peer.connection.peer_word();
+            wr.wr.rdma.rkey = peer.connection.rail(r).remote_rkey;
+            CHECK_OK(ibv_post_send(peer.qps[r].qp, &wr, &bad));
+        }
+    }
+
+    void look(Peer& peer) {
+        path::RailMask answered = 0;
+        for (std::size_t r = 0; r < peer.connection.rails(); ++r)
+            if (__atomic_load_n(&landing(peer, r), __ATOMIC_ACQUIRE) == peer.number) answered |= path::RailMask{1} << r;
+        carry_out(peer, peer.connection.on_probed(answered, 0, now_ns()));
     }
 
     void connect_queue_pairs(Peer& peer) {
@@ -260,7 +292,9 @@ private:
     std::unique_ptr<rail::Connector> connector_;
     path::PortList ports_;
     std::size_t most_rails_ = 0, sends_ = 0, receives_ = 0, sent_ = 0, heap_before_ = 0;
-    std::vector<Messages> messages_;  // of each HCA, as are the next two
+    std::vector<std::uint64_t> words_;  // ours, then those that come from peers
+    std::vector<Messages> messages_;    // of each HCA, as are the next three
+    std::vector<rail::Mr> words_mr_;
     std::vector<rail::Cq> cqs_;
     std::vector<rail::Srq> srqs_;
     std::map<std::uint32_t, Peer> peers_;

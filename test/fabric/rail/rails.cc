@@ -2,6 +2,7 @@
 // Two processes on two hosts connect over all rails that the subnet has: on demand, at once, through losses.
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "coop/path/pairing.h"
 #include "coop/rail/verbs/hcas.h"
@@ -107,7 +108,7 @@ std::vector<std::string> names(const rail::HcaOptions& options, std::vector<rail
 std::vector<std::string> names(const rail::HcaOptions& options) {
     std::vector<rail::Said> said;
     const auto all = names(options, said);
-    for (const auto& [wrong, sentence] : said) verbstest::fail(__FILE__, __LINE__, sentence);
+    for (const auto& [about, sentence] : said) verbstest::fail(__FILE__, __LINE__, sentence);
     return all;
 }
 
@@ -126,11 +127,11 @@ CASE(interface_that_is_not_there_is_wrong) {
     std::vector<rail::Said> said;
     CHECK(names({.include = "coop0:1,mlx9_0,coop0:9,coop0:x"}, said) == std::vector<std::string>{"coop0:1"});
     CHECK_EQ(said.size(), 3);
-    for (const auto& s : said) CHECK(s.wrong);
+    for (const auto& s : said) CHECK(s.about == rail::About::kInterfaces);
     CHECK(said[0].sentence == "the list of HCAs to include names 'mlx9_0', which this node does not have");
     said.clear();
     CHECK(names({.include = "coop0", .exclude = "coop1"}, said).empty());
-    CHECK(said.size() == 1 && said[0].wrong);
+    CHECK(said.size() == 1 && said[0].about == rail::About::kInterfaces);
 }
 
 CASE(port_that_is_down_is_not_used_and_said) {
@@ -139,7 +140,7 @@ CASE(port_that_is_down_is_not_used_and_said) {
     std::vector<rail::Said> said;
     CHECK_EQ(names({}, said).size(), all - 1);
     CHECK_EQ(said.size(), 1);
-    CHECK(!said[0].wrong);
+    CHECK(said[0].about == rail::About::kDevice);
     CHECK(said[0].sentence.find("coop0 port 1 is not used: its state is") == 0);
 }
 
@@ -162,4 +163,43 @@ CASE(limit_on_reads_is_kept_and_told_to_peers) {
             for (const path::PortRecord& port : hca.ports()) CHECK_EQ(port.max_dest_rd_atomic, hca.caps().max_dest_rd_atomic);
         }
     }
+}
+
+// The ground 'pkeys' has the tables 0x7fff, 0, 0x8001.
+CASE(site_19_key_is_found_by_its_value) {
+    const bool keyed = verbstest::ground() == "pkeys";
+    std::vector<rail::Said> said;
+    for (const auto& [wanted, key, index] : {std::tuple(0, 0x8001, 2), {1, 0x8001, 2}, {0x8001, 0x8001, 2}, {0xffff, 0x7fff, 0}}) {
+        if (!keyed && (wanted & 0x7fff) == 1) continue;
+        for (const rail::Hca& hca : open_hcas({.ports = {.pkey = static_cast<std::uint16_t>(wanted)}}, said))
+            for (const path::PortRecord& port : hca.ports()) {
+                CHECK_EQ(port.pkey, keyed ? key : 0xffff);
+                CHECK_EQ(port.pkey_index, keyed ? index : 0);
+            }
+    }
+    CHECK(said.empty());
+}
+
+CASE(site_19_port_without_the_key_does_not_serve_and_its_keys_are_said) {
+    std::vector<rail::Said> said;
+    CHECK(names({.ports = {.pkey = 0x8123}}, said).empty());
+    CHECK_EQ(said.size(), names({}).size());
+    CHECK(said[0].about == rail::About::kPkey);
+    CHECK(said[0].sentence == (verbstest::ground() == "pkeys" ? "coop0:1: 0x7fff, 0x8001" : "coop0:1: 0xffff"));
+}
+
+CASE(site_19_port_without_the_gid_does_not_serve_and_its_indices_are_said) {
+    const bool roce = verbstest::ground() == "roce";
+    std::vector<rail::Said> said;
+    CHECK(names({.ports = {.gid_index = 7}}, said).empty());
+    CHECK_EQ(said.size(), names({}).size());
+    CHECK(said[0].about == rail::About::kGidIndex);
+    CHECK(said[0].sentence == (roce ? "coop0:1: 0, 1" : "coop0:1: 0"));
+    said.clear();
+    for (const rail::Hca& hca : open_hcas({.ports = {.gid_index = 0}}, said))
+        for (const path::PortRecord& port : hca.ports()) {
+            CHECK_EQ(port.gid_index, 0);
+            CHECK_EQ(port.roce, roce ? 1 : 0);  // its first GID is a link-local one
+        }
+    CHECK(said.empty());
 }

@@ -2,6 +2,7 @@
 // What applications and tools tell pml/coop while the job runs: parameters written through MPI_T, and the communicator info
 // keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
+#include "control.h"
 #include "variable.h"
 
 namespace {
@@ -29,15 +30,6 @@ void expect_row(const mpitest::Env& env, MPI_Comm comm, const std::string& row) 
     if (env.rank == 0) CHECK_EQ(sent.read() - before, 1);
 }
 
-void write_word(const char* name, const char* word) {
-    int index = -1, count = 0;
-    MPI_T_cvar_handle handle;
-    CHECK_EQ(MPI_T_cvar_get_index(name, &index), MPI_SUCCESS);
-    CHECK_EQ(MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count), MPI_SUCCESS);
-    CHECK_EQ(MPI_T_cvar_write(handle, word), MPI_SUCCESS);
-    MPI_T_cvar_handle_free(&handle);
-}
-
 void set_info(MPI_Comm comm, const char* key, const char* value) {
     MPI_Info info;
     MPI_Info_create(&info);
@@ -60,18 +52,26 @@ std::string info_of(MPI_Comm comm, const char* key) {
 
 CASE(the_protocol_may_be_written_at_any_time) {
     for (const char* word : {"rget", "rput", "coop", "send", "rget"}) {
-        write_word("pml_coop_protocol", word);
+        CHECK_EQ(write_word("pml_coop_protocol", word), MPI_SUCCESS);
         expect_row(env, env.comm, word);
     }
-    write_word("pml_coop_protocol", "hybrid");
+    CHECK_EQ(write_word("pml_coop_protocol", "hybrid"), MPI_SUCCESS);
 }
 
+// An index that stands for no word is refused by MPI_T; a number out of range is taken, and named when the next message starts.
 CASE(a_written_value_that_is_not_allowed_changes_nothing) {
-    write_word("pml_coop_protocol", "rput");
+    CHECK_EQ(write_word("pml_coop_protocol", "rput"), MPI_SUCCESS);
     expect_row(env, env.comm, "rput");
-    write_word("pml_coop_protocol", "bogus");
+    for (int index : {-1, 1000}) CHECK(write_control("pml_coop_protocol", &index) != MPI_SUCCESS);
     expect_row(env, env.comm, "rput");
-    write_word("pml_coop_protocol", "hybrid");
+    const std::int64_t chunk = 1;
+    CHECK_EQ(write_control("pml_coop_copy_chunk", &chunk), MPI_SUCCESS);
+    expect_row(env, env.comm, "rput");
+    CHECK_EQ(write_word("pml_coop_protocol", "rget"), MPI_SUCCESS);
+    expect_row(env, env.comm, "rget");
+    const std::int64_t allowed = 512 * 1024;
+    CHECK_EQ(write_control("pml_coop_copy_chunk", &allowed), MPI_SUCCESS);
+    CHECK_EQ(write_word("pml_coop_protocol", "hybrid"), MPI_SUCCESS);
 }
 
 CASE(a_communicator_has_its_own_protocol) {

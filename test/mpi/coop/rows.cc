@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "bsend_buffer.h"
 #include "mpi_test.h"
 #include "sizes.h"
 #include "variable.h"
@@ -44,19 +45,6 @@ void await_token(const mpitest::Env& env, int from) { MPI_Recv(nullptr, 0, MPI_B
 
 // A moment for the other side to get into its call, or not to.
 void pause_ms(unsigned ms) { usleep(ms * 1000); }
-
-class BsendBuffer {
-public:
-    explicit BsendBuffer(std::size_t bytes) : bytes_(bytes + MPI_BSEND_OVERHEAD + 1024) { MPI_Buffer_attach(bytes_.data(), as_int(bytes_.size())); }
-    ~BsendBuffer() {
-        void* buffer;
-        int bytes;
-        MPI_Buffer_detach(&buffer, &bytes);
-    }
-
-private:
-    Bytes bytes_;
-};
 
 void send(Send call, const Bytes& data, int to, const mpitest::Env& env) {
     const int n = as_int(data.size());

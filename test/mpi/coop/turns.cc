@@ -2,8 +2,9 @@
 // Between two chunks of a long copy others get their turn: turns [whole] [--multiple]. Ranks 0 and 1 are on one host, 2 on another. While
 // rank 0 sends 64 MiB to rank 1, rank 2 sends it messages by rendezvous, whose receives are posted. All have the same clock:
 // those that begin and end during the copy take no more than two chunk times longer than those after it. With "whole",
-// which is for copies that are not cut, none of them gets through: the test sees what it is meant to see. With --multiple
-// and pml_coop_async they get through even so, for the handler answers.
+// which is for copies that are not cut, few of them or none get through: the test sees what it is meant to see. With --multiple
+// and pml_coop_async they get through even so, for the handler answers. Of five attempts, of three copies each, most have to be as
+// expected, and each is printed.
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -19,7 +20,7 @@ using Bytes = std::vector<unsigned char>;
 
 namespace {
 
-constexpr int kLong = 64 << 20, kShort = 100000, kShorts = 40, kRounds = 3, kAttempts = 40;
+constexpr int kLong = 64 << 20, kShort = 100000, kShorts = 40, kRounds = 3, kAttempts = 5;
 
 double now() {
     timespec t;
@@ -33,8 +34,12 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Rank 0 has a core of its own. Who measures shares the other one, and goes first there while it measures.
+// Rank 0 has a core of its own. Rank 2 shares the other one, and goes first there while it measures. Other programs of this machine come
+// last, where that is permitted.
+constexpr int kFirst = -20, kBeforeOthers = -10;  // nice values
+
 void take_a_core(int rank) {
+    setpriority(PRIO_PROCESS, 0, kBeforeOthers);
     cpu_set_t all, mine;
     CPU_ZERO(&mine);
     if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) return;
@@ -71,14 +76,14 @@ void one_round(const mpitest::Env& env, Bytes& data, Copy& copy, std::vector<Ans
         MPI_Recv(data.data(), kLong, MPI_BYTE, 0, 3, env.comm, MPI_STATUS_IGNORE);
     } else if (env.rank == 2) {
         MPI_Recv(nullptr, 0, MPI_BYTE, 0, 2, env.comm, MPI_STATUS_IGNORE);
-        setpriority(PRIO_PROCESS, 0, -20);
+        setpriority(PRIO_PROCESS, 0, kFirst);
         for (int i = 0; i < kShorts; ++i) {
             const double begin = now();
             MPI_Ssend(in.data(), kShort, MPI_BYTE, 0, 1, env.comm);
             answers.push_back({begin, now()});
             usleep(200);
         }
-        setpriority(PRIO_PROCESS, 0, 0);
+        setpriority(PRIO_PROCESS, 0, kBeforeOthers);
     }
     MPI_Bcast(&copy, sizeof copy, MPI_BYTE, 0, env.comm);
 }
@@ -106,19 +111,23 @@ Result measure(const mpitest::Env& env, Bytes& data) {
     return result;
 }
 
+bool is_as_expected(const Result& r, bool whole) {
+    const bool many = r.samples >= kRounds * 3;
+    return whole ? !many : many && r.during - r.after <= 2 * r.chunk;
+}
+
 }  // namespace
 
 CASE(a_rendezvous_from_another_host_is_answered_within_two_chunks) {
     const bool whole = !mpitest::settings().arguments.empty();
     take_a_core(env.rank);
     Bytes data(env.rank < 2 ? kLong : 0, 1);
-    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    for (int good = 0, bad = 0; good <= kAttempts / 2;) {
         const Result r = measure(env, data);
         if (env.rank == 0)
             printf("%d answered during a copy of %.0f us, in %.0f us; afterwards in %.0f us; a chunk takes %.0f us\n", r.samples, r.copy * 1e6,
                    r.during * 1e6, r.after * 1e6, r.chunk * 1e6);
-        if (whole ? r.samples < kRounds * 3 : r.samples >= kRounds * 3 && r.during - r.after <= 2 * r.chunk) return;
-        usleep(100000);  // other programs may have had the cores: perhaps not any more
+        ++(is_as_expected(r, whole) ? good : bad);
+        CHECK(bad <= kAttempts / 2);
     }
-    CHECK(whole ? !"they got through" : !"no attempt was quick enough");
 }

@@ -65,7 +65,7 @@ launch() {
         ;;
     *) echo "launch: no ground '$ground'" >&2; return 2 ;;
     esac
-    timeout -k 10 "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
+    time_limit "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
 # The same; what the job printed is in $log.job, to look things up in, and in the log. A job whose mpirun died is tried again, and its
@@ -76,16 +76,34 @@ launch_and_keep() {
         status=0
         launch "$@" >"$log.job" 2>&1 || status=$?
         mpirun_died "$log.job" || break
-        echo "(mpirun died, attempt $attempt)"
+        retried "mpirun died, attempt $attempt"
         clean_jobs
     done
     cat "$log.job"
     return $status
 }
 
+# slowly WHAT: sets `slow` to what is put before a program, so that it is slow where others may get in its way (slow.c).
+slowly() {
+    slow=()
+    # AddressSanitizer insists on being the first library.
+    # shellcheck disable=SC2016,SC2034 # expanded where a rank starts; for parts/
+    [ "$san" = asan ] || slow=(sh -c 'export SLOW="$1" LD_PRELOAD="$2${LD_PRELOAD:+:$LD_PRELOAD}"; shift 2; exec "$@"' sh "$1" "$bin/slow.so")
+}
+
 cluster_possible() {
     unshare --uts true 2>/dev/null
 }
+
+# check_on_cluster NAME COMMAND…: a test (lib/report.sh) that is skipped where there is no cluster.
+check_on_cluster() {
+    if cluster_possible; then
+        check "$@"
+    elif asked "$1"; then
+        report_skip "$1" "$no_cluster"
+    fi
+}
+no_cluster="no UTS namespaces here (not root?)"
 
 # --- cleaning up ----------------------------------------------------------------------------------------------------
 

@@ -124,15 +124,19 @@ void check_untouched(unsigned char value, const void* data, std::size_t bytes, c
 int main(int argc, char** argv) {
     using namespace mpitest;
     const auto chosen = cases::select<Body>(argc, argv, [](const std::string& argument) {
-        if (argument == "--multiple") settings().thread_level = MPI_THREAD_MULTIPLE;
+        if (argument == "--funneled") settings().thread_level = MPI_THREAD_FUNNELED;
+        else if (argument == "--serialized") settings().thread_level = MPI_THREAD_SERIALIZED;
+        else if (argument == "--multiple") settings().thread_level = MPI_THREAD_MULTIPLE;
         else settings().arguments.push_back(argument);
     });
     enter("MPI_Init", -1);
+    if (settings().before_init != nullptr) settings().before_init();
     int provided = 0;
     MPI_Init_thread(&argc, &argv, settings().thread_level, &provided);
     keep_components_loaded();
     if (provided < settings().thread_level) fail(__FILE__, __LINE__, "MPI does not give the thread level");
 
+    if (settings().after_init != nullptr) settings().after_init();
     MPI_Comm parent = MPI_COMM_NULL;
     if (settings().child_main != nullptr) MPI_Comm_get_parent(&parent);
     int result = 0;

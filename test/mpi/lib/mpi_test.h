@@ -6,9 +6,9 @@
 // message is left over in there. A CHECK that does not hold aborts the job with
 // what was expected: other ranks may be waiting for the one that failed.
 //
-//     program [--list] [--from CASE] [--only CASE] [--multiple]
+//     program [--list] [--from CASE] [--only CASE] [--funneled | --serialized | --multiple]
 //
-// --multiple asks MPI for MPI_THREAD_MULTIPLE, whatever the program says of itself.
+// The last ones ask MPI for that thread level, whatever the program says of itself.
 //
 // Rank 0 prints "RUN case", then "OK case seconds" or "SKIP case why";
 // test/mpi/run reads that, and restarts the program behind a case that killed it.
@@ -41,6 +41,8 @@ struct AddCase {
 struct Settings {
     int thread_level = MPI_THREAD_SINGLE;  // asked of MPI, and insisted on
     int hang_seconds = 120;                // a case without end is ended then
+    void (*before_init)() = nullptr;       // before MPI_Init
+    void (*after_init)() = nullptr;        // before the first message
     int (*child_main)(MPI_Comm parent) = nullptr;  // in spawned processes, instead of the cases
     std::vector<std::string> arguments;    // what the harness did not take
 };

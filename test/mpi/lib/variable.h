@@ -10,9 +10,11 @@
 
 namespace {
 
-const mpitest::Configure start_mpi_t([](mpitest::Settings&) {
-    int provided = 0;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+const mpitest::Configure start_mpi_t([](mpitest::Settings& settings) {
+    settings.before_init = [] {
+        int provided = 0;
+        MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    };
 });
 
 // One variable in a session of its own.

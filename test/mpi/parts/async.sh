@@ -17,6 +17,11 @@ part_async() {
         report_skip async "it takes a software subnet that was built without ThreadSanitizer (--fabric P)"
         return
     fi
+    # The thread that connects, beside an application of one thread and of three.
+    for threads in 1 3; do limit=120 storm "site_01.connecting_beside_threads_$threads" subnet 4 600 -- --seed 19 --threads $threads --max-size 1000000; done
+    slowly dup
+    check site_32.communicators_are_made_while_messages_interrupt launch subnet 2 --mca pml_coop_async interrupt "${slow[@]}" \
+        "$bin/lifetimes" --only communicators_are_made_while_messages_interrupt
     for threads in 1 3; do
         for fin in after fenced; do
             limit=120 storm "async.threads_${threads}_fin_$fin" subnet 2 2400 --mca pml_coop_async interrupt --mca pml_coop_fin $fin -- \

@@ -8,7 +8,8 @@ rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
     shift 2
     while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
     [ $# = 0 ] || shift
-    check "coop.$name" launch vader 2 "${for_mpirun[@]}" --mca pml_coop_protocol "$wish" "$bin/rows" "$wish" "$@"
+    # Nobody takes over from a process that is only late: who copies is as the row says, also on a busy machine.
+    check "coop.$name" launch vader 2 "${for_mpirun[@]}" --mca pml_coop_patience 100000000 --mca pml_coop_protocol "$wish" "$bin/rows" "$wish" "$@"
 }
 
 part_coop() {
@@ -24,17 +25,24 @@ part_coop() {
     done
     check coop.hints hints
     part_coop_offers
+    # A process that is spawned is reached over tcp.
+    check site_07.processes_that_are_gone_leave_no_memory launch both 1 --mca mpi_yield_when_idle 1 "$bin/spawning" \
+        "$([ "$long" = yes ] && echo 100 || echo 5)"
+    part_coop_shortage
     part_coop_faults
     part_coop_storm
     part_coop_kill
     part_coop_denied
+    part_coop_sharing
+    part_coop_alone
+    part_coop_crowded
 }
 
 # The value that is not allowed is named, by each process once.
 hints() {
     launch vader 2 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
     cat "$results/log/coop.hints.out"
-    grep -q 'pml_coop_protocol' "$results/log/coop.hints.out" && grep -q 'bogus' "$results/log/coop.hints.out"
+    grep -q 'pml_coop_copy_chunk' "$results/log/coop.hints.out" && grep -q 'no such thing' "$results/log/coop.hints.out"
 }
 
 part_coop_offers() {
@@ -42,6 +50,30 @@ part_coop_offers() {
     . "$here/parts/semantics.sh"
     run_cases vader 2 offers
     run_cases vader 2 bounce
+}
+
+# shortage RANK PARAMETER VALUE CASE [ARGUMENT…]: with the parameter set in one process, or in all of them.
+shortage() {
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    launch "${ground:-vader}" 2 sh -c '[ "$1" != all ] && [ "$1" != "$OMPI_COMM_WORLD_RANK" ] || export "OMPI_MCA_pml_coop_$2=$3"; shift 3; exec "$@"' sh \
+        "$1" "$2" "$3" "$bin/shortage" --only "$4" "${@:5}"
+}
+
+part_coop_shortage() {
+    local kind
+    # Half a gigabyte, and of a sanitizer several times that.
+    [ -n "$san" ] || check site_10.three_hundred_thousand_sends_wait_for_their_receives launch vader 2 "$bin/shortage" \
+        --only three_hundred_thousand_sends_wait_for_their_receives
+    check site_10.a_send_without_an_id_returns_an_error shortage 0 fault no_id@5 a_send_without_an_id_returns_an_error
+    for kind in send ssend bsend start; do
+        check "site_10.mpi_${kind}_without_an_id_returns_an_error" shortage 0 fault no_id@1 every_kind_of_send_returns_the_error $kind
+    done
+    check site_10.more_sends_than_the_limit_return_an_error shortage all free_list_max 64 more_long_sends_than_there_is_room_for_return_an_error
+    check site_10.short_sends_beyond_the_limit_wait shortage 0 free_list_max 64 short_sends_without_room_wait
+    # Where the transport takes nothing at once.
+    ground=tcp check site_10.short_sends_beyond_the_limit_wait_over_tcp shortage 0 free_list_max 64 short_sends_without_room_wait
+    check site_10.more_receives_than_the_limit_return_an_error shortage all free_list_max 64 \
+        more_receives_than_there_is_room_for_return_an_error
 }
 
 part_coop_faults() {
@@ -80,8 +112,8 @@ killed_in_a_copy() {
     cat "$log.job"
     echo "ended $((SECONDS - start)) s later with status $status"
     [ $((SECONDS - start)) -le 20 ] || { echo "too late"; return 1; }
-    case $status in 0 | 124) return 1 ;; esac
     # The victim's own signal 9 is what mpirun reports; no other.
+    is_status_of_an_error $status 9 || return 1
     if grep -aE 'Signal: |Segmentation|core dumped|signal ([0-8]|1[0-9]) ' "$log.job"; then return 1; fi
     sleep 0.5
     # What the transport puts there is in our folder; other jobs of this machine have theirs.
@@ -124,7 +156,7 @@ part_coop_denied() {
     local wish status=0
     "$bin/deny_copies" all true || status=$?
     if [ $status = 77 ]; then
-        report_skip coop.denied "no seccomp here"
+        report_skip coop.denied "no seccomp here" 7
         return
     fi
     local wishes=(hybrid coop)
@@ -137,7 +169,123 @@ part_coop_denied() {
     check coop.denied_and_not_wanted not_wanted
 }
 
+# --- a side that computes -----------------------------------------------------------------------------------------------
+
+alone() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
+    local name=$1 wish=$2 for_mpirun=()
+    shift 2
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
+    [ $# = 0 ] || shift
+    limit=100 check "coop.site_04.alone_$name" launch vader 3 --mca mpi_yield_when_idle 1 --mca pml_coop_protocol "$wish" "${for_mpirun[@]}" \
+        "$bin/alone" "$wish" "$@"
+}
+
+part_coop_alone() {
+    local wish level wishes=(hybrid coop coop_fixed coop_coll coop_load rget rput)
+    if [ -n "$san" ]; then
+        for wish in coop_fixed rput; do alone "by_${wish}_among_threads" "$wish" -- few --multiple; done
+        return 0
+    fi
+    for wish in "${wishes[@]}"; do
+        alone "by_$wish" "$wish"
+        alone "by_${wish}_among_threads" "$wish" -- --multiple
+    done
+    for level in funneled serialized; do alone "by_hybrid_$level" hybrid -- "--$level"; done
+    for wish in hybrid coop rput; do
+        alone "by_${wish}_when_operations_are_refused_for_a_while" "$wish" --mca pml_coop_fault put_busy:2,get_busy:3 -- few
+    done
+}
+
+# --- a crowded node -------------------------------------------------------------------------------------------------------
+
+# crowded yes|no WRAPPER…: two ranks whose programs are started by the wrapper take the node for crowded, or not. Where both of a message wait
+# they then leave it to one side.
+crowded() {
+    local expected=$1 seen=no
+    shift
+    launch_and_keep vader 2 --mca pml_coop_report 1 "$@" "$bin/rows" hybrid refused --only messages_arrive_whole_whatever_the_calls || return 1
+    grep -aq 'both sides wait: both copy' "$log.job" || seen=yes
+    [ $seen = "$expected" ]
+}
+
+# Of version 2 or 1, whatever this machine has the cpu controller in.
+crowded_by_a_limit() {
+    local folder wrapper
+    folder=$(cpu_group) || return 1
+    # shellcheck disable=SC2016 # for the inner shell
+    wrapper=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$folder")
+    crowded yes "${wrapper[@]}"
+    local status=$?
+    rmdir "$folder"
+    return $status
+}
+cpu_group() { # makes a group that may use one CPU; prints its folder
+    local folder
+    for folder in /sys/fs/cgroup /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
+        mkdir "$folder/ct.$COOP_TEST_RUN" 2>/dev/null || continue
+        folder=$folder/ct.$COOP_TEST_RUN
+        if { [ -f "$folder/cpu.max" ] && echo 100000 100000 >"$folder/cpu.max"; } 2>/dev/null ||
+            { [ -f "$folder/cpu.cfs_quota_us" ] && echo 100000 >"$folder/cpu.cfs_quota_us"; } 2>/dev/null; then
+            echo "$folder"
+            return 0
+        fi
+        rmdir "$folder"
+    done
+    return 1
+}
+
+part_coop_crowded() {
+    local folder cpus
+    cpus=$(taskset -cp $$ | sed 's/.*: //;s/[,-].*//')
+    if [ "$(nproc)" -lt 2 ]; then
+        report_skip coop.site_14.crowded "one CPU is always crowded by two ranks"
+        return
+    fi
+    check coop.site_14.two_ranks_on_two_cpus_are_not_crowded crowded no
+    check coop.site_14.two_ranks_on_one_cpu_are_crowded crowded yes taskset -c "$cpus"
+    # shellcheck disable=SC2016 # for the inner shell
+    ! taskset -c 0 true || ! taskset -c 1 true ||
+        check coop.site_14.two_ranks_with_a_cpu_each_are_not_crowded crowded no sh -c 'exec taskset -c "$OMPI_COMM_WORLD_LOCAL_RANK" "$@"' sh
+    if folder=$(cpu_group) && rmdir "$folder"; then
+        check coop.site_14.two_ranks_with_the_time_of_one_cpu_are_crowded crowded_by_a_limit
+    else
+        report_skip coop.site_14.two_ranks_with_the_time_of_one_cpu_are_crowded "no control group can be made here"
+    fi
+}
+
+# --- memory that cannot be shared -------------------------------------------------------------------------------------
+
+part_coop_sharing() {
+    local preload=(-x LD_PRELOAD="$bin/no_memfd.so")
+    limit=100 check coop.site_05.a_receiver_without_descriptors_gets_its_messages launch vader 2 "$bin/sharing" nofile
+    limit=100 check coop.site_05.a_sender_that_is_not_dumpable_is_heard launch vader 2 "$bin/sharing" private
+    limit=100 check coop.site_05.a_sender_that_is_no_longer_dumpable_is_heard launch vader 2 "$bin/sharing" late
+    if unshare --pid --fork true 2>/dev/null; then
+        limit=100 check coop.site_13.processes_of_two_pid_namespaces_hear_each_other launch vader 2 "$here/lib/own_pid_namespace" 1 "$bin/sharing" apart
+    else
+        report_skip coop.site_13.processes_of_two_pid_namespaces_hear_each_other "no PID namespaces here (not root?)"
+    fi
+    [ -z "$san" ] || return 0
+    limit=100 check coop.site_05.memory_that_must_not_hold_programs_is_shared launch vader 2 "${preload[@]}" -x NO_MEMFD=noexec "$bin/sharing" noexec
+    limit=100 check coop.site_05.no_memory_is_said_once said_once_without_memory
+}
+
+said_once_without_memory() {
+    launch_and_keep vader 2 -x LD_PRELOAD="$bin/no_memfd.so" -x NO_MEMFD=none "$bin/sharing" none || return 1
+    [ "$(grep -ac 'gives no memory that the processes of this node could' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
+    grep -a 'Reason: *memfd_create: Permission denied' "$log.job"
+}
+
 # --- storms ---------------------------------------------------------------------------------------------------------
+
+# The report has to tell of offers that were taken.
+storm_of_offers() { # NP MESSAGES ARGUMENT…
+    local messages=$2
+    [ -z "$san" ] || messages=$((messages / 8))
+    launch_and_keep vader "$1" --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k --mca pml_coop_report 1 \
+        "$bin/storm" --messages "$messages" "${@:3}" || return 1
+    grep -aE '^  rtr ' "$log.job"
+}
 
 part_coop_storm() {
     local wish wishes=(hybrid coop)
@@ -150,9 +298,8 @@ part_coop_storm() {
         storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol "$wish" -- --seed 23 --threads 3
     done
     # Offers for nearly everything, and many chunks each.
-    storm coop.storm_of_offers vader 2 1500 --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k -- --seed 24
-    storm coop.storm_of_offers_among_threads vader 3 800 --mca pml_coop_rtr_min 1 --mca pml_coop_coop_min 0 --mca pml_coop_copy_chunk 16k \
-        -- --seed 25 --threads 3
+    check site_36.storm_of_offers storm_of_offers 2 1500 --seed 24
+    check site_36.storm_of_offers_among_threads storm_of_offers 3 800 --seed 25 --threads 3
     storm coop.storm_of_threads_that_are_refused vader 2 800 \
         --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 --mca pml_coop_protocol coop -- --seed 26 --threads 3
     storm coop.storm_of_threads_that_both_refuse vader 2 600 --mca pml_coop_fault get:1,put:1 -- --seed 27 --threads 3

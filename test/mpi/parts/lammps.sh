@@ -34,5 +34,5 @@ part_lammps() {
     need_debian lammps || return
     check lammps.two_ranks_over_vader melts_as_under_stock vader 2 16
     check lammps.four_ranks_over_vader melts_as_under_stock vader 4 18
-    ! cluster_possible || check lammps.over_cluster melts_as_under_stock cluster 6 12
+    check_on_cluster lammps.over_cluster melts_as_under_stock cluster 6 12
 }

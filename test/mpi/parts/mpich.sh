@@ -5,6 +5,8 @@
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 mpich_folders=(pt2pt comm coll)
+# So many tests of a folder have to pass: nearly all of those that are built, as stock ob1 does not pass all of them on each machine.
+declare -A mpich_least=([pt2pt]=44 [comm]=30 [coll]=86)
 mpich_long_folders=(datatype threads/pt2pt threads/comm threads/coll threads/util threads/mpi_t attr errhan group info init topo)
 
 mpich_download() {
@@ -36,22 +38,23 @@ mpich_build() {
 }
 
 part_mpich() {
-    local folders log=$results/log/mpich.build.log
+    local folders='' log=$results/log/mpich.build.log
     mkdir -p "$results/mpich"
     if ! (mpich_build) >"$log" 2>&1; then
         report_fail mpich.build
         return
     fi
-    folders=$(IFS=, && echo "${mpich_folders[*]}")
-    [ "$long" = no ] || folders+=,$(IFS=, && echo "${mpich_long_folders[*]}")
+    local chosen_folders=("${mpich_folders[@]}") folder
+    [ "$long" = no ] || chosen_folders+=("${mpich_long_folders[@]}")
+    # Folders may be chosen on the command line: mpich/pt2pt
+    [ "$pattern" = '*' ] || IFS=, read -ra chosen_folders <<<"$pattern"
+    for folder in "${chosen_folders[@]}"; do folders+=${folders:+,}$folder:${mpich_least[$folder]:-1}; done
     local arguments=()
     [ "$long" = no ] || arguments=(--long)
-    # Folders may be chosen on the command line: mpich/pt2pt
-    [ "$pattern" = '*' ] || folders=$pattern
     # common without its choice of a pml
     /usr/bin/python3 "$here/foreign/conformance.py" --tree "$results/mpich/tree" --pml "$pml" "${arguments[@]}" \
         --log "$results/mpich/log" --folders "$folders" -- \
-        mpirun --oversubscribe "${common[@]:3}" --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 \
-        2>"$results/log/mpich.notes.log" || failed=$((failed + 1))
+        mpirun --oversubscribe "${common[@]:3}" --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 || failed=$((failed + 1))
+    reported=$((reported + ${#chosen_folders[@]}))
     clean_jobs
 }

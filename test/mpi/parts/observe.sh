@@ -52,7 +52,7 @@ part_observe() {
         --only retries_are_counted_by_reason faulty
     check observe.report_1_is_one_table report_says 1 1 vader 3
     check observe.report_2_is_a_table_per_rank_too report_says 2 4 vader 3
-    ! cluster_possible || check observe.report_1_covers_all_hosts report_says 1 1 cluster 6
+    check_on_cluster observe.report_1_covers_all_hosts report_says 1 1 cluster 6
     check observe.report_adds_up report_adds_up
     check observe.no_report_unless_asked no_report_unasked
     check observe.ompi_info_shows_the_parameters parameters_are_shown

@@ -24,12 +24,27 @@ part_semantics() {
     fi
     run_cases both 2 dynamic
     run_cases vader 2 ground 1 2
+    semantics_lifetimes
     semantics_big
-    cluster_possible || { report_skip cluster "no UTS namespaces here (not root?)"; return; }
+    cluster_possible || { report_skip cluster "$no_cluster" 118; return; }
     run_cases cluster 6 ground 3 2
     check cluster.vader_inside_a_host_and_tcp_between transports_are_right
     for topic in unexpected $grouped dynamic; do run_cases cluster 6 "$topic"; done
     ! everywhere || for topic in $pairwise; do run_cases cluster 6 "$topic"; done
+}
+
+# lifetimes CASE [MPIRUN-ARGUMENT…]: with several threads, of which some are slow.
+lifetimes() {
+    slowly locks
+    launch vader 2 "${@:2}" "${slow[@]}" "$bin/lifetimes" --multiple --only "$1"
+}
+
+semantics_lifetimes() {
+    check site_09.the_last_send_takes_its_communicator_with_it launch vader 2 "$bin/lifetimes" --only the_last_send_takes_its_communicator_with_it
+    check site_09.a_communicator_is_freed_while_a_thread_sends_what_waited lifetimes a_communicator_is_freed_while_a_thread_sends_what_waited \
+        --mca btl_vader_free_list_max 16
+    [ "$pml" != coop ] || check site_09.a_parameter_is_written_while_messages_start lifetimes a_parameter_is_written_while_messages_start
+    check site_12.a_message_comes_right_behind_its_communicator lifetimes a_message_comes_right_behind_its_communicator
 }
 
 # Two buffers of 2.2 GiB, and what else the machine is doing.

@@ -17,15 +17,15 @@ storm() {
 # Whether a sabotaged storm ends as it should: not well, and with the words given.
 storm_notices() {
     local how=$1 words=$2
-    ! launch_and_keep vader 2 -x LD_PRELOAD="$bin/saboteur.so" -x SABOTAGE="$how" -x SABOTAGE_AT=40 "$bin/storm" --messages 2000 --stall 3 ||
-        return 1
+    ends_with_an_error launch_and_keep vader 2 -x LD_PRELOAD="$bin/saboteur.so" -x SABOTAGE="$how" -x SABOTAGE_AT=40 \
+        "$bin/storm" --messages 2000 --stall 3 || return 1
     grep -a "$words" "$log.job"
 }
 
 part_storm() {
     local seed protocol ground grounds=(vader)
     if everywhere || ! cluster_possible; then grounds+=(tcp); fi
-    ! cluster_possible || grounds+=(cluster)
+    if cluster_possible; then grounds+=(cluster); else report_skip storm.cluster "$no_cluster" 8; fi
     local -A ranks=([vader]=4 [tcp]=3 [cluster]=6)
 
     storm storm.pair_over_vader vader 2 4000 -- --seed 1

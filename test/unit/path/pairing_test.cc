@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/pairing.h: the rails between two processes, and the order of ports.
+// path/pairing.h: the rails between two processes, and the order of ports. Which ports are paired: port_pairs_test.cc.
 #include "coop/path/pairing.h"
 
 #include <gtest/gtest.h>
@@ -29,57 +29,6 @@ using test::roce_port;
 constexpr unsigned kRandomSeed = 2718;
 
 using Rails = std::vector<PathChoice>;
-
-TEST(Pairing, ports_of_equal_position_are_paired) {
-    const std::vector<PortRecord> two = {ib_port(0, 1), ib_port(1, 2)};
-    EXPECT_EQ(choose_paths(two, two, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}}));
-}
-
-TEST(Pairing, leftover_ports_are_paired_round_robin) {
-    const std::vector<PortRecord> two = {ib_port(0, 1), ib_port(1, 2)};
-    const std::vector<PortRecord> three = {ib_port(0, 3), ib_port(1, 4), ib_port(2, 5)};
-    EXPECT_EQ(choose_paths(two, three, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {0, 2, 0, 0, 0}}));
-    EXPECT_EQ(choose_paths(three, two, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {2, 0, 0, 0, 0}}));
-}
-
-TEST(Pairing, ports_of_one_node_are_paired_with_themselves) {
-    const std::vector<PortRecord> ports = {ib_port(0, 1), ib_port(1, 2), ib_port(2, 3)};
-    const std::vector<PortRecord> a = by_preference(ports, {}, 0), b = by_preference(ports, {}, 1);
-    ASSERT_NE(a, b);
-    const Rails rails = choose_paths(a, b, {}), seen_from_b = choose_paths(b, a, {});
-    ASSERT_EQ(rails.size(), 3u);
-    ASSERT_EQ(seen_from_b.size(), 3u);
-    for (std::size_t i = 0; i < rails.size(); ++i) {
-        EXPECT_EQ(a[rails[i].local_port], b[rails[i].remote_port]);
-        EXPECT_EQ(mirrored(rails[i]), seen_from_b[i]);
-    }
-}
-
-TEST(Pairing, of_one_node_by_position_where_num_rails_leaves_some_out) {
-    const std::vector<PortRecord> a = {ib_port(0, 1), ib_port(1, 2)}, b = {ib_port(1, 2), ib_port(0, 1)};
-    Limits one;
-    one.num_rails = 1;
-    EXPECT_EQ(choose_paths(a, b, one), (Rails{{0, 0, 0, 0, 0}}));
-    Limits two;
-    two.num_rails = 2;
-    for (const PathChoice& rail : choose_paths(a, b, two)) EXPECT_EQ(a[rail.local_port], b[rail.remote_port]);
-}
-
-TEST(Pairing, only_ports_that_reach_each_other_are_paired) {
-    const std::vector<PortRecord> a = {ib_port(0, 1, 0, 1), ib_port(1, 2, 0, 2)};
-    const std::vector<PortRecord> b = {ib_port(0, 3, 0, 2), ib_port(1, 4, 0, 3)};
-    EXPECT_EQ(choose_paths(a, b, {}), (Rails{{1, 0, 0, 0, 0}}));
-    EXPECT_EQ(choose_paths(std::vector{a[0]}, std::vector{b[1]}, {}), Rails{});
-    EXPECT_EQ(choose_paths({}, b, {}), Rails{});
-}
-
-TEST(Pairing, position_counts_within_a_network) {
-    const std::vector<PortRecord> a = {roce_port(0, ipv4(10, 1, 0, 1)), roce_port(1, ipv4(10, 2, 0, 1))};
-    const std::vector<PortRecord> b = {roce_port(0, ipv4(10, 2, 0, 2)), roce_port(1, ipv4(10, 1, 0, 2))};
-    const Rails rails = choose_paths(a, b, {});
-    ASSERT_EQ(rails.size(), 2u);
-    for (const PathChoice& rail : rails) EXPECT_NE(rail.local_port, rail.remote_port);
-}
 
 // Two rails in networks of their own, as a network with one switch for each has them; the second process begins with its other one.
 TEST(Pairing, narrow_networks_of_roce_are_kept_apart_and_routed_only_if_none_is_in_common) {
@@ -144,6 +93,9 @@ std::vector<PortRecord> random_ports(std::mt19937& random) {
             ports.push_back(roce_port(hca, ipv4(10, 0, where, 1), static_cast<std::uint8_t>(1 + random() % 2)));
             ports.back().prefix_bits = static_cast<std::uint8_t>(random() % 4 * 8);  // 0: not known
         } else ports.push_back(ib_port(hca, 128, static_cast<std::uint8_t>(random() % 4), where));
+        constexpr std::uint16_t kKeys[] = {kDefaultPkey, kDefaultPkey, 0x8001, 0x0001};
+        ports.back().pkey = kKeys[random() % 4];
+        ports.back().crosses_subnets = static_cast<std::uint8_t>(random() % 2);
         ports.back().mtu = static_cast<std::uint8_t>(random() % 8 == 0 ? 1 : 3 + random() % 3);
     }
     return ports;
@@ -196,19 +148,20 @@ TEST_F(RandomPorts, every_port_that_reaches_one_is_used_unless_rails_are_limited
         for (std::size_t i = 0; i < a.ports.size(); ++i) {
             const auto reached = [&](const PortRecord& p) { return reach_each_other(a.ports[i], p, reach_between(a.ports, b.ports)); };
             const bool used = std::any_of(rails.begin(), rails.end(), [&](const PathChoice& rail) { return rail.local_port == i; });
+            // A limited member makes room for a full one, where the other side has limited ones.
+            if (!used && !is_full_member(a.ports[i].pkey)) continue;
             EXPECT_EQ(used, std::any_of(b.ports.begin(), b.ports.end(), reached)) << "port " << i;
         }
     });
 }
 
-TEST_F(RandomPorts, fewer_rails_are_the_first_of_all) {
+TEST_F(RandomPorts, as_many_rails_as_are_allowed_are_there) {
     each([](const PortList& a, const PortList& b) {
         Limits limits = agreed(a.limits, b.limits);
-        const Rails some = choose_paths(a.ports, b.ports, limits);
-        limits.num_rails = 0;
-        const Rails all = choose_paths(a.ports, b.ports, limits);
-        ASSERT_LE(some.size(), all.size());
-        EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
+        const std::size_t some = choose_paths(a.ports, b.ports, limits).size();
+        const std::size_t most = std::exchange(limits.num_rails, std::uint16_t{0});
+        const std::size_t all = choose_paths(a.ports, b.ports, limits).size();
+        EXPECT_EQ(some, most == 0 ? all : std::min(most, all));
     });
 }
 
@@ -222,7 +175,7 @@ PortRecord port_of(std::uint8_t hca, std::uint8_t number) {
 
 std::vector<std::pair<int, int>> order(const std::vector<PortRecord>& ports, std::vector<std::uint32_t> distances, std::uint32_t local_rank) {
     std::vector<std::pair<int, int>> names;
-    for (const PortRecord& p : by_preference(ports, distances, local_rank)) names.emplace_back(p.hca, p.port);
+    for (const PortRecord& p : by_preference(ports, {distances, local_rank})) names.emplace_back(p.hca, p.port);
     return names;
 }
 
@@ -259,22 +212,26 @@ TEST(Preference, nothing_is_lost) {
     for (int round = 0; round < 500; ++round) {
         const auto ports = random_ports(random);
         const std::vector<std::uint32_t> distances = {round % 2u, round / 2 % 3u, round / 6 % 2u};
-        const auto sorted = by_preference(ports, distances, static_cast<std::uint32_t>(round));
+        const auto sorted = by_preference(ports, {distances, static_cast<std::uint32_t>(round)});
         EXPECT_TRUE(std::is_permutation(ports.begin(), ports.end(), sorted.begin(), sorted.end())) << "seed " << kRandomSeed << " round " << round;
     }
 }
 
-// Where the processes of a node begin: HCA, port and path of the first rail, to a peer that has as many ports and is the first
-// of another node.
+// HCA, port and path bits of a rail.
+std::tuple<int, int, int> end_of(const PathChoice& rail, const std::vector<PortRecord>& ports) {
+    return {ports[rail.local_port].hca, ports[rail.local_port].port, rail.local_bits};
+}
+
+// Where the processes of a node begin, to a peer on another node that has as many ports.
 std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
-    auto theirs = by_preference(ports, distances, 0);
+    std::vector<PortRecord> theirs = ports;
     for (PortRecord& port : theirs) port.gid[14] ^= 0x80;
     std::set<std::tuple<int, int, int>> used;
     for (std::uint32_t rank = 0; rank < processes; ++rank) {
-        const auto own = by_preference(ports, distances, rank);
+        const Nearness nearness{distances, rank};
+        const auto own = by_preference(ports, nearness);
         const auto rails = choose_paths(own, theirs, {});
-        const PathChoice& path = rails[first_rail(own, distances, rank) % rails.size()];
-        used.emplace(own[path.local_port].hca, own[path.local_port].port, path.local_bits);
+        used.insert(end_of(rails[order_of_use(rails, own, nearness).front()], own));
     }
     return used;
 }
@@ -300,7 +257,31 @@ TEST(FirstRail, second_ports_follow_the_first_ones) {
     std::vector<PortRecord> ports = {ib_port(0, 1), ib_port(0, 2), ib_port(1, 3), ib_port(1, 4)};
     ports[1].port = ports[3].port = 2;
     EXPECT_EQ(first_rails(ports, {}, 4).size(), 4u);
-    EXPECT_EQ(first_rail({}, {}, 3), 0u);
+    EXPECT_TRUE(order_of_use({}, {}, {}).empty());
+}
+
+TEST(OrderOfUse, near_hcas_come_before_far_ones) {
+    const std::vector<PortRecord> ports = {ib_port(0, 4), ib_port(1, 8), ib_port(2, 12), ib_port(3, 16)};
+    const Nearness nearness{{21, 10, 21, 10}, 1};
+    const auto own = by_preference(ports, nearness);
+    const auto rails = choose_paths(own, ports, {});
+    std::vector<int> hcas;
+    for (const std::size_t rail : order_of_use(rails, own, nearness)) hcas.push_back(own[rails[rail].local_port].hca);
+    EXPECT_EQ(hcas, (std::vector<int>{3, 1, 2, 0}));
+}
+
+TEST_F(RandomPorts, every_rail_has_its_place_in_the_order_of_use) {
+    std::uint32_t rank = 0;
+    each([&](const PortList& a, const PortList& b) {
+        const Nearness nearness{{rank % 3, rank / 3 % 2, 1}, rank};
+        ++rank;
+        const auto own = by_preference(a.ports, nearness);
+        const auto rails = choose_paths(own, b.ports, agreed(a.limits, b.limits));
+        std::vector<std::size_t> order = order_of_use(rails, own, nearness);
+        std::sort(order.begin(), order.end());
+        for (std::size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], i);
+        EXPECT_EQ(order.size(), rails.size());
+    });
 }
 
 }  // namespace

@@ -52,10 +52,10 @@ TEST(Port, no_more_than_the_most_ports_are_packed) {
 TEST(Port, other_length_or_version_or_magic_is_named) {
     auto bytes = pack(two_ports());
     bytes.pop_back();
-    EXPECT_EQ(wrong(bytes), "list of ports: length in bytes is 95, expected 96");
+    EXPECT_EQ(wrong(bytes), "list of ports: length in bytes is 119, expected 120");
     bytes = pack(two_ports());
     bytes[4] = std::byte{9};
-    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 2");
+    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 3");
     bytes[0] = std::byte{0};
     EXPECT_NE(wrong(bytes).find("magic number"), std::string::npos);
     EXPECT_NE(wrong({}).find("length"), std::string::npos);
@@ -78,6 +78,9 @@ TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].ud_qpn = 1u << 24; }).find("UD queue pair"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].prefix_bits = 1; }).find("prefix"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].prefix_bits = 33; }).find("prefix"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].pkey = 0x8000; }).find("partition of the P_Key is 0, expected 1..32767"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].needs_grh = 2; }).find("needs a global routing header"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].crosses_subnets = 2; }).find("crosses subnets"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.limits.qps_per_port = 0; }).find("queue pairs"), std::string::npos);
 }
 

@@ -12,6 +12,7 @@ namespace coop::path::test {
 inline PortRecord ib_port(std::uint8_t hca, std::uint16_t lid, std::uint8_t lmc = 0, std::uint8_t subnet = 0) {
     PortRecord port;
     port.hca = hca;
+    port.position = hca;
     port.lid = lid;
     port.lmc = lmc;
     port.max_dest_rd_atomic = 16;

@@ -22,7 +22,7 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
     s.bounce_max = static_cast<std::size_t>(module.config.bounce_max);
     s.wish = wish_for(comm);
     s.send_call = call_for(comm, call);
-    s.can_share = peer.can_share();
+    s.can_share = peer.can_share() && peer.neighbour->sees_us.load(std::memory_order_relaxed);
     s.one_way = goes_one_way(peer);
     return s;
 }
@@ -46,7 +46,7 @@ wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequenc
 
 }  // namespace
 
-bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, std::uint16_t sequence,
+bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
                     ompi_communicator_t* comm, rndv::SendCall call) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);

@@ -7,11 +7,13 @@
 #include "arrived.h"
 #include "diagnose.h"
 #include "hints.h"
-#include "modex.h"
 #include "on_match.h"
 #include "report.h"
 
 namespace coop::pml {
+
+match::Contexts<Comm> contexts;
+
 namespace {
 
 // The BTL for RDMA to this peer: among those that also carry first packets
@@ -60,7 +62,7 @@ void settle_homeless(Comm& c) noexcept {
     List<match::Arrival, &match::Arrival::node> mine;
     {
         Guard guard(module.lock);
-        c.comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(&c);
+        contexts.publish(static_cast<std::uint16_t>(c.comm->c_contextid), &c);
         for (match::Arrival* a = module.homeless.front(); a;) {
             match::Arrival* next = module.homeless.next(a);
             if (Arrived::from(a)->context == c.comm->c_contextid) {
@@ -96,8 +98,7 @@ Comm::~Comm() {
         Peer* peer = peers[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
         if (!peer) continue;
         while (match::Arrival* a = peer->source.early.pop_front()) discard(Arrived::from(a));
-        undefer(peer->deferred);
-        delete peer;
+        peer->let_go();
     }
     OBJ_DESTRUCT(&lock);
 }
@@ -118,24 +119,33 @@ Peer& Comm::make_peer(std::int32_t rank) noexcept {
 
 bool Peer::may_offer() noexcept {
     if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return false;
-    return reach(*this) && can_share() && rdma->btl->btl_registration_handle_size == 0;
+    return reach(*this) && can_share() && copies_at_once(*rdma->btl) && rdma->btl->btl_registration_handle_size == 0;
 }
+
+namespace {
+
+// Notes the way to the peer. False: another thread was here first.
+bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noexcept {
+    Guard guard(module.lock);
+    if (peer.endpoint.load(std::memory_order_relaxed)) return false;
+    peer.eager_payload = static_cast<std::size_t>(module.config.eager_limit);
+    for (std::size_t i = 0; i < endpoint.btl_eager.arr_size; ++i)
+        peer.eager_payload = std::min(peer.eager_payload, endpoint.btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
+    choose_rdma(peer, endpoint);
+    peer.process = &process;
+    peer.neighbour = process.neighbour.get();
+    peer.usage = usage_of_peer(peer.proc);
+    peer.endpoint.store(&endpoint, std::memory_order_release);
+    return true;
+}
+
+}  // namespace
 
 bool connect(Peer& peer) noexcept {
     mca_bml_base_endpoint_t* endpoint = mca_bml_base_get_endpoint(peer.proc);
     if (!endpoint || endpoint->btl_eager.arr_size == 0) return false;
-    if (!same_version(peer.proc)) return false;
-    Neighbour* neighbour = neighbour_of(peer.proc);
-
-    Guard guard(module.lock);
-    if (peer.endpoint.load(std::memory_order_relaxed)) return true;  // another thread was here first
-    peer.eager_payload = static_cast<std::size_t>(module.config.eager_limit);
-    for (std::size_t i = 0; i < endpoint->btl_eager.arr_size; ++i)
-        peer.eager_payload = std::min(peer.eager_payload, endpoint->btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
-    choose_rdma(peer, *endpoint);
-    peer.neighbour = neighbour;
-    peer.usage = usage_of_peer(peer.proc);
-    peer.endpoint.store(endpoint, std::memory_order_release);
+    Process& process = meet(peer.proc);
+    if (!settle(peer, *endpoint, process)) leave(process);
     return true;
 }
 
@@ -157,6 +167,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
     ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_NO_ANY_SOURCE);
     ompi_comm_assert_subscribe(comm, OMPI_COMM_ASSERT_ALLOW_OVERTAKE);
 
+    comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t*>(c);
     settle_homeless(*c);
     subscribe_hints(comm);
     if (comm == &ompi_mpi_comm_self.comm) report_at_finalize();
@@ -166,6 +177,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
 
 extern "C" int mca_pml_coop_del_comm(ompi_communicator_t* comm) {
     const async::Inside turn;
+    contexts.withdraw(static_cast<std::uint16_t>(comm->c_contextid));
     delete &of(comm);
     comm->c_pml_comm = nullptr;
     return OMPI_SUCCESS;

@@ -9,7 +9,9 @@
 
 #include "module.h"
 #include "hca_lane.h"
-#include "node.h"
+#include "processes.h"
+#include "coop/base/sparse_usage.h"
+#include "coop/match/contexts.h"
 #include "coop/match/engine.h"
 
 namespace coop::pml {
@@ -32,16 +34,28 @@ struct Peer {
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
     HcaWay hca;                                // that HCAs have to it by loopback
-    Neighbour* neighbour = nullptr;            // null: on another node
+    Process* process = nullptr;                // used from connect() to the end
+    Neighbour* neighbour = nullptr;            // of `process`; null: on another node
     float rdma_share = 1;                      // of the bandwidth to the peer
     std::size_t eager_payload = 0;             // largest that any of the transports for first packets takes
-    Usage* usage = nullptr;                    // pml_coop_report 2
+    SparseUsage* usage = nullptr;              // pml_coop_report 2
 
     // Sends that found no room, in order. Later ones queue up behind them.
     List<Waiting, &Waiting::node> line;        // under Module::lock
     std::atomic<std::uint32_t> waiting{0};     // its length
     Deferred deferred{{}, serve_line, nullptr};
     bool has_line() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
+
+    // The communicator holds a record, and so does whoever is about to serve its line: the last send in it may take the communicator
+    // with it, and another thread may free that as soon as the send is complete.
+    std::atomic<std::uint32_t> holders{1};
+    void hold() noexcept { holders.fetch_add(1, std::memory_order_relaxed); }
+    void let_go() noexcept {
+        if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+    ~Peer() {
+        if (process) leave(*process);
+    }
 
     std::uint16_t take_sequence() noexcept {
         if (module.threads) return next_sequence.fetch_add(1, std::memory_order_relaxed);
@@ -58,10 +72,15 @@ struct Peer {
     // Both of us may copy between each other's buffers, and we see its board.
     bool can_share() const noexcept {
         constexpr std::uint32_t kBoth = MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_PUT;
-        return neighbour && neighbour->board && !neighbour->copy_error && rdma && (rdma->btl_flags & kBoth) == kBoth;
+        return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma && (rdma->btl_flags & kBoth) == kBoth;
+    }
+    // Its memory is mapped here; ours is mapped there.
+    bool is_seen() const noexcept { return neighbour && neighbour->is_mapped(); }
+    void note_that_it_sees_us() noexcept {
+        if (neighbour) neighbour->sees_us.store(true, std::memory_order_relaxed);
     }
     // Whether receives may be offered to it: it is on this node, another process,
-    // and its transport needs no registration.
+    // its transport needs no registration, and ends what a sender begins with no further call.
     bool may_offer() noexcept;
 
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
@@ -73,6 +92,23 @@ struct Peer {
         module.usage.add(r, why, bytes);
         if (usage) usage->add(r, why, bytes);
     }
+};
+
+// The place of a message among those to its peer, taken when it is first asked for: a message that has one must be sent.
+class SequenceNumber {
+public:
+    explicit SequenceNumber(Peer& peer) noexcept : peer_(peer) {}
+    bool is_taken() const noexcept { return taken_; }
+    operator std::uint16_t() noexcept {
+        if (!taken_) number_ = peer_.take_sequence();
+        taken_ = true;
+        return number_;
+    }
+
+private:
+    Peer& peer_;
+    std::uint16_t number_ = 0;
+    bool taken_ = false;
 };
 
 struct Comm {
@@ -110,10 +146,11 @@ inline bool reach(Peer& peer) noexcept {
 // communicator instead when it has just done so.
 Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept;
 
+// Open MPI's own table of communicators is no place to look: it moves when it grows, which the thread of async.h cannot know, and
+// names the parent while a new communicator is being agreed upon.
+extern match::Contexts<Comm> contexts;
+
 // The communicator behind a context id, or null while it is not here.
-inline Comm* find_comm(std::uint16_t context) noexcept {
-    ompi_communicator_t* comm = ompi_comm_lookup(context);
-    return comm ? reinterpret_cast<Comm*>(comm->c_pml_comm) : nullptr;
-}
+inline Comm* find_comm(std::uint16_t context) noexcept { return contexts.find(context); }
 
 }  // namespace coop::pml

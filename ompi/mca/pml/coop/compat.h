@@ -35,9 +35,23 @@ extern "C" {
 #include "opal/mca/btl/base/base.h"
 #include "opal/mca/btl/btl.h"
 #include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/threads/threads.h"
+#include "opal/util/arch.h"
 #include "opal/util/info_subscriber.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
 }
+
+#include <cstring>
+
+namespace coop::pml {
+
+// Whether the transport's put and get have copied when they return: with the CPU of the caller, from or to memory of this node.
+// (vader by XPMEM, CMA or KNEM. A transport that is not known here may need another call to end what it has begun.)
+inline bool copies_at_once(const mca_btl_base_module_t& btl) noexcept {
+    return std::strcmp(btl.btl_component->btl_version.mca_component_name, "vader") == 0;
+}
+
+}  // namespace coop::pml

@@ -3,9 +3,12 @@
 // The component as Open MPI finds it: registration of the parameters, opening,
 // and the module that it offers.
 #include "async.h"
+#include "awaited.h"
+#include "device_memory.h"
 #include "diagnose.h"
 #include <algorithm>
 
+#include "choices.h"
 #include "coop_config.h"
 #include "modex.h"
 #include "report.h"
@@ -15,16 +18,20 @@ extern "C" __attribute__((visibility("default"))) mca_pml_base_component_t mca_p
 namespace coop::pml {
 namespace {
 
+void register_parameter(const ParamRow& row, void* value) noexcept {
+    mca_base_var_enum_t* words = is_given_as_index(row) ? make_enumerator(row) : nullptr;
+    const mca_base_var_type_t type = words                  ? MCA_BASE_VAR_TYPE_INT
+                                     : is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING
+                                                             : MCA_BASE_VAR_TYPE_INT64_T;
+    mca_base_component_var_register(&mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(), type, words, 0,
+                                    row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
+                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                    row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, value);
+    if (words) OBJ_RELEASE(words);
+}
+
 extern "C" int mca_pml_coop_register(void) {
-    for (std::size_t i = 0; i < params().size(); ++i) {
-        const ParamRow& row = params()[i];
-        void* value = param_table().set_default(module.given, i);
-        mca_base_component_var_register(&mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(),
-                                        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T, nullptr, 0,
-                                        row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
-                                        static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                        row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, value);
-    }
+    for (std::size_t i = 0; i < params().size(); ++i) register_parameter(params()[i], param_table().set_default(module.given, i));
     register_performance_variables(mca_pml_coop_component.pmlm_version);
     return OMPI_SUCCESS;
 }
@@ -48,6 +55,7 @@ extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
     *priority = static_cast<int>(std::max<std::int64_t>(module.given.priority, 0));  // out of range: enable() will say so
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
+    find_devices();
     open_node();
     publish_modex();
     return &base_module;
@@ -55,6 +63,7 @@ extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress
 
 extern "C" int mca_pml_coop_fini(void) {
     stop_async();
+    stop_watching_waits();
     const int rc = mca_bml.bml_finalize();
     if (!module.enabled) return rc;
     module.enabled = false;

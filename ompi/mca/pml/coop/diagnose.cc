@@ -89,6 +89,8 @@ void parameter_ignored(const ParamError& error) noexcept {
     say("parameter-ignored", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), module.my_rank);
 }
 
+void no_shared_memory(int error) noexcept { say("no-shared-memory", host(), module.my_rank, strerror(error)); }
+
 void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror(error)); }
 
 void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why); }
@@ -98,8 +100,24 @@ void no_offload(const Peer& peer) noexcept {
     if (!said.test_and_set(std::memory_order_relaxed)) say("no-offload", host(), module.my_rank, peer.job_rank());
 }
 
+void no_devices() noexcept { say("no-devices", host()); }
+
+void transport_warns(const char* transport, const char* what) noexcept {
+    say("transport-warns", host(), module.my_rank, transport, what ? what : "not told");
+}
+
+void transport_reports_an_error(const char* transport, const char* what) {
+    say("transport-error", host(), module.my_rank, transport, what ? what : "not told");
+    abort_job(nullptr);
+}
+
 void peer_died(const Peer& peer) {
     say("peer-died", host(), module.my_rank, peer.job_rank());
+    abort_job(nullptr);
+}
+
+void architectures_differ(std::uint32_t peer, std::uint32_t theirs) {
+    say("architecture", host(), module.my_rank, opal_local_arch, peer, theirs);
     abort_job(nullptr);
 }
 

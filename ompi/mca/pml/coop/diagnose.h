@@ -20,15 +20,26 @@ namespace coop::pml {
 [[noreturn]] void diagnose_repeated(const wire::MatchHeader& header);
 
 [[noreturn]] void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error);
+[[noreturn]] void transport_reports_an_error(const char* transport, const char* what);  // `what` may be null
 [[noreturn]] void eager_limit_too_small(const mca_base_component_t& transport, std::size_t limit, std::size_t need);
 [[noreturn]] void out_of_memory(const char* what);
 [[noreturn]] void versions_differ(std::uint32_t peer, const std::string& their_version);
+[[noreturn]] void architectures_differ(std::uint32_t peer, std::uint32_t theirs);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);
 [[noreturn]] void peer_died(const Peer& peer);
 [[noreturn]] void abort_job(const char* why);
 
+// A notice: this process has no memory that others of its node could see, and does without.
+void no_shared_memory(int error) noexcept;
+
+// A notice: device memory would be taken for memory of the host.
+void no_devices() noexcept;
+
 // A notice, not an end: messages inside this node go through shared memory.
 void no_kernel_copy(int error) noexcept;
+
+// A notice: a transport has met with an error, and goes on. `what` may be null.
+void transport_warns(const char* transport, const char* what) noexcept;
 
 // A notice: messages make no progress while this process computes, though asked to.
 void no_interrupts(const char* why) noexcept;

@@ -2,11 +2,11 @@
 #include "hca_lane.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "recv_request.h"
+#include "awaited.h"
+#include "device_memory.h"
 #include "send_request.h"
 
 namespace coop::pml {
@@ -17,10 +17,6 @@ using State = HcaLane::State;
 // After so many messages without HCAs one chunk is tried again: they may have less to do now.
 constexpr std::uint32_t kTryAgain = 16;
 
-std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
 bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept {
     if (hca_mode() == HcaMode::kOff || !peer.hca.btl || bytes < static_cast<std::size_t>(module.config.hca_min)) return false;
     if (split == rndv::Split::kHalves || module.config.hca_load == 0) return false;
@@ -30,9 +26,6 @@ bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept 
 bool is_ready(const Peer& peer) noexcept {
     return node::loopback && node::loopback->way_to(peer.hca.btl->btl_endpoint) == node::Loopback::Way::kReady;
 }
-
-// Somebody is here to give the HCA more, and to say what it has copied.
-bool receiver_waits(const RecvRequest& r) noexcept { return waits(r.situation.recv_call) || module.idle.load(std::memory_order_relaxed); }
 
 // The sender's key and our own registration. False: not yet, or not at all.
 bool has_keys(RecvRequest& r) noexcept {
@@ -151,7 +144,7 @@ bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
 }
 
 bool may_offload(SendRequest& r, rndv::Split split) noexcept {
-    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && !opal_convertor_need_buffers(&r.convertor()) && is_ready(*r.peer);
+    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && lies_as_it_goes(r.convertor()) && is_ready(*r.peer);
 }
 
 void start_lane(RecvRequest& r, bool offloads) noexcept {
@@ -177,7 +170,7 @@ void end_lane(RecvRequest& r) noexcept {
 }
 
 void offload(RecvRequest& r) noexcept {
-    if (!r.lane.on.load(std::memory_order_relaxed) || r.shared.claims.is_refused() || !receiver_waits(r) || !has_keys(r)) return;
+    if (!r.lane.on.load(std::memory_order_relaxed) || r.shared.claims.is_refused() || !is_awaited(r) || !has_keys(r)) return;
     for (std::uint32_t n = appetite(r); n > 0 && offload_one(r); --n) {
     }
 }

@@ -10,8 +10,9 @@
 //                     |
 //                     +-------> failed --> the CPU copies it, or the other side's
 //
-// How much: coop/rndv/offload.h. Not while the receiver computes: nobody would
-// give the HCA more, and what it has could not be taken by the sender.
+// How much: coop/rndv/offload.h. Only while a thread of the receiver waits for this
+// very message, and so polls until all is copied: what an HCA has begun only the
+// receiver can find ended, and the sender must not depend on its next call.
 //
 // Threading: a lane is driven by who holds the baton; completions may come to any
 // thread. Each read that is under way holds a reference of the request. Ownership:

@@ -47,16 +47,14 @@ extern "C" char* mca_pml_coop_set_overlap_hint(opal_infosubscriber_t* object, ch
 
 Overlap overlap_for(ompi_communicator_t* comm) noexcept {
     const std::int8_t hint = of(comm).overlap_hint.load(std::memory_order_relaxed);
-    return static_cast<Overlap>(hint >= 0 ? hint : module.config.overlap);
+    return static_cast<Overlap>(hint >= 0 ? hint : std::int64_t{module.config.overlap});
 }
 
 }  // namespace
 
 void take_in_written_parameters() noexcept {
-    if (same_values(module.given, module.config)) return;
-    Config written = module.given;
-    if (auto error = check(written)) return refuse_once(*error);
-    module.config = written;
+    if (!is_rewritten(module.given, module.config)) return;
+    if (auto error = take_rewritten(module.given, module.config)) refuse_once(*error);
 }
 
 void subscribe_hints(ompi_communicator_t* comm) noexcept {
@@ -67,7 +65,7 @@ void subscribe_hints(ompi_communicator_t* comm) noexcept {
 
 rndv::Wish wish_for(ompi_communicator_t* comm) noexcept {
     const std::int8_t hint = of(comm).protocol_hint.load(std::memory_order_relaxed);
-    return static_cast<rndv::Wish>(hint >= 0 ? hint : module.config.protocol);
+    return static_cast<rndv::Wish>(hint >= 0 ? hint : std::int64_t{module.config.protocol});
 }
 
 rndv::SendCall call_for(ompi_communicator_t* comm, rndv::SendCall call) noexcept {

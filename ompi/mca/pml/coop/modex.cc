@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <unordered_set>
+#include <string>
 
+#include "coop/base/architecture.h"
 #include "diagnose.h"
 
 namespace coop::pml {
@@ -20,8 +21,10 @@ struct Card {
     std::uint32_t report;
     BoardCard board;
     std::uint64_t copy_works;  // to ourselves, at least
+    Architecture architecture;
+    std::uint32_t unused;
 };
-static_assert(sizeof(Card) == 40);
+static_assert(sizeof(Card) == 48);
 
 std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     std::uint8_t* bytes = nullptr;
@@ -43,27 +46,19 @@ bool copies_work_here() noexcept {
 }  // namespace
 
 void publish_modex() noexcept {
-    Card card{wire::kVersion, static_cast<std::uint32_t>(module.given.report), board_card(), copies_work_here()};
+    Card card{wire::kVersion, static_cast<std::uint32_t>(module.given.report), board_card(), copies_work_here(), Architecture::of(opal_local_arch), 0};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
     static_cast<void>(rc);  // a peer that finds nothing says so
 }
 
-bool same_version(ompi_proc_t* proc) noexcept {
-    static std::unordered_set<std::uint64_t> known_good;  // under Module::lock; a look-up in PMIx takes 20 us
-    const auto& name = proc->super.proc_name;
-    const std::uint64_t key = (std::uint64_t{name.jobid} << 32) | name.vpid;
-    {
-        Guard guard(module.lock);
-        if (proc == ompi_proc_local() || known_good.contains(key)) return true;
-    }
+void check_version(ompi_proc_t* proc) noexcept {
+    if (proc == ompi_proc_local()) return;
     const auto card = card_of(proc);
-    if (card && card->wire_version == wire::kVersion) {
-        Guard guard(module.lock);
-        known_good.insert(key);
-        return true;
-    }
-    versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
+    const std::uint32_t theirs = card ? card->architecture.word() : 0;  // 0: an older version, which does not tell
+    if (theirs != 0 && theirs != opal_local_arch) architectures_differ(proc->super.proc_name.vpid, theirs);
+    if (!card || card->wire_version != wire::kVersion)
+        versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");
 }
 
 bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept {

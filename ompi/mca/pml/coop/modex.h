@@ -9,9 +9,8 @@ namespace coop::pml {
 
 void publish_modex() noexcept;
 
-// False: the peer runs a version that does not understand ours; this has been
-// said and the job is ending.
-bool same_version(ompi_proc_t* proc) noexcept;
+// Ends the job, and says so, if the peer is of another architecture, or runs a version that does not understand ours.
+void check_version(ompi_proc_t* proc) noexcept;
 
 // What the peer says of its board, and whether the kernel lets it copy. False: it says nothing.
 bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept;

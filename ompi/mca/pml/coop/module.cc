@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "arrived.h"
+#include "awaited.h"
+#include "choices.h"
 #include "diagnose.h"
 #include "node.h"
 #include "on_match.h"
@@ -15,20 +17,28 @@
 
 namespace coop::pml {
 
-Module module;
+Undestroyed<Module> module_holder;
 
 extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*);  // send.cc
 extern "C" int mca_pml_coop_init_recv_item(opal_free_list_item_t* item, void*);  // recv.cc
 
 namespace {
 
-extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t*, std::int32_t, opal_proc_t*, char* what) {
-    abort_job(what ? what : "pml/coop: a transport reports an error");
+// `what` is null or, with MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC, no text: btl/smcuda tells so of a peer whose device memory it could read,
+// which this PML does not do (device_memory.h). What is not fatal the transport has dealt with.
+extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t* btl, std::int32_t flags, opal_proc_t*, char* what) {
+    if (flags & MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC) return;
+    const char* const transport = btl ? btl->btl_component->btl_version.mca_component_name : "unknown";
+    if (!(flags & MCA_BTL_ERROR_FLAGS_FATAL) && (flags & MCA_BTL_ERROR_FLAGS_NONFATAL)) return transport_warns(transport, what);
+    transport_reports_an_error(transport, what);
 }
 
 void check_parameters() noexcept {
     module.config = module.given;
-    if (auto error = check(module.config)) parameter_out_of_range(*error);
+    if (auto error = check(module.config)) {
+        if (const std::string word = refused_word(error->name); !word.empty()) error->value = word;
+        parameter_out_of_range(*error);
+    }
     const char* fault = module.config.fault ? module.config.fault : "";
     auto faults = Faults::parse(fault);
     if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
@@ -155,15 +165,6 @@ bool defer(Deferred& work) noexcept {
 
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
-void undefer(Deferred& work) noexcept {
-    Guard guard(module.lock);
-    WorkQueue* queue = std::exchange(work.queue, nullptr);
-    if (!queue) return;
-    queue->list.remove(&work);
-    queue->length.fetch_sub(1, std::memory_order_relaxed);
-    if (queue == &module.deferred) module.counters.down(Gauge::kDeferred);
-}
-
 extern "C" int mca_pml_coop_progress() {
     if ((module.deferred.length.load(std::memory_order_relaxed) | module.copying.length.load(std::memory_order_relaxed)) == 0) return 0;
     const async::Polling turn;
@@ -194,6 +195,8 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
     make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
     module.enabled = true;
+    report_missing_memory();
+    if (hca_mode() != HcaMode::kOff) watch_waits();
     start_async();
     return OMPI_SUCCESS;
 }

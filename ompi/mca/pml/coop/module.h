@@ -11,7 +11,7 @@
 //                                                recv_offer.cc  receives on offer
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
 //   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
-//   hca_lane.cc    the HCAs' part of it
+//   hca_lane.cc    the HCAs' part of it          awaited.cc   receives that are waited for
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc, hints.cc
 //   async.cc       progress while the application computes
@@ -28,6 +28,7 @@
 #include "coop/base/counters.h"
 #include "coop/base/fault.h"
 #include "coop/base/handle_table.h"
+#include "coop/base/undestroyed.h"
 #include "coop/base/usage.h"
 #include "coop/match/engine.h"
 #include "coop/rndv/board.h"
@@ -79,14 +80,15 @@ struct Module {
     rndv::BouncePool bounces;   // of our bounce buffers
 
     std::uint32_t my_rank = 0;  // in the job; in every control header
-    bool crowded = false;       // more processes on this node than cores
+    bool crowded = false;       // is_crowded() (node.h)
     std::atomic<bool> idle{false};  // waiting, with nothing but progress to make
     std::atomic<int> quick_returns{0};  // to the progress engine; see notice_idleness()
     bool threads = false;       // several threads may be inside MPI
     bool enabled = false;
 };
 
-extern Module module;
+extern Undestroyed<Module> module_holder;
+inline constexpr Module& module = module_holder.value;
 
 class Guard {
 public:
@@ -107,7 +109,6 @@ extern mca_pml_base_module_t base_module;
 
 // Queues `work` for retry; harmless when it is queued already. True when it was not.
 bool defer(Deferred& work) noexcept;
-void undefer(Deferred& work) noexcept;  // takes it back, if it is queued
 
 // Queues a copy that goes on: in front if it has just copied a chunk (messages
 // end one after the other, not all at last), behind if it waits for the other side.

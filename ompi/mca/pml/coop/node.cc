@@ -5,32 +5,27 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
+#include "coop/node/cpu_limit.h"
 #include "coop/node/loopback.h"
 #include "diagnose.h"
 #include "modex.h"
+#include "processes.h"
 
 namespace coop::pml {
 namespace {
 
 // Read by neighbours that try a copy.
 std::uint64_t nonce;
-node::SharedMemory own_memory;
-rndv::Board* own_board = nullptr;
-rndv::BounceBuffers* own_bounces = nullptr;
-rndv::HcaLoads* own_loads = nullptr;
-
-std::map<std::uint64_t, std::unique_ptr<Neighbour>>& neighbours() {
-    static std::map<std::uint64_t, std::unique_ptr<Neighbour>> all;
-    return all;
-}
+node::SharedMemory own_mapping;
+NodeMemory* own_memory = nullptr;
 
 // A parameter of btl/vader: its value as a word, and whether somebody set it.
 struct Mechanism {
@@ -60,6 +55,11 @@ bool speaks_for_node() noexcept {
     return opal_process_info.my_local_rank == 0 && (ompi_proc_local()->super.proc_name.vpid == 0 || rank_0_can_copy());
 }
 
+ompi_proc_t* rank_0() noexcept {
+    const opal_process_name_t name{OMPI_PROC_MY_NAME->jobid, 0};
+    return reinterpret_cast<ompi_proc_t*>(ompi_proc_for_name(name));
+}
+
 // Says once that copies have to go through shared memory, unless that was asked for.
 void announce(int error) {
     static std::atomic<bool> announced{false};
@@ -77,95 +77,129 @@ int copy_error(const BoardCard& card, bool it_copies) {
         return error || it_copies ? error : EPERM;
     }
     // vader is not there, does without as it was told, or has found out by itself
-    return mechanism.name.empty() || mechanism.is_set || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
+    return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
 }
 
-void attach(Neighbour& neighbour, const BoardCard& card) noexcept {
-    if (!own_board || card.fd < 0) return;
-    neighbour.memory = node::SharedMemory::attach(card.pid, card.fd, sizeof(NodeMemory));
-    auto* theirs = static_cast<NodeMemory*>(neighbour.memory.address());
-    if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce) return;
-    neighbour.board = &theirs->board;
-    neighbour.bounces = &theirs->bounces;
-    neighbour.loads = &theirs->loads;
+bool shares_memory(ompi_proc_t* proc) noexcept {
+    BoardCard card{};
+    bool it_copies = false;
+    return published_board(proc, card, it_copies) && card.fd >= 0;
 }
 
-// The first process of our job on this node; null: nobody says.
-ompi_proc_t* first_of_node() {
+// The processes of our job on this node, in the order of their ranks; empty: nobody says.
+std::vector<ompi_proc_t*> processes_of_node() {
     opal_process_name_t name = OPAL_PROC_MY_NAME;
     name.vpid = OPAL_VPID_WILDCARD;
     char* text = nullptr;
     int rc;
     OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_LOCAL_PEERS, &name, &text, OPAL_STRING);
     const std::unique_ptr<char, decltype(&std::free)> owner(text, &std::free);
-    if (rc != OPAL_SUCCESS || !text || !*text) return nullptr;
-    name.vpid = OPAL_PROC_MY_NAME.vpid;
+    if (rc != OPAL_SUCCESS || !text) return {};
+    std::vector<opal_vpid_t> ranks;
     for (char* at = text; *at;) {  // "0,1,2"
         char* end;
-        name.vpid = std::min<opal_vpid_t>(name.vpid, static_cast<opal_vpid_t>(std::strtoul(at, &end, 10)));
-        if (end == at) return nullptr;
+        ranks.push_back(static_cast<opal_vpid_t>(std::strtoul(at, &end, 10)));
+        if (end == at) return {};
         at = *end ? end + 1 : end;
     }
-    return reinterpret_cast<ompi_proc_t*>(ompi_proc_for_name(name));
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<ompi_proc_t*> processes;
+    for (opal_vpid_t rank : ranks) {
+        name.vpid = rank;
+        processes.push_back(reinterpret_cast<ompi_proc_t*>(ompi_proc_for_name(name)));
+    }
+    return processes;
+}
+
+ompi_proc_t* first_of_node() {
+    const std::vector<ompi_proc_t*> processes = processes_of_node();
+    return processes.empty() ? nullptr : processes.front();
+}
+
+// Adds what the other processes of the node may run on, until there are enough.
+void add_cpus_of_others(node::CpuSet& cpus, std::size_t enough) {
+    for (ompi_proc_t* proc : processes_of_node()) {
+        BoardCard card{};
+        bool it_copies = false;
+        if (node::count(cpus) >= enough) return;
+        if (proc && proc != ompi_proc_local() && published_board(proc, card, it_copies)) node::add(cpus, node::cpus_of(card.pid));
+    }
 }
 
 }  // namespace
 
+void Neighbour::try_to_map() noexcept {
+    Guard guard(module.lock);
+    const std::uint64_t now = now_ns();
+    if (memory.load(std::memory_order_relaxed) || !retry.is_due(now)) return;
+    node::SharedMemory mapped = node::SharedMemory::attach(card.pid, card.fd, sizeof(NodeMemory));
+    auto* theirs = static_cast<NodeMemory*>(mapped.address());
+    if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce) return retry.failed(now);
+    mapping = std::move(mapped);
+    memory.store(theirs, std::memory_order_release);
+}
+
 void open_node() noexcept {
     nonce = node::random_word();
-    own_memory = node::SharedMemory::create(sizeof(NodeMemory));
-    if (!own_memory) return;
-    auto* mine = new (own_memory.address()) NodeMemory;
-    own_board = &mine->board;
-    own_bounces = &mine->bounces;
-    own_loads = &mine->loads;
-    own_board->nonce = nonce;
+    own_mapping = node::SharedMemory::create(sizeof(NodeMemory));
+    if (!own_mapping) return;
+    own_memory = new (own_mapping.address()) NodeMemory;
+    own_memory->board.nonce = nonce;
+}
+
+// Who has none says so, unless the first process of the node, or rank 0, says the same.
+void report_missing_memory() noexcept {
+    if (own_memory) return;
+    ompi_proc_t* const me = ompi_proc_local();
+    for (ompi_proc_t* speaker : {first_of_node(), rank_0()})
+        if (speaker && speaker != me && !shares_memory(speaker)) return;
+    no_shared_memory(own_mapping.error());
 }
 
 void count_hca_loads() noexcept {
     if (!node::loopback) return;
     ompi_proc_t* first = first_of_node();
-    const Neighbour* neighbour = first ? neighbour_of(first) : nullptr;
-    node::hca_loads.store(first == ompi_proc_local() ? own_loads : neighbour ? neighbour->loads : nullptr, std::memory_order_release);
+    const Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it stays
+    NodeMemory* const shared = first == ompi_proc_local() ? own_memory : neighbour ? neighbour->memory.load(std::memory_order_acquire) : nullptr;
+    node::hca_loads.store(shared ? &shared->loads : nullptr, std::memory_order_release);
 }
 
 void close_node() noexcept {
     node::hca_loads.store(nullptr, std::memory_order_release);
-    neighbours().clear();
-    own_board = nullptr;
-    own_bounces = nullptr;
-    own_loads = nullptr;
-    own_memory = {};
+    forget_processes();
+    own_memory = nullptr;
+    own_mapping = {};
 }
 
 BoardCard board_card() noexcept {
-    return {static_cast<std::int32_t>(getpid()), own_memory.fd(), nonce, reinterpret_cast<std::uint64_t>(&nonce)};
+    return {static_cast<std::int32_t>(getpid()), own_mapping.fd(), nonce, reinterpret_cast<std::uint64_t>(&nonce)};
 }
 
-rndv::Board* my_board() noexcept { return own_board; }
-rndv::BounceBuffers* my_bounces() noexcept { return own_bounces; }
+rndv::Board* my_board() noexcept { return own_memory ? &own_memory->board : nullptr; }
+rndv::BounceBuffers* my_bounces() noexcept { return own_memory ? &own_memory->bounces : nullptr; }
 
-Neighbour* neighbour_of(ompi_proc_t* proc) noexcept {
+std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept {
     if (proc == ompi_proc_local() || !OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return nullptr;
-    {
-        Guard guard(module.lock);
-        if (auto known = neighbours().find(name_of(proc)); known != neighbours().end()) return known->second.get();
-    }
     BoardCard card{};
     bool it_copies = false;
     if (!published_board(proc, card, it_copies)) return nullptr;
     auto fresh = std::make_unique<Neighbour>();
-    fresh->pid = card.pid;
-    attach(*fresh, card);
+    fresh->card = card;
+    if (!own_memory) fresh->card.fd = -1;  // sharing needs the memory of both
+    fresh->look_again();
     fresh->copy_error = copy_error(card, it_copies);
     if (fresh->copy_error) announce(fresh->copy_error);
-
-    Guard guard(module.lock);
-    return neighbours().try_emplace(name_of(proc), std::move(fresh)).first->second.get();
+    return fresh;
 }
 
 bool is_crowded() noexcept {
-    return static_cast<long>(opal_process_info.num_local_peers) + 1 > sysconf(_SC_NPROCESSORS_ONLN);
+    const std::size_t processes = static_cast<std::size_t>(opal_process_info.num_local_peers) + 1;
+    const auto online = static_cast<std::size_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+    node::CpuSet cpus = node::own_cpus();
+    if (cpus.empty()) cpus.assign(online, true);
+    // Bound to some CPUs: the others may be bound to other ones.
+    if (node::count(cpus) < processes && processes <= online) add_cpus_of_others(cpus, processes);
+    return node::is_crowded(processes, node::count(cpus), node::cpu_limit());
 }
 
 }  // namespace coop::pml

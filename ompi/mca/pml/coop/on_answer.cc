@@ -46,19 +46,19 @@ bool may_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
 }
 
 // The grant stays within the message; RPUT and COOP bring a handle of the right
-// size, COOP a plan that can be counted.
+// size, and with a slot a plan that can be counted.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
     if (!may_grant(r, h)) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
     if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
-    const bool coop = h.row == static_cast<std::uint8_t>(rndv::Row::kCoop);
-    if (h.length == 0 || (!coop && h.row != static_cast<std::uint8_t>(rndv::Row::kRput))) return;
-    if (!r.peer->rdma || (coop && !r.peer->can_share()))
+    const bool shared = rndv::is_shared({static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)});
+    if (h.length == 0 || (!shared && h.row != static_cast<std::uint8_t>(rndv::Row::kRput))) return;
+    if (!r.peer->rdma || (shared && !r.peer->can_share()))
         diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
     const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
     const std::size_t handle = btl.btl_register_mem ? btl.btl_registration_handle_size : 0;
     if (h.handle_bytes != handle) diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
-    if (coop) check_chunk(wire::Kind::kCts, h.sender, h.length, h.copy.chunk);
+    if (shared) check_chunk(wire::Kind::kCts, h.sender, h.length, h.copy.chunk);
 }
 
 }  // namespace
@@ -69,6 +69,7 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.send_id, h.sender);
     check_grant(r, h);
+    if (h.sees) r.peer->note_that_it_sees_us();
     on_grant(r, h, &h + 1);
 }
 
@@ -89,6 +90,7 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
         diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
     if (wire::fin_bytes(h) > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, wire::fin_bytes(h), 0, r.bytes());
+    if (wire::fin_sees(h)) r.peer->note_that_it_sees_us();
     // One behind the last stripe on each rail: over when all are here.
     const auto parts = static_cast<std::uint32_t>(std::max<std::uint64_t>(wire::fin_parts(h), 1));
     const std::uint32_t due = r.fins_due.exchange(parts, std::memory_order_relaxed);

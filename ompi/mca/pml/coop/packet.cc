@@ -82,4 +82,17 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 
+bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept {
+    std::size_t payload = bytes;
+    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY);
+    if (!descriptor) return false;
+    if (payload != bytes) {
+        mca_bml_base_free(&btl, descriptor);
+        return false;
+    }
+    damage_if_told(wire::Kind::kMatch, &header, sizeof header);
+    copy_into(*descriptor, &header, sizeof header);
+    return finish_packet(btl, descriptor, wire::Kind::kMatch, nothing_left, nullptr) == Sent::kYes;
+}
+
 }  // namespace coop::pml

@@ -71,4 +71,7 @@ inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor,
                               MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr) == OMPI_SUCCESS;
 }
 
+// The same in a packet of its own: for a transport that has no such way, or that connects first. False: no room just now.
+bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept;
+
 }  // namespace coop::pml

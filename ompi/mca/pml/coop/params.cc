@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "coop/rndv/bounce.h"
 
@@ -61,6 +60,10 @@ constexpr ParamRow kParams[] = {
      .help = "Largest piece of a copy inside a node; between two pieces other messages get their turn. Cooperative "
              "copies of less than eight such pieces are cut into eighths, of 256 KiB or half the message at least.",
      .level = 4, .settable_at_run_time = true},
+    {.name = "patience", .type = ParamType::kInt, .unit = "microseconds", .default_value = 2000, .min = 0, .max = 1000000000,
+     .help = "Inside a node: how long a side waits for the other one, which is to copy a message or a half of it and makes no progress "
+             "with it, before it copies that itself.",
+     .level = 5, .settable_at_run_time = true},
     {.name = "rtr_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
      .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
              "asking, even while the receiver computes (RTR). 0: none is offered.",
@@ -84,7 +87,9 @@ constexpr ParamRow kParams[] = {
     {.name = "free_list_num", .type = ParamType::kInt, .unit = "items", .default_value = 4, .min = 0, .max = 1 << 20,
      .help = "Requests and message records allocated at start, each.", .level = 8},
     {.name = "free_list_max", .type = ParamType::kInt, .unit = "items", .default_value = -1, .min = -1, .max = 1 << 30,
-     .help = "Most requests and message records, each; -1: no limit.", .level = 8},
+     .help = "Most requests and message records, each; -1: no limit. A call that would need one more returns MPI_ERR_NO_MEM, unless its "
+             "message fits one packet: that waits for room. Beyond that many messages that no receive has asked for, the job ends.",
+     .level = 8},
     {.name = "free_list_inc", .type = ParamType::kInt, .unit = "items", .default_value = 64, .min = 1, .max = 1 << 20,
      .help = "Requests and message records allocated when they run out, each time.", .level = 8},
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 2,
@@ -108,8 +113,8 @@ constexpr ParamRow kParams[] = {
     {.name = "hca", .type = ParamType::kChoice, .choices = kHcas,
      .help = "Whether HCAs, by loopback over btl/coopib, copy a part of long messages inside a node that both sides copy: as much as they "
              "can do while the CPUs copy the rest, by the rates measured so far. It needs btl/coopib beside btl/vader, a receiver that "
-             "waits, and contiguous buffers. off: never; on: whenever the HCAs have not enough to do already; auto: likewise, but not "
-             "where the node has more processes than cores.",
+             "waits for that message (MPI_Recv, MPI_Wait, MPI_Waitall), and contiguous buffers. off: never; on: whenever the HCAs have not "
+             "enough to do already; auto: likewise, but not where the node has more processes than cores.",
      .level = 3},
     {.name = "hca_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 1024 * kKiB, .min = 128 * kKiB, .max = 1024 * kGiB,
      .help = "Smallest message inside a node of which HCAs copy a part.", .level = 5, .settable_at_run_time = true},
@@ -123,26 +128,26 @@ constexpr ParamRow kParams[] = {
      .level = 9},
     {.name = "fault", .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas; names: busy, alloc, sendi, register, get, get_busy, put, put_busy, "
+             "separated by commas; names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, "
              "hca_get, hca_busy, hca_lost, hca_key (copies by HCAs), and "
              "corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, which may end in =byte.",
      .level = 9},
 };
 
-// Row by row where the value lies: a number or a text, and for a kChoice the
-// text as given and the index that it stands for.
-constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},          {&Config::protocol, &Config::protocol_name},  {&Config::eager_limit, nullptr},
+// Row by row where the value lies: a number or a text, and for a kChoice the index that counts, and what was given.
+constexpr ParamPlace<Config, Setting> kPlaces[] = {
+    {&Config::priority, nullptr},          {&Config::protocol, nullptr, &Config::protocol_index},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::isend_rdma_min, nullptr},
     {&Config::rdma_chunk, nullptr},
     {&Config::rdma_depth, nullptr},        {&Config::coop_min, nullptr},       {&Config::copy_chunk, nullptr},
+    {&Config::patience, nullptr},
     {&Config::rtr_min, nullptr},           {&Config::bounce_max, nullptr},    {&Config::piece_min, nullptr},      {&Config::send_depth, nullptr},     {&Config::unexpected_inline, nullptr},
     {&Config::free_list_num, nullptr},     {&Config::free_list_max, nullptr},  {&Config::free_list_inc, nullptr},
-    {&Config::report, nullptr},            {&Config::overlap, &Config::overlap_name}, {&Config::async, &Config::async_name},
+    {&Config::report, nullptr},            {&Config::overlap, nullptr, &Config::overlap_index}, {&Config::async, &Config::async_name},
     {&Config::fin, &Config::fin_name},     {&Config::hca, &Config::hca_name},  {&Config::hca_min, nullptr},
     {&Config::hca_load, nullptr},          {&Config::copy_rate, nullptr},      {nullptr, &Config::fault},
 };
-constexpr ParamTable<Config> kTable(kParams, kPlaces);
+constexpr ParamTable<Config, Setting> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());
 
 // The rows that may be written while the job runs.
@@ -154,23 +159,32 @@ constexpr auto kSettable = [] {
     return rows;
 }();
 
+// Of a row that may be written while the job runs, as Open MPI has it. That writes 4 or 8 aligned bytes at once, under a lock that
+// nobody else can take: they are read whole, which ThreadSanitizer cannot know.
+__attribute__((no_sanitize("thread"))) std::int64_t given_value(const ParamPlace<Config, Setting>& place, const Config& given) noexcept {
+    if (place.index) return *static_cast<const volatile int*>(&(given.*place.index));
+    return *reinterpret_cast<const volatile std::int64_t*>(&(given.*place.number));
+}
+
 }  // namespace
 
-const ParamTable<Config>& param_table() noexcept { return kTable; }
+const ParamTable<Config, Setting>& param_table() noexcept { return kTable; }
 
 std::optional<ParamError> check(Config& config) { return kTable.check(config); }
 
-bool same_values(const Config& given, const Config& checked) noexcept {
+bool is_rewritten(const Config& given, const Config& config) noexcept {
+    return std::any_of(kSettable.begin(), kSettable.end(), [&](std::size_t i) { return given_value(kPlaces[i], given) != config.*kPlaces[i].number; });
+}
+
+std::optional<ParamError> take_rewritten(const Config& given, Config& config) {
+    std::optional<ParamError> first;
     for (std::size_t i : kSettable) {
-        const auto& place = kPlaces[i];
-        if (!place.text) {
-            if (given.*place.number != checked.*place.number) return false;
-        } else {
-            const char* word = given.*place.text;
-            if (!word || std::strcmp(word, kParams[i].choices[static_cast<std::size_t>(checked.*place.number)]) != 0) return false;
-        }
+        const std::int64_t value = given_value(kPlaces[i], given);
+        auto error = check(kParams[i], value);
+        if (!error) config.*kPlaces[i].number = value;
+        else if (!first) first = std::move(error);
     }
-    return true;
+    return first;
 }
 
 }  // namespace coop::pml

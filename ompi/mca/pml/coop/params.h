@@ -8,54 +8,58 @@
 #include <cstdint>
 
 #include "coop/base/param_table.h"
+#include "coop/base/setting.h"
 #include "coop/rndv/protocol.h"
 
 namespace coop::pml {
 
-// Values in the units of their rows. Ranges hold after check().
+// Values in the units of their rows. Ranges hold after check(). Those that may be written while the job runs change under way.
 struct Config {
-    std::int64_t priority = 0;
-    std::int64_t protocol = 0;  // rndv::Wish
-    std::int64_t eager_limit = 0;
-    std::int64_t rndv_inline = 0;
-    std::int64_t rdma_min = 0;
-    std::int64_t isend_rdma_min = 0;
-    std::int64_t rdma_chunk = 0;
-    std::int64_t rdma_depth = 0;
-    std::int64_t coop_min = 0;
-    std::int64_t copy_chunk = 0;
-    std::int64_t rtr_min = 0;
-    std::int64_t bounce_max = 0;
-    std::int64_t piece_min = 0;
-    std::int64_t send_depth = 0;
-    std::int64_t unexpected_inline = 0;
-    std::int64_t free_list_num = 0;
-    std::int64_t free_list_max = 0;
-    std::int64_t free_list_inc = 0;
-    std::int64_t report = 0;
-    std::int64_t overlap = 0;   // Overlap
-    const char* protocol_name = nullptr;  // as given; protocol is its index
-    const char* overlap_name = nullptr;
-    std::int64_t async = 0;     // Async
-    const char* async_name = nullptr;
-    std::int64_t fin = 0;       // Fin
+    Setting priority = 0;
+    Setting protocol = 0;  // rndv::Wish
+    Setting eager_limit = 0;
+    Setting rndv_inline = 0;
+    Setting rdma_min = 0;
+    Setting isend_rdma_min = 0;
+    Setting rdma_chunk = 0;
+    Setting rdma_depth = 0;
+    Setting coop_min = 0;
+    Setting copy_chunk = 0;
+    Setting patience = 0;
+    Setting rtr_min = 0;
+    Setting bounce_max = 0;
+    Setting piece_min = 0;
+    Setting send_depth = 0;
+    Setting unexpected_inline = 0;
+    Setting free_list_num = 0;
+    Setting free_list_max = 0;
+    Setting free_list_inc = 0;
+    Setting report = 0;
+    Setting overlap = 0;   // Overlap
+    int protocol_index = 0;  // as given
+    int overlap_index = 0;
+    Setting async = 0;     // Async
+    const char* async_name = nullptr;  // as given; async is its index
+    Setting fin = 0;       // Fin
     const char* fin_name = nullptr;
-    std::int64_t hca = 0;       // HcaMode
+    Setting hca = 0;       // HcaMode
     const char* hca_name = nullptr;
-    std::int64_t hca_min = 0;
-    std::int64_t hca_load = 0;
-    std::int64_t copy_rate = 0;
+    Setting hca_min = 0;
+    Setting hca_load = 0;
+    Setting copy_rate = 0;
     const char* fault = nullptr;          // specification of coop/base/fault.h
 };
 
 // The declarations, for registration and for the documentation.
-const ParamTable<Config>& param_table() noexcept;
+const ParamTable<Config, Setting>& param_table() noexcept;
 inline std::span<const ParamRow> params() noexcept { return param_table().rows(); }
 
 // What the values of `config` do not keep to; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);
 
-// Whether a checked Config still says what `given` does.
-bool same_values(const Config& given, const Config& checked) noexcept;
+// Parameters that Open MPI writes while the job runs, from any thread: whether `given` differs from `config`, which is in use; and
+// taking over what it says, but for values that are not allowed, of which the first is returned.
+bool is_rewritten(const Config& given, const Config& config) noexcept;
+std::optional<ParamError> take_rewritten(const Config& given, Config& config);
 
 }  // namespace coop::pml

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "device_memory.h"
+
 namespace coop::pml {
 
 bool Pieces::collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t average) noexcept {
     clear();
     found_ = found_at_ = 0;
+    if (is_on_device(convertor)) return false;
     std::size_t start = 0;
     opal_convertor_set_position(&convertor, &start);
     iovec parts[wire::kMaxPieces];

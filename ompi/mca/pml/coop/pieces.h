@@ -21,7 +21,7 @@ public:
     std::size_t count() const noexcept { return list_.size(); }
     const wire::Piece* data() const noexcept { return list_.data(); }
 
-    // The pieces behind a convertor, if they are at most wire::kMaxPieces, of
+    // The pieces behind a convertor, if others may copy them, and they are at most wire::kMaxPieces, of
     // `average` bytes or more on average. False: they are not, and there are none here.
     bool collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t average) noexcept;
 

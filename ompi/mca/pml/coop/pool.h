@@ -8,18 +8,10 @@
 
 namespace coop::pml {
 
-// Null: there is no more.
+// Null: there is no memory for more, or pml_coop_free_list_max is reached.
 template <class Object>
 Object* take(opal_free_list_t& list) noexcept {
     auto* object = reinterpret_cast<Object*>(opal_free_list_get(&list));
-    take_over(object);
-    return object;
-}
-
-// The same, but waits until there is one.
-template <class Object>
-Object* wait_and_take(opal_free_list_t& list) noexcept {
-    auto* object = reinterpret_cast<Object*>(opal_free_list_wait(&list));
     take_over(object);
     return object;
 }

@@ -9,6 +9,7 @@ namespace {
 
 int free_recv(ompi_request_t** request) {
     const async::Inside turn;
+    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
     RecvRequest& r = *RecvRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -68,7 +69,7 @@ extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datat
                                  ompi_communicator_t* comm, ompi_status_public_t* status) {
     const async::Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
-    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    if (!r) return MPI_ERR_NO_MEM;
     set_blocking(*r);
     start_recv(*r);
     return wait(*r, status);
@@ -78,7 +79,7 @@ extern "C" int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* data
                                   ompi_communicator_t* comm, ompi_request_t** request) {
     const async::Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
-    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
     start_recv(*r);
     return OMPI_SUCCESS;
@@ -88,7 +89,7 @@ extern "C" int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t*
                                        ompi_communicator_t* comm, ompi_request_t** request) {
     const async::Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, true);
-    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
     return OMPI_SUCCESS;
 }
@@ -97,7 +98,7 @@ extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* dat
                                    ompi_request_t** request) {
     const async::Inside turn;
     RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kIrecv);
-    if (!r) return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
     return OMPI_SUCCESS;
 }
@@ -106,7 +107,7 @@ extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* data
                                   ompi_status_public_t* status) {
     const async::Inside turn;
     RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kRecv);
-    return r ? wait(*r, status) : OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+    return r ? wait(*r, status) : MPI_ERR_NO_MEM;
 }
 
 extern "C" int mca_pml_coop_start_recv(ompi_request_t* request) {

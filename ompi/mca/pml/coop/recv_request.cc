@@ -7,6 +7,7 @@
 
 #include "async.h"
 #include "coop/async/rider.h"
+#include "device_memory.h"
 #include "diagnose.h"
 #include "packet.h"
 #include "pool.h"
@@ -75,7 +76,7 @@ namespace {
 // Whose turn this message is, for the next one. It stays so when another protocol
 // has to take over: the next messages make up for it.
 void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
-    rndv::Board &mine = *my_board(), &theirs = *r.peer->neighbour->board;
+    rndv::Board &mine = *my_board(), &theirs = r.peer->neighbour->board();
     if (share.receiver > share.sender) rndv::count_turn(mine, theirs, share.receiver);
     else rndv::count_turn(theirs, mine, share.sender);
 }
@@ -90,16 +91,16 @@ void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     if (rndv::turns_matter(r.situation)) count_turn(r, share);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
-    if (share.sender > 0) rndv::add_load(*r.peer->neighbour->board, share.sender);
+    if (share.sender > 0) rndv::add_load(r.peer->neighbour->board(), share.sender);
 }
 
 // False: no slot is free.
 bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
     if (!take_slot(r)) return false;
     const std::size_t bytes = r.wanted - from;
-    const bool offloads = may_offload(r, bytes);
+    const bool offloads = r.choice.row == rndv::Row::kCoop && may_offload(r, bytes);
     r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes,
-                   shared_chunk(*r.rdma->btl, r.choice.split, bytes, offloads), r.choice.split);
+                   shared_chunk(*r.rdma->btl, r.choice.split, bytes, offloads), r.choice);
     start_lane(r, offloads);
     count_load(r, bytes);
     return true;
@@ -116,7 +117,7 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
     for (;;) {
         const rndv::Choice choice = rndv::choose(r.situation);
         if (choice.row != rndv::Row::kSend || r.choice.row != rndv::Row::kSend) r.choice = choice;
-        if (choice.row == rndv::Row::kCoop) {
+        if (rndv::is_shared(choice)) {
             if (open_memory(r, from, r.wanted - from, kShareAccess)) {
                 if (prepare_copy(r, from)) return go(r, RecvStep::kGrant);
                 r.situation.slot_free = false;
@@ -147,9 +148,21 @@ Next choose(RecvRequest& r, std::size_t from) noexcept {
 // A transport for control packets: the one that the RTS came by where that has RDMA.
 mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
 
+// A sender that computes does not make room for the grant of a copy of both. We read, which needs none before the data is here.
+Next read_instead(RecvRequest& r) noexcept {
+    end_lane(r);
+    if (r.counted) rndv::subtract_load(r.peer->neighbour->board(), rndv::shares(r.choice, r.wanted - r.grant_from).sender);
+    free_slot(r);
+    r.situation.slot_free = false;
+    return choose(r, r.grant_from);
+}
+
 Next grant(RecvRequest& r) noexcept {
     if (!r.id) {
-        if (!(r.id = module.recvs.acquire(&r, module.threads))) return wait_for_resources(r);
+        if (!(r.id = module.recvs.acquire(&r, module.threads))) {
+            if (module.recvs.in_use() == 0) out_of_memory("the id of a receive");  // none will come back
+            return wait_for_resources(r);
+        }
         module.counters.up(Gauge::kRendezvous);
     }
     unsigned char packet[kLongestControl];
@@ -163,13 +176,15 @@ Next grant(RecvRequest& r) noexcept {
     h.offset = r.grant_from;
     h.length = r.wanted - r.grant_from;
     h.counted = r.counted;
-    const bool coop = r.choice.row == rndv::Row::kCoop;
-    h.offloads = coop && r.lane.on.load(std::memory_order_relaxed);
-    if (coop) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
-    if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0 && r.local_pieces.any()) {
+    h.sees = r.peer->is_seen();
+    const bool shared = rndv::is_shared(r.choice);
+    h.offloads = shared && r.lane.on.load(std::memory_order_relaxed);
+    if (shared) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
+    const bool writes = shared || r.choice.row == rndv::Row::kRput;  // the sender
+    if (writes && h.length > 0 && r.local_pieces.any()) {
         h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
         std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
-    } else if ((coop || r.choice.row == rndv::Row::kRput) && h.length > 0) {
+    } else if (writes && h.length > 0) {
         void* address;
         opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
@@ -180,9 +195,12 @@ Next grant(RecvRequest& r) noexcept {
     }
     wire::seal(h);
     hand_on(&r);  // to the thread that gets what the sender sends in answer
-    r.step = coop ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
+    r.step = shared ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     r.step = RecvStep::kGrant;
+    if (shared) return read_instead(r);
+    const bool is_here = h.length == 0;  // all of it came with the RTS, and only the sender still waits
+    if (is_here && !ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);
     return wait_for_resources(r);
 }
 
@@ -214,7 +232,7 @@ wire::FinHeader fin_of(const RecvRequest& r) noexcept {
     h.kind = wire::Kind::kFin;
     h.sender = module.my_rank;
     h.id = r.send_id;
-    h.bytes = r.wanted;
+    h.bytes = r.wanted | (r.peer->is_seen() ? wire::kFinSees : 0);
     h.what = wire::fin_choice(static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
     wire::seal(h);
     return h;
@@ -317,6 +335,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
+    if (peer.neighbour) peer.neighbour->look_again();
     if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) return take_from_bounce(r, peer, h);
     if (r.place) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
@@ -332,9 +351,9 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     drop(r);
 }
 
-// Whether bytes are stored as they come. (Not by a CUDA build: only its convertor knows whose memory it is.)
+// Whether bytes are stored as they come.
 bool lies_in_place(const opal_datatype_t& type, std::size_t count) noexcept {
-    if (OPAL_CUDA_SUPPORT || !(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
+    if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
     return count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS);
 }
 
@@ -346,13 +365,16 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     // A number: from MPI_BOTTOM, which is null, the type counts on its own.
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) + static_cast<std::uintptr_t>(type.true_lb);
     r.place = lies_in_place(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
-    if (!r.place) prepare_convertor(r);
+    if (r.place && !device_memory_is_possible()) return;
+    prepare_convertor(r);
+    if (r.capacity > 0 && is_on_device(r.convertor())) r.place = nullptr;
 }
 
 void activate(RecvRequest& r) noexcept {
     MCA_PML_BASE_RECV_START(&r.base);
     r.step = RecvStep::kPosted;
     r.mpi_complete = false;
+    r.awaited.store(false, std::memory_order_relaxed);
     r.fate.start();
     async::handler.expect(1);
 }
@@ -475,6 +497,7 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.references) References;
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
+    new (&r.awaited) std::atomic<bool>(false);
     new (&r.landed) std::atomic<std::size_t>(0);
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);

@@ -12,7 +12,8 @@
 //        +-------------------> kGet --- all read ---> kFin -----------+
 //        |                      | refused               FIN sent |
 //        |                      +--> kGrant (the rest)           |
-//        | kGrant (coop), or the RTS used our offer (rtr)        |
+//        | kGrant (coop, rput with a slot; no room for the CTS: kGet),
+//        | or the RTS used our offer (rtr)                       |
 //        +-------------------> kCopy --- all copied -------------+
 //                               | neither side can
 //                               +--> kGrant (send)
@@ -74,6 +75,7 @@ struct RecvRequest {
     std::uint64_t load;          // bytes that the load board counts for this message
     bool counted;                // both boards count it
     rndv::RecvCall call;
+    std::atomic<bool> awaited;   // in MPI_Wait or MPI_Waitall (awaited.h)
 
     // What the RTS says of the sender, for choose().
     rndv::Situation situation;

@@ -40,6 +40,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
     r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
 
+    if (h.match.flags & wire::kFlagShare) peer.note_that_it_sees_us();
     rndv::Situation s;
     s.bytes = h.length;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
@@ -56,6 +57,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.crowded = module.crowded;
     s.receiver_sends = module.sends.in_use() > 0;
     s.kernel_copy_denied = peer.copy_denied();
+    s.same_node = peer.neighbour != nullptr;
     if (r.rdma && offered != rndv::Row::kSend) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
         s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
@@ -65,8 +67,8 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
             s.receiver_load = rndv::load_of(*my_board());
             // Theirs is in another cache: looked at only where ours does not decide.
             const bool turns = rndv::turns_matter(s);
-            if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(*peer.neighbour->board);
-            if (turns) s.sender_surplus = rndv::surplus_over(*peer.neighbour->board, *my_board());
+            if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(peer.neighbour->board());
+            if (turns) s.sender_surplus = rndv::surplus_over(peer.neighbour->board(), *my_board());
         }
     }
     if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
@@ -83,7 +85,7 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
         diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
     check_chunk(wire::Kind::kRts, r.peer->job_rank(), r.wanted, words.chunk);
     r.choice.split = static_cast<rndv::Split>(words.split);
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice.split);
+    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice);
     start_lane(r, may_offload(r, r.wanted));
     r.load = rndv::shares(r.choice, r.wanted).receiver;
     r.step = RecvStep::kCopy;
@@ -91,8 +93,10 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
 
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {
     const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
-    if (!peer.neighbour || !peer.neighbour->bounces) abort_job("pml/coop: a neighbour's memory, with a message in it, cannot be opened");
-    rndv::Bounce& bounce = peer.neighbour->bounces->all[index];
+    NodeMemory* const theirs = peer.neighbour ? peer.neighbour->memory.load(std::memory_order_acquire) : nullptr;
+    // We have told the sender that we see its memory, or it may not leave messages there.
+    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, without being told that its memory is mapped)", peer.job_rank(), h.row, 0, 0);
+    rndv::Bounce& bounce = theirs->bounces.all[index];
     const unsigned char* payload = rndv::contents(bounce, generation);
     if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);
     mca_btl_base_segment_t segment{};

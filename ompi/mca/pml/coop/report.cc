@@ -3,8 +3,7 @@
 
 #include <cstdio>
 #include <map>
-#include <memory>
-#include <new>
+#include <span>
 #include <vector>
 
 #include "comm.h"
@@ -17,11 +16,15 @@ namespace {
 constexpr int kTag = -2000000000;
 
 using Words = std::vector<std::uint64_t>;
-using PerPeer = std::map<int, std::unique_ptr<Usage>>;
+using PerPeer = std::map<int, SparseUsage>;
 
-PerPeer per_peer;
+// Never destroyed: a process may end without MPI_Finalize.
+PerPeer& per_peer() {
+    static auto& all = *new PerPeer;
+    return all;
+}
 
-Usage new_usage() { return Usage(rndv::kRows, rndv::kReasons); }
+constexpr UsageShape kShape{rndv::kRows, rndv::kReasons};
 
 UsageLabels labels() {
     static const char* rows[rndv::kRows];
@@ -35,43 +38,56 @@ UsageLabels labels() {
 //     words: count, table; then per peer: rank, count, table
 Words pack() {
     Words all;
-    const auto add = [&](const Usage& usage) {
-        const Words words = usage.to_words();
+    const auto add = [&](const Words& words) {
         all.push_back(words.size());
         all.insert(all.end(), words.begin(), words.end());
     };
-    add(module.usage);
-    for (const auto& [rank, usage] : per_peer) {
+    add(module.usage.to_words());
+    for (const auto& [rank, usage] : per_peer()) {
         all.push_back(static_cast<std::uint64_t>(rank));
-        add(*usage);
+        add(usage.to_words());
     }
     return all;
 }
 
-// Takes one table off the front of `rest`; false: it is not one.
-bool take_table(std::span<const std::uint64_t>& rest, Usage& into) {
-    if (rest.empty() || rest[0] > rest.size() - 1) return false;
+// Takes the words of one table off the front of `rest`. Empty: they are not all there.
+std::span<const std::uint64_t> take_words(std::span<const std::uint64_t>& rest) {
+    if (rest.empty() || rest[0] > rest.size() - 1) return {};
     const auto words = rest.subspan(1, rest[0]);
     rest = rest.subspan(1 + rest[0]);
-    return !into.merge_words(words).has_value();
+    return words;
 }
 
-bool take_peers(std::span<const std::uint64_t>& rest, int processes, PerPeer& peers) {
+// False: these are not the tables of peers.
+bool take_peers(std::span<const std::uint64_t> rest, int processes, std::vector<PeerUsage>& peers) {
     while (!rest.empty()) {
-        if (rest[0] >= static_cast<std::uint64_t>(processes)) return false;
-        auto& usage = peers[static_cast<int>(rest[0])];
-        usage = std::make_unique<Usage>(new_usage());
+        const std::uint64_t rank = rest[0];
         rest = rest.subspan(1);
-        if (!take_table(rest, *usage)) return false;
+        const auto words = take_words(rest);
+        if (rank >= static_cast<std::uint64_t>(processes) || kShape.find_defect(words)) return false;
+        peers.push_back({static_cast<int>(rank), kShape.counts_of(words)});
     }
     return true;
 }
 
-void print_peers(int rank, const PerPeer& peers) {
-    std::vector<PeerUsage> lines;
-    for (const auto& [peer, usage] : peers) lines.push_back({peer, usage.get()});
-    if (!lines.empty()) std::fputs(format_peer_table(rank, lines, labels()).c_str(), stderr);
+void print_peers(int rank, const std::vector<PeerUsage>& peers) {
+    if (!peers.empty()) std::fputs(format_peer_table(rank, peers, kShape, labels()).c_str(), stderr);
 }
+
+// Adds what a process has told to the table of the job, and prints the rest: of one process at a time there is something here.
+void take_in(int rank, int processes, std::span<const std::uint64_t> words, Usage& job) {
+    std::vector<PeerUsage> peers;
+    const auto own = take_words(words);
+    if (!take_peers(words, processes, peers) || job.merge_words(own).has_value()) {
+        std::fprintf(stderr, "pml/coop: the report of rank %d arrived damaged and is left out\n", rank);
+        return;
+    }
+    print_peers(rank, peers);
+}
+
+// Rank 0 asks one process after the other: what all of them send at once, it would have to keep.
+void ask(int rank) { mca_pml_coop_send(nullptr, 0, &ompi_mpi_byte.dt, rank, kTag, MCA_PML_BASE_SEND_STANDARD, &ompi_mpi_comm_world.comm); }
+void wait_until_asked() { mca_pml_coop_recv(nullptr, 0, &ompi_mpi_byte.dt, 0, kTag, &ompi_mpi_comm_world.comm, MPI_STATUS_IGNORE); }
 
 Words receive_words(int from) {
     auto* world = &ompi_mpi_comm_world.comm;
@@ -84,19 +100,14 @@ Words receive_words(int from) {
 
 void gather_and_print(int processes) {
     auto* world = &ompi_mpi_comm_world.comm;
-    Usage job = new_usage();
-    static_cast<void>(job.merge(module.usage));
-    std::map<int, PerPeer> senders;
+    Usage job(rndv::kRows, rndv::kReasons);
+    take_in(0, processes, pack(), job);
     for (int rank = 1; rank < processes; ++rank) {
         if (published_report(ompi_comm_peer_lookup(world, rank)) == 0) continue;
-        const Words words = receive_words(rank);
-        std::span<const std::uint64_t> rest(words);
-        if (!take_table(rest, job) || !take_peers(rest, processes, senders[rank]))
-            std::fprintf(stderr, "pml/coop: the report of rank %d arrived damaged and is left out\n", rank);
+        ask(rank);
+        take_in(rank, processes, receive_words(rank), job);
     }
     std::fputs(format_job_table(job, labels(), processes).c_str(), stderr);
-    if (!per_peer.empty()) print_peers(0, per_peer);
-    for (const auto& [rank, peers] : senders) print_peers(rank, peers);
 }
 
 // A duplicate of MPI_COMM_SELF does not report.
@@ -114,6 +125,7 @@ int report(ompi_communicator_t*, int, void*, void*) {
     if (ompi_comm_rank(world) == 0) {
         gather_and_print(processes);
     } else if (published_report(ompi_comm_peer_lookup(world, 0)) > 0) {
+        wait_until_asked();
         const Words words = pack();
         mca_pml_coop_send(words.data(), words.size() * sizeof(std::uint64_t), &ompi_mpi_byte.dt, 0, kTag,
                           MCA_PML_BASE_SEND_STANDARD, world);
@@ -123,14 +135,11 @@ int report(ompi_communicator_t*, int, void*, void*) {
 
 }  // namespace
 
-Usage* usage_of_peer(ompi_proc_t* proc) noexcept {
+SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept {
     if (module.config.report < 2 || proc->super.proc_name.jobid != ompi_proc_local()->super.proc_name.jobid) return nullptr;
-    auto& usage = per_peer[static_cast<int>(proc->super.proc_name.vpid)];
-    if (!usage) {
-        usage = std::make_unique<Usage>(new_usage());
-        usage->set_threads(module.threads);
-    }
-    return usage.get();
+    const auto [at, is_new] = per_peer().try_emplace(static_cast<int>(proc->super.proc_name.vpid), rndv::kRows, rndv::kReasons);
+    if (is_new) at->second.set_threads(module.threads);
+    return &at->second;
 }
 
 void report_at_finalize() noexcept {

@@ -6,6 +6,8 @@
 
 #include "module.h"
 
+#include "coop/base/sparse_usage.h"
+
 namespace coop::pml {
 
 // Arranges for the report. Called when MPI_COMM_SELF comes into being: its
@@ -14,7 +16,7 @@ void report_at_finalize() noexcept;
 
 // Where messages to this process are counted on their own; null: nowhere.
 // Under Module::lock.
-Usage* usage_of_peer(ompi_proc_t* proc) noexcept;
+SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept;
 
 void register_performance_variables(const mca_base_component_t& component) noexcept;  // pvars.cc
 

@@ -3,6 +3,7 @@
 // MPI_Send and its family. Short messages leave in one immediate packet, with
 // no request, no lock and no allocation; everything else becomes a SendRequest.
 #include <cstdlib>
+#include <utility>
 
 #include "bounce.h"
 #include "diagnose.h"
@@ -14,10 +15,10 @@
 namespace coop::pml {
 namespace {
 
-// The hot path: header and payload straight into the transport. False: the
-// transport cannot take it at once, or the message is too long.
-inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
-                         std::uint16_t sequence, ompi_communicator_t* comm) noexcept {
+// A message in one packet that needs no request. False: the transport cannot take it now, earlier messages wait, or it is too long.
+template <auto hand_over>
+inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                         SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
@@ -25,9 +26,23 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
 
     StackConvertor convertor(peer, buf, count, datatype);
     const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
-    if (!send_immediate(*peer.eager(), convertor.get(), header, bytes)) return false;
+    if (!hand_over(*peer.eager(), convertor.get(), header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;
+}
+
+// The hot path: header and payload straight into the transport.
+inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
+                         ompi_communicator_t* comm) noexcept {
+    return send_eager<send_immediate>(peer, buf, count, datatype, tag, sequence, comm);
+}
+
+// A message that fits one packet, where there is no memory for a request: it leaves when the transport has room.
+void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
+                     ompi_communicator_t* comm) noexcept {
+    while (!send_at_once(peer, buf, count, datatype, tag, sequence, comm) &&
+           !send_eager<send_packet>(peer, buf, count, datatype, tag, sequence, comm))
+        opal_progress();
 }
 
 // Where a buffered send keeps its payload, and how it is given back.
@@ -37,12 +52,18 @@ struct Store {
 };
 
 // Long messages live in the buffer that the user has attached; short ones that
-// the transport has no room for just now, in memory of our own.
+// the transport has no room for just now, in memory of our own. Null: there is none.
 Store store_for(std::size_t bytes, bool attached) noexcept {
     if (attached) return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
-    void* memory = std::malloc(bytes + 1);
-    if (!memory) out_of_memory("a buffered message");
-    return {memory, std::free};
+    return {std::malloc(bytes + 1), std::free};
+}
+
+// The request of a message that is packed in `store`. Null: there is no memory for it.
+SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int dst, int tag, ompi_communicator_t* comm) noexcept {
+    if (!store.memory) return nullptr;
+    SendRequest* r = make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
+    if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
+    return r;
 }
 
 // Buffered sends end here and now, whatever the receiver does: what the
@@ -54,17 +75,21 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
     const bool fits = bytes <= peer.eager_payload;
-    std::uint16_t sequence = fits ? peer.take_sequence() : std::uint16_t{0};
+    SequenceNumber sequence(peer);
     if (fits && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
 
     const Store store = store_for(bytes, !fits);
-    if (!store.memory) return OMPI_ERR_BUFFER;
-    if (!fits) sequence = peer.take_sequence();  // only now: a number that is taken must be sent
+    SendRequest* r = request_for(store, peer, bytes, dst, tag, comm);
+    if (!r) {
+        if (store.memory) store.release(store.memory);
+        if (!fits) return store.memory ? MPI_ERR_NO_MEM : OMPI_ERR_BUFFER;
+        send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
+        return OMPI_SUCCESS;
+    }
     if (bytes > 0) pack(peer, buf, count, datatype, store.memory, bytes);
-    SendRequest& r = *make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
-    r.store = store.memory;
-    r.release_store = store.release;
-    start_send(r, sequence);
+    r->store = store.memory;
+    r->release_store = store.release;
+    start_send(*r, sequence);
     return OMPI_SUCCESS;
 }
 
@@ -73,21 +98,41 @@ void wait(SendRequest& r) noexcept {
     take_over(r.mpi());
 }
 
-// Starts a send that is not buffered. Null: it is gone already.
-inline SendRequest* begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
-                               mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking) noexcept {
-    const std::uint16_t sequence = peer.take_sequence();
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return nullptr;
-    if (blocking && mode == MCA_PML_BASE_SEND_STANDARD && send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
-        return nullptr;
+// Without a way that needs no request. Long messages get all that they need before they have a place in the order of messages: until
+// then they can be refused.
+int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag, mca_pml_base_send_mode_t mode,
+                  ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence, SendRequest*& request) noexcept {
+    std::size_t bytes;
+    ompi_datatype_type_size(datatype, &bytes);
+    const bool fits = bytes * count <= peer.eager_payload && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
     SendRequest* r = make_send(peer, buf, count, datatype, dst, tag, comm, mode, false);
+    if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
+    if (!r && fits) {
+        send_by_waiting(peer, buf, count, datatype, tag, sequence, comm);
+        return OMPI_SUCCESS;
+    }
+    if (!r && sequence.is_taken()) out_of_memory("the request of a message that the transport had no room for");
+    if (!r) return MPI_ERR_NO_MEM;
     if (blocking) set_blocking(*r);
     start_send(*r, sequence);
-    return r;
+    request = r;
+    return OMPI_SUCCESS;
+}
+
+// Starts a send that is not buffered. `request` is null if it is gone already.
+inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SendRequest*& request) noexcept {
+    request = nullptr;
+    SequenceNumber sequence(peer);
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
+    if (blocking && mode == MCA_PML_BASE_SEND_STANDARD && send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
+        return OMPI_SUCCESS;
+    return begin_request(peer, buf, count, datatype, dst, tag, mode, comm, blocking, sequence, request);
 }
 
 int free_send(ompi_request_t** request) {
     const async::Inside turn;
+    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
     SendRequest& r = *SendRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -102,6 +147,7 @@ int start_persistent_send(SendRequest& r) noexcept {
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
     while (!r.fate.may_start()) opal_progress();  // the end of the last round
     if (r.base.req_send_mode != MCA_PML_BASE_SEND_BUFFERED) {
+        if (!reserve_id(r)) return MPI_ERR_NO_MEM;
         start_send(r, r.peer->take_sequence());
         return OMPI_SUCCESS;
     }
@@ -128,10 +174,11 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
-    SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, true);
-    if (!r) return OMPI_SUCCESS;
+    SendRequest* r;
+    int rc = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, true, r);
+    if (!r) return rc;
     wait(*r);
-    const int rc = r->mpi()->req_status.MPI_ERROR;
+    rc = r->mpi()->req_status.MPI_ERROR;
     if (r->fate.user_freed()) recycle(*r);
     return rc;
 }
@@ -144,14 +191,18 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
-    if (SendRequest* r = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, false)) *request = r->mpi();
-    return OMPI_SUCCESS;
+    SendRequest* r;
+    const int rc = begin_send(peer, buf, count, datatype, dst, tag, mode, comm, false, r);
+    if (r) *request = r->mpi();
+    return rc;
 }
 
 extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
     const async::Inside turn;
-    *request = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true)->mpi();
+    SendRequest* r = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true);
+    if (!r) return MPI_ERR_NO_MEM;
+    *request = r->mpi();
     return OMPI_SUCCESS;
 }
 

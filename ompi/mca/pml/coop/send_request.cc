@@ -63,7 +63,8 @@ Next wait_in_line(SendRequest& r) noexcept {
         else peer.line.push_back(&r.waiting);
         peer.waiting.fetch_add(1, std::memory_order_relaxed);
     }
-    defer(peer.deferred);
+    peer.hold();
+    if (!defer(peer.deferred)) peer.let_go();  // somebody else is about to serve the line, and holds it
     return Next::kWait;
 }
 
@@ -85,7 +86,7 @@ namespace {
 Next read_answer(SendRequest& r) noexcept {
     if (!r.answered.load(std::memory_order_acquire)) return Next::kWait;
     if (r.fin || r.next == r.end) return go(r, SendStep::kDrain);
-    if (r.choice.row == rndv::Row::kCoop) return go(r, SendStep::kCopy);
+    if (rndv::is_shared(r.choice)) return go(r, SendStep::kCopy);
     return go(r, r.choice.row == rndv::Row::kRput ? SendStep::kPut : SendStep::kFragments);
 }
 
@@ -246,12 +247,13 @@ void advance(SendRequest& r) noexcept { drive(r, take_steps); }
 
 void serve_line(Deferred* deferred) {
     auto& peer = *reinterpret_cast<Peer*>(reinterpret_cast<char*>(deferred) - offsetof(Peer, deferred));
-    while (SendRequest* r = next_in_line(peer)) {
+    bool refused = false;
+    while (SendRequest* r = refused ? nullptr : next_in_line(peer)) {
         advance(*r);
-        const bool refused = is_in_line(*r);
+        refused = is_in_line(*r);
         drop(*r);
-        if (refused) return;
     }
+    peer.let_go();
 }
 
 void drop(SendRequest& r) noexcept {
@@ -260,7 +262,8 @@ void drop(SendRequest& r) noexcept {
 
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                        ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept {
-    auto* r = wait_and_take<SendRequest>(mca_pml_base_send_requests);
+    auto* r = take<SendRequest>(mca_pml_base_send_requests);
+    if (!r) return nullptr;
     r->base.req_base.req_proc = peer.proc;
     MCA_PML_BASE_SEND_REQUEST_INIT(&r->base, buf, count, datatype, dst, tag, comm, mode, persistent, 0);
     r->peer = &peer;
@@ -268,6 +271,13 @@ SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_data
     r->call = mode == MCA_PML_BASE_SEND_BUFFERED ? rndv::SendCall::kBsend : rndv::SendCall::kIsend;
     r->fate.start_idle();
     return r;
+}
+
+bool reserve_id(SendRequest& r) noexcept {
+    const bool fits = r.bytes() <= r.peer->eager_payload && r.base.req_send_mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+    if (fits || module.faults.hit(Fault::kNoId)) return fits;
+    r.id = module.sends.acquire(&r, module.threads);
+    return r.id != 0;
 }
 
 void set_blocking(SendRequest& r) noexcept {
@@ -327,10 +337,10 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.run.start(r.next, r.end, chunk_for(*r.peer));
     const bool instead = r.step.load(std::memory_order_relaxed) == SendStep::kCopy;  // of a copy that is stuck: its load is still ours
     if (!instead && header.counted && my_board()) r.load = rndv::shares(r.choice, header.length).sender;
-    const bool more = r.choice.row == rndv::Row::kCoop && header.length > 0;  // it may get stuck: then another grant comes
+    const bool more = rndv::is_shared(r.choice) && header.length > 0;  // it may get stuck: then another grant comes
     if (more) {
-        r.shared.start(r.peer->neighbour->board->slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
-                       header.length, header.copy.chunk, r.choice.split);
+        r.shared.start(r.peer->neighbour->board().slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
+                       header.length, header.copy.chunk, r.choice);
         if (header.offloads) open_key(r);
     }
     r.answer_due = more;

@@ -8,7 +8,8 @@
 //       v                +--------------+                  |  |
 //     kAnswer ---- FIN, or CTS with ----|------------------+  |
 //       |          nothing left         |                     |
-//       | CTS: send   | CTS: rput       | CTS: coop           |
+//       | CTS: send   | CTS: rput       | CTS: coop, or rput  |
+//       |             | without a slot  | with a slot         |
 //       v             v                 v          all copied |
 //     kFragments <- kPut -> kFin      kCopy ------------------+
 //       |  ^    refused       |         | neither side can,   |
@@ -86,9 +87,12 @@ struct SendRequest {
     std::size_t bytes() const noexcept { return base.req_bytes_packed; }
 };
 
-// A request for these arguments, not started. `peer` must have been reached.
+// A request for these arguments, not started. `peer` must have been reached. Null: there is no memory for it.
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                        ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept;
+// What the receiver will answer to needs an id. Taken before the message has its place in the order of the peer's messages: it can still
+// be refused then. False: there is no memory for it.
+[[nodiscard]] bool reserve_id(SendRequest& request) noexcept;
 // Before start_send, where the caller waits in the call.
 void set_blocking(SendRequest& request) noexcept;
 void start_send(SendRequest& request, std::uint16_t sequence) noexcept;

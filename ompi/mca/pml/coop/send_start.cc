@@ -5,6 +5,7 @@
 #include <new>
 
 #include "async.h"
+#include "device_memory.h"
 #include "hints.h"
 #include "send_steps.h"
 
@@ -38,25 +39,26 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    s.sender_contiguous = r.bytes() == 0 || !opal_convertor_need_buffers(&r.convertor());
+    s.sender_contiguous = r.bytes() == 0 || lies_as_it_goes(r.convertor());
     if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
         s.rdma_share = r.peer->rdma_share;
         s.kernel_copy_denied = r.peer->copy_denied();
         s.can_get = (rdma->btl_flags & MCA_BTL_FLAGS_GET) && !s.kernel_copy_denied;
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
-        s.can_share = r.peer->can_share();
+        // With another transport a put may be under way when our caller stops calling: then it is the receiver that copies.
+        s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || waits(r.call));
     }
+    s.same_node = r.peer->neighbour != nullptr;
     if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
     return s;
 }
 
 // Whether the RTS says where the send buffer is: also where the sender takes it
-// that it will write itself, if the receiver, which knows both sides, may decide
-// otherwise.
+// that it will write itself, if the receiver may decide otherwise, or may have to
+// read what the sender does not write.
 bool shows_buffer(const rndv::Situation& s, rndv::Row offer) noexcept {
     using rndv::Row;
-    return offer == Row::kRget || offer == Row::kCoop || offer == Row::kRtr ||
-           (offer == Row::kRput && s.can_share && !s.get_refused && s.wish != rndv::Wish::kRput);
+    return offer == Row::kRget || offer == Row::kCoop || offer == Row::kRtr || (offer == Row::kRput && s.can_share && !s.get_refused);
 }
 
 // Takes the offer of the receive that this message will find, if there is one.
@@ -64,10 +66,11 @@ void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
     // Where the peer may be sending to us as well, it decides, with both in view.
     if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
-    rndv::Board& theirs = *r.peer->neighbour->board;
+    rndv::Board& theirs = r.peer->neighbour->board();
     const auto taken = rndv::take_offer(theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});
     if (!taken) return;
     module.counters.count(Counter::kOffersTaken);
+    r.peer->note_that_it_sees_us();  // it offers receives to those alone whose memory it has mapped
     s.offered = true;
     s.recv_call = taken->blocking ? rndv::RecvCall::kRecv : rndv::RecvCall::kIrecv;
     s.sender_load = rndv::load_of(*my_board());
@@ -82,8 +85,8 @@ void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.remote_address = r.offer.address;
     const bool offloads = may_offload(r, choice.split);
     const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes(), offloads);
-    rndv::Board& theirs = *r.peer->neighbour->board;
-    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice.split);
+    rndv::Board& theirs = r.peer->neighbour->board();
+    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice);
     if (offloads) open_key(r);
     const rndv::Shares share = rndv::shares(choice, r.bytes());
     r.load = share.sender;
@@ -139,8 +142,7 @@ std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, cons
 }
 
 Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
-    if (!r.id) {
-        if (!(r.id = module.sends.acquire(&r, module.threads))) return wait_in_line(r);
+    if (!r.answer_due) {
         r.references.take();  // the answer's
         r.answer_due = true;
         module.counters.up(Gauge::kRendezvous);
@@ -200,6 +202,7 @@ Next start_step(SendRequest& r) noexcept {
     take_in_written_parameters();
     not_idle();
     mca_bml_base_btl_t& btl = *r.peer->eager();
+    if (r.peer->neighbour && r.bytes() > r.peer->eager_payload) r.peer->neighbour->look_again();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     if (r.offered) return start_rendezvous(r, btl, s, r.choice);  // the transport had no room for the RTS a moment ago

@@ -6,8 +6,12 @@
 // (Cooperative Rendezvous Protocols, sections II-A1 and II-C)
 //
 //     claim a chunk --> copy it --> say so on the board --> let others have a turn
-//       | none left                                              |
+//       | none left, or the other side leads                     |
 //       +--> look at the board now and then                <-----+
+//              nothing moves: take over what is left
+//
+// With a chunk claimed no step ends, but where the transport goes on without us: whoever leaves the library has no chunk that the other side
+// would wait for. A transport that copies with our CPU has copied when it returns.
 //
 // The receiver lets HCAs copy some of its chunks meanwhile, where they can (hca_lane.h).
 //
@@ -16,12 +20,12 @@
 // ends the job with a diagnosis.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "coop/rndv/chunk.h"
 #include "coop/rndv/offload.h"
+#include "coop/rndv/takeover.h"
 #include "diagnose.h"
 #include "rdma.h"
 
@@ -43,34 +47,39 @@ struct SharedCopy {
     rndv::Claims claims;
     rndv::ChunkPlan plan;
     std::size_t from = 0;                // first byte of the message in the plan
-    rndv::Split split = rndv::Split::kBoth;
-    rndv::Side side = rndv::Side::kReceiver;
+    rndv::Choice choice{rndv::Row::kCoop, rndv::Reason::kForced};
     std::optional<std::uint32_t> chunk;  // claimed, and being copied …
     std::size_t at = 0;                  // … up to this byte of the message
     std::atomic<bool> failed{false};     // … or refused by the transport
-    std::chrono::steady_clock::time_point waiting_since{};
+    rndv::Takeover takeover;
+    std::uint64_t waiting_since_ns = 0;  // 0: not waiting
     int missed = 0;                      // looks for the peer in a row that did not find it
 
     void start(rndv::Slot& slot, rndv::Side my_side, std::uint32_t generation, std::size_t from_byte, std::size_t bytes, std::uint32_t chunk_bytes,
-               rndv::Split by) noexcept {
+               const rndv::Choice& by) noexcept {
         plan = {bytes, chunk_bytes};
-        claims.start(slot, my_side, generation, static_cast<std::uint32_t>(plan.count()), by == rndv::Split::kHalves && plan.count() <= 2);
+        claims.start(slot, my_side, generation, static_cast<std::uint32_t>(plan.count()), by.split == rndv::Split::kHalves && plan.count() <= 2);
         from = from_byte;
-        split = by;
-        side = my_side;
+        choice = by;
         chunk.reset();
         failed.store(false, std::memory_order_relaxed);
-        waiting_since = {};
+        takeover.start(by.split, my_side);
+        waiting_since_ns = 0;
         missed = 0;
     }
 
-    // The other side leads, and may have its reasons: we help while we have
-    // nothing else to do.
+    // Where the other side leads we help while we seem to have nothing else to do, unless it is to copy all; take_over() does not depend on that.
     bool may_claim() const noexcept {
-        using rndv::Split;
-        if (split == Split::kBoth || split == Split::kHalves) return true;
-        if (split == (side == rndv::Side::kReceiver ? Split::kReceiverLeads : Split::kSenderLeads) || claims.other_is_refused()) return true;
-        return module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0;
+        if (takeover.may_claim_all() || choice.split == rndv::Split::kHalves || claims.other_is_refused()) return true;
+        return choice.row != rndv::Row::kRput && module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0;
+    }
+
+    // True, once: the other side makes no progress, and we may claim what it was to copy.
+    bool take_over(std::uint64_t now) noexcept {
+        if (!takeover.look(claims.progress(), now, static_cast<std::uint64_t>(module.config.patience) * 1000)) return false;
+        claims.take_all();
+        module.counters.count(Counter::kTakeovers);
+        return true;
     }
 
     bool claim(std::optional<std::uint32_t> left) noexcept {
@@ -124,14 +133,14 @@ enum class Shared {
 constexpr int kLooksUntilDead = 25;
 
 // Whoever waits for a peer looks now and then whether it is still there.
+constexpr std::uint64_t kLookEveryNs = 200'000'000;
+
 template <class Request>
-void watch_peer(Request& r) noexcept {
-    using namespace std::chrono_literals;
-    const auto now = std::chrono::steady_clock::now();
-    if (r.shared.waiting_since == std::chrono::steady_clock::time_point{}) r.shared.waiting_since = now;
-    if (now - r.shared.waiting_since < 200ms) return;
-    r.shared.waiting_since = now;
-    r.shared.missed = node::is_alive(r.peer->neighbour->pid) ? 0 : r.shared.missed + 1;
+void watch_peer(Request& r, std::uint64_t now) noexcept {
+    if (r.shared.waiting_since_ns == 0) r.shared.waiting_since_ns = now;
+    if (now - r.shared.waiting_since_ns < kLookEveryNs) return;
+    r.shared.waiting_since_ns = now;
+    r.shared.missed = node::is_alive(r.peer->neighbour->card.pid) ? 0 : r.shared.missed + 1;
     if (r.shared.missed >= kLooksUntilDead) peer_died(*r.peer);
 }
 
@@ -157,29 +166,47 @@ void settle_chunk(Request& r) noexcept {
     s.failed.store(false, std::memory_order_relaxed);
 }
 
+// A claimed chunk is begun again from its first byte by whoever takes it next. So it is returned only where the transport has no room time and again.
+constexpr int kTriesOfAChunk = 16;
+
+// Until the transport has room, the other side may copy the chunk.
+template <class Request>
+void return_chunk(Request& r) noexcept {
+    SharedCopy& s = r.shared;
+    if (s.chunk && r.run.drained() && s.claims.give_back(*s.chunk)) s.chunk.reset();
+}
+
 // Copies chunks until enough has been copied for others to get a turn.
 template <class Request>
 Shared drive_shared(Request& r, const RdmaKind& kind) noexcept {
     SharedCopy& s = r.shared;
+    int tries = 0;
     for (std::size_t copied = 0;;) {
         if (!r.run.drained()) return Shared::kUnderWay;
         if (s.chunk) settle_chunk(r);
         if (s.claims.over()) return Shared::kOver;
         offload(r);
-        if (copied >= static_cast<std::size_t>(module.config.copy_chunk) || (copied > 0 && is_offloading(r))) return Shared::kChunkDone;
+        if (!s.chunk && (copied >= static_cast<std::size_t>(module.config.copy_chunk) || (copied > 0 && is_offloading(r)))) return Shared::kChunkDone;
         if (!s.chunk && !s.claim(left_by_hcas(r))) {
             if (copied > 0) return Shared::kChunkDone;
             if (s.claims.stuck() && !is_offloading(r)) return Shared::kStuck;
-            watch_peer(r);
+            const std::uint64_t now = now_ns();
+            if (s.take_over(now)) continue;
+            watch_peer(r, now);
             return Shared::kWait;
         }
-        s.waiting_since = {};
+        s.waiting_since_ns = 0;
         const std::size_t before = s.at;
         const std::uint64_t start_ns = cpu_clock_ns(r);
         const int rc = copy_some(r, kind);
         count_cpu_time(r, start_ns);
         copied += s.at - before;
-        if (is_shortage(rc)) return Shared::kShortage;
+        if (is_shortage(rc)) {
+            if (++tries < kTriesOfAChunk) continue;
+            return_chunk(r);
+            return Shared::kShortage;
+        }
+        tries = 0;
         if (rc != OMPI_SUCCESS) s.failed.store(true, std::memory_order_relaxed);
     }
 }

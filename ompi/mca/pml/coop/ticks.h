@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A clock that may be read around every copy. Its unit is its own; it is turned
+// A clock that only grows, and one that may be read around every copy. The unit of that is its own; it is turned
 // into nanoseconds when somebody asks, by the rate since the start.
 #pragma once
 
@@ -8,6 +8,10 @@
 #include <cstdint>
 
 namespace coop::pml {
+
+inline std::uint64_t now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
 
 struct Ticks {
     static std::uint64_t now() noexcept {

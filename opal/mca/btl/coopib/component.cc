@@ -5,16 +5,23 @@
 // installed alone, it changes nothing.
 #include "component.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "coop_config.h"
+#include "coop/rail/verbs/fork.h"
 #include "entry.h"
+#include "rails.h"
 
 namespace coop::ib {
 
-Module module;
+ModuleHolder module_holder;
+
+ModuleHolder::~ModuleHolder() {
+    if (value.connections) value.connections->stop_thread();
+}
 
 std::uint32_t local_rank() noexcept {
     const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
@@ -26,6 +33,9 @@ namespace {
 constexpr std::size_t kFragmentBytes = 12 * 1024;
 constexpr std::size_t kMostFragmentBytes = 1 << 20, kLeastFragmentBytes = 256;
 constexpr int kFirstCqEntries = 1024;
+constexpr std::uint32_t kFixedCqEntries = 1 << 16;
+constexpr std::size_t kMostOperationBytes = 1 << 30;
+static_assert(kMostOperationBytes <= UINT32_MAX, "StripeWork::bytes");
 
 void set_defaults(mca_btl_base_module_t& b) {
     b.btl_component = &mca_btl_coopib_component;
@@ -38,7 +48,7 @@ void set_defaults(mca_btl_base_module_t& b) {
     b.btl_latency = 4;
     b.btl_bandwidth = 0;
     b.btl_registration_handle_size = sizeof(Handle);
-    b.btl_get_limit = b.btl_put_limit = 1 << 30;
+    b.btl_get_limit = b.btl_put_limit = kMostOperationBytes;
     b.btl_get_alignment = b.btl_put_alignment = 0;
     b.btl_add_procs = add_procs;
     b.btl_del_procs = del_procs;
@@ -111,23 +121,54 @@ bool check_sizes(mca_btl_base_module_t& b) {
     return true;
 }
 
+// What was said about each thing, in one line.
+std::array<std::string, rail::kAbouts> by_subject(const std::vector<rail::Said>& said) {
+    std::array<std::string, rail::kAbouts> lines;
+    for (const rail::Said& each : said) {
+        std::string& line = lines[static_cast<std::size_t>(each.about)];
+        line.append(line.empty() ? "" : "; ").append(each.sentence);
+    }
+    return lines;
+}
+
+bool devices_serve(const Module& m, const std::vector<rail::Said>& said) {
+    const auto lines = by_subject(said);
+    const auto about = [&](rail::About what) -> const std::string& { return lines[static_cast<std::size_t>(what)]; };
+    if (!about(rail::About::kInterfaces).empty()) return not_there(m, about(rail::About::kInterfaces)), false;
+    if (!m.hcas.empty()) return true;
+    if (const std::string& keys = about(rail::About::kPkey); !keys.empty()) {
+        parameter_out_of_range({"pkey", path::pkey_text(static_cast<std::uint16_t>(m.given.pkey)), "the P_Keys of a port here (" + keys + ")"});
+        return false;
+    }
+    if (const std::string& indices = about(rail::About::kGidIndex); !indices.empty()) {
+        parameter_out_of_range({"gid_index", std::to_string(m.given.gid_index), "-1, or where a port here has a GID (" + indices + ")"});
+        return false;
+    }
+    const std::string& notes = about(rail::About::kDevice);
+    return no_device(notes.empty() ? "there is no HCA" : notes), false;
+}
+
+// False: the parameter fork demands what cannot be had, and that has been reported.
+bool prepare_for_forks(const Module& m) {
+    if (m.given.fork == static_cast<std::int64_t>(Fork::kOff)) return true;
+    const rail::Status safe = rail::make_forks_safe();
+    if (safe) return true;
+    if (m.given.fork == static_cast<std::int64_t>(Fork::kOn)) return cannot_start(safe.trouble().sentence), false;
+    opal_warn_fork();  // when it happens
+    return true;
+}
+
 // False: something that was asked for is not there, and has been said.
 bool open_devices(Module& m) {
     rail::HcaOptions options;
     options.include = m.given.if_include ? m.given.if_include : "";
     options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
     if (m.given.max_reads != 0) options.most_reads = static_cast<std::uint32_t>(m.given.max_reads);
+    options.ports = {static_cast<std::uint16_t>(m.given.pkey), static_cast<int>(m.given.gid_index), m.given.allow_different_subnets != 0};
     std::vector<rail::Said> said;
     m.hcas = rail::open_hcas(options, said);
-    if (m.hcas.size() > kMaxHcas) m.hcas.erase(m.hcas.begin() + kMaxHcas, m.hcas.end());
-    std::string missing, notes;
-    for (const rail::Said& each : said) {
-        std::string& all = each.wrong ? missing : notes;
-        all.append(all.empty() ? "" : "; ").append(each.sentence);
-    }
-    if (!missing.empty()) return not_there(m, missing), false;
-    if (m.hcas.empty()) return no_device(notes.empty() ? "there is no HCA" : notes), false;
-    return true;
+    if (m.hcas.size() > kMaxHcas) keep_near_hcas(m);
+    return devices_serve(m, said);
 }
 
 // What is registered before the first message: receive buffers, a first chunk
@@ -140,7 +181,7 @@ std::uint64_t bytes_to_start(const Module& m) {
     return m.hcas.size() * (buffers * (m.buffer_bytes() + 64) + kDatagrams);
 }
 
-// False, always: what was tried has failed with `number`, an errno.
+// Reports the error `number`, an errno, and returns false.
 bool refused(const Module& m, int number, const std::string& why) {
     number == ENOMEM ? memory_locked(m, bytes_to_start(m)) : cannot_start(why);
     return false;
@@ -151,7 +192,11 @@ bool open_queues(Module& m) {
     m.interrupts = std::make_unique<Interrupts>(m);
     for (std::uint32_t i = 0; i < m.hcas.size(); ++i) {
         rail::Hca& hca = m.hcas[i];
-        auto cq = rail::make_cq(hca.context(), kFirstCqEntries, m.interrupts->open_channel(hca.context()));
+        ibv_comp_channel* const channel = m.interrupts->open_channel(hca.context());
+        auto cq = rail::make_cq(hca.context(), kFirstCqEntries, channel);
+        // Not every driver lets one grow. Such a queue is large from the start.
+        if (cq && ibv_resize_cq(*cq, (*cq)->cqe) != 0)
+            cq = rail::make_cq(hca.context(), static_cast<int>(std::min(hca.caps().max_cqe, kFixedCqEntries)), channel);
         if (!cq) return cannot_start(cq.trouble().sentence), false;
         m.uses[i].cq = std::move(*cq);
         if (!hca.caps().has_srq()) continue;
@@ -163,11 +208,32 @@ bool open_queues(Module& m) {
     return true;
 }
 
-bool open_connector(Module& m) {
-    std::vector<rail::Said> said;
-    auto connector = rail::Connector::open(m.hcas, {}, said);
-    if (!connector) return refused(m, connector.trouble().number, connector.trouble().sentence);
-    m.connector.emplace(std::move(*connector));
+bool open_connections(Module& m) {
+    m.connections = std::make_unique<Connections>(m);
+    const auto done = m.connections->open();
+    return done || refused(m, done.trouble().number, done.trouble().sentence);
+}
+
+// What every port takes as one message; one that does not say takes what we ask for.
+std::size_t most_message_bytes(const Module& m) {
+    std::size_t least = kMostOperationBytes;
+    for (const rail::Hca& hca : m.hcas)
+        if (hca.caps().max_message_bytes != 0) least = std::min<std::size_t>(least, hca.caps().max_message_bytes);
+    return least;
+}
+
+// An operation may go whole over any rail, so all of them have to take it. Larger limits, which parameters may have set, are cut. (ob1
+// cuts its puts by rdma_pipeline_frag_size.)
+bool limit_operations(Module& m) {
+    mca_btl_base_module_t& b = m.base;
+    const std::size_t most = most_message_bytes(m);
+    if (most < m.buffer_bytes()) {
+        cannot_start("a port takes messages of " + std::to_string(most) + " bytes at most: btl_coopib_max_send_size is too large for it");
+        return false;
+    }
+    b.btl_get_limit = std::min(b.btl_get_limit, most);
+    b.btl_put_limit = std::min(b.btl_put_limit, most);
+    if (b.btl_rdma_pipeline_frag_size == 0 || b.btl_rdma_pipeline_frag_size > b.btl_put_limit) b.btl_rdma_pipeline_frag_size = b.btl_put_limit;
     return true;
 }
 
@@ -184,6 +250,8 @@ void set_abilities(Module& m) {
     }
     mca_btl_base_module_t& b = m.base;
     if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
+    // With fewer rails than ports a peer may have none to the HCA that is named for atomic operations.
+    if (m.given.num_rails != 0 && static_cast<std::size_t>(m.given.num_rails) < rail::ports_of(m.hcas).size()) atomics = false;
     if (!atomics) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_ATOMIC_FOPS);
     b.btl_put_local_registration_threshold = m.immediate_bytes = inline_bytes;
     b.btl_get_local_registration_threshold = 0;
@@ -193,18 +261,19 @@ void set_abilities(Module& m) {
 bool start(Module& m) {
     if (const auto wrong = check(m.given)) return parameter_out_of_range(*wrong), false;
     if (const auto wrong = make_sched_config(m.given, m.sched)) return parameter_out_of_range(*wrong), false;
-    if (!check_sizes(m.base) || !open_devices(m)) return false;
+    if (!check_sizes(m.base) || !prepare_for_forks(m) || !open_devices(m) || !limit_operations(m)) return false;
     m.id = id_of(OPAL_PROC_MY_NAME);
     std::vector<rail::Hca*> all;
     for (rail::Hca& hca : m.hcas) all.push_back(&hca);
     if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
-    if (!open_queues(m) || !open_connector(m)) return false;
+    if (!open_queues(m) || !open_connections(m)) return false;
     if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
     m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
-    order_ports(m);
+    if (const auto wrong = order_ports(m)) return parameter_out_of_range(*wrong), false;
     set_abilities(m);
     for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);
+    if (const auto why = m.connections->start_thread()) answers_by_polling(*why);
     offer_loopback();
     if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
     return true;

@@ -9,9 +9,9 @@ extern "C" __attribute__((visibility("default"))) mca_btl_base_component_t mca_b
 
 namespace coop::ib {
 
-void order_ports(Module& m);                      // nearness.cc; once the HCAs and their connector are open
+void keep_near_hcas(Module& m);                    // nearness.cc; as many as a process may use
+std::optional<ParamError> order_ports(Module& m);  // nearness.cc; once the HCAs and Connections are open
 void publish_ports(Module& m);                    // procs.cc
-bool open_receives(Module& m, std::uint32_t hca);  // connect.cc
 
 void register_performance_variables(const mca_base_component_t& component);  // pvars.cc
 void print_report(const Module& m);                                          // report.cc
@@ -22,6 +22,9 @@ void not_there(const Module& m, const std::string& why);  // what if_include or 
 void no_device(const std::string& why);
 void memory_locked(const Module& m, std::uint64_t needed_bytes);
 void cannot_start(const std::string& why);
+void answers_by_polling(const std::string& why);
+void too_many_hcas(std::size_t all, const std::string& used, const std::string& left_out);
+[[noreturn]] void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs);
 [[noreturn]] void versions_differ(const opal_proc_t* peer, std::uint32_t theirs);
 [[noreturn]] void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs);
 

@@ -97,6 +97,11 @@ void memory_locked(const Module& m, std::uint64_t needed_bytes) {
 // Not the same for all: one process may get what the next one is refused.
 void cannot_start(const std::string& why) { say("cannot-start", host(), why.c_str()); }
 
+void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs) {
+    say("architectures-differ", host(), opal_local_arch, name_of(peer).c_str(), theirs);
+    end_job(peer);
+}
+
 void versions_differ(const opal_proc_t* peer, std::uint32_t theirs) {
     say("versions-differ", host(), static_cast<unsigned>(kWireVersion), name_of(peer).c_str(), static_cast<unsigned>(theirs));
     end_job(peer);
@@ -115,9 +120,29 @@ void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& 
     end_job(endpoint.proc);
 }
 
+void queue_pair_failed(const Module& m, const Endpoint& endpoint, std::uint32_t hca, const rail::HcaEvent& event) {
+    say("rail-failed", host(), name_of(endpoint.proc).c_str(), "none: the HCA reports it", m.hcas[hca].name().c_str(),
+        ibv_event_type_str(event.type), 0u);
+    end_job(endpoint.proc);
+}
+
+void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
+    say("hca-failed", host(), m.hcas[hca].name().c_str(), ibv_event_type_str(event.type));
+    end_job(nullptr);
+}
+
+void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
+    say_once_per_node("port-changed", host(), m.hcas[hca].name().c_str(), static_cast<unsigned>(event.number), ibv_event_type_str(event.type));
+}
+
 void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value) {
     say("damaged", host(), name_of(peer).c_str(), field, static_cast<unsigned long long>(value));
     end_job(peer);
+}
+
+void no_atomics(const Endpoint& endpoint) {
+    say("no-atomics", host(), name_of(endpoint.proc).c_str(), static_cast<unsigned>(endpoint.atomic_hca));
+    end_job(endpoint.proc);
 }
 
 void rails_differ(const opal_proc_t* peer, const ParamError& error) {
@@ -128,6 +153,33 @@ void rails_differ(const opal_proc_t* peer, const ParamError& error) {
 void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all) {
     static bool said = false;  // under Module::lock
     if (!std::exchange(said, true)) say("fewer-rails", host(), name_of(peer).c_str(), static_cast<unsigned>(open), static_cast<unsigned>(all));
+}
+
+void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent) {
+    static bool said = false;  // under Module::lock
+    if (!std::exchange(said, true)) say("silent-rail", host(), name_of(peer).c_str(), rail.c_str(), static_cast<unsigned>(silent));
+}
+
+void peer_is_late(const opal_proc_t* peer, std::int64_t seconds) {
+    static bool said = false;  // under Module::lock
+    if (!std::exchange(said, true)) say("late", host(), name_of(peer).c_str(), static_cast<long long>(seconds));
+}
+
+void too_many_hcas(std::size_t all, const std::string& used, const std::string& left_out) {
+    say_once_per_node("many-hcas", host(), static_cast<unsigned>(all), static_cast<unsigned>(kMaxHcas), used.c_str(), left_out.c_str());
+}
+
+void answers_by_polling(const std::string& why) { say_once_per_node("no-thread", host(), why.c_str()); }
+
+void interrupts_lost(const char* hca) noexcept {
+    static bool said = false;  // by the asynchronous handler alone
+    if (!std::exchange(said, true)) say("interrupts-lost", host(), hca);
+}
+
+// By each process: the first one for which this leaves no transport ends the job, before others may have spoken.
+void other_partition(const opal_proc_t* peer, const std::string& why) {
+    static bool said = false;  // under Module::lock
+    if (!std::exchange(said, true)) say("partition", host(), name_of(peer).c_str(), why.c_str());
 }
 
 void cannot_connect(const opal_proc_t* peer, const std::string& why) {

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
+
 #include "entry.h"
 
 namespace coop::ib {
@@ -23,13 +25,24 @@ void Interrupts::request(async::Notice notice) noexcept {
         if (use.cq->channel != nullptr) ibv_req_notify_cq(use.cq, solicited_only);
 }
 
-void Interrupts::acknowledge(int descriptor) noexcept {
-    for (const rail::CompChannel& channel : channels_) {
-        if (channel->fd != descriptor) continue;
-        ibv_cq* cq;
-        void* user;
-        while (ibv_get_cq_event(channel, &cq, &user) == 0) ibv_ack_cq_events(cq, 1);
-    }
+const rail::CompChannel* Interrupts::channel_of(int descriptor) const noexcept {
+    for (const rail::CompChannel& channel : channels_)
+        if (channel->fd == descriptor) return &channel;
+    return nullptr;
+}
+
+bool Interrupts::acknowledge(int descriptor) noexcept {
+    const rail::CompChannel* channel = channel_of(descriptor);
+    if (channel == nullptr) return false;
+    ibv_cq* cq;
+    void* user;
+    errno = 0;
+    while (ibv_get_cq_event(*channel, &cq, &user) == 0) ibv_ack_cq_events(cq, 1);
+    return errno == EAGAIN || errno == EINTR;  // else: the end of the file, or EIO of a device that is gone
+}
+
+void Interrupts::lost(int descriptor) noexcept {
+    if (const rail::CompChannel* channel = channel_of(descriptor)) interrupts_lost(ibv_get_device_name((*channel)->context->device));
 }
 
 int Interrupts::drain() noexcept { return progress(); }

@@ -4,7 +4,8 @@
 // each HCA, asked for an event by ibv_req_notify_cq: for the next solicited
 // message, or for the next completion of any kind.
 //
-// Threading: as async/handler.h has it. Errors: open_interrupts() says.
+// Threading: as async/handler.h has it. Errors: a channel that cannot be opened
+// leaves its HCA without interrupts; one that fails later is reported once.
 #pragma once
 
 #include <vector>
@@ -25,10 +26,13 @@ public:
 
     std::span<const int> descriptors() const noexcept override { return descriptors_; }
     void request(async::Notice notice) noexcept override;
-    void acknowledge(int descriptor) noexcept override;
+    bool acknowledge(int descriptor) noexcept override;
+    void lost(int descriptor) noexcept override;
     int drain() noexcept override;
 
 private:
+    const rail::CompChannel* channel_of(int descriptor) const noexcept;
+
     Module& m_;
     std::vector<rail::CompChannel> channels_;
     std::vector<int> descriptors_;

@@ -12,16 +12,22 @@
 // turn keeps the asynchronous handler out.
 #pragma once
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
-#include "coop/rail/verbs/connector.h"
+#include "connections.h"
+#include "coop/base/undestroyed.h"
 #include "coop/rail/verbs/hcas.h"
 #include "endpoint.h"
 #include "interrupts.h"
 #include "params.h"
 #include "pools.h"
+#include "upcalls.h"
 
 namespace coop::ib {
 
@@ -31,10 +37,23 @@ struct HcaUse {
     rail::Cq cq;
     rail::Srq srq;  // empty: the device has none
     std::uint32_t cq_needed = 0;  // entries, if everything completes at once
+    std::uint32_t held = 0;       // buffers of `srq` in which messages wait for an earlier one
     std::uint64_t registrations = 0;  // of the upper layer's memory
     std::uint64_t guid = 0;           // of the HCA: how the load board names it
     // By the number of the queue pair: two HCAs give the same numbers.
     std::unordered_map<std::uint32_t, Endpoint*> qp_users;
+};
+
+// Messages that wait for an earlier one outside of receive buffers.
+struct EarlyCopies {
+    std::uint64_t count = 0;  // since the start
+    std::uint64_t bytes = 0, most_bytes = 0;  // now, and at most so far
+
+    void add(std::uint64_t more) noexcept {
+        ++count;
+        bytes += more;
+        most_bytes = std::max(most_bytes, bytes);
+    }
 };
 
 struct Module {
@@ -46,16 +65,20 @@ struct Module {
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
     std::unique_ptr<Interrupts> interrupts;
-    std::optional<rail::Connector> connector;
     path::PortList own;        // ports and limits, as peers see them
+    path::Nearness nearness;   // of the HCAs to this process
     std::uint64_t id = 0;      // of this process
     mca_rcache_base_module_t* rcache = nullptr;
     FragmentPool fragments;
     OpPool ops;
+    KeptCalls kept;            // of the upper layer, until the application comes
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    std::uint32_t connecting = 0;  // endpoints that wait for an answer
+    std::atomic<std::uint32_t> connecting{0};  // channels on their way to a connection
     Inboxes inboxes;               // all rings that peers write into
+    EarlyCopies early_copies;
+    std::uint64_t begun = 0;       // RDMA operations so far
     std::size_t immediate_bytes = 0;  // what every HCA takes inline
+    std::unique_ptr<Connections> connections;  // ends before what its rails are made of
     bool asked_for = false;        // by name, in the parameter btl
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 
@@ -63,7 +86,13 @@ struct Module {
     std::size_t buffer_bytes() const { return sched::written(static_cast<std::uint32_t>(sizeof(Header) + base.btl_max_send_size)); }
 };
 
-extern Module module;
+// finalize() closes what a module has. Where MPI_Finalize is not called, only the connecting thread ends.
+struct ModuleHolder : Undestroyed<Module> {
+    ~ModuleHolder();
+};
+
+extern ModuleHolder module_holder;
+inline constexpr Module& module = module_holder.value;
 
 std::uint32_t local_rank() noexcept;  // among the processes of the job on this node
 
@@ -81,6 +110,9 @@ private:
 
 std::uint64_t now_ns() noexcept;
 
+// As sched/delivery.h names threads. Without threads there is one.
+inline std::uint64_t this_thread() noexcept { return opal_using_threads() ? static_cast<std::uint64_t>(pthread_self()) : 0; }
+
 // post.cc. All with the lock held.
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
 // A header and what lies behind it, if it can go inline and now; false: it cannot. Behind that, room for sched::written().
@@ -95,15 +127,25 @@ void start_op(Module& m, RdmaOp& op);
 void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
 void release_waiting(Module& m, Endpoint& endpoint);
 
+// What the addresses of all queue pairs have in common.
+inline rail::AddressOptions address_options(const Config& given) noexcept {
+    return {static_cast<std::uint8_t>(given.service_level), static_cast<std::uint8_t>(given.traffic_class)};
+}
+
 // connect.cc. With the lock held.
 void connect(Module& m, Endpoint& endpoint);
-int progress_connections(Module& m, std::uint64_t now);
-Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // null: no path leads there
+void take_news(Module& m);
+int progress_connections(Module& m);  // without the lock
+
+// procs.cc
+Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // with the lock held; null: no path leads there
 std::uint64_t id_of(const opal_process_name_t& name) noexcept;
+opal_process_name_t name_of(std::uint64_t id) noexcept;
+std::optional<path::PortList> published_ports(std::uint64_t id);  // any thread; nothing: none that this process could use
 
 // receive.cc. With the lock held, but for the calls of the upper layer.
 void post_receive(Module& m, ReceiveBuffer& buffer);
-int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
+int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
 int on_slot_filled(Module& m, Inbox& ring);  // perhaps: it looks again, with the lock held
 
 // ring.cc. With the lock held.
@@ -129,9 +171,18 @@ std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uin
 
 // diagnose.cc
 [[noreturn]] void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc);
+[[noreturn]] void queue_pair_failed(const Module& m, const Endpoint& endpoint, std::uint32_t hca, const rail::HcaEvent& event);
+[[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 [[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
 [[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
+[[noreturn]] void no_atomics(const Endpoint& endpoint);
 [[noreturn]] void rails_differ(const opal_proc_t* peer, const ParamError& error);
-void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);  // a notice, of the first such peer
+void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);  // a notice, by one process of the node
+// Notices, of the first such peer.
+void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);
+void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent);
+void peer_is_late(const opal_proc_t* peer, std::int64_t seconds);
+void other_partition(const opal_proc_t* peer, const std::string& why);
+void interrupts_lost(const char* hca) noexcept;  // a notice, once
 
 }  // namespace coop::ib

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which HCAs this process would rather use: near ones before far ones, and of
-// equally near ones another than the processes beside it.
+// What this process tells of its ports: the planes that they have been put into,
+// and which HCAs it uses first: near ones before far ones, and of equally near ones
+// another than the processes beside it.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 
 #include "component.h"
 #include "coop/node/numa.h"
+#include "coop/path/planes.h"
 
 namespace coop::ib {
 namespace {
 
 bool all_equal(const std::vector<std::uint32_t>& distances) { return std::equal(distances.begin() + 1, distances.end(), distances.begin()); }
+
+std::vector<std::uint32_t> distances_of(const std::vector<rail::Hca>& hcas) {
+    std::vector<std::string> folders;
+    for (const rail::Hca& hca : hcas) folders.push_back(hca.sysfs_folder());
+    return node::distances(folders, node::own_cpus());
+}
 
 // What Open MPI knows of where a process of this node is; nothing: it is not bound.
 bool shares_our_memory(opal_process_name_t name) {
@@ -45,15 +54,44 @@ std::uint32_t rank_among_neighbours() {
     return before;
 }
 
+// A list may name HCAs that this process does not use, but none that the node does not have.
+std::optional<ParamError> name_that_is_not_there(const Module& m, const path::Planes& planes) {
+    const std::vector<std::string> names = rail::hca_names();
+    for (const path::Planes::Entry& entry : planes.entries) {
+        if (std::find(names.begin(), names.end(), entry.hca) != names.end()) continue;
+        std::string all;
+        for (const std::string& name : names) all.append(all.empty() ? "" : ", ").append(name);
+        return ParamError{"pairing", m.given.pairing, "the HCAs of this host: " + all};
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
-void order_ports(Module& m) {
-    std::vector<std::string> folders;
-    for (const rail::Hca& hca : m.hcas) folders.push_back(hca.sysfs_folder());
-    const std::vector<std::uint32_t> distances = node::distances(folders, node::own_cpus());
-    const std::uint32_t rank = all_equal(distances) ? local_rank() : rank_among_neighbours();
-    m.own.ports = path::by_preference(rail::ports_of(m.hcas), distances, rank);
-    m.sched.first_rail = static_cast<sched::RailIndex>(path::first_rail(m.own.ports, distances, rank) % sched::kMaxRails);
+void keep_near_hcas(Module& m) {
+    const std::vector<std::size_t> near = node::nearest(distances_of(m.hcas), kMaxHcas);
+    std::string used, left_out;
+    std::vector<rail::Hca> kept;
+    for (std::size_t i = 0; i < m.hcas.size(); ++i) {
+        const bool is_near = std::binary_search(near.begin(), near.end(), i);
+        std::string& names = is_near ? used : left_out;
+        names.append(names.empty() ? "" : ", ").append(m.hcas[i].name());
+        if (!is_near) continue;
+        m.hcas[i].set_index(static_cast<std::uint8_t>(kept.size()));
+        kept.push_back(std::move(m.hcas[i]));
+    }
+    too_many_hcas(m.hcas.size(), used, left_out);
+    m.hcas = std::move(kept);
+}
+
+std::optional<ParamError> order_ports(Module& m) {
+    m.nearness.distances = distances_of(m.hcas);
+    m.nearness.rank = all_equal(m.nearness.distances) ? local_rank() : rank_among_neighbours();
+    const path::Planes planes = std::get<path::Planes>(path::parse_planes(m.given.pairing));
+    if (auto wrong = name_that_is_not_there(m, planes)) return wrong;
+    m.own.ports = path::by_preference(rail::ports_of(m.hcas), m.nearness);
+    for (path::PortRecord& port : m.own.ports) port.plane = planes.of(m.hcas[port.hca].name(), port);
+    return std::nullopt;
 }
 
 }  // namespace coop::ib

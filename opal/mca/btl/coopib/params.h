@@ -14,6 +14,12 @@
 
 namespace coop::ib {
 
+constexpr std::int64_t kMostReceives = 16384;  // of the parameter `receives`
+
+// Of ring_in_order: whether the last byte of a write that arrives says that all of it is there.
+enum class RingInOrder : std::uint8_t { kAuto, kYes, kNo };
+inline constexpr const char* kRingInOrderNames[] = {"auto", "yes", "no"};
+
 // Values in the units of their rows. Ranges hold after check().
 struct Config {
     const char* if_include = nullptr;
@@ -21,6 +27,12 @@ struct Config {
     std::int64_t num_rails = 0;
     std::int64_t qps_per_port = 0;
     std::int64_t max_paths = 0;
+    std::int64_t pkey = 0;
+    std::int64_t gid_index = 0;
+    std::int64_t service_level = 0;
+    std::int64_t traffic_class = 0;
+    std::int64_t allow_different_subnets = 0;
+    const char* pairing = nullptr;
     const char* small_policy_name = nullptr;
     const char* large_policy_name = nullptr;
     std::int64_t small_policy = 0;  // sched::Policy
@@ -39,12 +51,19 @@ struct Config {
     std::int64_t ring_peers = 0;
     std::int64_t ring_slots = 0;
     std::int64_t ring_bytes = 0;
+    const char* ring_in_order_name = nullptr;
+    std::int64_t ring_in_order = 0;  // RingInOrder
     std::int64_t timeout = 0;
     std::int64_t retry_count = 0;
     std::int64_t min_rnr_timer = 0;
     std::int64_t connect_timeout = 0;
+    std::int64_t probe_timeout = 0;
+    const char* fork_name = nullptr;
+    std::int64_t fork = 0;  // Fork
     std::int64_t report = 0;
 };
+
+enum class Fork : std::uint8_t { kAuto, kOn, kOff };
 
 // The declarations, for registration and for the documentation.
 const ParamTable<Config>& param_table() noexcept;

@@ -69,10 +69,11 @@ private:
     RdmaOp* free_ = nullptr;
 };
 
+struct HcaUse;
 struct Inbox;
 struct Rail;
 
-// Where a message has arrived: of a receive queue, or a slot of a ring.
+// Where a message has arrived: a buffer of a receive queue, a slot of a ring, or a copy of an early message.
 struct ReceiveBuffer {
     std::shared_ptr<RegisteredMemory> memory;  // of one HCA
     std::byte* data = nullptr;   // its header
@@ -80,7 +81,10 @@ struct ReceiveBuffer {
     ibv_srq* srq = nullptr;
     Inbox* ring = nullptr;       // of a slot
     std::uint32_t slot = 0;      // its number
-    std::uint32_t bytes = 0;     // of the message with its header, while a slot holds one
+    std::uint32_t bytes = 0;     // of the message with its header: in a slot that holds one, or of a copy
+    std::unique_ptr<std::byte[]> copy;  // of an early message, whose own buffer serves again
+    HcaUse* held_by = nullptr;   // an early message is in it, and counts there
+    ListNode due;                // while its message waits to be handed on
 };
 
 }  // namespace coop::ib

@@ -4,6 +4,7 @@
 // stripes, and the line of each rail. Everything with Module::lock held.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "coop/async/urgent.h"
 #include "module.h"
@@ -72,6 +73,13 @@ void load_credits(Channel& channel, Header& header) {
     if (header.ring_credits != 0 || header.receive_credits != 0) header.check = check_of(header);
 }
 
+void fail_to_post(Module& m, Endpoint& endpoint, const Work* work, int error) {
+    ibv_wc wc{};
+    wc.status = IBV_WC_GENERAL_ERR;
+    wc.vendor_err = static_cast<std::uint32_t>(error);
+    rail_failed(m, endpoint, work, wc);
+}
+
 void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
     ibv_send_wr request{}, *bad;
     ibv_sge sge{};
@@ -87,21 +95,11 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
         fill_stripe(static_cast<StripeWork&>(work), rail, request, sge);
     }
     if (sge.length == 0) request.num_sge = 0;
-    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) {
-        ibv_wc wc{};
-        wc.status = IBV_WC_GENERAL_ERR;
-        wc.vendor_err = static_cast<std::uint32_t>(error);
-        rail_failed(m, *work.endpoint, &work, wc);
-    }
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) fail_to_post(m, *work.endpoint, &work, error);
     ++rail.in_flight;
     const std::uint64_t bytes = bytes_of(work);
     if (work.kind != WorkKind::kSend) channel.scheduler->on_waited(work.rail, bytes);
-    if (channel.scheduler->measures(bytes)) {
-        work.posted_ns = now_ns();
-        channel.scheduler->on_posted(work.rail, bytes, work.posted_ns);
-    } else {
-        channel.scheduler->on_unmeasured_posted(work.rail, bytes);
-    }
+    channel.scheduler->on_posted(work.rail, bytes, work.posted_ns);
     rail.sent_bytes += bytes;
     ++(work.kind == WorkKind::kSend ? rail.sends : rail.stripes);
 }
@@ -172,11 +170,12 @@ void submit_with_rider(Module& m, StripeWork& stripe, Fragment& rider) {
     submit(m, rider.work);
 }
 
-void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes) {
+void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes, std::uint64_t posted_ns) {
     StripeWork& stripe = op.stripes[index];
     stripe.kind = op.kind;
     stripe.rail = rail;
     stripe.endpoint = op.endpoint;
+    stripe.posted_ns = posted_ns;
     stripe.op = &op;
     stripe.stripe = index;
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
@@ -193,13 +192,15 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now_ns());
+    const std::uint64_t now = now_ns();
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now);
+    const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
     if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
     // All stripes may be posted, and complete, before this returns: `op` is looked at no more behind the last.
     std::uint32_t i = 0;
-    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes);
+    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
 bool can_read(const Channel& channel) {
@@ -224,7 +225,7 @@ void cut_waiting(Module& m, Channel& channel) {
 
 // Inline data are the HCA's when the call returns. So such a send needs no completion of its own: a mark now and then tells
 // how many places in the queue are free again. One that fails completes all the same, and says by the mark which rail it was.
-int post_inline_now(Rail& rail, ibv_send_wr& request) {
+int post_inline_now(Rail& rail, ibv_send_wr& request, sched::SequenceNumber psn) {
     ibv_send_wr* bad;
     request.send_flags |= IBV_SEND_INLINE;
     request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
@@ -233,18 +234,33 @@ int post_inline_now(Rail& rail, ibv_send_wr& request) {
     if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return error;
     ++rail.in_flight;
     ++rail.unmarked;
+    rail.unmarked_psns.push_back(psn);
     if (marks) {
-        rail.marked = rail.unmarked;
-        rail.unmarked = 0;
+        rail.marked = std::exchange(rail.unmarked, 0);
+        rail.marked_psns.swap(rail.unmarked_psns);
     }
     rail.sent_bytes += request.sg_list->length;
     ++rail.sends;
     return 0;
 }
 
+// Asks whether the inline sends of a rail have landed that have no mark behind them: an RDMA write of no bytes, which touches no
+// memory, completes after them.
+void mark_now(Module& m, Rail& rail) {
+    if (rail.marked != 0 || rail.unmarked_psns.empty() || rail.in_flight >= rail.depth) return;
+    ibv_send_wr request{}, *bad;
+    request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = IBV_SEND_SIGNALED;
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) fail_to_post(m, *rail.mark.endpoint, &rail.mark, error);
+    ++rail.in_flight;
+    rail.marked = std::exchange(rail.unmarked, 0) + 1;
+    rail.marked_psns.swap(rail.unmarked_psns);
+}
+
 // Numbers go in the order in which messages are handed to the rails, also to the line of one.
 void seal(Channel& channel, Header& header) {
-    header.psn = channel.sequence.next();
+    header.psn = channel.window.take();
     header.ring_credits = header.receive_credits = 0;
     header.check = check_of(header);
 }
@@ -274,15 +290,36 @@ Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const
     fragment->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
     fragment->base.des_cbfunc = nullptr;
     fragment->ring_address = 0;
+    fragment->header->check = check_of(*fragment->header);
     fragment->work.kind = WorkKind::kSend;
     fragment->work.endpoint = &endpoint;
     return fragment;
+}
+
+// Whether the next message may be sent now; false: it waits in `beyond` behind those that do already.
+bool may_go_on(const Channel& channel) { return channel.beyond.empty() && channel.window.has_room(); }
+
+void send_fragment(Module& m, Channel& channel, Fragment& fragment) {
+    const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
+    const bool urgent = (fragment.base.des_flags & async::kUrgentFlag) != 0;
+    fragment.ring_address = urgent ? 0 : enter_ring(channel, *fragment.header, length);
+    seal(channel, *fragment.header);
+    fragment.work.rail = rail_of_fragment(m, channel, length);
+    submit(m, fragment.work);
+}
+
+// The window has moved on, perhaps. If not, it may be for an inline send whose end nobody has asked for.
+void send_beyond(Module& m, Channel& channel) {
+    while (!channel.beyond.empty() && channel.window.has_room()) send_fragment(m, channel, Fragment::of(*channel.beyond.pop_front()));
+    if (channel.beyond.empty()) return;
+    for (const auto& rail : channel.rails) mark_now(m, *rail);
 }
 
 }  // namespace
 
 bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     Channel& channel = *endpoint.channel;
+    if (!may_go_on(channel)) return false;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
     Rail& rail = *channel.rails[rail_of_fragment(m, channel, length)];
     if (length > rail.max_inline || !rail.waiting.empty() || rail.in_flight >= rail.depth) return false;
@@ -302,12 +339,7 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     }
     seal(channel, header);
     load_credits(channel, header);
-    if (const int error = post_inline_now(rail, request); error != 0) {
-        ibv_wc wc{};
-        wc.status = IBV_WC_GENERAL_ERR;
-        wc.vendor_err = static_cast<std::uint32_t>(error);
-        rail_failed(m, endpoint, nullptr, wc);
-    }
+    if (const int error = post_inline_now(rail, request, header.psn); error != 0) fail_to_post(m, endpoint, &rail.mark, error);
     return true;
 }
 
@@ -322,7 +354,6 @@ void post_credits(Module& m, Endpoint& endpoint) {
     Fragment* fragment = make_control(m, endpoint, Kind::kCredits, {});
     if (fragment == nullptr) return;
     Channel& channel = *endpoint.channel;
-    seal(channel, *fragment->header);
     ++channel.credit_messages;
     Work& work = fragment->work;
     work.rail = rail_of_fragment(m, channel, sizeof(Header));
@@ -341,26 +372,28 @@ void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant) {
 }
 
 void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail) {
-    rail.in_flight -= rail.marked;
-    rail.marked = 0;
-    pump(m, *endpoint.channel, rail);
+    Channel& channel = *endpoint.channel;
+    rail.in_flight -= std::exchange(rail.marked, 0);
+    for (const sched::SequenceNumber psn : rail.marked_psns) channel.window.landed(psn);
+    rail.marked_psns.clear();
+    pump(m, channel, rail);
+    send_beyond(m, channel);
 }
 
 void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
     Channel& channel = *endpoint.channel;
-    const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
-    const bool urgent = (fragment.base.des_flags & async::kUrgentFlag) != 0;
-    fragment.ring_address = urgent ? 0 : enter_ring(channel, *fragment.header, length);
-    seal(channel, *fragment.header);
-    fragment.work.rail = rail_of_fragment(m, channel, length);
-    submit(m, fragment.work);
+    if (may_go_on(channel)) return send_fragment(m, channel, fragment);
+    ++channel.window_waits;
+    channel.beyond.push_back(&fragment.work);
+    send_beyond(m, channel);
 }
 
 void start_op(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     if (op.kind == WorkKind::kAtomic) {
         op.missing = sched::SentStripes(1);
-        return add_stripe(m, op, 0, static_cast<sched::RailIndex>(channel.atomic_rail), 0, op.bytes);
+        if (!channel.atomic_rail) no_atomics(*op.endpoint);
+        return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
     // With riders nobody looks after it any more.
     if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
@@ -376,7 +409,12 @@ void on_posted_done(Module& m, Work& work) {
     if ((work.kind == WorkKind::kGet && !static_cast<StripeWork&>(work).op->has_riders) || work.kind == WorkKind::kAtomic) {
         if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
     }
+    if (work.kind == WorkKind::kSend) {
+        const Header& header = *Fragment::of(work).header;
+        if (is_ordered(header.kind)) channel.window.landed(header.psn);
+    }
     pump(m, channel, rail);
+    send_beyond(m, channel);
     cut_waiting(m, channel);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "component.h"
+#include "coop/base/architecture.h"
 #include "entry.h"
 
 namespace coop::ib {
@@ -12,36 +13,45 @@ namespace {
 
 struct Card {
     std::uint16_t wire_version;
-    std::uint16_t reserved;
+    std::uint16_t atomic_hca;      // the one of its HCAs to which all atomic operations on its memory go
     std::uint32_t max_send_bytes;  // what its receive buffers hold
+    Architecture architecture;
 };
-static_assert(sizeof(Card) == 8);
+static_assert(sizeof(Card) == 12);
 
-bool read_card(Module& m, opal_proc_t* proc, path::PortList& list) {
+// The atomic operations of different HCAs are not atomic to each other. So the owner of memory names one HCA, and it is the same for
+// all processes of a node, which may share that memory.
+constexpr std::uint16_t kAtomicHca = 0;
+
+// What a peer has published; `card` is set if it is long enough to hold one. Nothing: it cannot be used, for the reason `why`.
+std::optional<path::PortList> read_ports(const opal_process_name_t& name, Card& card, std::string& why) {
     std::uint8_t* bytes = nullptr;
     std::size_t size = 0;
     int rc;
-    OPAL_MODEX_RECV(rc, &mca_btl_coopib_component.btl_version, &proc->proc_name, &bytes, &size);
-    if (rc != OPAL_SUCCESS || bytes == nullptr) return false;
+    OPAL_MODEX_RECV(rc, &mca_btl_coopib_component.btl_version, &name, &bytes, &size);
+    if (rc != OPAL_SUCCESS || bytes == nullptr) return std::nullopt;
     const std::unique_ptr<std::uint8_t, decltype(&std::free)> owner(bytes, &std::free);
-    Card card;
-    if (size < sizeof card) return false;
+    if (size < sizeof card) return std::nullopt;
     std::memcpy(&card, bytes, sizeof card);
-    if (card.wire_version != kWireVersion) versions_differ(proc, card.wire_version);
-    if (card.max_send_bytes < m.base.btl_max_send_size) sizes_differ(proc, card.max_send_bytes);
+    if (card.wire_version != kWireVersion) return std::nullopt;
     auto unpacked = path::unpack(std::as_bytes(std::span(bytes + sizeof card, size - sizeof card)));
     if (const auto* wrong = std::get_if<std::string>(&unpacked)) {
-        opal_output(0, "btl/coopib: what a peer tells of its ports is not used: %s", wrong->c_str());
-        return false;
+        why = *wrong;
+        return std::nullopt;
     }
-    list = std::move(std::get<path::PortList>(unpacked));
-    return true;
+    return std::move(std::get<path::PortList>(unpacked));
 }
 
 }  // namespace
 
+std::optional<path::PortList> published_ports(std::uint64_t id) {
+    Card card{};
+    std::string why;
+    return read_ports(name_of(id), card, why);
+}
+
 void publish_ports(Module& m) {
-    const Card card{kWireVersion, 0, static_cast<std::uint32_t>(m.base.btl_max_send_size)};
+    const Card card{kWireVersion, kAtomicHca, static_cast<std::uint32_t>(m.base.btl_max_send_size), Architecture::of(opal_local_arch)};
     const std::vector<std::byte> list = path::pack(m.own);
     std::vector<std::byte> bytes(sizeof card + list.size());
     std::memcpy(bytes.data(), &card, sizeof card);
@@ -53,16 +63,37 @@ void publish_ports(Module& m) {
 
 std::uint64_t id_of(const opal_process_name_t& name) noexcept { return std::uint64_t{name.jobid} << 32 | name.vpid; }
 
+opal_process_name_t name_of(std::uint64_t id) noexcept {
+    opal_process_name_t name;
+    name.jobid = static_cast<opal_jobid_t>(id >> 32);
+    name.vpid = static_cast<opal_vpid_t>(id & 0xffffffff);
+    return name;
+}
+
 Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     const std::uint64_t id = id_of(proc->proc_name);
     if (const auto known = m.endpoints.find(id); known != m.endpoints.end()) return known->second.get();
     auto endpoint = std::make_unique<Endpoint>();
     endpoint->proc = proc;
     endpoint->id = id;
-    if (!read_card(m, proc, endpoint->remote)) return nullptr;
+    Card card{};
+    std::string damage;
+    auto ports = read_ports(proc->proc_name, card, damage);
+    const std::uint32_t architecture = card.architecture.word();
+    if (architecture != 0 && architecture != opal_local_arch) architectures_differ(proc, architecture);
+    if (card.wire_version != 0 && card.wire_version != kWireVersion) versions_differ(proc, card.wire_version);
+    if (card.wire_version != 0 && card.max_send_bytes < m.base.btl_max_send_size) sizes_differ(proc, card.max_send_bytes);
+    if (!damage.empty()) opal_output(0, "btl/coopib: what a peer tells of its ports is not used: %s", damage.c_str());
+    if (!ports) return nullptr;
+    endpoint->remote = std::move(*ports);
+    endpoint->atomic_hca = card.atomic_hca;
     for (const path::PathChoice& path : path::choose_paths(m.own, endpoint->remote))
         endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
-    if (endpoint->local_hcas == 0) return nullptr;
+    if (endpoint->local_hcas == 0) {
+        // To itself a process has other ways.
+        if (const auto why = path::partition_trouble(m.own, endpoint->remote); why && proc != opal_proc_local_get()) other_partition(proc, *why);
+        return nullptr;
+    }
     return (m.endpoints[id] = std::move(endpoint)).get();
 }
 
@@ -91,11 +122,12 @@ int finalize(mca_btl_base_module_t* btl) {
     withdraw_loopback();
     if (m.given.report > 0) print_report(m);
     // Queue pairs before what they complete to and receive from; registrations before protection domains.
+    m.connections.reset();
     m.endpoints.clear();
+    m.kept.forget();
     m.fragments.close();
     m.ops.close();
     close_registration(m);
-    m.connector.reset();
     for (HcaUse& use : m.uses) {
         use.srq.reset();
         use.receives.clear();

@@ -5,6 +5,7 @@
 // the lock released.
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "entry.h"
@@ -15,21 +16,6 @@ namespace {
 constexpr int kBatch = 32;
 constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
 
-void call(Module& m, Fragment& fragment) {
-    const std::uint32_t flags = fragment.base.des_flags;
-    if (fragment.base.des_cbfunc != nullptr) fragment.base.des_cbfunc(&m.base, fragment.work.endpoint, &fragment.base, OPAL_SUCCESS);
-    if ((flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0) give_back(&m.base, &fragment.base);
-}
-
-void call(Module& m, RdmaOp& op) {
-    if (op.callback != nullptr)
-        op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
-    Guard guard(m);
-    if (op.kind != WorkKind::kAtomic && !op.has_riders) async::handler.under_way(-1);
-    --op.endpoint->outstanding_ops;
-    m.ops.give_back(op);
-}
-
 // What to tell the upper layer of; null: nothing yet.
 struct Finished {
     Fragment* fragment = nullptr;
@@ -38,6 +24,7 @@ struct Finished {
 
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
+    if (work.endpoint == nullptr) return {};  // the probe of a rail that is not used
     Endpoint& endpoint = *work.endpoint;
     if (wc.status != IBV_WC_SUCCESS) rail_failed(m, endpoint, &work, wc);
     sched::Scheduler& scheduler = *endpoint.channel->scheduler;
@@ -59,22 +46,27 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     return finished;
 }
 
-int sweep(Module& m, const HcaUse& use) {
-    ibv_wc wcs[kBatch];
-    const int n = ibv_poll_cq(use.cq.get(), kBatch, wcs);
-    if (n <= 0) return 0;
-    const std::uint64_t now = now_ns();  // of the whole sweep: sched/feedback.h says why
-    for (int i = 0; i < n; ++i) {
-        const ibv_wc& wc = wcs[i];
-        if ((wc.wr_id & 1) != 0) {
-            on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
-            continue;
-        }
-        const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
-        if (finished.fragment != nullptr) call(m, *finished.fragment);
-        if (finished.op != nullptr) call(m, *finished.op);
-    }
-    return n;
+int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
+    if ((wc.wr_id & 1) != 0) return on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
+    const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
+    if (finished.fragment != nullptr) complete(m, *finished.fragment);
+    if (finished.op != nullptr) complete(m, *finished.op);
+    return 1;
+}
+
+// All queues are polled before anything is handled, and what they had counts as complete at one moment: a rail must not look slower
+// because its HCA comes behind others (sched/feedback.h). Not inlined: messages that come by rings do without its large frame.
+[[gnu::noinline]] int sweep_queues(Module& m) {
+    ibv_wc wcs[kMaxHcas][kBatch];
+    int counts[kMaxHcas];
+    int all = 0;
+    const std::size_t hcas = m.uses.size();
+    for (std::size_t i = 0; i < hcas; ++i) all += counts[i] = std::max(ibv_poll_cq(m.uses[i].cq.get(), kBatch, wcs[i]), 0);
+    if (all == 0) return 0;
+    const std::uint64_t now = now_ns();
+    for (std::size_t i = 0; i < hcas; ++i)
+        for (int n = 0; n < counts[i]; ++n) handle(m, m.uses[i], wcs[i][n], now);
+    return all;
 }
 
 // Each ring has its turn before one of them has its second: one that is never empty starves nobody.
@@ -99,6 +91,43 @@ private:
     std::atomic<unsigned> n_{0};
 };
 
+// With threads, one at a time takes what has arrived. Otherwise a thread that holds completions and does not run would let those
+// that other threads take meanwhile pile up behind it, without bound. A thread may call progress() again from within.
+class Taker {
+public:
+    bool begin(std::uint64_t thread) noexcept {
+        std::uint64_t nobody = 0;
+        if (owner_.load(std::memory_order_relaxed) != thread && !owner_.compare_exchange_strong(nobody, thread, std::memory_order_acquire)) return false;
+        ++depth_;
+        return true;
+    }
+    void end() noexcept {
+        if (--depth_ == 0) owner_.store(0, std::memory_order_release);
+    }
+
+private:
+    std::atomic<std::uint64_t> owner_{0};
+    unsigned depth_ = 0;  // the owner's
+};
+
+int take_arrivals(Module& m) {
+    // Short messages come by rings. Whoever waits for one does not wait for a sweep over the queues too, but now and then.
+    static Turns rings_alone;
+    const int events = poll_rings(m);
+    if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
+    const int swept = sweep_queues(m) + progress_connections(m);
+    async::handler.swept();
+    return events + swept;
+}
+
+int take_arrivals_alone(Module& m, std::uint64_t thread) {
+    static Taker taker;
+    if (!taker.begin(thread)) return 0;
+    const int events = take_arrivals(m);
+    taker.end();
+    return events;
+}
+
 }  // namespace
 
 std::uint64_t now_ns() noexcept {
@@ -110,19 +139,10 @@ std::uint64_t now_ns() noexcept {
 int progress() noexcept {
     const async::Polling turn;
     Module& m = module;
-    // Who waits for a short message waits for a ring: it is not kept from going on by queues, as long as they have their turn.
-    static Turns rings_alone;
-    int events = 0;
-    for (const HcaUse& use : m.uses) {
-        events += poll_rings(m);
-        if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
-        events += sweep(m, use);
-    }
-    // Connections are rare: their queues are looked at now and then, and always while one is being made.
-    static Turns turns;
-    if (turns.next() % 32 == 0 || m.connecting != 0) events += progress_connections(m, now_ns());
-    async::handler.swept();
-    return events;
+    int kept = 0;
+    if (m.kept.any() && !async::handler.turn().is_handler()) [[unlikely]] kept = m.kept.make(m);
+    const std::uint64_t thread = this_thread();
+    return kept + (thread == 0 ? take_arrivals(m) : take_arrivals_alone(m, thread));
 }
 
 }  // namespace coop::ib

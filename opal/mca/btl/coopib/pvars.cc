@@ -29,22 +29,29 @@ std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quant
     case Quantity::kRingMessages:
     case Quantity::kCreditMessages:
     case Quantity::kConnections:
-    case Quantity::kRegistrations: break;
+    case Quantity::kWindowWaits:
+    case Quantity::kRegistrations:
+    case Quantity::kEvents:
+    case Quantity::kEarlyCopies:
+    case Quantity::kEarlyBytes:
+    case Quantity::kMostEarlyBytes: break;
     }
     return 0;
 }
 
-std::uint64_t of_channel(const Channel& channel, Quantity quantity) noexcept {
+std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
+    const Channel& channel = *endpoint.channel;
     const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); };
     switch (quantity) {
     case Quantity::kWhole: return sum(channel.whole);
     case Quantity::kStriped: return sum(channel.striped);
     case Quantity::kOutOfOrder: return channel.out_of_order;
     case Quantity::kConnectWaits: return channel.connect_waits;
-    case Quantity::kRepeats: return channel.connection->attempt();
+    case Quantity::kRepeats: return module.connections->repeated(endpoint.id);
     case Quantity::kRingMessages: return channel.ring_messages;
     case Quantity::kCreditMessages: return channel.credit_messages;
     case Quantity::kConnections: return 1;
+    case Quantity::kWindowWaits: return channel.window_waits;
     case Quantity::kBytes:
     case Quantity::kSends:
     case Quantity::kStripes:
@@ -52,7 +59,11 @@ std::uint64_t of_channel(const Channel& channel, Quantity quantity) noexcept {
     case Quantity::kReadWaits:
     case Quantity::kEarly:
     case Quantity::kWeight:
-    case Quantity::kRegistrations: break;
+    case Quantity::kRegistrations:
+    case Quantity::kEvents:
+    case Quantity::kEarlyCopies:
+    case Quantity::kEarlyBytes:
+    case Quantity::kMostEarlyBytes: break;
     }
     return 0;
 }
@@ -72,15 +83,27 @@ int notify(mca_base_pvar_t* variable, mca_base_pvar_event_t event, void*, int* c
     return OPAL_SUCCESS;
 }
 
-void add_channel(const Channel& channel, const Variable& v, unsigned long long* values) {
+void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long* values) {
     if (v.scope == Scope::kProcess) {
-        values[0] += of_channel(channel, v.quantity);
+        values[0] += of_channel(endpoint, v.quantity);
         return;
     }
+    const Channel& channel = *endpoint.channel;
     for (std::size_t i = 0; i < channel.rails.size(); ++i) {
         const Rail& rail = *channel.rails[i];
         values[v.scope == Scope::kHca ? rail.local_hca : i] += of_rail(rail, channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], v.quantity);
     }
+}
+
+// What the process counts for itself. False: it is counted for each peer.
+bool read_own(Quantity quantity, unsigned long long* values) {
+    const bool of_hca = is_of_hca(quantity);
+    for (std::size_t i = 0; of_hca && i < module.uses.size(); ++i)
+        values[i] = quantity == Quantity::kEvents ? module.connections->events(i) : module.uses[i].registrations;
+    if (quantity == Quantity::kEarlyCopies) values[0] = module.early_copies.count;
+    if (quantity == Quantity::kEarlyBytes) values[0] = module.early_copies.bytes;
+    if (quantity == Quantity::kMostEarlyBytes) values[0] = module.early_copies.most_bytes;
+    return is_own(quantity);
 }
 
 int read(const mca_base_pvar_t* variable, void* value, void*) {
@@ -89,25 +112,26 @@ int read(const mca_base_pvar_t* variable, void* value, void*) {
     std::fill_n(values, length_of(v), 0);
     unsigned long long channels = 0;
     Guard guard(module);
-    if (v.quantity == Quantity::kRegistrations) {
-        for (std::size_t i = 0; i < module.uses.size(); ++i) values[i] = module.uses[i].registrations;
-        return OPAL_SUCCESS;
-    }
+    if (read_own(v.quantity, values)) return OPAL_SUCCESS;
     for (const auto& [id, endpoint] : module.endpoints) {
         if (!endpoint->channel || endpoint->channel->state != ChannelState::kConnected) continue;
-        add_channel(*endpoint->channel, v, values);
+        add_channel(*endpoint, v, values);
         ++channels;
     }
     if (is_level(v.quantity) && channels > 0) std::for_each_n(values, length_of(v), [&](auto& each) { each /= channels; });
     return OPAL_SUCCESS;
 }
 
+int class_of(Quantity quantity) noexcept {
+    if (is_high_water(quantity)) return MCA_BASE_PVAR_CLASS_HIGHWATERMARK;
+    return is_level(quantity) ? MCA_BASE_PVAR_CLASS_LEVEL : MCA_BASE_PVAR_CLASS_COUNTER;
+}
+
 }  // namespace
 
 void register_performance_variables(const mca_base_component_t& component) {
     for (const Variable& v : kVariables)
-        mca_base_component_pvar_register(&component, v.name, v.help, OPAL_INFO_LVL_4,
-                                         is_level(v.quantity) ? MCA_BASE_PVAR_CLASS_LEVEL : MCA_BASE_PVAR_CLASS_COUNTER,
+        mca_base_component_pvar_register(&component, v.name, v.help, OPAL_INFO_LVL_4, class_of(v.quantity),
                                          MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
                                          static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read,
                                          nullptr, notify, const_cast<Variable*>(&v));

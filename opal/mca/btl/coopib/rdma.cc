@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Put, get, atomic operations, flush.
+#include <algorithm>
+
 #include "entry.h"
 
 namespace coop::ib {
@@ -27,9 +29,9 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
 
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
-    ++endpoint.outstanding_ops;
-    if (op.kind != WorkKind::kAtomic) async::handler.under_way(1);  // the other side may wait for what follows its end
-    if (endpoint.channel && endpoint.channel->state == ChannelState::kConnected) {
+    endpoint.operations.begin(op.begun, ++m.begun);
+    if (op.marker != sched::Marker::kNone) async::handler.under_way(1);  // the PML's: the other side may wait for what follows its end
+    if (endpoint.connected.load(std::memory_order_relaxed)) {
         start_op(m, op);
     } else {
         endpoint.waiting_ops.push_back(&op);
@@ -54,7 +56,7 @@ int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* loc
     if (bytes > m.base.btl_get_limit) return OPAL_ERR_NOT_AVAILABLE;
     Guard guard(m);
     RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data);
-    if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) op->rider = async::offered_rider();
+    if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = async::offered_rider();
     return begin(m, *op);
 }
 
@@ -83,17 +85,20 @@ int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
     return begin(m, *op);
 }
 
-// RDMA on several queue pairs has no order that one operation could be waited for by: all that have begun are waited for.
+// Waits for all operations that have begun so far, and not for those that other threads begin meanwhile. (On several queue pairs
+// no later operation could tell by its end that the earlier ones are over.)
 int flush(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint) {
     Module& m = Module::of(btl);
-    const auto idle = [&] {
+    const auto so_far = [&] {
         Guard guard(m);
-        if (endpoint != nullptr) return endpoint->outstanding_ops == 0;
-        for (const auto& [id, each] : m.endpoints)
-            if (each->outstanding_ops != 0) return false;
-        return true;
+        return m.begun;
+    }();
+    const auto over = [&] {
+        Guard guard(m);
+        if (endpoint != nullptr) return endpoint->operations.all_over(so_far);
+        return std::all_of(m.endpoints.begin(), m.endpoints.end(), [&](const auto& each) { return each.second->operations.all_over(so_far); });
     };
-    while (!idle()) progress();
+    while (!over()) progress();
     return OPAL_SUCCESS;
 }
 

@@ -3,8 +3,11 @@
 // What arrives, over any rail, by a receive queue or in a ring, is handed on in
 // the order in which it was sent.
 //
-//     on_received, on_slot_filled ─► check ─► sequence ─► upper layer ─► release
+//     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
+
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "module.h"
 
@@ -40,20 +43,13 @@ void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, 
     damaged("kind", peer, header.kind);
 }
 
-void hand_up(Module& m, const ReceiveBuffer& buffer) {
-    const Header& header = header_of(buffer);
-    mca_btl_base_segment_t segment{};
-    segment.seg_addr.pval = buffer.data + sizeof(Header);
-    segment.seg_len = header.bytes;
-    mca_btl_base_descriptor_t descriptor{};
-    descriptor.des_segments = &segment;
-    descriptor.des_segment_count = 1;
-    const mca_btl_active_message_callback_t& trigger = mca_btl_base_active_message_trigger[header.tag];
-    trigger.cbfunc(&m.base, header.tag, &descriptor, trigger.cbdata);
-}
-
 void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (buffer.ring != nullptr) return finish_slot(m, buffer);
+    if (buffer.copy) {
+        m.early_copies.bytes -= buffer.bytes;
+        delete &buffer;
+        return;
+    }
     const bool had_credit = header_of(buffer).kind != static_cast<std::uint8_t>(Kind::kCredits);
     post_receive(m, buffer);
     if (buffer.rail == nullptr || !had_credit) return;
@@ -63,41 +59,110 @@ void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     const bool control = is_control(header_of(buffer).kind);
-    if (!control) hand_up(m, buffer);
+    const bool in_ring = buffer.ring != nullptr;  // release() may delete the buffer
+    if (!control) hand_up(m, header_of(buffer), buffer.data + sizeof(Header));
     Guard guard(m);
     if (control) take_control(endpoint, header_of(buffer));
     release(m, endpoint, buffer);
-    if (!control && buffer.ring == nullptr) count_towards_ring(m, endpoint);
+    if (!control && !in_ring) count_towards_ring(m, endpoint);
 }
 
-// With the lock held. What is early is held by the window. HCA and queue pair are those it came by; number 0: by the ring.
-sched::Arrival take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, std::uint32_t hca, std::uint32_t qp_number) {
-    check(m, buffer, arrived, endpoint.proc);
-    const Header& header = header_of(buffer);
-    const bool ordered = header.kind != static_cast<std::uint8_t>(Kind::kUnordered);
-    const sched::Arrival arrival = ordered ? endpoint.channel->arrivals.on_arrival(header.psn, &buffer) : sched::Arrival::kInOrder;
+// The buffer counts no longer among those that early messages hold.
+void stop_holding(ReceiveBuffer& buffer) {
+    if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
+}
+
+// Early messages may hold this part of a shared receive queue. If they held all of it, the message that they wait for would find
+// no buffer.
+constexpr std::uint32_t kHeldPart = 4;
+
+// A copy of an early message, so that its buffer can be posted again; null: there is no memory.
+ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t bytes) {
+    auto copy = std::unique_ptr<ReceiveBuffer>(new (std::nothrow) ReceiveBuffer);
+    if (copy) copy->copy.reset(new (std::nothrow) std::byte[bytes]);
+    if (!copy || !copy->copy) return nullptr;
+    std::memcpy(copy->copy.get(), buffer.data, bytes);
+    copy->data = copy->copy.get();
+    copy->bytes = bytes;
+    m.early_copies.add(bytes);
+    return copy.release();
+}
+
+// Where an early message waits: in its receive buffer while few do, else in memory of its own.
+ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
+    if (buffer.srq == nullptr) return buffer;
+    ReceiveBuffer* copy = use.held >= use.receives.size() / kHeldPart ? copy_of(m, buffer, bytes) : nullptr;
+    if (copy != nullptr) {
+        post_receive(m, buffer);
+        return *copy;
+    }
+    buffer.held_by = &use;
+    ++use.held;
+    return buffer;
+}
+
+// Where a message has come by. `use` is null where that was a ring.
+struct Origin {
+    HcaUse* use;
+    std::uint32_t qp_number;
+};
+
+sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
+    const sched::SequenceNumber psn = header_of(buffer).psn;
+    Channel& channel = *endpoint.channel;
+    const bool early = channel.arrivals.is_ahead(psn);
+    ReceiveBuffer& kept = early && origin.use != nullptr ? place_for_early(m, *origin.use, buffer, arrived) : buffer;
+    const sched::Arrival arrival = channel.arrivals.on_arrival(psn, &kept);
     switch (arrival) {
-    case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, header.psn);
-    case sched::Arrival::kDuplicate: release(m, endpoint, buffer); return arrival;
-    case sched::Arrival::kHeld: count_early(*endpoint.channel, hca, qp_number); break;
+    case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
+    case sched::Arrival::kDuplicate: stop_holding(kept); release(m, endpoint, kept); break;
+    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? static_cast<std::uint32_t>(origin.use - m.uses.data()) : 0, origin.qp_number); break;
     case sched::Arrival::kInOrder: break;
     }
-    if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
-    if (header.receive_credits != 0) take_receive_credits(m, endpoint, sched::Grant::of(header.receive_credits));
     return arrival;
 }
 
-int hand_on_all(Module& m, Endpoint& endpoint, ReceiveBuffer& first) {
-    hand_on(m, endpoint, first);
+// With the lock held: the message's turn has come, and that of early ones behind it.
+void make_due(Channel& channel, ReceiveBuffer& first) {
+    channel.delivery.due(first);
+    while (ReceiveBuffer* early = channel.arrivals.pop_next()) {
+        stop_holding(*early);
+        channel.delivery.due(*early);
+    }
+}
+
+// What its receiver does with a message that has arrived.
+enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
+
+// With the lock held. An early message is held by the window; one whose turn has come is due, with those behind it.
+Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
+    check(m, buffer, arrived, endpoint.proc);
+    const Header header = header_of(buffer);  // a copy: an early message may move
+    const bool ordered = is_ordered(header.kind);
+    const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin) : sched::Arrival::kInOrder;
+    if (arrival == sched::Arrival::kDuplicate) return Then::kNothing;
+    if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
+    if (header.receive_credits != 0) take_receive_credits(m, endpoint, sched::Grant::of(header.receive_credits));
+    if (!ordered) return Then::kHandOnAlone;
+    if (arrival == sched::Arrival::kHeld) return Then::kNothing;
+    make_due(*endpoint.channel, buffer);
+    return endpoint.channel->delivery.begin(this_thread()) ? Then::kHandOnDue : Then::kNothing;
+}
+
+void hand_on_due(Module& m, Endpoint& endpoint) {
     const auto next = [&] {
         Guard guard(m);
-        return endpoint.channel->arrivals.pop_next();
+        return endpoint.channel->delivery.next();
     };
-    while (ReceiveBuffer* early = next()) hand_on(m, endpoint, *early);
-    return 1;
+    while (ReceiveBuffer* due = next()) hand_on(m, endpoint, *due);
 }
 
 }  // namespace
+
+Channel::~Channel() {
+    while (ReceiveBuffer* early = arrivals.pop_any())
+        if (early->copy) delete early;
+}
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(0)};
@@ -110,28 +175,50 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
-int on_received(Module& m, const HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc) {
+namespace {
+
+// The peer on the other end of a queue pair, which may be so new that only the news say so. Null: the queue pair is closed.
+Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
+    auto user = use.qp_users.find(qp_number);
+    if (user == use.qp_users.end()) {
+        take_news(m);
+        user = use.qp_users.find(qp_number);
+    }
+    return user != use.qp_users.end() ? user->second : nullptr;
+}
+
+// What a closed queue pair has left in the shared receive queue: the buffer serves again.
+void give_up_arrival(Module& m, ReceiveBuffer& buffer, ibv_wc_status status) {
+    if (buffer.srq != nullptr && status == IBV_WC_SUCCESS) post_receive(m, buffer);
+}
+
+}  // namespace
+
+int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc) {
     Endpoint* endpoint = nullptr;
+    Then then = Then::kNothing;
     {
         Guard guard(m);
-        const auto user = use.qp_users.find(wc.qp_num);
-        if (user == use.qp_users.end() || wc.status == IBV_WC_WR_FLUSH_ERR) return 0;  // of a queue pair that is gone
-        endpoint = user->second;
+        endpoint = find_user(m, use, wc.qp_num);
+        if (endpoint == nullptr || wc.status == IBV_WC_WR_FLUSH_ERR) return give_up_arrival(m, buffer, wc.status), 0;
         if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
-        if (take_in(m, *endpoint, buffer, wc.byte_len, static_cast<std::uint32_t>(&use - m.uses.data()), wc.qp_num) != sched::Arrival::kInOrder) return 1;
+        then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
-    return hand_on_all(m, *endpoint, buffer);
+    if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);
+    if (then == Then::kHandOnDue) hand_on_due(m, *endpoint);
+    return 1;
 }
 
 int on_slot_filled(Module& m, Inbox& ring) {
-    ReceiveBuffer* buffer = nullptr;
+    Then then = Then::kNothing;
     {
         Guard guard(m);
-        buffer = take_slot(ring);
+        ReceiveBuffer* buffer = take_slot(ring);
         if (buffer == nullptr) return 0;
-        if (take_in(m, ring.endpoint, *buffer, buffer->bytes, 0, 0) != sched::Arrival::kInOrder) return 1;
+        then = take_in(m, ring.endpoint, *buffer, buffer->bytes, {nullptr, 0});  // never alone: check() has seen that it is a message
     }
-    return hand_on_all(m, ring.endpoint, *buffer);
+    if (then == Then::kHandOnDue) hand_on_due(m, ring.endpoint);
+    return 1;
 }
 
 }  // namespace coop::ib

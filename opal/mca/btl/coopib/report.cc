@@ -42,7 +42,7 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
     for (std::size_t i = 0; i < channel.rails.size(); ++i)
         table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
     table += "  waited for the connection: " + std::to_string(channel.connect_waits) + "; datagrams sent again: " +
-             std::to_string(channel.connection->attempt()) + "\n  written into its ring: " + std::to_string(channel.ring_messages) +
+             std::to_string(m.connections->repeated(endpoint.id)) + "\n  written into its ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" + operations_of(channel);
     if (!channel.scheduler->last_small().empty()) table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
     if (!channel.scheduler->last_large().empty()) table += "  last large message: " + channel.scheduler->describe_last_large() + "\n";

@@ -18,9 +18,24 @@ std::uint16_t check_of(const RingOffer& offer) {
     return path::check_of(std::as_bytes(std::span(&offer, 1)), offsetof(RingOffer, check), kOfferSeed);
 }
 
+// Of a write by the peer, over whichever rail.
+std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
+    const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
+    std::uint32_t bytes = sched::kWholeWrite;
+    for (const auto& rail : channel.rails)
+        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail->qp)))
+            bytes = std::min(bytes, rail::path_mtu_bytes(rail->qp));
+    return bytes;
+}
+
+sched::RingShape shape_of(const Module& m, const Channel& channel) {
+    const auto wanted = static_cast<std::uint32_t>(m.given.ring_bytes);
+    return {static_cast<std::uint32_t>(m.given.ring_slots), sched::slot_bytes_for(wanted, in_order_bytes(m, channel))};
+}
+
 // Null: no memory, or it cannot be registered. The peer then goes on sending, which is no error.
 std::unique_ptr<Inbox> make_inbox(Module& m, Endpoint& endpoint) {
-    const sched::RingShape shape{static_cast<std::uint32_t>(m.given.ring_slots), sched::padded(static_cast<std::uint32_t>(m.given.ring_bytes))};
+    const sched::RingShape shape = shape_of(m, *endpoint.channel);
     std::vector<rail::Hca*> hcas;
     for (rail::Hca& hca : m.hcas) hcas.push_back(&hca);
     auto inbox = std::make_unique<Inbox>(m.inboxes, endpoint, shape);

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::uint32_t kMostImmediate = 512;
 
-bool is_connected(const Endpoint& endpoint) { return endpoint.channel && endpoint.channel->state == ChannelState::kConnected; }
-
 Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
     if (bytes > m.base.btl_max_send_size) return nullptr;
     Fragment* fragment;
@@ -126,7 +124,7 @@ int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
                      std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     Module& m = Module::of(btl);
     const Immediate message{convertor, header, header_bytes, payload_bytes, tag, (flags & async::kUrgentFlag) != 0};
-    if (is_connected(*endpoint)) {
+    if (endpoint->connected.load(std::memory_order_acquire)) {
         const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
         if (is_short ? send_from_stack(m, *endpoint, message) : send_copy(m, *endpoint, message)) return OPAL_SUCCESS;
     }
@@ -141,7 +139,7 @@ int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
     Guard guard(m);
-    if (is_connected(*endpoint)) {
+    if (endpoint->connected.load(std::memory_order_acquire)) {
         post_fragment(m, *endpoint, fragment);
     } else {
         endpoint->waiting.push_back(&fragment.work);

@@ -13,7 +13,9 @@ namespace coop::ib {
 enum class Quantity : std::uint8_t {
     kBytes, kSends, kStripes, kWaits, kReadWaits, kEarly, kWeight,  // of a rail
     kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kRingMessages, kCreditMessages, kConnections,  // of a peer
-    kRegistrations,  // of an HCA
+    kWindowWaits,
+    kRegistrations, kEvents,  // of an HCA
+    kEarlyCopies, kEarlyBytes, kMostEarlyBytes,  // of the process
 };
 
 // Over which rails a quantity is summed up. An array has as many elements as
@@ -37,6 +39,7 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kStripes, Scope::kHca, "stripes", "Stripes of RDMA operations (whole operations too) that this process has put on the rails of an HCA."},
     Variable{Quantity::kWaits, Scope::kHca, "waits", "Fragments and stripes that had to wait because their rail was full or had no credit."},
     Variable{Quantity::kRegistrations, Scope::kHca, "registrations", "Times that memory was registered on an HCA for RDMA operations; what Open MPI's cache still has is not registered again."},
+    Variable{Quantity::kEvents, Scope::kHca, "events", "Asynchronous events that an HCA has reported: ports that go down or come back, queue pairs in error."},
     Variable{Quantity::kBytes, Scope::kRail, "rail_bytes", "The bytes of each rail."},
     Variable{Quantity::kSends, Scope::kRail, "rail_sends", "The fragments of each rail."},
     Variable{Quantity::kStripes, Scope::kRail, "rail_stripes", "The stripes of each rail."},
@@ -47,6 +50,10 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kWhole, Scope::kProcess, "operations_whole", "RDMA operations that went over one rail."},
     Variable{Quantity::kStriped, Scope::kProcess, "operations_striped", "RDMA operations that were cut into stripes."},
     Variable{Quantity::kOutOfOrder, Scope::kProcess, "out_of_order", "Fragments that arrived ahead of an earlier one of the same peer."},
+    Variable{Quantity::kEarlyCopies, Scope::kProcess, "early_copies", "Fragments that arrived ahead of an earlier one and were copied, because such fragments held a quarter of the receive buffers."},
+    Variable{Quantity::kEarlyBytes, Scope::kProcess, "early_bytes", "Bytes of such copies that wait now."},
+    Variable{Quantity::kMostEarlyBytes, Scope::kProcess, "early_bytes_most", "Most bytes of such copies that have waited at a time."},
+    Variable{Quantity::kWindowWaits, Scope::kProcess, "window_waits", "Fragments that had to wait because an earlier one to the same peer, many places before, had not landed."},
     Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits", "Fragments and operations that had to wait for the connection to their peer."},
     Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats", "Datagrams that were sent again to connect to a peer, because no answer came."},
     Variable{Quantity::kRingMessages, Scope::kProcess, "ring_messages", "Fragments that this process has written into rings of its peers; they count as sends, too."},
@@ -54,14 +61,18 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
 };
 
+constexpr bool is_of_hca(Quantity quantity) noexcept { return quantity == Quantity::kRegistrations || quantity == Quantity::kEvents; }
+// Counted by the process for itself, not for each peer.
+constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity::kRegistrations; }
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
 // The others only grow.
-constexpr bool is_level(Quantity quantity) noexcept { return quantity == Quantity::kWeight; }
+constexpr bool is_level(Quantity quantity) noexcept { return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes; }
+constexpr bool is_high_water(Quantity quantity) noexcept { return quantity == Quantity::kMostEarlyBytes; }
 
 namespace detail {
 constexpr bool variables_have_a_scope_that_fits() {
     for (const Variable& v : kVariables)
-        if (v.quantity == Quantity::kRegistrations ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
+        if (is_of_hca(v.quantity) ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
     return true;
 }
 }  // namespace detail

@@ -13,10 +13,10 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 3;
+constexpr std::uint16_t kWireVersion = 5;
 
 struct Header {
-    std::uint32_t psn;    // of the channel, over all rails
+    std::uint32_t psn;    // of the channel, over all rails; 0 where the kind has no place in the sequence
     std::uint32_t bytes;  // behind the header
     std::uint8_t tag;
     std::uint8_t kind;    // Kind
@@ -30,9 +30,13 @@ static_assert(sizeof(Header) == 16);
 enum class Kind : std::uint8_t {
     kMessage = 1,
     kRingOffer = 2,  // a RingOffer lies behind the header
-    kCredits = 3,    // nothing does: the header has them
-    kUnordered = 4,  // a message with no place in the sequence, handed on as it comes: always sent, psn 0
+    kCredits = 3,    // nothing does: the header has them. No place in the sequence
+    kUnordered = 4,  // a message with no place in the sequence, handed on as it comes: always sent
 };
+
+constexpr bool is_ordered(std::uint8_t kind) noexcept {
+    return kind == static_cast<std::uint8_t>(Kind::kMessage) || kind == static_cast<std::uint8_t>(Kind::kRingOffer);
+}
 
 constexpr bool is_control(std::uint8_t kind) noexcept {
     return kind != static_cast<std::uint8_t>(Kind::kMessage) && kind != static_cast<std::uint8_t>(Kind::kUnordered);

@@ -16,8 +16,9 @@
 #include "compat.h"
 #include "coop/async/rider.h"
 #include "coop/base/list.h"
+#include "coop/sched/begun.h"
 #include "coop/sched/marker.h"
-#include "coop/sched/rail_set.h"
+#include "coop/sched/schedule.h"
 #include "coop/sched/stripe_filter.h"
 #include "wire.h"
 
@@ -41,7 +42,7 @@ struct Work {
     ListNode node;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
-    std::uint64_t posted_ns = 0;  // valid if the scheduler measures what is so long
+    std::uint64_t posted_ns = sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
     Endpoint* endpoint = nullptr;
 };
 using WorkList = List<Work, &Work::node>;
@@ -78,6 +79,7 @@ struct StripeWork : Work {
 
 struct RdmaOp {
     ListNode node;  // of those that wait for the connection, or to be cut
+    sched::Begun begun;
     WorkKind kind = WorkKind::kPut;
     Endpoint* endpoint = nullptr;
     void* local_address = nullptr;

@@ -16,6 +16,7 @@ struct HandlerCounts {
     std::atomic<std::uint64_t> requests{0};
     std::atomic<std::uint64_t> left{0};
     std::atomic<std::uint64_t> events{0};
+    std::atomic<std::uint64_t> callbacks_left{0};
 };
 
 struct HandlerVariable {
@@ -28,6 +29,7 @@ inline constexpr HandlerVariable kHandlerVariables[] = {
     {"interrupts_requested", &HandlerCounts::requests, "Times that transports were asked to interrupt."},
     {"interrupts_left", &HandlerCounts::left, "Interrupts that were left to the application, because it was polling."},
     {"events_handled", &HandlerCounts::events, "Completions that the thread for asynchronous progress has handled."},
+    {"callbacks_left", &HandlerCounts::callbacks_left, "Callbacks of other parts of Open MPI than pml/coop, found by the thread for asynchronous progress and left to the application's next call."},
 };
 static_assert(sizeof(HandlerCounts) == sizeof kHandlerVariables / sizeof *kHandlerVariables * sizeof(std::uint64_t), "each has a name");
 

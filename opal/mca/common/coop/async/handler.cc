@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/async/handler.h"
 #include "coop/async/rider.h"
+#include "coop/async/signals.h"
 
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,43 +19,43 @@ constexpr timespec kWait{0, 50'000};
 // the first may have begun before.
 constexpr std::uint64_t kSweeps = 2;
 constexpr std::chrono::microseconds kLinger{5};
+// How long an application that polls is left alone between two turns that the handler was asked to take.
+constexpr timespec kPatience{0, 1'000'000};
+// Looks behind a request. A peer that never stops sending must not hold the application inside: the handler goes on.
+constexpr unsigned kMostLooks = 64;
 
-// The application's handlers of signals are not run on our thread.
-class SignalsBlocked {
-public:
-    SignalsBlocked() noexcept {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
+void wake_up(int eventfd) noexcept {
+    const std::uint64_t one = 1;
+    while (write(eventfd, &one, sizeof one) < 0 && errno == EINTR) {
     }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_;
-};
-
+}
 }  // namespace
 
-Handler handler;
+Undestroyed<Handler> handler_holder;
 
 Rider*& offered_rider() noexcept {
     thread_local Rider* rider = nullptr;
     return rider;
 }
 
-// A process that ends without MPI_Finalize does not wait for the thread.
-Handler::~Handler() {
-    if (thread_.joinable()) thread_.detach();
-}
-
 void Handler::add(Source& source) { sources_.push_back(&source); }
 
+void Handler::watch_all() {
+    watched_ = {{wake_, POLLIN, 0}};
+    sources_of_ = {nullptr};
+    for (Source* source : sources_)
+        for (const int descriptor : source->descriptors()) {
+            watched_.push_back({descriptor, POLLIN, 0});
+            sources_of_.push_back(source);
+        }
+}
+
 int Handler::start(bool exclusive) {
-    wake_ = eventfd(0, EFD_CLOEXEC);
+    wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) return errno;
+    watch_all();
     stopping_.store(false, std::memory_order_relaxed);
+    asked_.store(false, std::memory_order_relaxed);
     armed_.store(Notice::kNone, std::memory_order_relaxed);
     if (exclusive) turn_.switch_on();
     active_ = true;  // the thread reads it, so it stays as it is from before the thread's begin to behind its end
@@ -76,15 +74,15 @@ int Handler::start(bool exclusive) {
 void Handler::stop() noexcept {
     if (active_) {
         stopping_.store(true, std::memory_order_release);
-        const std::uint64_t one = 1;
-        while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) {
-        }
+        wake_up(wake_);
         thread_.join();
         active_ = false;
         close(wake_);
         turn_.switch_off();
     }
-    sources_.clear();
+    sources_ = {};  // a cleared vector would keep its memory
+    watched_ = {};
+    sources_of_ = {};
 }
 
 int Handler::drain() noexcept {
@@ -93,37 +91,64 @@ int Handler::drain() noexcept {
     return events;
 }
 
-// True: it was not in force. Whoever asks has to look once more: what came before the request does not interrupt.
-bool Handler::request(Notice notice) noexcept {
-    if (notice <= armed_.load(std::memory_order_relaxed)) return false;
+// By the application when it is outside already: either the handler, which takes `asked_` back before it tries to take a turn, finds it
+// there, or the application finds that nobody is asked.
+void Handler::ask() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!asked_.exchange(true, std::memory_order_relaxed)) wake_up(wake_);
+}
+
+void Handler::request(Notice notice) noexcept {
+    if (notice <= armed_.load(std::memory_order_relaxed)) return;
     armed_.store(notice, std::memory_order_relaxed);
     counts_.requests.fetch_add(1, std::memory_order_relaxed);
     for (Source* source : sources_) source->request(notice);
-    return true;
 }
 
-void Handler::arm_and_look() noexcept {
-    while (request(wanted()))
-        if (drain() == 0) break;
+// What came before the request does not interrupt. If not all of it can be handled now, the request does not count: whoever leaves the
+// library next, or the handler, asks and looks again. Returns the events handled.
+std::uint64_t Handler::arm_and_look() noexcept {
+    std::uint64_t events = 0;
+    for (unsigned looks = 0; looks < kMostLooks && !(looks > 0 && turn_.is_waited_for()); ++looks) {
+        request(wanted());  // each time: what is handled may change it
+        const int n = drain();
+        if (n == 0) return events;
+        events += static_cast<std::uint64_t>(n);
+    }
+    armed_.store(Notice::kNone, std::memory_order_relaxed);
+    ask();
+    return events;
 }
 
 void Handler::run() noexcept {
     if (turn_.on()) turn_.this_is_the_handler();
-    while (!stopping_.load(std::memory_order_acquire))
-        if (sleep()) on_interrupt();
+    while (!stopping_.load(std::memory_order_acquire)) switch (sleep()) {
+        case Woken::kNot: break;
+        case Woken::kAsked: on_asked(); break;
+        case Woken::kInterrupted: on_interrupt(); break;
+        }
 }
 
-// True: woken by a source.
-bool Handler::sleep() noexcept {
-    std::vector<pollfd> all{{wake_, POLLIN, 0}};
-    for (const Source* source : sources_)
-        for (const int descriptor : source->descriptors()) all.push_back({descriptor, POLLIN, 0});
-    if (poll(all.data(), all.size(), -1) <= 0 || stopping_.load(std::memory_order_acquire)) return false;
-    std::size_t at = 1;
-    for (Source* source : sources_)
-        for (const int descriptor : source->descriptors())
-            if ((all[at++].revents & POLLIN) != 0) source->acknowledge(descriptor);
-    return true;
+Handler::Woken Handler::sleep() noexcept {
+    if (poll(watched_.data(), watched_.size(), -1) <= 0 || stopping_.load(std::memory_order_acquire)) return Woken::kNot;
+    Woken woken = Woken::kNot;
+    for (std::size_t i = 1; i < watched_.size(); ++i) {
+        if (watched_[i].revents == 0) continue;
+        hear(i);
+        woken = Woken::kInterrupted;
+    }
+    if (watched_[0].revents == 0 || woken != Woken::kNot) return woken;  // asked as well: it stays readable
+    std::uint64_t times;
+    return read(wake_, &times, sizeof times) > 0 ? Woken::kAsked : Woken::kNot;
+}
+
+// A descriptor that has failed is ready for ever.
+void Handler::hear(std::size_t place) noexcept {
+    pollfd& watched = watched_[place];
+    Source& source = *sources_of_[place];
+    if ((watched.revents & POLLIN) != 0 && source.acknowledge(watched.fd)) return;
+    source.lost(watched.fd);
+    watched.fd = -1;  // poll() passes over it
 }
 
 void Handler::on_interrupt() noexcept {
@@ -134,6 +159,19 @@ void Handler::on_interrupt() noexcept {
         counts_.left.fetch_add(1, std::memory_order_relaxed);
         return;
     }
+    take_turn();
+    turn_.give_back();
+}
+
+// The application polls: it is let go on for a while. Whoever finds it inside then need not wait: at the end of its stay it requests
+// interrupts, or asks again.
+void Handler::on_asked() noexcept {
+    nanosleep(&kPatience, nullptr);
+    asked_.store(false, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (wanted() <= armed_.load(std::memory_order_relaxed)) return;
+    if (!turn_.on()) return take_turn();
+    if (!turn_.try_take()) return;
     take_turn();
     turn_.give_back();
 }
@@ -168,11 +206,7 @@ std::uint64_t Handler::drain_all() noexcept {
 
 void Handler::take_turn() noexcept {
     std::uint64_t events = drain_all();
-    while (request(wanted())) {
-        const int n = drain();
-        if (n == 0) break;
-        events += static_cast<std::uint64_t>(n);
-    }
+    if (wanted() > armed_.load(std::memory_order_relaxed)) events += arm_and_look();
     counts_.events.fetch_add(events, std::memory_order_relaxed);
 }
 

@@ -18,13 +18,27 @@
 //            ┌──────────────────────────────────────────┐
 //            │                                          ▼
 //       nothing armed ◄──interrupt, nothing expected── armed ──interrupt──► drained,
-//            ▲          any more, or the application    ▲                   something
-//            │          polls and will see to it        │                   expected
-//            └──────────────────────────────────────────┴──────armed again──────┘
+//         ▲  │          any more, or the application    ▲                   something
+//         │  │          polls and will see to it        │                   expected
+//         │  │                                          │                       │
+//         │  └─leave_polling(), something expected───►──┤                       │
+//         │    (the handler, a moment later)            │                       │
+//         └─────────────────────────────────────────────┴──────armed again──────┘
+//
+// A device may interrupt for what comes after the request only. So a request is
+// followed by looks at all sources until nothing is left.
+//
+// An application may poll by calls that tell nothing of it (MPI_Win_flush,
+// MPI_Request_get_status), and then compute. Behind a poll interrupts are not
+// requested at once, because the next poll most often follows. If they should be,
+// the handler is asked to see to it: it waits a millisecond, and takes a turn.
 //
 // Threading: start(), stop(), add() by one thread, outside of turns; the rest by
-// anybody who has the turn. Errors: start() returns the reason as an errno.
+// anybody who has the turn. Errors: start() returns the reason as an errno. A
+// descriptor that fails is watched no longer, and its source is told.
 #pragma once
+
+#include <poll.h>
 
 #include <atomic>
 #include <cstdint>
@@ -35,6 +49,7 @@
 #include "coop/async/counts.h"
 #include "coop/async/turn.h"
 #include "coop/base/export.h"
+#include "coop/base/undestroyed.h"
 
 namespace coop::async {
 
@@ -46,15 +61,13 @@ public:
     virtual ~Source() = default;
     virtual std::span<const int> descriptors() const noexcept = 0;  // readable: it has interrupted
     virtual void request(Notice notice) noexcept = 0;               // once; in force until it interrupts
-    virtual void acknowledge(int descriptor) noexcept = 0;
-    virtual int drain() noexcept = 0;                               // events handled; 0: there were none
+    virtual bool acknowledge(int descriptor) noexcept = 0;          // false: the descriptor is broken
+    virtual void lost(int descriptor) noexcept = 0;                 // it is broken, and is watched no longer
+    virtual int drain() noexcept = 0;                               // events handled; 0: there were none, of all that the source has
 };
 
 class COOP_EXPORT Handler {
 public:
-    Handler() = default;
-    ~Handler();
-
     // Transports open before anybody says whether interrupts are wanted: they register in any case.
     void add(Source& source);
     bool has_source() const noexcept { return !sources_.empty(); }
@@ -93,8 +106,11 @@ public:
 
     // Of a stay in which the application only polls: it may be about to poll again.
     void leave_polling() noexcept {
-        if (active_ && turn_.on()) turn_.leave();
+        if (active_ && turn_.on() && turn_.leave() && wanted() > armed_.load(std::memory_order_relaxed)) [[unlikely]] ask();
     }
+
+    // In its turn it has found something whose callback is not for it.
+    void leaves_callback() noexcept { counts_.callbacks_left.fetch_add(1, std::memory_order_relaxed); }
 
     const HandlerCounts& counts() const noexcept { return counts_; }
 
@@ -107,12 +123,18 @@ private:
         if (operations_.load(std::memory_order_relaxed) > 0) return Notice::kAny;
         return expected_.load(std::memory_order_relaxed) > 0 ? Notice::kUrgent : Notice::kNone;
     }
-    void arm_and_look() noexcept;
-    bool request(Notice notice) noexcept;
+    enum class Woken : std::uint8_t { kNot, kAsked, kInterrupted };
+
+    void watch_all();
+    void ask() noexcept;
+    std::uint64_t arm_and_look() noexcept;
+    void request(Notice notice) noexcept;
     int drain() noexcept;
     void run() noexcept;
-    bool sleep() noexcept;
+    Woken sleep() noexcept;
+    void hear(std::size_t place) noexcept;
     void on_interrupt() noexcept;
+    void on_asked() noexcept;
     bool wait_for_turn() noexcept;
     std::uint64_t drain_all() noexcept;
     void take_turn() noexcept;
@@ -125,11 +147,15 @@ private:
     HandlerCounts counts_;
     std::vector<Source*> sources_;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> asked_{false};  // to take a turn, and has not begun to
     int wake_ = -1;  // eventfd that ends the sleep
+    std::vector<pollfd> watched_;   // [0]: wake_; then the descriptors of the sources
+    std::vector<Source*> sources_of_;  // of each in watched_; [0]: null
     std::thread thread_;
 };
 
-COOP_EXPORT extern Handler handler;  // of this process
+COOP_EXPORT extern Undestroyed<Handler> handler_holder;
+inline constexpr Handler& handler = handler_holder.value;  // of this process
 
 // The application is inside the library while one of these lives; where it is about
 // to leave, what it expects may interrupt.
@@ -141,7 +167,7 @@ public:
     Inside& operator=(const Inside&) = delete;
 };
 
-// The same of a transport's part: no interrupts are requested at its end.
+// The same of a transport's part: no interrupts are requested at once at its end.
 class Polling {
 public:
     Polling() noexcept { handler.enter(); }

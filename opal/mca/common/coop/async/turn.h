@@ -53,8 +53,12 @@ public:
     }
     // Whether this is the last leave(): then the application is about to be outside.
     bool is_outermost() const noexcept { return depth_.load(std::memory_order_relaxed) == 1 && !is_handler(); }
-    void leave() noexcept {
-        if (!is_handler()) depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    // True: the application is outside now.
+    bool leave() noexcept {
+        if (is_handler()) return false;
+        const std::uint32_t depth = depth_.load(std::memory_order_relaxed) - 1;
+        depth_.store(depth, std::memory_order_release);
+        return depth == 0;
     }
 
     // False: the application is inside.

@@ -30,6 +30,7 @@ enum class Counter : std::uint8_t {
     kCopyTime,  // in the unit of its owner's clock
     kOffers,
     kOffersTaken,
+    kTakeovers,
     kOffloads,
     kOffloadedBytes,
     kOffloadsHeld,
@@ -42,6 +43,7 @@ enum class Gauge : std::uint8_t {
     kUnexpected,
     kRendezvous,
     kDeferred,
+    kProcesses,
     kCount
 };
 
@@ -126,6 +128,8 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in those of them that are 16 KiB or longer."),
     detail::total_of(Counter::kOffers, "offers", "Receives that were offered to their sender (RTR)."),
     detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives that this process, as sender, has written into."),
+    detail::total_of(Counter::kTakeovers, "takeovers",
+                     "Copies inside the node that the other side was to make, or its half of them, and that this process made because nothing moved."),
     detail::total_of(Counter::kOffloads, "offloads", "Pieces of messages inside the node that an HCA has read by loopback for this process."),
     detail::total_of(Counter::kOffloadedBytes, "offloaded_bytes", "Bytes of these pieces."),
     detail::total_of(Counter::kOffloadsHeld, "offloads_held", "Times that a message was not given to an HCA, or no more of it, because that had enough to do."),
@@ -137,6 +141,8 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::high_of(Gauge::kRendezvous, "rendezvous_high", "Most rendezvous transfers that were in flight at a time."),
     detail::level_of(Gauge::kDeferred, "deferred_now", "Operations that wait for resources of a transport."),
     detail::high_of(Gauge::kDeferred, "deferred_high", "Most operations that waited for resources at a time."),
+    detail::level_of(Gauge::kProcesses, "processes_now", "Processes that this one has sent to; those of other jobs until they are disconnected."),
+    detail::high_of(Gauge::kProcesses, "processes_high", "Most such processes at a time."),
 };
 
 namespace detail {

@@ -40,6 +40,7 @@ enum class Fault : std::uint8_t {
     kAlloc,         // the BTL has no descriptor
     kSendi,         // the immediate send is refused
     kRegister,      // memory cannot be registered
+    kNoId,          // there is no memory for the id of another send
     kGet,           // get is not available
     kGetBusy,       // get says that it is out of resource
     kPut,           // put is not available
@@ -59,7 +60,7 @@ enum class Fault : std::uint8_t {
 inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::kCount);
 
 inline constexpr std::array<const char*, kFaultCount> kFaultLabels = {
-    "busy",          "alloc",       "sendi",       "register",     "get",
+    "busy",          "alloc",       "sendi",       "register",     "no_id",       "get",
     "get_busy",      "put",         "put_busy",    "hca_get",      "hca_busy",
     "hca_lost",      "hca_key",     "corrupt_match", "corrupt_rts",
     "corrupt_cts",   "corrupt_frag", "corrupt_fin",

@@ -7,12 +7,15 @@
 // id = generation << 32 | (slot + 1); 0 is never an id. A slot's generation
 // changes with every release, so an id outlives its object harmlessly.
 //
-// Threading: acquire and release take a spin lock, find takes none. Memory:
-// chunks of 256 slots (4 KiB), allocated on demand and never moved.
+// Threading: acquire and release take a spin lock, find takes none. Memory: 16 bytes
+// for each slot, in chunks that are allocated on demand and never move: the first has
+// 256, and each further one twice as many as the one before. There is no limit but memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,12 +25,18 @@
 
 namespace coop {
 
-template <class T>
+namespace detail {
+
+constexpr std::uint32_t kFirstChunk = 256;  // slots
+constexpr std::uint32_t kChunks = 24;       // as many as 32 bits can number
+
+}  // namespace detail
+
+// Limit: the most slots there may be, for tests of what happens then.
+template <class T, std::uint32_t Limit = UINT32_MAX - detail::kFirstChunk + 1>
 class HandleTable {
 public:
-    static constexpr std::uint32_t kSlotsPerChunk = 256;
-    static constexpr std::uint32_t kMaxChunks = 1024;
-    static constexpr std::uint32_t kMaxSlots = kSlotsPerChunk * kMaxChunks;
+    static constexpr std::uint32_t kMaxSlots = Limit;
 
     HandleTable() = default;
     HandleTable(const HandleTable&) = delete;
@@ -37,15 +46,13 @@ public:
         for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
     }
 
-    // The id under which `object` is found until release(); 0 when all
-    // 262144 slots are taken or memory is short: the caller retries later.
+    // The id under which `object` is found until release(); 0: there is no memory for another slot.
     // With `threads` false nobody else is inside the table.
     std::uint64_t acquire(T* object, bool threads = true) noexcept {
         Held held(lock_, threads);
-        if (free_ == kNone && !grow()) return 0;
-        const std::uint32_t index = free_;
+        const std::uint32_t index = take_slot();
+        if (index == kNone) return 0;
         Slot& slot = at(index);
-        free_ = slot.next_free;
         slot.object.store(object, std::memory_order_release);
         const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed) | 1u;
         slot.generation.store(generation, std::memory_order_release);  // odd: in use
@@ -97,11 +104,18 @@ private:
     struct Slot {
         std::atomic<T*> object{nullptr};
         std::atomic<std::uint32_t> generation{0};  // odd while in use
-        std::uint32_t next_free = kNone;           // valid while free
+        std::uint32_t next_free = 0;               // valid once the slot has been released
     };
 
+    static constexpr std::uint32_t chunk_of(std::uint32_t index) noexcept {
+        return static_cast<std::uint32_t>(std::bit_width(index / detail::kFirstChunk + 1)) - 1;
+    }
+    static constexpr std::uint32_t begin_of(std::uint32_t chunk) noexcept { return detail::kFirstChunk * ((1u << chunk) - 1); }
+    static_assert(Limit > 0 && chunk_of(Limit - 1) < detail::kChunks);
+
     Slot& at(std::uint32_t index) const noexcept {
-        return chunks_[index / kSlotsPerChunk].load(std::memory_order_acquire)[index % kSlotsPerChunk];
+        const std::uint32_t chunk = chunk_of(index);
+        return chunks_[chunk].load(std::memory_order_acquire)[index - begin_of(chunk)];
     }
 
     Slot* live_slot(std::uint64_t id) const noexcept {
@@ -112,23 +126,33 @@ private:
         return slot.generation.load(std::memory_order_acquire) == generation ? &slot : nullptr;
     }
 
+    // A slot that was released, or one that was never used. kNone: there is none.
+    std::uint32_t take_slot() noexcept {
+        if (free_ != kNone) {
+            const std::uint32_t index = free_;
+            free_ = at(index).next_free;
+            return index;
+        }
+        return fresh_ < slots_.load(std::memory_order_relaxed) || grow() ? fresh_++ : kNone;
+    }
+
     bool grow() noexcept {
         const std::uint32_t first = slots_.load(std::memory_order_relaxed);
-        if (first == kMaxSlots) return false;
-        Slot* chunk = new (std::nothrow) Slot[kSlotsPerChunk];
-        if (!chunk) return false;
-        for (std::uint32_t i = 0; i < kSlotsPerChunk; ++i)
-            chunk[i].next_free = i + 1 < kSlotsPerChunk ? first + i + 1 : kNone;
-        chunks_[first / kSlotsPerChunk].store(chunk, std::memory_order_release);
-        slots_.store(first + kSlotsPerChunk, std::memory_order_release);
-        free_ = first;
+        if (first == Limit) return false;
+        const std::uint32_t chunk = chunk_of(first);
+        const std::uint32_t count = std::min(detail::kFirstChunk << chunk, Limit - first);
+        Slot* slots = new (std::nothrow) Slot[count];
+        if (!slots) return false;
+        chunks_[chunk].store(slots, std::memory_order_release);
+        slots_.store(first + count, std::memory_order_release);
         return true;
     }
 
-    std::array<std::atomic<Slot*>, kMaxChunks> chunks_{};
-    std::atomic<std::uint32_t> slots_{0};
+    std::array<std::atomic<Slot*>, detail::kChunks> chunks_{};
+    std::atomic<std::uint32_t> slots_{0};  // that there is memory for
     SpinLock lock_;
-    std::uint32_t free_ = kNone;
+    std::uint32_t free_ = kNone;           // the last that was released
+    std::uint32_t fresh_ = 0;              // the first that was never used
     std::atomic<std::uint32_t> in_use_{0};
 };
 

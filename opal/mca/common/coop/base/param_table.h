@@ -7,6 +7,8 @@
 //     constexpr ParamTable<Config> kTable(kParams, kPlaces);
 //     static_assert(kTable.is_valid());
 //
+// A kChoice is given as its word, or, if it may be written at run time, as the index of that: a text could go while somebody reads it.
+//
 // Threading: constants; a Config belongs to its owner. Errors: as in param.h.
 #pragma once
 
@@ -21,33 +23,44 @@
 
 namespace coop {
 
-// A kChoice has both: the word as it was given, and the index that it stands for.
-template <class Config>
+// Number: std::int64_t, or Setting where values change while others read them.
+template <class Config, class Number = std::int64_t>
 struct ParamPlace {
-    std::int64_t Config::*number;  // of all but a kString
-    const char* Config::*text;     // kChoice and kString only
+    Number Config::*number;         // of all but a kString; of a kChoice the index of the word that was given
+    const char* Config::*text;      // if is_given_as_text()
+    int Config::*index = nullptr;   // if is_given_as_index()
 };
 
-constexpr bool is_given_as_text(const ParamRow& row) noexcept { return row.type == ParamType::kChoice || row.type == ParamType::kString; }
+constexpr bool is_given_as_index(const ParamRow& row) noexcept { return row.type == ParamType::kChoice && row.settable_at_run_time; }
+constexpr bool is_given_as_text(const ParamRow& row) noexcept {
+    return row.type == ParamType::kString || (row.type == ParamType::kChoice && !row.settable_at_run_time);
+}
 
-template <class Config>
+template <class Config, class Number = std::int64_t>
 class ParamTable {
 public:
-    using Place = ParamPlace<Config>;
+    using Place = ParamPlace<Config, Number>;
     constexpr ParamTable(std::span<const ParamRow> rows, std::span<const Place> places) noexcept : rows_(rows), places_(places) {}
 
     constexpr bool is_valid() const noexcept {
         if (!params_are_valid(rows_) || rows_.size() != places_.size()) return false;
         for (std::size_t i = 0; i < rows_.size(); ++i)
-            if (is_given_as_text(rows_[i]) != (places_[i].text != nullptr) || (rows_[i].type == ParamType::kString) != (places_[i].number == nullptr)) return false;
+            if (!fits(rows_[i], places_[i])) return false;
         return true;
     }
 
     constexpr std::span<const ParamRow> rows() const noexcept { return rows_; }
 
-    // Gives the row its default. Returns where its value is given: an int64, or a const char* if is_given_as_text().
+    constexpr std::span<const Place> places() const noexcept { return places_; }
+
+    // Gives the row its default. Returns where its value is given: a const char* if is_given_as_text(), an int if is_given_as_index(),
+    // else 64 bits.
     void* set_default(Config& config, std::size_t i) const noexcept {
         const ParamRow& row = rows_[i];
+        if (is_given_as_index(row)) {
+            config.*places_[i].index = static_cast<int>(row.default_value);
+            return &(config.*places_[i].index);
+        }
         if (!is_given_as_text(row)) {
             config.*places_[i].number = row.default_value;
             return &(config.*places_[i].number);
@@ -61,6 +74,7 @@ public:
     std::optional<ParamError> check(Config& config) const {
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const ParamRow& row = rows_[i];
+            if (is_given_as_index(row)) config.*places_[i].number = config.*places_[i].index;
             if (!is_given_as_text(row)) {
                 if (auto error = coop::check(row, config.*places_[i].number)) return error;
                 continue;
@@ -74,6 +88,11 @@ public:
     }
 
 private:
+    static constexpr bool fits(const ParamRow& row, const Place& place) noexcept {
+        return is_given_as_text(row) == (place.text != nullptr) && is_given_as_index(row) == (place.index != nullptr) &&
+               (row.type == ParamType::kString) == (place.number == nullptr);
+    }
+
     std::span<const ParamRow> rows_;
     std::span<const Place> places_;
 };

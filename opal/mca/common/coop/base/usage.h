@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "coop/base/export.h"
-#include "coop/base/size_class.h"
 #include "coop/base/tally.h"
+#include "coop/base/usage_words.h"
 
 namespace coop {
 
@@ -30,22 +30,20 @@ class Usage {
 public:
     static constexpr std::uint32_t kMaxRows = 8;
     static constexpr std::uint32_t kMaxReasons = 32;
-    static constexpr std::uint32_t kVersion = 1;  // of the words
 
     Usage() = default;  // no rows: ignores everything
 
     // At most kMaxRows x kMaxReasons; more is a table without rows.
     COOP_EXPORT Usage(std::uint32_t rows, std::uint32_t reasons) noexcept;
 
-    std::uint32_t rows() const noexcept { return rows_; }
-    std::uint32_t reasons() const noexcept { return reasons_; }
+    const UsageShape& shape() const noexcept { return shape_; }
 
     void set_threads(bool threads) noexcept { threads_ = threads; }
 
     // Counts one message. Hot path.
     void add(std::uint32_t row, std::uint32_t reason, std::uint64_t bytes) noexcept {
-        if (row >= rows_ || reason >= reasons_) return;
-        Cell& cell = cells_[index(row, size_class(bytes), reason)];
+        if (!shape_.has(row, reason)) return;
+        Cell& cell = cells_[shape_.index(row, size_class(bytes), reason)];
         cell.messages.add(1, threads_);
         cell.bytes.add(bytes, threads_);
     }
@@ -60,12 +58,8 @@ public:
     // Adds the counts of a table of the same shape; false when it is not.
     [[nodiscard]] COOP_EXPORT bool merge(const Usage& other) noexcept;
 
-    // The table as words for a peer:
-    //     word 0   magic << 32 | version
-    //     word 1   rows << 32 | size classes << 16 | reasons
-    //     word 2   number of entries
-    //     then per cell in use: index, messages, bytes; by rising index
-    COOP_EXPORT std::vector<std::uint64_t> to_words() const;
+    COOP_EXPORT std::vector<UsageCount> counts() const;  // of the cells in use, by rising index
+    std::vector<std::uint64_t> to_words() const { return shape_.words_of(counts()); }
 
     // Adds a table that came in as words: all of it, or, when a word is not
     // as it must be, none of it and a sentence that names the field.
@@ -77,21 +71,13 @@ private:
         Tally bytes;
     };
 
-    std::size_t index(std::uint32_t row, int size_class, std::uint32_t reason) const noexcept {
-        return (std::size_t{row} * kSizeClasses + static_cast<std::size_t>(size_class)) * reasons_ + reason;
-    }
-    std::size_t cells() const noexcept { return std::size_t{rows_} * kSizeClasses * reasons_; }
-    int class_of(std::size_t cell) const noexcept {
-        return static_cast<int>(cell / reasons_ % kSizeClasses);
-    }
     bool valid(std::uint32_t row, int size_class, std::uint32_t reason) const noexcept {
-        return row < rows_ && size_class >= 0 && size_class < kSizeClasses && reason < reasons_;
+        return shape_.has(row, reason) && size_class >= 0 && size_class < kSizeClasses;
     }
-    std::optional<std::string> find_defect(std::span<const std::uint64_t> words) const;
+    void add_saturating(const UsageCount& count) noexcept;
 
     std::unique_ptr<Cell[]> cells_;
-    std::uint32_t rows_ = 0;
-    std::uint32_t reasons_ = 0;
+    UsageShape shape_;
     bool threads_ = false;
 };
 
@@ -102,8 +88,8 @@ struct UsageLabels {
 };
 
 struct PeerUsage {
-    int peer = 0;                  // its rank in MPI_COMM_WORLD
-    const Usage* usage = nullptr;  // not owned; null is skipped
+    int peer = 0;                    // its rank in MPI_COMM_WORLD
+    std::vector<UsageCount> counts;  // what was sent to it, by rising index
 };
 
 // The table of a whole job, of `processes` processes: one line per protocol,
@@ -111,7 +97,7 @@ struct PeerUsage {
 COOP_EXPORT std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes);
 
 // The same for what process `rank` sent, with a column for the peer.
-COOP_EXPORT std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageLabels& labels);
+COOP_EXPORT std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape, const UsageLabels& labels);
 
 // "0 B", "17 B", "1.5 KiB", … at most 10 characters.
 COOP_EXPORT std::string human_bytes(std::uint64_t bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 #include "coop/base/usage.h"
@@ -89,26 +90,30 @@ private:
     std::vector<Line> lines_;
 };
 
+// What the lines of a table add up to.
+struct Totals {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+};
+
 // One line per cell in use; a peer or protocol is named in its first line only.
-void add_lines(Table& table, const Usage& usage, const UsageLabels& labels, std::string peer) {
-    for (std::uint32_t row = 0; row < usage.rows(); ++row) {
-        std::string protocol = label_of(labels.rows, row);
-        for (int c = 0; c < kSizeClasses; ++c) {
-            for (std::uint32_t reason = 0; reason < usage.reasons(); ++reason) {
-                const std::uint64_t messages = usage.messages(row, c, reason);
-                if (messages == 0) continue;
-                const std::uint64_t bytes = usage.bytes(row, c, reason);
-                table.add({peer, protocol, size_class_label(c), grouped(messages), grouped(bytes), human_bytes(bytes),
-                           label_of(labels.reasons, reason)});
-                peer.clear();
-                protocol.clear();
-            }
-        }
+void add_lines(Table& table, std::span<const UsageCount> counts, const UsageShape& shape, const UsageLabels& labels, std::string peer,
+               Totals& totals) {
+    std::optional<std::uint32_t> last_row;
+    for (const UsageCount& count : counts) {
+        const std::uint32_t row = shape.row_of(count.index);
+        const std::string protocol = row == last_row ? "" : label_of(labels.rows, row);
+        table.add({peer, protocol, size_class_label(shape.class_of(count.index)), grouped(count.messages), grouped(count.bytes),
+                   human_bytes(count.bytes), label_of(labels.reasons, shape.reason_of(count.index))});
+        peer.clear();
+        last_row = row;
+        totals.messages += count.messages;
+        totals.bytes += count.bytes;
     }
 }
 
-Line totals_line(std::uint64_t messages, std::uint64_t bytes) {
-    return {"", "total", "", grouped(messages), grouped(bytes), human_bytes(bytes), ""};
+Line totals_line(const Totals& totals) {
+    return {"", "total", "", grouped(totals.messages), grouped(totals.bytes), human_bytes(totals.bytes), ""};
 }
 
 }  // namespace
@@ -130,26 +135,21 @@ std::string human_bytes(std::uint64_t bytes) {
 std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes) {
     const std::string title = "pml/coop: messages sent by " + std::to_string(processes) +
                               (processes == 1 ? " process" : " processes");
-    if (usage.messages() == 0) return title + ": none\n";
     Table table(false);
-    add_lines(table, usage, labels, "");
-    table.add(totals_line(usage.messages(), usage.bytes()));
+    Totals totals;
+    add_lines(table, usage.counts(), usage.shape(), labels, "", totals);
+    if (totals.messages == 0) return title + ": none\n";
+    table.add(totals_line(totals));
     return title + '\n' + table.text();
 }
 
-std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageLabels& labels) {
+std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape, const UsageLabels& labels) {
     const std::string title = "pml/coop: messages sent by rank " + std::to_string(rank) + ", by peer";
     Table table(true);
-    std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;
-    for (const PeerUsage& peer : peers) {
-        if (!peer.usage) continue;
-        add_lines(table, *peer.usage, labels, std::to_string(peer.peer));
-        messages += peer.usage->messages();
-        bytes += peer.usage->bytes();
-    }
-    if (messages == 0) return title + ": none\n";
-    table.add(totals_line(messages, bytes));
+    Totals totals;
+    for (const PeerUsage& peer : peers) add_lines(table, peer.counts, shape, labels, std::to_string(peer.peer), totals);
+    if (totals.messages == 0) return title + ": none\n";
+    table.add(totals_line(totals));
     return title + '\n' + table.text();
 }
 

@@ -3,13 +3,16 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -17,40 +20,84 @@ namespace coop::node {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr char kName[] = "ompi-coop-board", kLink[] = "/memfd:ompi-coop-board (deleted)";
+#ifndef MFD_NOEXEC_SEAL
+constexpr unsigned MFD_NOEXEC_SEAL = 8;  // Linux 6.3
+#endif
+
+// A descriptor that is closed at the end of its scope.
+class Descriptor {
+public:
+    explicit Descriptor(int fd) noexcept : fd_(fd) {}
+    ~Descriptor() {
+        if (fd_ >= 0) close(fd_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+    int get() const noexcept { return fd_; }
+    int release() noexcept { return std::exchange(fd_, -1); }
+
+private:
+    int fd_;
+};
+
+// Where vm.memfd_noexec is 2 the kernel makes no memory that could hold a program. Kernels before 6.3 do not know the flag.
+int make_memfd() noexcept {
+    constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int fd = memfd_create(kName, kFlags | MFD_NOEXEC_SEAL);
+    return fd < 0 && errno == EINVAL ? memfd_create(kName, kFlags) : fd;
+}
 
 void* map(int fd, std::size_t bytes) noexcept {
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return at == MAP_FAILED ? nullptr : at;
 }
 
-// What create() made, and nobody else.
-bool is_ours(int fd, std::size_t bytes) noexcept {
+// Whether `path`, a descriptor in /proc, leads to a memfd of our name.
+bool leads_to_our_name(const char* path) noexcept {
+    char target[64];
+    const ssize_t bytes = readlink(path, target, sizeof target);
+    return bytes > 0 && std::string_view(target, static_cast<std::size_t>(bytes)) == kLink;
+}
+
+// Whether a file that was found and not opened may be what create() makes: a regular file of this user in the kernel's memory
+// file system, in no folder, made under our name for a memfd, and of that size.
+bool may_be_ours(const Descriptor& found, const char* path, std::size_t bytes) noexcept {
     struct stat status{};
-    const int seals = fcntl(fd, F_GET_SEALS);  // -1: nothing that can be sealed
-    return seals >= 0 && (seals & kSeals) == kSeals && fstat(fd, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
-           status.st_size == static_cast<off_t>(bytes);
+    struct statfs system{};
+    return fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 0 &&
+           status.st_size == static_cast<off_t>(bytes) && fstatfs(found.get(), &system) == 0 && system.f_type == TMPFS_MAGIC &&
+           leads_to_our_name(path);
+}
+
+bool is_sealed(const Descriptor& opened) noexcept {
+    const int seals = fcntl(opened.get(), F_GET_SEALS);  // -1: nothing that can be sealed
+    return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
 }  // namespace
 
 SharedMemory SharedMemory::create(std::size_t bytes) noexcept {
-    const int fd = memfd_create("ompi-coop-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) return {};
-    if (fchmod(fd, 0600) == 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0 && fcntl(fd, F_ADD_SEALS, kSeals) == 0)
-        if (void* at = map(fd, bytes)) return {at, bytes, fd};
-    close(fd);
-    return {};
+    Descriptor fd(make_memfd());
+    if (!fd || fchmod(fd.get(), 0600) != 0 || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 || fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
+        return SharedMemory(errno);
+    void* at = map(fd.get(), bytes);
+    return at ? SharedMemory(at, bytes, fd.release()) : SharedMemory(errno);
 }
 
 SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t bytes) noexcept {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), static_cast<int>(fd));
-    // O_NONBLOCK: what lies there may be anything, a pipe for instance.
-    const int mine = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (mine < 0) return {};
-    void* at = is_ours(mine, bytes) ? map(mine, bytes) : nullptr;
-    close(mine);
-    return at ? SharedMemory(at, bytes, -1) : SharedMemory();
+    const Descriptor found(open(path, O_PATH | O_CLOEXEC));
+    if (!found) return SharedMemory(errno);
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", found.get());  // the file that was found, whatever became of the other path
+    if (!may_be_ours(found, path, bytes)) return SharedMemory(EBADF);
+    const Descriptor opened(open(path, O_RDWR | O_CLOEXEC));
+    if (!opened) return SharedMemory(errno);
+    if (!is_sealed(opened)) return SharedMemory(EBADF);
+    void* at = map(opened.get(), bytes);
+    return at ? SharedMemory(at, bytes, -1) : SharedMemory(errno);
 }
 
 SharedMemory::~SharedMemory() {
@@ -59,12 +106,13 @@ SharedMemory::~SharedMemory() {
 }
 
 SharedMemory::SharedMemory(SharedMemory&& from) noexcept
-    : address_(std::exchange(from.address_, nullptr)), bytes_(from.bytes_), fd_(std::exchange(from.fd_, -1)) {}
+    : address_(std::exchange(from.address_, nullptr)), bytes_(from.bytes_), fd_(std::exchange(from.fd_, -1)), error_(from.error_) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& from) noexcept {
     std::swap(address_, from.address_);
     std::swap(bytes_, from.bytes_);
     std::swap(fd_, from.fd_);
+    std::swap(error_, from.error_);
     return *this;
 }
 

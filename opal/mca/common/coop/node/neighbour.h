@@ -9,8 +9,15 @@
 // must belong to the same user and be sealed against changes of its size, so
 // that no access to it can fault.
 //
+// A process id may name another process here than where it comes from (another
+// PID namespace), and the descriptor may then be anything: a pipe, a terminal, a
+// tape drive. So a descriptor is opened in two steps. The first (O_PATH) only
+// finds the file, and it is checked; nothing happens to the file. Only what can
+// be such memory is opened, through the first descriptor, so that it is the file
+// that was checked.
+//
 // Threading: none of its own. Ownership: a SharedMemory unmaps what it maps.
-// Errors: nothing here is fatal; what is not there is null, or an errno.
+// Errors: nothing here is fatal; what is not there is null, and says why by an errno.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +30,10 @@ namespace coop::node {
 class SharedMemory {
 public:
     SharedMemory() = default;
-    // New memory, zeroed. Empty if the system has none.
+    // New memory, zeroed. Empty if the system gives none; error() says why.
     COOP_EXPORT static SharedMemory create(std::size_t bytes) noexcept;
-    // The memory behind descriptor `fd` of process `pid`; empty if it cannot be
-    // had, or is not what create(bytes) of the same user makes.
+    // The memory behind descriptor `fd` of process `pid`. Empty if it cannot be
+    // had, or is not what create(bytes) of the same user makes (EBADF); error() says why.
     COOP_EXPORT static SharedMemory attach(std::int32_t pid, std::int32_t fd, std::size_t bytes) noexcept;
 
     COOP_EXPORT ~SharedMemory();
@@ -35,13 +42,16 @@ public:
 
     void* address() const noexcept { return address_; }
     std::int32_t fd() const noexcept { return fd_; }  // -1 of attached memory
+    int error() const noexcept { return error_; }     // of empty memory: an errno, or 0 where nothing was tried
     explicit operator bool() const noexcept { return address_ != nullptr; }
 
 private:
     SharedMemory(void* address, std::size_t bytes, std::int32_t fd) noexcept : address_(address), bytes_(bytes), fd_(fd) {}
+    explicit SharedMemory(int error) noexcept : error_(error) {}
     void* address_ = nullptr;
     std::size_t bytes_ = 0;
     std::int32_t fd_ = -1;
+    int error_ = 0;
 };
 
 // A real copy from another process: reads the word at `address` of `pid`.

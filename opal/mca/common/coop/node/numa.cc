@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <numeric>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -94,12 +95,12 @@ std::uint32_t distance(const Nodes& nodes, const CpuSet& cpus, int device_node) 
 
 }  // namespace
 
-CpuSet own_cpus() {
+CpuSet cpus_of(std::int32_t pid) {
     // The kernel refuses a set that is smaller than its own.
     for (std::size_t count = 1024; count <= kMostCpus; count *= 2) {
         std::vector<cpu_set_t> mask(count / CPU_SETSIZE);
         const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
-        if (sched_getaffinity(0, bytes, mask.data()) != 0) {
+        if (sched_getaffinity(pid, bytes, mask.data()) != 0) {
             if (errno == EINVAL) continue;
             return {};
         }
@@ -110,11 +111,28 @@ CpuSet own_cpus() {
     return {};
 }
 
+std::size_t count(const CpuSet& cpus) noexcept { return static_cast<std::size_t>(std::count(cpus.begin(), cpus.end(), true)); }
+
+void add(CpuSet& cpus, const CpuSet& more) {
+    if (cpus.size() < more.size()) cpus.resize(more.size());
+    for (std::size_t i = 0; i < more.size(); ++i)
+        if (more[i]) cpus[i] = true;
+}
+
 std::vector<std::uint32_t> distances(std::span<const std::string> devices, const CpuSet& cpus, const std::string& nodes) {
     const Nodes known = read_nodes(nodes);
     std::vector<std::uint32_t> result;
     for (const std::string& device : devices) result.push_back(distance(known, cpus, number<int>(first_line(device + "/device/numa_node")).value_or(-1)));
     return result;
+}
+
+std::vector<std::size_t> nearest(std::span<const std::uint32_t> distances, std::size_t most) {
+    std::vector<std::size_t> all(distances.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return distances[a] < distances[b]; });
+    all.resize(std::min(all.size(), most));
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
 }  // namespace coop::node

@@ -6,16 +6,23 @@
 //         kMaking --------- REQUEST ------------> kAnswering
 //            | qps_ready: send REQUEST                 | qps_ready
 //            v                                         v
-//        kRequested -------- REQUEST -------------> kJoining
-//            |                                         | connected: send REPLY
-//      REPLY |                                         v
-//            v                                      kReplied
-//       kConfirming                                    | READY, or REPLY: send READY
-//            | connected: send READY                   |
-//            +-------------> kEstablished <------------+
+//        kRequested -- REQUEST of a lower peer --> kJoining
+//            | REPLY                                   | connected: send REPLY
+//            v                                         v
+//       kConfirming                                 kReplied
+//            | connected: send READY                   | READY, or PROBED
+//            +--------------> kProbing <---------------+
+//                                | reads are over: send PROBED
+//                                v
+//                             kProbed
+//                                | PROBED or DONE of the peer: send DONE, where it asks
+//                                v
+//                           kEstablished
 //
-// kRequested and kReplied repeat what they sent. kEstablished answers a REPLY with
-// READY: the one before was lost. From any state: kGivenUp, which answers no.
+// A peer that has told of its reads before ours are over spares us kProbed.
+// kRequested, kReplied and kProbed repeat their datagram. A REPLY that comes again
+// says that READY was lost, a PROBED that DONE was. From any state: kGivenUp,
+// which answers with a refusal.
 #include "coop/path/connect.h"
 
 #include <algorithm>
@@ -42,6 +49,8 @@ const char* name(State state) noexcept {
         case State::kJoining: return "connecting queue pairs to reply";
         case State::kReplied: return "replied";
         case State::kConfirming: return "connecting queue pairs to confirm";
+        case State::kProbing: return "probing";
+        case State::kProbed: return "probed";
         case State::kEstablished: return "established";
         case State::kGivenUp: return "given up";
     }
@@ -55,14 +64,15 @@ const char* describe(Reason reason) noexcept {
         case Reason::kPathsDiffer: return "the peer computed other paths than this process";
         case Reason::kNoQueuePairs: return "no queue pair could be made";
         case Reason::kNoRailOpened: return "there is no rail that both processes could open";
+        case Reason::kNoRailAnswers: return "no rail between the two processes carries data";
         case Reason::kRefused: return "the peer could not connect, and said so";
-        case Reason::kNoAnswer: return "the peer did not answer";
     }
     return "?";
 }
 
-Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience)
-    : self_(self), peer_(peer), generation_(generation), patience_(patience), paths_(std::move(paths)), ends_() {
+Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience,
+                       std::uint64_t own_word)
+    : self_(self), peer_(peer), own_word_(own_word), generation_(generation), patience_(patience), paths_(std::move(paths)), ends_() {
     paths_.resize(std::min(paths_.size(), kMaxRails));
     ends_.resize(paths_.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].local_psn = first_psn(generation, i);
@@ -70,7 +80,8 @@ Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t gen
 
 // --- events ---------------------------------------------------------------------------------------------------------
 
-Actions Connection::on_want(Nanoseconds) {
+Actions Connection::on_want(Nanoseconds now) {
+    now_ = now;
     switch (state_) {
         case State::kIdle:
             if (paths_.empty()) return give_up(Reason::kNoPath);
@@ -82,20 +93,25 @@ Actions Connection::on_want(Nanoseconds) {
         case State::kJoining:
         case State::kReplied:
         case State::kConfirming:
+        case State::kProbing:
+        case State::kProbed:
         case State::kEstablished:
         case State::kGivenUp: break;
     }
     return {};
 }
 
-Actions Connection::on_datagram(const Datagram& d, Nanoseconds) {
+Actions Connection::on_datagram(const Datagram& d, Nanoseconds now) {
+    now_ = now;
     if (!concerns_us(d)) return ignore();
     if (d.kind == Kind::kReply && d.rails.empty()) return on_refusal();
     if (!mirrors_our_paths(d)) return on_mismatch(d);
     switch (d.kind) {
         case Kind::kRequest: return on_request(d);
         case Kind::kReply: return on_reply(d);
-        case Kind::kReady: return on_ready(d);
+        case Kind::kReady: return on_ready();
+        case Kind::kProbed:
+        case Kind::kDone: return on_probed_there(d);
     }
     return ignore();
 }
@@ -110,9 +126,7 @@ Actions Connection::on_request(const Datagram& d) {
             learn(d);
             state_ = State::kAnswering;
             return {};
-        case State::kRequested:  // both ask
-            learn(d);
-            return connect(State::kJoining);
+        case State::kRequested: return on_crossing_request(d);
         case State::kReplied: return repeat(Kind::kReply);
         case State::kGivenUp:
             peer_generation_ = d.generation;
@@ -120,9 +134,18 @@ Actions Connection::on_request(const Datagram& d) {
         case State::kAnswering:
         case State::kJoining:
         case State::kConfirming:
+        case State::kProbing:
+        case State::kProbed:
         case State::kEstablished: break;
     }
     return ignore();
+}
+
+// Both ask. Of a process that connects to itself, the request is that of its peer as well.
+Actions Connection::on_crossing_request(const Datagram& d) {
+    if (peer_ > self_) return ignore();  // ours counts, and the timer repeats it if it was lost
+    learn(d);
+    return connect(peer_ == self_ ? State::kConfirming : State::kJoining);
 }
 
 Actions Connection::on_reply(const Datagram& d) {
@@ -130,25 +153,23 @@ Actions Connection::on_reply(const Datagram& d) {
         case State::kRequested:
             learn(d);
             return connect(State::kConfirming);
-        case State::kReplied:  // both asked
-            close_what_the_peer_closed(d);
-            return establish(Actions().add(send(Kind::kReady)));
-        case State::kEstablished: return repeat(Kind::kReady);
+        case State::kProbing:
+        case State::kProbed: return repeat(Kind::kReady);
         case State::kGivenUp: return repeat(Kind::kReply);
         case State::kIdle:
         case State::kMaking:
         case State::kAnswering:
         case State::kJoining:
-        case State::kConfirming: break;
+        case State::kReplied:
+        case State::kConfirming:
+        case State::kEstablished: break;
     }
     return ignore();
 }
 
-Actions Connection::on_ready(const Datagram& d) {
+Actions Connection::on_ready() {
     switch (state_) {
-        case State::kReplied:
-            close_what_the_peer_closed(d);
-            return establish({});
+        case State::kReplied: return begin_probe({});
         case State::kGivenUp: return repeat(Kind::kReply);
         case State::kIdle:
         case State::kMaking:
@@ -156,9 +177,35 @@ Actions Connection::on_ready(const Datagram& d) {
         case State::kRequested:
         case State::kJoining:
         case State::kConfirming:
+        case State::kProbing:
+        case State::kProbed:
         case State::kEstablished: break;
     }
     return ignore();
+}
+
+// The peer's reads are over.
+Actions Connection::on_probed_there(const Datagram& d) {
+    switch (state_) {
+        case State::kReplied:  // its READY was lost, or is late
+        case State::kProbing:
+        case State::kProbed: break;
+        case State::kEstablished: return d.kind == Kind::kProbed ? repeat(Kind::kDone) : ignore();
+        case State::kGivenUp: return repeat(Kind::kReply);
+        case State::kIdle:
+        case State::kMaking:
+        case State::kAnswering:
+        case State::kRequested:
+        case State::kJoining:
+        case State::kConfirming: return ignore();
+    }
+    close_what_the_peer_closed(d);
+    peer_has_probed_ = true;
+    if (live() == 0) return give_up(Reason::kNoRailAnswers);
+    if (state_ == State::kReplied) return begin_probe({});
+    if (state_ == State::kProbing) return {};
+    // Our own PROBED may have been lost, unless the peer says that it is done.
+    return establish(d.kind == Kind::kDone ? Actions() : Actions().add(send(Kind::kDone)));
 }
 
 // The peer has given up, for good.
@@ -166,6 +213,8 @@ Actions Connection::on_refusal() {
     switch (state_) {
         case State::kRequested:
         case State::kReplied:
+        case State::kProbing:
+        case State::kProbed:
         case State::kEstablished:
             peer_generation_ = 0;  // it needs no answer
             return give_up(Reason::kRefused);
@@ -194,34 +243,65 @@ Actions Connection::on_mismatch(const Datagram& d) {
         case State::kJoining:
         case State::kReplied:
         case State::kConfirming:
+        case State::kProbing:
+        case State::kProbed:
         case State::kEstablished: break;
     }
     return ignore();
 }
 
-Actions Connection::on_qps_ready(std::span<const std::uint32_t> qpns, Nanoseconds now) {
+Actions Connection::on_qps_ready(std::span<const OwnEnd> own, Nanoseconds now) {
     if (state_ != State::kMaking && state_ != State::kAnswering) return {};
-    for (std::size_t i = 0; i < std::min(qpns.size(), ends_.size()); ++i) ends_[i].local_qpn = qpns[i];
+    now_ = now;
+    for (std::size_t i = 0; i < std::min(own.size(), ends_.size()); ++i) {
+        ends_[i].local_qpn = own[i].qpn;
+        ends_[i].local_rkey = own[i].rkey;
+    }
     if (std::all_of(ends_.begin(), ends_.end(), [](const RailEnds& e) { return e.local_qpn == 0; })) return give_up(Reason::kNoQueuePairs);
-    return state_ == State::kMaking ? wait_in(State::kRequested, Kind::kRequest, now) : connect(State::kJoining);
+    if (state_ == State::kAnswering) return connect(State::kJoining);
+    return wait_in(State::kRequested, patience_.first, Actions().add(send(Kind::kRequest)));
 }
 
 Actions Connection::on_connected(RailMask failed, Nanoseconds now) {
     if (state_ != State::kJoining && state_ != State::kConfirming) return {};
+    now_ = now;
     for (std::size_t i = 0; i < ends_.size(); ++i)
         if (failed >> i & 1) ends_[i].local_qpn = 0;
     if (live() == 0) return give_up(Reason::kNoRailOpened);
-    return state_ == State::kJoining ? wait_in(State::kReplied, Kind::kReply, now) : establish(Actions().add(send(Kind::kReady)));
+    if (state_ == State::kConfirming) return begin_probe(Actions().add(send(Kind::kReady)));
+    return wait_in(State::kReplied, patience_.first, Actions().add(send(Kind::kReply)));
+}
+
+Actions Connection::on_probed(RailMask answered, RailMask broken, Nanoseconds now) {
+    if (state_ != State::kProbing) return {};
+    now_ = now;
+    answered_ |= answered;
+    broken_ |= broken;
+    const RailMask open = live() & ~broken_;
+    if (open == 0) return give_up(Reason::kNoRailAnswers);
+    if ((open & ~answered_) == 0) return end_probe();
+    if ((open & answered_) == 0) return {};
+    if (!probe_ends_) probe_ends_ = now + patience_.probe;
+    if (now >= *probe_ends_) return end_probe();
+    next_ = std::min(next_, *probe_ends_);
+    return {};
 }
 
 Actions Connection::on_failed(Reason reason) { return state_ == State::kGivenUp ? Actions() : give_up(reason); }
 
 Actions Connection::on_tick(Nanoseconds now) {
     if (!waits() || now < next_) return {};
-    if (patience_.limit != 0 && now - since_ >= patience_.limit) return give_up(Reason::kNoAnswer);
+    now_ = now;
     pause_ = std::min(pause_ * 2, patience_.longest);
     next_ = now + pause_;
-    return repeat(state_ == State::kRequested ? Kind::kRequest : Kind::kReply);
+    Actions actions;
+    if (!told_late_ && patience_.notice != 0 && now - since_ >= patience_.notice) {
+        told_late_ = true;
+        actions.add({Do::kTellLate});
+    }
+    if (state_ == State::kProbing) return actions.add({Do::kLook});
+    ++counts_.repeated;
+    return actions.add(send(state_ == State::kRequested ? Kind::kRequest : state_ == State::kReplied ? Kind::kReply : Kind::kProbed));
 }
 
 // --- steps ------------------------------------------------------------------------------------------------------------
@@ -244,9 +324,11 @@ bool Connection::mirrors_our_paths(const Datagram& d) const noexcept {
 
 void Connection::learn(const Datagram& d) noexcept {
     peer_generation_ = d.generation;
+    peer_word_ = d.word;
     for (std::size_t i = 0; i < ends_.size(); ++i) {
         ends_[i].remote_qpn = d.rails[i].qpn;
         ends_[i].remote_psn = d.rails[i].psn;
+        ends_[i].remote_rkey = d.rails[i].rkey;
     }
 }
 
@@ -262,17 +344,26 @@ Actions Connection::connect(State by) {
 }
 
 Actions Connection::establish(Actions before) {
-    if (live() == 0) return give_up(Reason::kNoRailOpened);
     state_ = State::kEstablished;
     return before.add({Do::kEstablished});
 }
 
-Actions Connection::wait_in(State state, Kind sent, Nanoseconds now) {
+Actions Connection::wait_in(State state, Nanoseconds pause, Actions first) {
     state_ = state;
-    since_ = now;
-    pause_ = patience_.first;
-    next_ = now + pause_;
-    return Actions().add(send(sent));
+    since_ = now_;
+    pause_ = pause;
+    next_ = now_ + pause_;
+    return first;
+}
+
+Actions Connection::begin_probe(Actions before) { return wait_in(State::kProbing, patience_.first_look, before.add({Do::kProbe})); }
+
+// The rails that have answered serve; the peer learns which have not.
+Actions Connection::end_probe() {
+    for (std::size_t i = 0; i < ends_.size(); ++i)
+        if (((answered_ & ~broken_) >> i & 1) == 0) ends_[i].local_qpn = 0;
+    if (peer_has_probed_) return establish(Actions().add(send(Kind::kDone)));
+    return wait_in(State::kProbed, patience_.first, Actions().add(send(Kind::kProbed)));
 }
 
 Actions Connection::repeat(Kind kind) noexcept {
@@ -302,12 +393,12 @@ Action Connection::send(Kind kind) noexcept {
 // --- what to carry out --------------------------------------------------------------------------------------------------
 
 Datagram Connection::datagram(Kind kind) const {
-    Datagram d{kind, self_, peer_, generation_, peer_generation_, {}};
+    Datagram d{kind, self_, peer_, own_word_, generation_, peer_generation_, {}};
     if (state_ == State::kGivenUp) return d;
     d.rails.reserve(paths_.size());
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         const PathChoice& p = paths_[i];
-        d.rails.push_back({ends_[i].local_qpn, ends_[i].local_psn, p.local_port, p.remote_port, p.local_bits, p.remote_bits});
+        d.rails.push_back({ends_[i].local_qpn, ends_[i].local_psn, ends_[i].local_rkey, p.local_port, p.remote_port, p.local_bits, p.remote_bits});
     }
     return d;
 }

@@ -19,7 +19,7 @@ constexpr std::size_t bytes_of(std::size_t rails) noexcept { return sizeof(Datag
 void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::byte> bytes) {
     fields.in("magic number", h.magic, kMagic, kMagic)
         .in("version", h.version, kDatagramVersion, kDatagramVersion)
-        .in("kind", static_cast<std::uint8_t>(h.kind), 1, 3)
+        .in("kind", static_cast<std::uint8_t>(h.kind), 1, 5)
         .in("number of rails", h.rails, 0, kMaxRails);
     if (!fields.ok()) return;
     // Not more than that: nothing may follow that the check word does not cover.
@@ -45,6 +45,8 @@ const char* name(Kind kind) noexcept {
         case Kind::kRequest: return "request";
         case Kind::kReply: return "reply";
         case Kind::kReady: return "ready";
+        case Kind::kProbed: return "probed";
+        case Kind::kDone: return "done";
     }
     return "?";
 }
@@ -52,7 +54,7 @@ const char* name(Kind kind) noexcept {
 std::vector<std::byte> encode(const Datagram& d) {
     const std::size_t rails = std::min(d.rails.size(), kMaxRails);
     std::vector<std::byte> bytes(bytes_of(rails));
-    DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.generation, d.echo, 0, {}};
+    DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.word, d.generation, d.echo, 0, {}};
     std::memcpy(bytes.data(), &header, sizeof header);
     if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
     header.check = datagram_check(bytes);
@@ -67,7 +69,7 @@ Decoded decode(std::span<const std::byte> bytes) {
     std::memcpy(&header, bytes.data(), sizeof header);
     check_header(fields, header, bytes);
     if (!fields.ok()) return fields.wrong();
-    Datagram d{header.kind, header.sender, header.receiver, header.generation, header.echo, std::vector<RailEntry>(header.rails)};
+    Datagram d{header.kind, header.sender, header.receiver, header.word, header.generation, header.echo, std::vector<RailEntry>(header.rails)};
     for (std::size_t i = 0; i < d.rails.size(); ++i) {
         std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
         check_entry(fields, d.rails[i]);

@@ -4,16 +4,18 @@
 // itself, from the two port lists; entry i of one is entry i of the other with
 // local and remote exchanged, so a number is enough to name a rail to the peer.
 //
-//     local ports    remote ports     pairs (one network)        rails, in this order
-//       0  ------------  0            0-0, 1-1, then              every pair with path bits 0,
-//       1  ------------  1            leftovers round robin:      every pair with path bits 1, …,
-//                        2            0-2                         then the second queue pair of each, …
+//     pairs of ports (port_pairs.h)   rails, in this order
+//       0  ------------  0            every pair with path bits 0,
+//       1  ------------  1            every pair with path bits 1, …,
+//       0  ------------  2            then the second queue pair of each, …
 //
-// Ports of one network are paired by their position in it. The order of a list
-// is therefore its owner's wish (by_preference()): what num_rails leaves is the
-// front of both lists. Path k of a pair has path bits k at both ends. Two
-// processes of a node have the same ports: each is paired with itself, unless
-// num_rails leaves some out.
+// Path k of a pair has path bits k at both ends. The numbers of the rails depend
+// on the ports alone. In which order a process uses them is its own affair
+// (order_of_use()): HCAs that are near come first, and the processes of a node
+// begin with different ones.
+//
+// Two limited members of a partition do not hear each other (partition.h), so a
+// limited member is paired with a full one.
 //
 // Source: rails over {HCA, port, LMC path, queue pair}, as in the dissertation's
 // chapter 4 (virtual subchannels). Threading: pure functions. Errors: no network
@@ -21,7 +23,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "coop/base/export.h"
@@ -52,16 +56,24 @@ COOP_EXPORT std::vector<PathChoice> choose_paths(std::span<const PortRecord> loc
 // The same, with limits agreed.
 COOP_EXPORT std::vector<PathChoice> choose_paths(const PortList& local, const PortList& remote);
 
-// The order in which a process should list its ports: nearest HCA first; of
-// equally near HCAs the first port of each, then the second of each, …. The
-// processes of a node start with different ones: `local_rank` rotates them.
-// distances[hca]: any measure, the smaller the nearer; an HCA without: the same
-// as the farthest.
-COOP_EXPORT std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank);
+// Where there is no rail between two processes, and there would be some if their P_Keys matched: a sentence that names two that do
+// not. Nothing: their P_Keys are not the reason.
+COOP_EXPORT std::optional<std::string> partition_trouble(const PortList& local, const PortList& remote);
 
-// The rail that this process uses before any other. by_preference() has given the processes of a node different HCAs; when
-// there are more processes than near HCAs, the next ones begin at the second port of each, then at the second path. Of `ports`
-// as by_preference() returns them, all in one network.
-COOP_EXPORT std::size_t first_rail(std::span<const PortRecord> ports, std::span<const std::uint32_t> distances, std::uint32_t local_rank);
+// Where a process is on its node.
+struct Nearness {
+    std::vector<std::uint32_t> distances;  // by HCA, any measure, the smaller the nearer; an HCA without: the same as the farthest
+    std::uint32_t rank = 0;                // among the processes that have the same HCAs near
+};
+
+// The order in which a process should list its ports: nearest HCA first; of
+// equally near HCAs the first port of each, then the second of each, …. Processes
+// of the node with another rank start with another one of these HCAs.
+COOP_EXPORT std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, const Nearness& nearness);
+
+// The rails of a process, by the order in which it should use them; `ports` as by_preference() returns them. Near ones come first, and
+// of these the one that the policy binding uses: processes with other ranks begin on other HCAs; when there are more of them than near
+// HCAs, the next ones begin at the second port of each, then at the second path.
+COOP_EXPORT std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports, const Nearness& nearness);
 
 }  // namespace coop::path

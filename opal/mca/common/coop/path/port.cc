@@ -52,7 +52,10 @@ void check_record(Fields& fields, const PortRecord& r) {
     check_addresses(fields, r);
     fields.in("MTU code", r.mtu, 1, 5)
         .in("has SRQ", r.has_srq, 0, 1)
-        .in("number of the UD queue pair", r.ud_qpn, 0, kMostNumber);
+        .in("number of the UD queue pair", r.ud_qpn, 0, kMostNumber)
+        .in("partition of the P_Key", partition_of(r.pkey), 1, kPartitionBits)
+        .in("needs a global routing header", r.needs_grh, 0, 1)
+        .in("crosses subnets", r.crosses_subnets, 0, 1);
 }
 
 // Alike, when nothing better is known: as much as the networks of one site usually have in common.
@@ -69,7 +72,7 @@ void copy_prefix(Network& network, const Gid& gid, std::size_t first, unsigned b
 
 Network network_of_roce(const PortRecord& port, Reach reach) noexcept {
     const Form form = form_of(port.gid);
-    Network network{LinkLayer::kEthernet, static_cast<std::uint8_t>(port.roce * 4 + form), {}};
+    Network network{LinkLayer::kEthernet, static_cast<std::uint8_t>(port.roce * 4 + form), {}, partition_of(port.pkey)};
     const bool known = port.prefix_bits != 0 && (reach == Reach::kNetwork || port.roce == 1);
     switch (form) {
         case kIpv4: copy_prefix(network, port.gid, 12, known ? port.prefix_bits : kAlikeIpv4Bits); break;
@@ -120,7 +123,8 @@ Unpacked unpack(std::span<const std::byte> bytes) {
 
 Network network_of(const PortRecord& port, Reach reach) noexcept {
     if (port.link_layer == LinkLayer::kEthernet) return network_of_roce(port, reach);
-    Network network{LinkLayer::kInfiniband, 0, {}};
+    if (reach == Reach::kRouted && port.crosses_subnets != 0) return {LinkLayer::kInfiniband, 1, {}, partition_of(port.pkey)};
+    Network network{LinkLayer::kInfiniband, 0, {}, partition_of(port.pkey)};
     std::copy_n(port.gid.begin(), 8, network.prefix.begin());
     return network;
 }
@@ -134,8 +138,9 @@ Reach reach_between(std::span<const PortRecord> a, std::span<const PortRecord> b
 
 std::string describe(const PortRecord& port) {
     const std::string who = "hca " + std::to_string(port.hca) + " port " + std::to_string(port.port);
-    if (port.link_layer == LinkLayer::kEthernet) return who + ", RoCE v" + std::to_string(port.roce) + " GID " + as_text(port.gid);
-    return who + ", LID " + std::to_string(port.lid) + ", LMC " + std::to_string(port.lmc);
+    const std::string pkey = port.pkey == kDefaultPkey ? "" : ", P_Key " + pkey_text(port.pkey);
+    if (port.link_layer == LinkLayer::kEthernet) return who + ", RoCE v" + std::to_string(port.roce) + " GID " + as_text(port.gid) + pkey;
+    return who + ", LID " + std::to_string(port.lid) + ", LMC " + std::to_string(port.lmc) + pkey;
 }
 
 }  // namespace coop::path

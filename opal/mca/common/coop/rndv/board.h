@@ -17,8 +17,8 @@
 //
 // The receiver works from the front, the sender from the back; together they
 // hold as many tickets as chunks, so the two never meet in one chunk, each reads
-// its memory in order, and the faster or earlier one does more. A copy that the
-// kernel refuses is returned for the other side to take. An HCA that reads some of
+// its memory in order, and the faster or earlier one does more. A chunk whose copy
+// is refused, for good or for a moment, is returned for the other side to take. An HCA that reads some of
 // the receiver's chunks by loopback (COOP-hca) does so with the receiver's tickets
 // and the key of the send buffer that the sender has put into the slot.
 //
@@ -162,7 +162,14 @@ inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generati
     return key;
 }
 
-// One side of a cooperative copy.
+// What a side sees of a copy that it waits for.
+struct Progress {
+    std::uint64_t moves = 0;  // changes when a chunk is claimed, or copied
+    bool is_copied = false;   // some chunk is claimed, and neither copied nor returned: its copy is under way
+};
+
+// One side of a cooperative copy. A side that claims a chunk copies it to its end or returns it before it leaves the library: the other
+// side can then end the copy whatever the application does.
 class Claims {
 public:
     Claims() = default;
@@ -182,7 +189,9 @@ public:
     // A chunk to copy, or nothing: none is left for this side at present.
     std::optional<std::uint32_t> claim() noexcept {
         if (refused_) return std::nullopt;
-        if (auto chunk = take_returned()) return chunk;
+        // Our own first: refused() may need the place for another one.
+        if (auto chunk = take_returned(side_)) return chunk;
+        if (auto chunk = take_returned(other(side_))) return chunk;
         if (mine_ >= chunks_ || (one_each_ && mine_ == 1)) return std::nullopt;
         if (!take_ticket()) return std::nullopt;
         const std::uint32_t nth = mine_++;
@@ -198,13 +207,15 @@ public:
         slot_->refused.fetch_or(bit(side_), std::memory_order_acq_rel);
     }
 
-    // A chunk that this side has claimed and cannot copy after all, behind refused(). False: the other side has yet to take the
-    // one before.
+    // Returns a chunk that this side has claimed and cannot copy, for now or after refused(). Either side may take it, this one only
+    // if it is not refused. False: the one returned before has not been taken yet.
     [[nodiscard]] bool give_back(std::uint32_t chunk) noexcept {
         std::uint64_t empty = stamped(generation_, 0);
         return slot_->returned[index(side_)].compare_exchange_strong(empty, stamped(generation_, chunk + 1), std::memory_order_acq_rel);
     }
     bool is_refused() const noexcept { return refused_; }
+    // From now on this side may claim what was the other one's half.
+    void take_all() noexcept { one_each_ = false; }
 
     Slot& slot() const noexcept { return *slot_; }
     std::uint32_t generation() const noexcept { return generation_; }
@@ -213,6 +224,16 @@ public:
     std::uint32_t left() const noexcept {
         const std::uint64_t word = slot_->tickets.load(std::memory_order_relaxed);
         return generation_of(word) == generation_ && value_of(word) < chunks_ ? chunks_ - value_of(word) : 0;
+    }
+
+    Progress progress() const noexcept {
+        const std::uint32_t claimed = value_of(slot_->tickets.load(std::memory_order_relaxed)), done = slot_->done.load(std::memory_order_relaxed);
+        std::uint32_t returned = 0;
+        for (const auto& word : slot_->returned) {
+            const std::uint64_t now = word.load(std::memory_order_relaxed);
+            returned += generation_of(now) == generation_ && value_of(now) != 0;
+        }
+        return {stamped(claimed, done), claimed > done + returned};
     }
 
     // All chunks are copied (or the slot serves another message already, which
@@ -238,8 +259,8 @@ private:
         return true;
     }
 
-    std::optional<std::uint32_t> take_returned() noexcept {
-        auto& place = slot_->returned[index(other(side_))];
+    std::optional<std::uint32_t> take_returned(Side by) noexcept {
+        auto& place = slot_->returned[index(by)];
         std::uint64_t word = place.load(std::memory_order_acquire);
         const std::uint32_t chunk = value_of(word);
         if (generation_of(word) != generation_ || chunk == 0 || chunk > chunks_) return std::nullopt;

@@ -9,7 +9,6 @@ namespace {
 constexpr double kWorthwhileShare = 0.5;
 
 constexpr bool is_forced(Wish wish) noexcept { return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend; }
-constexpr bool is_cooperative(Wish wish) noexcept { return !is_forced(wish); }
 
 constexpr bool sender_waits(SendCall call) noexcept { return call == SendCall::kSend || call == SendCall::kSsend || call == SendCall::kRsend; }
 
@@ -18,7 +17,8 @@ Choice choose_rdma(const Situation& s) noexcept {
     const bool put = s.can_put && !s.put_refused;
 
     if (s.wish == Wish::kRget && get) return {Row::kRget, Reason::kForced};
-    if (s.wish == Wish::kRput && put) return {Row::kRput, Reason::kForced};
+    // Without a board the receiver could not take over from a sender that computes. Inside a node it reads, then.
+    if (s.wish == Wish::kRput && put && !(s.same_node && get)) return {Row::kRput, Reason::kForced};
     const bool denied = s.wish == Wish::kRget || s.wish == Wish::kRput;
 
     if (get && !denied) return {Row::kRget, Reason::kReceiverReads};
@@ -72,7 +72,7 @@ bool bounces(const Situation& s) noexcept {
 // Between nodes: others follow, and the first part of such a message, which comes with the RTS, fills the link until the rest
 // does. One that is waited for is sooner there by one read.
 constexpr bool is_stream(const Situation& s) noexcept {
-    return !s.can_share && (s.can_get || s.can_put) && !sender_waits(s.send_call) && s.bytes < s.isend_rdma_min;
+    return !s.same_node && (s.can_get || s.can_put) && !sender_waits(s.send_call) && s.bytes < s.isend_rdma_min;
 }
 
 constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
@@ -98,12 +98,13 @@ Choice choose_cooperative(const Situation& s) noexcept {
     case Wish::kCoopFixed: choice.split = Split::kHalves; break;
     case Wish::kCoopColl: choice = by_calls(s); break;
     case Wish::kCoopLoad: choice = by_load(s); break;
+    case Wish::kRput: choice.row = Row::kRput; break;
     case Wish::kRget:
-    case Wish::kRput:
     case Wish::kSend: break;
     }
-    if (s.offered) return {Row::kRtr, Reason::kOffered, choice.row == Row::kCoop ? choice.split : lead_of(choice.row)};
-    if (choice.row == Row::kCoop && !s.slot_free) return {Row::kRget, Reason::kNoSlot};
+    if (s.offered && s.wish != Wish::kRput) return {Row::kRtr, Reason::kOffered, choice.row == Row::kCoop ? choice.split : lead_of(choice.row)};
+    if (choice.row == Row::kRput) choice.split = Split::kSenderLeads;
+    if (is_shared(choice) && !s.slot_free) return {Row::kRget, Reason::kNoSlot};
     return choice;
 }
 
@@ -121,7 +122,7 @@ Choice choose(const Situation& s) noexcept {
         if (is_stream(s)) return {Row::kSend, Reason::kNotAwaited};
         if ((s.can_get || s.can_put) && s.rdma_share < kWorthwhileShare) return {Row::kSend, Reason::kStripedOverTransports};
     }
-    if (is_cooperative(s.wish) && s.can_share && !s.get_refused && !s.put_refused) return choose_cooperative(s);
+    if (s.wish != Wish::kRget && s.can_share && !s.get_refused && !s.put_refused) return choose_cooperative(s);
     return choose_rdma(s);
 }
 
@@ -169,7 +170,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kFitsEager: return "fits the eager limit";
     case Reason::kSynchronousFitsInline: return "synchronous, fits beside the RTS";
     case Reason::kForced: return "asked for";
-    case Reason::kForcedUnavailable: return "the transport cannot do what is asked for";
+    case Reason::kForcedUnavailable: return "what is asked for cannot be done here";
     case Reason::kReceiverReads: return "the receiver reads the send buffer";
     case Reason::kNoGet: return "the transport puts but does not get";
     case Reason::kNoRdma: return "the transport has no RDMA";
@@ -191,7 +192,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kBelowCoopMin: return "below pml_coop_coop_min";
     case Reason::kOffered: return "the receive was offered to the sender";
     case Reason::kNoKernelCopy: return "the kernel denies copies between the two";
-    case Reason::kNoSlot: return "no slot for a cooperative copy is free";
+    case Reason::kNoSlot: return "no slot for a cooperative copy is free, or no room for the grant";
     case Reason::kReceiverTurn: return "about as much to copy, and the receiver has copied less so far";
     case Reason::kSenderTurn: return "about as much to copy, and the sender has copied less so far";
     case Reason::kOneWay: return "blocking sends in a row, with no message back";

@@ -25,7 +25,7 @@ namespace coop::rndv {
 enum class Row : std::uint8_t {
     kEager,  // with the first packet, whether or not a receive is posted
     kSend,   // RTS, CTS, then fragments copied in and out
-    kRput,   // RTS, CTS with the receive buffer, put by the sender, FIN
+    kRput,   // RTS, CTS with the receive buffer, put by the sender, FIN. Of two that share memory: as kCoop, led by the sender
     kRget,   // RTS with the send buffer, get by the receiver, FIN
     kCoop,   // RTS with the send buffer, CTS with the receive buffer, both copy; each sees the end on the board
     kRtr,    // the receive was offered: RTS, both copy at once; each sees the end on the board
@@ -79,7 +79,8 @@ enum class RecvCall : std::uint8_t { kRecv, kIrecv };
 constexpr std::size_t kSendCalls = 5;
 
 // Who copies in a cooperative row. With a side that leads, the other one helps
-// while it has nothing else to do.
+// while it has nothing else to do, and takes over when the one that leads makes
+// no progress (takeover.h); so it does with the other's half.
 enum class Split : std::uint8_t { kBoth, kHalves, kReceiverLeads, kSenderLeads };
 constexpr std::size_t kSplits = 4;
 
@@ -105,7 +106,8 @@ struct Situation {
     // Cooperation inside a node.
     bool one_way = false;         // the sender's messages follow each other, with none from the receiver in between
     std::size_t bounce_max = 0;   // largest message for a bounce buffer
-    bool can_share = false;           // each sees the other's board, and both may copy
+    bool same_node = false;           // two processes of one node
+    bool can_share = false;           // they see each other's boards, both may copy, and the sender ends a copy that it begins without another call
     bool slot_free = true;            // the receiver has a slot for it
     bool offered = false;             // the sender has taken an offer of the receiver
     bool receiver_sends = false;      // the receiver has rendezvous of its own under way
@@ -120,9 +122,14 @@ struct Situation {
 struct Choice {
     Row row;
     Reason reason;
-    Split split = Split::kBoth;  // kCoop and kRtr
+    Split split = Split::kBoth;  // kCoop and kRtr; kRput: kSenderLeads of two that share memory, otherwise kBoth
     bool operator==(const Choice&) const = default;
 };
+
+// Whether both sides may copy, by claims on the receiver's board.
+constexpr bool is_shared(const Choice& choice) noexcept {
+    return choice.row == Row::kCoop || choice.row == Row::kRtr || (choice.row == Row::kRput && choice.split == Split::kSenderLeads);
+}
 
 COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 

@@ -39,6 +39,12 @@ struct SchedConfig {
     std::uint32_t alpha_percent = 50;  // of the newest measurement in a weight (equations 7.4 and 8.3)
     std::uint32_t probe_every = 8;  // striped messages that may pass a rail by before it is measured again; 0: never (as in the paper)
 
+    // A round (feedback.h) that took no longer than that shows latency and no bandwidth; 0: every round counts (as in the paper).
+    std::uint64_t latency_ns = 4'000;
+    // Completions may be found that late now and then, because the process does not run. In rounds that took less a change has to show
+    // more often; 0: never more than twice.
+    std::uint64_t pause_ns = 500'000;
+
     bool count_backlog = true;  // adaptive striping and BSS take what is queued on a rail as a part of its stripe
 
     std::uint32_t bss_paths = 0;  // n_paths; 0: all rails
@@ -47,8 +53,6 @@ struct SchedConfig {
     Policy epc_striping = Policy::kAdaptiveStriping;  // what EPC does with blocking and collective calls
     Policy epc_multiplexing = Policy::kRoundRobin;    // and with nonblocking ones
     std::uint64_t epc_always_stripe = 128 * 1024;     // nonblocking too, from this size on; 0: never (as in the paper)
-
-    RailIndex first_rail = 0;  // of binding; where turns and equal weights begin: spreads the processes of a node
 };
 
 // More than four stripes cost more than they bring (7.2.2).

@@ -9,13 +9,7 @@ namespace {
 constexpr std::uint32_t kMostInRound = 4;  // stripes of a rail
 constexpr double kFar = 1.25;              // a rail's part of its weight, or the inverse: more may be a change
 constexpr double kDoubt = 16;              // what alpha is divided by, if it is none
-
-// Bytes per nanosecond. No rail is faster than its link: a time below that is one
-// that was measured too late at its start.
-double rate_of(std::uint64_t bytes, std::uint64_t busy_ns, std::uint64_t nominal_bytes_per_s) noexcept {
-    const double rate = static_cast<double>(bytes) / static_cast<double>(busy_ns);
-    return nominal_bytes_per_s == 0 ? rate : std::min(rate, static_cast<double>(nominal_bytes_per_s) * 1e-9);
-}
+constexpr unsigned kRounds = 2, kShortRounds = 4, kMostRounds = 4;  // that show a change
 
 }  // namespace
 
@@ -28,7 +22,7 @@ void Feedback::on_posted(RailIndex rail, std::uint64_t bytes) noexcept {
 void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
     Sample& sample = samples_[rail];
     const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
-    sample.last_completed_ns = std::max(now_ns, sample.last_completed_ns);
+    on_others_completed(rail, now_ns);
     if (bytes < min_bytes_) return;
     if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMostInRound);
     take_off(rail);
@@ -38,6 +32,10 @@ void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t 
     const bool enough = sample.completed >= sample.due || sample.outstanding == 0;
     if (enough && sample.busy_ns != 0) done_ |= bit_of(rail);
     close_if_complete(now_ns);
+}
+
+void Feedback::on_others_completed(RailIndex rail, std::uint64_t now_ns) noexcept {
+    samples_[rail].last_completed_ns = std::max(now_ns, samples_[rail].last_completed_ns);
 }
 
 void Feedback::on_aborted(RailIndex rail, std::uint64_t bytes) noexcept {
@@ -71,32 +69,66 @@ Feedback::Trend Feedback::trend_of(double part_of_weight) noexcept {
 }
 
 // The first measurement is better than any guess.
-bool Feedback::confirms(RailIndex rail, double part_of_weight) noexcept {
-    const Trend before = samples_[rail].trend;
-    const Trend now = samples_[rail].trend = trend_of(part_of_weight);
-    return now != Trend::kSame && (before == now || before == Trend::kUnknown);
+bool Feedback::confirms(RailIndex rail, double part_of_weight, unsigned rounds) noexcept {
+    Sample& sample = samples_[rail];
+    const Trend before = sample.trend;
+    sample.trend = trend_of(part_of_weight);
+    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMostRounds) : 1;
+    sample.rounds = static_cast<std::uint8_t>(shown);
+    return sample.trend != Trend::kSame && shown >= rounds;
 }
 
-// A rail that is alone in its round has nothing to be compared with.
-void Feedback::redistribute(RailSet& rails) noexcept {
-    std::array<double, kMaxRails> rates{};
-    double round_weight = 0, round_rate = 0;
+// Bytes per nanosecond. No rail is faster than its link: a time below that is one
+// that was measured too late at its start.
+double Feedback::rate_of(const RailSet& rails, RailIndex rail) const noexcept {
+    const Sample& sample = samples_[rail];
+    const double rate = static_cast<double>(sample.bytes) / static_cast<double>(sample.busy_ns);
+    const std::uint64_t nominal = rails[rail].info.bytes_per_s;
+    return nominal == 0 ? rate : std::min(rate, static_cast<double>(nominal) * 1e-9);
+}
+
+Feedback::Round Feedback::sum_up(const RailSet& rails) const noexcept {
+    Round round;
     for (RailIndex rail : each(done_)) {
-        const Sample& sample = samples_[rail];
-        rates[rail] = rate_of(sample.bytes, sample.busy_ns, rails[rail].info.bytes_per_s);
-        round_weight += rails[rail].weight;
-        round_rate += rates[rail];
+        const double busy_ns = static_cast<double>(samples_[rail].busy_ns);
+        round.weight += rails[rail].weight;
+        round.first_weight += rails[rail].first_weight;
+        round.rate += rate_of(rails, rail);
+        round.longest_ns = std::max(round.longest_ns, busy_ns);
+        round.shortest_ns = round.shortest_ns == 0 ? busy_ns : std::min(round.shortest_ns, busy_ns);
     }
-    bool changed = false;
-    for (RailIndex rail : each(done_))
-        if (confirms(rail, round_weight * rates[rail] / round_rate / rails[rail].weight)) changed = true;
-    const double alpha = changed ? alpha_ : alpha_ / kDoubt;
+    return round;
+}
+
+// The weight that this round alone would give the rail.
+double Feedback::target_of(const RailSet& rails, RailIndex rail, const Round& round) const noexcept {
+    const double part = std::min(latency_ns_ / round.longest_ns, 1.0);
+    const double measured = rate_of(rails, rail) / round.rate, first = rails[rail].first_weight / round.first_weight;
+    return round.weight * ((1 - part * part) * measured + part * part * first);
+}
+
+double Feedback::alpha_of(const RailSet& rails, const Round& round) noexcept {
+    if (count_of(done_) == 1) return alpha_ / kDoubt;  // it has nothing to be compared with
+    const unsigned rounds = round.shortest_ns < pause_ns_ ? kShortRounds : kRounds;
+    bool changed = false, doubtful = false;
     for (RailIndex rail : each(done_)) {
+        if (confirms(rail, target_of(rails, rail, round) / rails[rail].weight, rounds)) changed = true;
+        if (samples_[rail].trend != Trend::kSame) doubtful = true;
+    }
+    return changed ? alpha_ : doubtful ? 0 : alpha_ / kDoubt;
+}
+
+void Feedback::redistribute(RailSet& rails) noexcept {
+    const Round round = sum_up(rails);
+    const double alpha = alpha_of(rails, round);
+    for (RailIndex rail : each(done_)) {
+        const double rate = rate_of(rails, rail), target = target_of(rails, rail, round);
+        Rail& known = rails[rail];
+        known.rate = known.rate == 0 ? rate : (1 - alpha) * known.rate + alpha * rate;
+        known.weight = (1 - alpha) * known.weight + alpha * target;
         Sample& sample = samples_[rail];
         sample.bytes = sample.busy_ns = 0;
         sample.completed = 0;
-        rails[rail].rate = rails[rail].rate == 0 ? rates[rail] : (1 - alpha) * rails[rail].rate + alpha * rates[rail];
-        rails[rail].weight = (1 - alpha) * rails[rail].weight + alpha * round_weight * rates[rail] / round_rate;
     }
     done_ = 0;
     ripe_ = false;

@@ -10,7 +10,8 @@
 // the others), so a transport that knows nothing of the marker is not disturbed.
 //
 // An operation carries a marker; fragments do not: they are never cut, so there
-// is nothing to decide by it.
+// is nothing to decide by it. Every operation of pml/coop has one other than
+// kNone; an operation without a marker is another component's.
 //
 // Threading: constants and pure functions. Errors: none; all four values of the
 // two bits mean something.
@@ -35,5 +36,6 @@ constexpr Marker marker_in(std::uint32_t flags) noexcept { return static_cast<Ma
 constexpr Marker marker_of(bool collective, bool somebody_waits) noexcept {
     return collective ? Marker::kCollective : somebody_waits ? Marker::kBlocking : Marker::kNonblocking;
 }
+static_assert(marker_of(false, false) != Marker::kNone && marker_of(false, true) != Marker::kNone && marker_of(true, false) != Marker::kNone);
 
 }  // namespace coop::sched

@@ -70,6 +70,7 @@ struct Rail {
     RailInfo info;
     RailState state = RailState::kUp;
     double weight = 0;  // measured, in parts of kTotalWeight (feedback.h)
+    double first_weight = 0;  // what `weight` was before anything was measured
     std::uint64_t outstanding_bytes = 0;  // posted and not completed
     std::uint64_t waiting_bytes = 0;      // to be posted
     std::uint32_t outstanding_stripes = 0;
@@ -95,6 +96,7 @@ public:
     [[nodiscard]] bool add(const RailInfo& info) noexcept {
         if (count_ == kMaxRails) return false;
         rails_[count_].info = info;
+        order_[count_] = static_cast<RailIndex>(count_);
         in_state_[index(RailState::kUp)] |= bit_of(static_cast<RailIndex>(count_));
         ++count_;
         return true;
@@ -112,6 +114,18 @@ public:
 
     RailMask all() const noexcept { return first_rails(count_); }
 
+    // The order in which the process would use its rails: each of them once. Without it, the order of their numbers.
+    template <class Indices>
+    void set_order(const Indices& rails) noexcept {
+        std::transform(rails.begin(), rails.end(), order_.begin(), [](auto rail) { return static_cast<RailIndex>(rail); });
+    }
+    RailIndex first() const noexcept { return order_[0]; }
+    RailMask first(std::size_t count) const noexcept {
+        RailMask rails = 0;
+        for (std::size_t i = 0; i < std::min(count, count_); ++i) rails |= bit_of(order_[i]);
+        return rails;
+    }
+
     // Those to send on: the ones that are up; without any, the suspect ones;
     // empty when all are down.
     RailMask usable() const noexcept {
@@ -123,6 +137,7 @@ private:
     static constexpr std::size_t index(RailState state) noexcept { return static_cast<std::size_t>(state); }
 
     std::array<Rail, kMaxRails> rails_{};
+    std::array<RailIndex, kMaxRails> order_{};
     std::array<RailMask, 3> in_state_{};
     std::size_t count_ = 0;
 };

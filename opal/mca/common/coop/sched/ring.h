@@ -14,9 +14,12 @@
 //                             |<-- one RDMA write -->| ^
 //                                                      the lap, last byte of all
 //
-// Assumption: a write of one message has all its bytes in the receiver's memory
-// when its last byte is there. InfiniBand itself promises no order of bytes; HCAs
-// write in ascending order, and every MPI that polls memory lives on it.
+// The last byte of a write must land last. InfiniBand promises no order of bytes;
+// an HCA may put the packets of a write into memory in any order, for example if
+// they took different ways. The receiver's HCA decides, so the receiver bounds
+// its slots: by slot_bytes_for() a slot holds no more than lands in order, which
+// is a whole message or one packet (its data and tail in one). The sender sends
+// what does not fit into a slot.
 //
 // The lap counts how often the ring has come round, so nothing has to be cleared:
 //
@@ -74,6 +77,17 @@ struct RingShape {
 // multiple of 8) and tail.
 constexpr std::uint32_t padded(std::uint32_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
 constexpr std::uint32_t written(std::uint32_t bytes) noexcept { return padded(bytes) + static_cast<std::uint32_t>(sizeof(RingTail)); }
+
+// `in_order_bytes` of a write that land in order, if it is of any length.
+constexpr std::uint32_t kWholeWrite = UINT32_MAX;
+constexpr std::uint32_t kLeastMtuBytes = 256;  // IBTA
+
+// The size of a slot that is to be `wanted` bytes long, where writes land in order up to `in_order_bytes`: a path's MTU, or kWholeWrite.
+constexpr std::uint32_t slot_bytes_for(std::uint32_t wanted, std::uint32_t in_order_bytes) noexcept {
+    const std::uint32_t slot = padded(wanted);
+    return slot <= in_order_bytes ? slot : (in_order_bytes < kLeastMtuBytes ? kLeastMtuBytes : in_order_bytes) / 8 * 8;
+}
+static_assert(kLeastMtuBytes >= kLeastSlotBytes && kLeastMtuBytes % 8 == 0);
 
 struct RingPlace {
     std::uint32_t slot = 0;

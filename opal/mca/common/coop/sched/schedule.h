@@ -39,6 +39,9 @@ constexpr std::size_t kReasons = 8;
 
 constexpr RailIndex kNoRailIndex = 0xff;
 
+// Stands for the time of posting of what is not measured.
+constexpr std::uint64_t kNotMeasured = UINT64_MAX;
+
 // The stripes of one message, ascending and without gaps. At most one on a rail.
 class Schedule {
 public:
@@ -69,6 +72,9 @@ public:
     }
 
     void clear() noexcept { count_ = batch_weight_ = 0; }
+
+    // Whether its completions shall be measured (feedback.h).
+    bool is_measured() const noexcept { return row_of(header.policy).measures; }
 
     std::size_t size() const noexcept { return count_; }
     bool empty() const noexcept { return count_ == 0; }  // no rail is left

@@ -76,11 +76,11 @@ Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
       rails_(rails),
       limits_(limits_of(config, rails)),
       batch_size_(bss_batch(config, rails.size())),
-      bss_paths_(first_rails(bss_paths(config, rails.size()))),
-      first_rail_(static_cast<RailIndex>(config.first_rail % rails.size())),
+      bss_paths_(rails.first(bss_paths(config, rails.size()))),
+      first_rail_(rails.first()),
       next_first_(first_rail_) {
     small_.next = large_.next = first_rail_;
-    feedback_.set_limits(limits_.min, config.alpha_percent / 100.0);
+    feedback_.set_limits(limits_.min, config);
     take_fixed_weights(config.weights);
     take_initial_weights();
 }
@@ -106,7 +106,7 @@ void Scheduler::take_initial_weights() noexcept {
     double sum = 0;
     for (RailIndex rail : each(rails_.all())) sum += equal ? 1.0 : fixed_[rail];
     for (RailIndex rail : each(rails_.all()))
-        rails_[rail].weight = initial_[rail] = kTotalWeight * (equal ? 1.0 : fixed_[rail]) / sum;
+        rails_[rail].weight = rails_[rail].first_weight = kTotalWeight * (equal ? 1.0 : fixed_[rail]) / sum;
 }
 
 // The others keep their proportions, and all together the total.
@@ -279,19 +279,40 @@ RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
     return usable & bss_paths_;
 }
 
+// Nothing waits while a rail that it would go to is idle: if all are, no completion would let it go.
 bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
     const Policy policy = choose(bytes, marker).policy;
     if (!row_of(policy).measures) return false;
     const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
     if (count_of(rails) < 2) return false;  // nothing to learn
+    const RailMask idle = idle_among(rails);
+    if (idle == rails || (idle != 0 && (rails_of_cut(policy, rails, bytes) & idle) != 0)) return false;
+    return have_enough(rails & ~idle, rails, bytes);
+}
+
+RailMask Scheduler::idle_among(RailMask rails) const noexcept {
+    RailMask idle = 0;
+    for (RailIndex rail : each(rails))
+        if (rails_[rail].backlog_bytes() == 0) idle |= bit_of(rail);
+    return idle;
+}
+
+RailMask Scheduler::rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes) const noexcept {
+    Schedule schedule;
+    schedule.header.bytes = bytes;
+    cut(policy, rails, bytes, 0, schedule);
+    return schedule.rails();
+}
+
+// Whether each of the `busy` rails has its part, by weight, of two such messages and kBusyBytes for each of `rails`. A part below the
+// shortest stripe that the message can have is none: a rail of very little weight is not given stripes that short.
+bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept {
+    const std::uint64_t least = std::min(limits_.min, bytes);
     double weights = 0;
     for (RailIndex rail : each(rails)) weights += rails_[rail].weight;
-    const double busy = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
-    for (RailIndex rail : each(rails)) {
-        const double share = busy * rails_[rail].weight / weights;
-        // One of very little weight is not given stripes that short.
-        if (static_cast<double>(rails_[rail].backlog_bytes() + limits_.min) < share) return false;
-    }
+    const double enough = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
+    for (RailIndex rail : each(busy))
+        if (static_cast<double>(rails_[rail].backlog_bytes() + least) < enough * rails_[rail].weight / weights) return false;
     return true;
 }
 
@@ -337,13 +358,16 @@ void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, 
 
 // A rail whose weight has become too small for a stripe would never show that it
 // has recovered. Of those that a message passes by, the one that has waited
-// longest, if it has long enough, and the message can be cut. What is still under
-// way on a rail measures it, too, and a probe would have to wait behind that.
+// longest, if it has long enough, and the message can be cut. One that has looked
+// faster than its weight need not wait: it takes more than one look to believe it.
+// A measured stripe that is still under way on a rail is a probe, too.
 RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
     RailIndex longest = kNoRailIndex;
-    std::uint32_t most = config_->probe_every;
+    std::uint32_t most = 0;
     for (RailIndex rail : each(passed_by)) {
-        if (++passed_by_[rail] <= most || rails_[rail].outstanding_stripes != 0) continue;
+        ++passed_by_[rail];
+        const std::uint32_t due = feedback_.may_be_faster(rail) ? 0 : config_->probe_every;
+        if (passed_by_[rail] <= std::max(due, most) || feedback_.is_measuring(rail)) continue;
         longest = rail;
         most = passed_by_[rail];
     }
@@ -357,37 +381,39 @@ void Scheduler::on_waiting(RailIndex rail, std::uint64_t bytes) noexcept { rails
 
 void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes) noexcept { rails_[rail].waiting_bytes -= bytes; }
 
-void Scheduler::on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
+void Scheduler::on_posted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns) noexcept {
+    Rail& rail = rails_[at];
+    if (posted_ns != kNotMeasured) {
+        feedback_.settle(rails_, posted_ns);
+        feedback_.on_posted(at, bytes);
+        if (rail.outstanding_stripes == 0) rail.begun_ns = std::max(rail.begun_ns, posted_ns);
+    }
+    rail.outstanding_bytes += bytes;
+    ++rail.outstanding_stripes;
+}
+
+void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
+    Rail& rail = rails_[at];
     feedback_.settle(rails_, now_ns);
-    feedback_.on_posted(rail, bytes);
-    if (rails_[rail].outstanding_stripes == 0) rails_[rail].begun_ns = now_ns;
-    rails_[rail].outstanding_bytes += bytes;
-    ++rails_[rail].outstanding_stripes;
+    if (posted_ns != kNotMeasured)
+        feedback_.on_completed(rails_, at, bytes, posted_ns, now_ns);
+    else
+        feedback_.on_others_completed(at, now_ns);
+    rail.begun_ns = now_ns;
+    rail.outstanding_bytes -= bytes;
+    --rail.outstanding_stripes;
 }
 
-void Scheduler::on_unmeasured_posted(RailIndex rail, std::uint64_t bytes) noexcept {
-    rails_[rail].outstanding_bytes += bytes;
-    ++rails_[rail].outstanding_stripes;
-}
-
-void Scheduler::on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
-    feedback_.settle(rails_, now_ns);
-    feedback_.on_completed(rails_, rail, bytes, posted_ns, now_ns);
-    rails_[rail].begun_ns = now_ns;
-    rails_[rail].outstanding_bytes -= bytes;
-    --rails_[rail].outstanding_stripes;
-}
-
-void Scheduler::on_aborted(RailIndex rail, std::uint64_t bytes) noexcept {
-    feedback_.on_aborted(rail, bytes);
-    rails_[rail].outstanding_bytes -= bytes;
-    --rails_[rail].outstanding_stripes;
+void Scheduler::on_aborted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns) noexcept {
+    if (posted_ns != kNotMeasured) feedback_.on_aborted(at, bytes);
+    rails_[at].outstanding_bytes -= bytes;
+    --rails_[at].outstanding_stripes;
 }
 
 void Scheduler::set_state(RailIndex rail, RailState state) noexcept {
     if (rails_[rail].state == state) return;
     if (state == RailState::kDown) feedback_.forget(rail);
-    if (rails_[rail].state == RailState::kDown) set_weight(rail, initial_[rail]);
+    if (rails_[rail].state == RailState::kDown) set_weight(rail, rails_[rail].first_weight);
     passed_by_[rail] = 0;
     small_.credit = large_.credit = {};
     rails_.set_state(rail, state);

@@ -40,8 +40,9 @@ public:
     // Whether make_schedule() would cut it by measured weights: the later it is asked, the better it knows.
     bool would_measure(std::uint64_t bytes, Marker marker) const noexcept { return row_of(choose(bytes, marker).policy).measures; }
 
-    // Whether it would, and the rails that it would be cut for have enough to do meanwhile: each its part of two such messages,
-    // and of some more. What is wrong with the weights then shows in the last few messages of a queue, and not in all of it.
+    // Whether make_schedule() would cut it by measured weights, and the rails that it would go to have enough to do meanwhile: each its
+    // part of two such messages, and of some more. What is wrong with the weights then shows in the last few messages of a queue, and
+    // not in all of it. False while a rail that it would go to is idle; so a message that may wait is let go by a completion.
     bool may_wait(std::uint64_t bytes, Marker marker) const noexcept;
 
     // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
@@ -53,15 +54,12 @@ public:
     void on_waiting(RailIndex rail, std::uint64_t bytes) noexcept;
     void on_waited(RailIndex rail, std::uint64_t bytes) noexcept;
 
-    // One of each per stripe that a rail has taken: posted, then completed or
-    // aborted (flushed, or completed with an error: nothing is learnt from it).
-    void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t now_ns) noexcept;
+    // One of each per stripe that a rail has taken: posted, then completed or aborted (flushed, or completed with an error: nothing is
+    // learnt from it). `posted_ns` is the same in both: when make_schedule() was called for its operation, if the schedule is_measured();
+    // else kNotMeasured, as for fragments.
+    void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
     void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
-    void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
-
-    // Whether weights follow from what is so long. A shorter one may be posted without the clock.
-    bool measures(std::uint64_t bytes) const noexcept { return bytes >= limits_.min; }
-    void on_unmeasured_posted(RailIndex rail, std::uint64_t bytes) noexcept;
+    void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
 
     // A rail that comes back from being down has its first weight again.
     void set_state(RailIndex rail, RailState state) noexcept;
@@ -97,6 +95,9 @@ private:
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
     RailMask batch(RailMask paths) const noexcept;
     RailMask striped_rails(Policy policy, RailMask paths) const noexcept { return policy == Policy::kBss ? batch(paths) : paths; }
+    RailMask idle_among(RailMask rails) const noexcept;
+    RailMask rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes) const noexcept;
+    bool have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept;
     void cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept;
     void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept;
     std::uint32_t weight(Policy policy, RailIndex rail) const noexcept;
@@ -111,12 +112,11 @@ private:
     Feedback feedback_;
     StripeLimits limits_;
     std::uint32_t batch_size_;  // n_batch
-    RailMask bss_paths_;        // the first n_paths
-    RailIndex first_rail_;      // of the configuration, but one that exists
+    RailMask bss_paths_;        // the n_paths that are used first
+    RailIndex first_rail_;      // of binding; where turns and equal weights begin
     RailIndex next_first_;      // whose stripe lies first, and is left out last of equal ones
     Turns small_, large_;
     std::array<std::uint32_t, kMaxRails> fixed_{};    // weights of the configuration, or nominal
-    std::array<double, kMaxRails> initial_{};         // what a measured weight starts with
     std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had one
     Schedule::Header last_small_;
     RailIndex last_small_rail_ = kNoRailIndex;  // a small message has one stripe

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sequence-number space per channel (dissertation 4.2.2): what is sent over
-// any of its rails carries a packet sequence number (PSN); the receiver hands on
-// what has the expected one (ESN) and keeps what is ahead of it.
+// One sequence-number space per channel (dissertation 4.2.2): a message that is
+// sent over any of its rails carries a packet sequence number (PSN); the receiver
+// hands on the message with the expected number (ESN) and keeps those ahead of it.
+// send_window.h has the sender's half.
 //
 //     arrival   distance = PSN - ESN (32 bits, wrapping)
 //     < 0                  duplicate: it was replayed, and the first one came, too
@@ -11,10 +12,7 @@
 //       1 .. window-1      held
 //     >= window            beyond: the peer breaks the protocol
 //
-// What is held keeps its receive buffer, so no more can be held than there are
-// buffers. But it may be far ahead of the one that is missing: of a rail that
-// carries 20 of 21 packets and stands still, 20 are missing for each that is
-// held. So the places grow as they are needed, up to the window.
+// The places for held packets grow as they are needed, up to the window.
 //
 // Units: packets. Threading: none; the caller holds the lock of the channel.
 // Ownership: the packets are the caller's. Memory: none until the first packet
@@ -33,15 +31,8 @@ namespace coop::sched {
 
 using SequenceNumber = std::uint32_t;
 
-// The sender's.
-class Sequencer {
-public:
-    explicit Sequencer(SequenceNumber first = 0) noexcept : next_(first) {}
-    SequenceNumber next() noexcept { return next_++; }  // each one once
-
-private:
-    SequenceNumber next_;
-};
+// How far ahead of the first message that has not landed its sender may go. Receivers rely on it, so it is part of the protocol.
+constexpr std::uint32_t kSendWindow = 1024;
 
 enum class Arrival : std::uint8_t { kInOrder, kHeld, kDuplicate, kBeyondWindow };
 
@@ -72,6 +63,9 @@ public:
         ++held_;
         return Arrival::kHeld;
     }
+
+    // Whether on_arrival() would keep this packet, or refuse it.
+    bool is_ahead(SequenceNumber psn) const noexcept { return psn != expected_ && psn - expected_ <= kMostAhead; }
 
     // The next held packet whose turn it is; null when there is none. To be asked
     // until null after each kInOrder.

@@ -86,6 +86,11 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
+// RPUT of two that share memory names a slot of the receiver's board, as COOP does.
+bool has_slot(const CtsHeader& h) noexcept {
+    return h.row != static_cast<std::uint8_t>(rndv::Row::kRtr) && rndv::is_shared({static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)});
+}
+
 // The words of a cooperative copy; zero where there is none.
 void slot_fields(Fields& fields, bool cooperative, const SlotWords& words) noexcept {
     fields.in("split", words.split, 0, cooperative ? rndv::kSplits - 1 : 0)
@@ -172,11 +177,12 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("pieces", h.pieces, 0, kMaxPieces)
         .in("counted", h.counted, 0, 1)
+        .in("sees", h.sees, 0, 1)
         .in("offloads", h.offloads, 0, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop) ? 1 : 0)
         .in("handle bytes (of words)", h.pieces ? h.handle_bytes % 8 : 0, 0, 0)
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
-    slot_fields(fields, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop), h.copy);
+    slot_fields(fields, has_slot(h), h.copy);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }
@@ -195,7 +201,7 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     const auto& h = *static_cast<const FinHeader*>(bytes);
     if (!kind_is(Kind::kFin, h.kind, damage)) return false;
     Fields fields(Kind::kFin, damage);
-    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMostFinParts : 0);
+    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMostFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
     if (h.what != 0) fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
     check_matches(fields, h.check, check_of(h));
     return fields.ok();

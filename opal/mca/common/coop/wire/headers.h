@@ -10,7 +10,7 @@
 //        <---------------------------- CTS     grant: "send me [offset, offset+length)"
 //     FRAG + payload -------------------->       granted as send pipeline
 //     put ...; FIN ---------------------->       granted as RPUT
-//     (both copy, both see the end on the receiver's board)  granted as COOP
+//     (both copy, both see the end on the receiver's board)  granted as COOP, or as RPUT with a slot
 //
 // Exactly one FIN or one CTS answers an RTS; an RTS of the row RTR needs no
 // answer. A copy that both sides are refused brings one more CTS. Byte order: the host's (Open MPI
@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 5;            // of these and of boards; carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 6;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -118,13 +118,14 @@ struct CtsHeader {
     std::uint64_t offset;        // granted range of the message
     std::uint64_t length;
     std::uint64_t address;       // where `offset` lands; valid for RPUT and COOP
-    SlotWords copy;              // COOP; otherwise zero
+    SlotWords copy;              // COOP, and RPUT of two that share memory; otherwise zero
     std::uint8_t handle_bytes;
     std::uint8_t reason;         // rndv::Reason for row
     std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow, of the whole receive buffer; 0: contiguous
     std::uint8_t counted;        // RPUT, COOP: 1: the receiver has put the sender's share on its load; it is to take it off
     std::uint8_t offloads;       // COOP: 1: an HCA could read some of it; the sender is to put the key of its buffer into the slot
-    std::uint8_t reserved[3];    // zero
+    std::uint8_t sees;           // 1: the receiver has mapped the sender's shared memory: it can read bounce buffers
+    std::uint8_t reserved[2];    // zero
 };
 static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 
@@ -147,7 +148,7 @@ struct FinHeader {
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t id;
-    std::uint64_t bytes;         // of the message; its highest byte: how many FINs there are, fin_parts()
+    std::uint64_t bytes;         // of the message; its highest byte, to the sender: fin_parts() and kFinSees
 };
 static_assert(sizeof(FinHeader) == 24);
 
@@ -155,7 +156,9 @@ static_assert(sizeof(FinHeader) == 24);
 constexpr unsigned kFinPartsShift = 56;
 constexpr std::uint64_t kMostFinParts = 16;
 constexpr std::uint64_t fin_bytes(const FinHeader& h) noexcept { return h.bytes & ((std::uint64_t{1} << kFinPartsShift) - 1); }
-constexpr std::uint64_t fin_parts(const FinHeader& h) noexcept { return h.bytes >> kFinPartsShift; }
+constexpr std::uint64_t kFinSees = std::uint64_t{1} << 63;  // as CtsHeader::sees
+constexpr std::uint64_t fin_parts(const FinHeader& h) noexcept { return (h.bytes & ~kFinSees) >> kFinPartsShift; }
+constexpr bool fin_sees(const FinHeader& h) noexcept { return h.bytes & kFinSees; }
 
 // To the sender: the row that moved the data, and why. Numbers of rndv::Row and rndv::Reason.
 constexpr std::uint8_t kMostReasons = 32;

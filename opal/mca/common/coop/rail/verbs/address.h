@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The address vector from a port here to one of a peer: by LID in a subnet of
-// InfiniBand, by GID over Ethernet. Of queue pairs and of address handles alike.
+// The address vector from a port here to one of a peer: by LID on InfiniBand, by
+// GID over Ethernet. Of queue pairs and of address handles alike. On InfiniBand
+// a global routing header (GRH) is added where one of the ports demands it
+// (IBV_QPF_GRH_REQUIRED), and between subnets, where routers read it.
 //
 // Threading: pure.
 #pragma once
@@ -15,20 +17,31 @@
 
 namespace coop::rail {
 
+struct AddressOptions {
+    std::uint8_t service_level = 0;  // 0..15
+    std::uint8_t traffic_class = 0;  // of the global routing header
+};
+
+inline bool needs_header(const path::PortRecord& local, const path::PortRecord& remote) noexcept {
+    if (local.link_layer == path::LinkLayer::kEthernet || local.needs_grh != 0 || remote.needs_grh != 0) return true;
+    return !std::equal(local.gid.begin(), local.gid.begin() + 8, remote.gid.begin());  // the subnets' prefixes
+}
+
 inline ibv_ah_attr address_of(const path::PortRecord& local, const path::PortRecord& remote, std::uint8_t local_bits,
-                              std::uint8_t remote_bits, std::uint8_t service_level) noexcept {
+                              std::uint8_t remote_bits, const AddressOptions& options) noexcept {
     ibv_ah_attr address{};
     address.port_num = local.port;
-    address.sl = service_level;
+    address.sl = options.service_level;
     if (local.link_layer == path::LinkLayer::kInfiniband) {
         address.dlid = static_cast<std::uint16_t>(remote.lid + remote_bits);
         address.src_path_bits = local_bits;
-        return address;
     }
+    if (!needs_header(local, remote)) return address;
     address.is_global = 1;
     std::copy(remote.gid.begin(), remote.gid.end(), address.grh.dgid.raw);
     address.grh.sgid_index = local.gid_index;
-    address.grh.hop_limit = 64;  // RoCE v2 is routed
+    address.grh.hop_limit = 64;  // it may be routed
+    address.grh.traffic_class = options.traffic_class;
     return address;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/rail/verbs/address_handles.h"
 
-#include "coop/rail/verbs/address.h"
-
 namespace coop::rail {
 
 AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& local, const path::PortRecord& remote) {
@@ -10,7 +8,7 @@ AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& loc
     auto found = handles_.find(key);
     if (found == handles_.end()) {
         if (handles_.size() >= most_ && !make_room()) return nullptr;
-        ibv_ah_attr address = address_of(local, remote, 0, 0, 0);
+        ibv_ah_attr address = address_of(local, remote, 0, 0, options_);
         Ah ah(ibv_create_ah(pd_, &address));
         if (!ah) return nullptr;
         found = handles_.emplace(key, Handle{std::move(ah), 0, 0}).first;

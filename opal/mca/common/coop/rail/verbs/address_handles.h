@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "coop/path/port.h"
+#include "coop/rail/verbs/address.h"
 #include "coop/rail/verbs/objects.h"
 
 namespace coop::rail {
@@ -24,7 +25,7 @@ public:
         std::uint64_t last_use = 0;
     };
 
-    AddressHandles(ibv_pd* pd, std::size_t most) noexcept : pd_(pd), most_(most) {}
+    AddressHandles(ibv_pd* pd, std::size_t most, const AddressOptions& options) noexcept : pd_(pd), most_(most), options_(options) {}
 
     // Null if the device makes none, or all that it may have are in use.
     Handle* find_or_make(const path::PortRecord& local, const path::PortRecord& remote);
@@ -37,6 +38,7 @@ private:
 
     ibv_pd* pd_;
     std::size_t most_;
+    AddressOptions options_;
     std::uint64_t uses_ = 0;
     std::map<Key, Handle> handles_;  // nodes do not move
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/rail/verbs/connector.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -21,11 +22,13 @@ struct Way {
 };
 
 // All that there are: first those that have no end in common, so that the second
-// attempt avoids whatever port the first one met with.
+// attempt avoids whatever port the first one met with. The first ones are between
+// HCAs of the same place on their nodes, as rails are (path/port_pairs.h).
 std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
         if (port.ud_qpn != 0) ends.push_back(&port);
+    std::stable_sort(ends.begin(), ends.end(), [](const auto* a, const auto* b) { return a->position < b->position; });
     std::vector<path::PortRecord> starts;
     for (const auto& qp : qps) starts.push_back(qp->port());
     const path::Reach reach = path::reach_between(starts, remote);
@@ -50,7 +53,7 @@ Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& o
     for (Hca& hca : hcas) {
         auto qp = DatagramQp::make(hca, options, parts->counts);
         if (!qp) {
-            said.push_back({false, "no datagrams over " + qp.trouble().sentence});
+            said.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
             continue;
         }
         hca.set_connector((*qp)->qpn(), options.qkey);
@@ -71,6 +74,24 @@ int Connector::poll(const Arrival& arrival) {
     int arrived = 0;
     for (const auto& qp : parts_->qps) arrived += qp->poll(arrival);
     return arrived;
+}
+
+std::vector<int> Connector::descriptors() const {
+    std::vector<int> all;
+    for (const auto& qp : parts_->qps) {
+        if (qp->descriptor() < 0) return {};
+        all.push_back(qp->descriptor());
+    }
+    return all;
+}
+
+void Connector::acknowledge(int descriptor) noexcept {
+    for (const auto& qp : parts_->qps)
+        if (qp->descriptor() == descriptor) qp->acknowledge();
+}
+
+void Connector::arm() noexcept {
+    for (const auto& qp : parts_->qps) qp->arm();
 }
 
 const ConnectorCounts& Connector::counts() const noexcept { return parts_->counts; }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "coop/path/port.h"
+#include "coop/rail/verbs/address.h"
 #include "coop/rail/verbs/hcas.h"
 #include "coop/rail/verbs/objects.h"
 
@@ -31,6 +32,7 @@ struct ConnectorOptions {
     std::uint32_t sends = 64;      // in flight on each HCA
     std::uint32_t address_handles = 128;  // kept on each HCA
     std::uint32_t qkey = 0x636f6f70;  // not privileged: the upper bit is 0
+    AddressOptions address;
 };
 
 struct ConnectorCounts {
@@ -57,6 +59,13 @@ public:
     // call, which may call send(); returns how many. path::decode() is what looks at them.
     using Arrival = std::function<void(std::span<const std::byte>)>;
     int poll(const Arrival& arrival);
+
+    // To sleep until a datagram arrives: poll(2) on these descriptors, acknowledge() the one that is readable, arm(),
+    // and poll() until it returns 0, since a datagram that came before arm() does not wake. Empty if one of the devices
+    // cannot wake anybody.
+    std::vector<int> descriptors() const;
+    void acknowledge(int descriptor) noexcept;
+    void arm() noexcept;
 
     const ConnectorCounts& counts() const noexcept;
     std::size_t memory_bytes() const noexcept;  // registered for datagrams, all HCAs

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fcntl.h>
+
 #include "coop/path/datagram.h"
 
 namespace coop::rail {
@@ -17,12 +19,20 @@ constexpr std::size_t kMostBytes = sizeof(path::DatagramHeader) + path::kMaxRail
 constexpr std::size_t kSlotBytes = (kGrh + kMostBytes + 63) / 64 * 64;
 constexpr int kBatch = 16;  // completions taken at once
 
+// Null: the device has none, and nobody can sleep until a datagram arrives.
+CompChannel make_nonblocking_channel(ibv_context* device) {
+    auto channel = make_comp_channel(device);
+    if (!channel) return {};
+    const int fd = (*channel)->fd;
+    return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0 ? std::move(*channel) : CompChannel();
+}
+
 }  // namespace
 
 void DatagramQp::FreeMemory::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
 DatagramQp::DatagramQp(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts)
-    : port_(hca.ports()[0]), options_(options), counts_(counts), handles_(hca.pd(), options.address_handles) {}
+    : port_(hca.ports()[0]), options_(options), counts_(counts), handles_(hca.pd(), options.address_handles, options.address) {}
 
 Wanted<std::unique_ptr<DatagramQp>> DatagramQp::make(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts) {
     ConnectorOptions fitting = options;
@@ -48,7 +58,8 @@ Status DatagramQp::make_memory(const Hca& hca) {
 }
 
 Status DatagramQp::make_qp(const Hca& hca) {
-    auto cq = make_cq(hca.context(), static_cast<int>(options_.receives + options_.sends));
+    channel_ = make_nonblocking_channel(hca.context());
+    auto cq = make_cq(hca.context(), static_cast<int>(options_.receives + options_.sends), channel_);
     if (!cq) return cq.trouble();
     cq_ = std::move(*cq);
     ibv_qp_init_attr wanted{};
@@ -69,6 +80,7 @@ Status DatagramQp::to_rts(const Hca& hca) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = port_.port;
+    attr.pkey_index = port_.pkey_index;
     attr.qkey = options_.qkey;
     int error = ibv_modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     for (std::uint32_t slot = 0; slot < options_.receives && error == 0; ++slot) error = post_receive(slot);
@@ -108,6 +120,7 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SOLICITED;  // wakes a receiver that sleeps; its own sends do not
     wr.wr.ud.ah = handle->ah;
     wr.wr.ud.remote_qpn = remote.ud_qpn;
     wr.wr.ud.remote_qkey = remote.ud_qkey;
@@ -121,17 +134,30 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
 
 int DatagramQp::poll(const Connector::Arrival& arrival) {
     ibv_wc wcs[kBatch];
-    const int n = ibv_poll_cq(cq_, kBatch, wcs);
-    int arrived = 0;
-    for (int i = 0; i < n; ++i) {
-        if (wcs[i].wr_id >= options_.receives) {
-            on_sent(wcs[i]);
-        } else if (wcs[i].status == IBV_WC_SUCCESS) {
-            on_arrival(wcs[i], arrival);
-            ++arrived;
+    int arrived = 0, n = kBatch;
+    // To the end: arrivals may lie behind any number of sends, and an armed queue tells of later ones only.
+    while (n == kBatch) {
+        n = ibv_poll_cq(cq_, kBatch, wcs);
+        for (int i = 0; i < n; ++i) {
+            if (wcs[i].wr_id >= options_.receives) {
+                on_sent(wcs[i]);
+            } else if (wcs[i].status == IBV_WC_SUCCESS) {
+                on_arrival(wcs[i], arrival);
+                ++arrived;
+            }
         }
     }
     return arrived;
+}
+
+void DatagramQp::acknowledge() noexcept {
+    ibv_cq* cq;
+    void* user;
+    while (ibv_get_cq_event(channel_, &cq, &user) == 0) ibv_ack_cq_events(cq, 1);
+}
+
+void DatagramQp::arm() noexcept {
+    if (channel_) ibv_req_notify_cq(cq_, 1);
 }
 
 void DatagramQp::on_arrival(const ibv_wc& wc, const Connector::Arrival& arrival) {

@@ -39,6 +39,11 @@ public:
     Status send(const path::PortRecord& remote, std::span<const std::byte> datagram);
     int poll(const Connector::Arrival& arrival);
 
+    // Readable when a datagram arrives after arm(); -1: the device has no completion channels.
+    int descriptor() const noexcept { return channel_ ? channel_->fd : -1; }
+    void acknowledge() noexcept;
+    void arm() noexcept;
+
 private:
     struct FreeMemory {
         void operator()(std::byte* memory) const noexcept;
@@ -60,6 +65,7 @@ private:
     std::size_t bytes_ = 0;
     std::unique_ptr<std::byte, FreeMemory> memory_;  // slots: receives, then sends
     Mr mr_;
+    CompChannel channel_;
     Cq cq_;
     AddressHandles handles_;
     Qp qp_;                                          // destroyed first

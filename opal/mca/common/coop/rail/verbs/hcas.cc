@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "coop/rail/verbs/interface_list.h"
-#include "coop/rail/verbs/port_query.h"
 
 namespace coop::rail {
 namespace {
+
+constexpr std::uint32_t kSoftRoce = 0xffffff;  // vendor of the kernel's rdma_rxe
 
 std::uint32_t positive(int value) noexcept { return static_cast<std::uint32_t>(std::max(value, 0)); }
 
@@ -27,6 +29,7 @@ HcaCaps caps_of(const ibv_device_attr& attr, std::uint32_t most_reads) noexcept 
     caps.atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
     caps.global_atomics = attr.atomic_cap == IBV_ATOMIC_GLOB;
     caps.path_migration = (attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
+    if (attr.vendor_id == kSoftRoce) caps.most_retries = 6;
     return caps;
 }
 
@@ -60,22 +63,28 @@ public:
     void say_what_is_missing(std::vector<Said>& said) const {
         for (const auto& [list, what] : {std::pair(&include_, "include"), {&exclude_, "exclude"}})
             for (const std::string& entry : list->not_found())
-                said.push_back({true, "the list of HCAs to " + std::string(what) + " names '" + entry + "', which this node does not have"});
+                said.push_back({About::kInterfaces, "the list of HCAs to " + std::string(what) + " names '" + entry + "', which this node does not have"});
     }
 
 private:
     InterfaceList include_, exclude_;
 };
 
-std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::string& name, std::uint8_t count, Choice& choice,
+Said said_of(const PortFlaw& flaw, const std::string& hca, std::uint8_t port) {
+    const std::string number = std::to_string(port);
+    if (flaw.about == About::kDevice) return {flaw.about, hca + " port " + number + " is not used: " + flaw.why};
+    return {flaw.about, hca + ":" + number + ": " + flaw.why};
+}
+
+std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::string& name, std::uint8_t count, const PortWishes& wishes, Choice& choice,
                                            std::uint32_t& max_message_bytes, std::vector<Said>& said) {
     std::vector<path::PortRecord> ports;
     for (std::uint8_t number = 1; number <= count; ++number) {
         if (!choice.wants(name, number)) continue;
         std::uint32_t bytes = 0;
-        auto found = query_port(device, number, bytes);
-        if (auto* why = std::get_if<std::string>(&found)) {
-            said.push_back({false, name + " port " + std::to_string(number) + " is not used: " + *why});
+        auto found = query_port(device, number, wishes, bytes);
+        if (const auto* flaw = std::get_if<PortFlaw>(&found)) {
+            said.push_back(said_of(*flaw, name, number));
             continue;
         }
         max_message_bytes = ports.empty() ? bytes : std::min(max_message_bytes, bytes);
@@ -84,10 +93,10 @@ std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::strin
     return ports;
 }
 
-void open_hca(ibv_device* device, const HcaOptions& options, Choice& choice, std::vector<Hca>& hcas, std::vector<Said>& said) {
+void open_hca(ibv_device* device, std::size_t position, const HcaOptions& options, Choice& choice, std::vector<Hca>& hcas, std::vector<Said>& said) {
     const std::string name = ibv_get_device_name(device);
     const auto not_used = [&](const std::string& why, int number) {
-        said.push_back({false, name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
+        said.push_back({About::kDevice, name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
     };
     if (device->transport_type != IBV_TRANSPORT_IB && device->transport_type != IBV_TRANSPORT_UNKNOWN)
         return not_used("it is neither InfiniBand nor RoCE", 0);
@@ -96,18 +105,35 @@ void open_hca(ibv_device* device, const HcaOptions& options, Choice& choice, std
     ibv_device_attr attr{};
     if (const int error = ibv_query_device(context, &attr); error != 0) return not_used("it cannot be queried", error);
     HcaCaps caps = caps_of(attr, options.most_reads);
-    auto ports = usable_ports(context, name, attr.phys_port_cnt, choice, caps.max_message_bytes, said);
+    auto ports = usable_ports(context, name, attr.phys_port_cnt, options.ports, choice, caps.max_message_bytes, said);
     if (ports.empty()) return;
     Pd pd(ibv_alloc_pd(context));
     if (!pd) return not_used("it has no protection domain left", errno);
     caps.max_inline = probe_inline(pd, options.want_inline);
     for (path::PortRecord& port : ports) {
         port.hca = static_cast<std::uint8_t>(hcas.size());
+        port.position = static_cast<std::uint16_t>(position);
         port.has_srq = caps.has_srq() ? 1 : 0;
         port.max_dest_rd_atomic = static_cast<std::uint8_t>(caps.max_dest_rd_atomic);
     }
     hcas.emplace_back(std::move(context), std::move(pd), caps, std::move(ports));
 }
+
+// The devices, by name as hca_names() orders them, with the list that owns them.
+class Devices {
+public:
+    Devices() : list_(ibv_get_device_list(&count_), ibv_free_device_list), by_name_(list_.get(), list_.get() + (list_ ? count_ : 0)) {
+        std::stable_sort(by_name_.begin(), by_name_.end(), [](ibv_device* a, ibv_device* b) {
+            return strverscmp(ibv_get_device_name(a), ibv_get_device_name(b)) < 0;
+        });
+    }
+    const std::vector<ibv_device*>& by_name() const { return by_name_; }
+
+private:
+    int count_ = 0;
+    std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list_;
+    std::vector<ibv_device*> by_name_;
+};
 
 std::size_t port_count(const std::vector<Hca>& hcas) {
     std::size_t count = 0;
@@ -123,6 +149,10 @@ Hca::Hca(Context context, Pd pd, HcaCaps caps, std::vector<path::PortRecord> por
 std::string Hca::name() const { return ibv_get_device_name(context_->device); }
 std::string Hca::sysfs_folder() const { return context_->device->ibdev_path; }
 
+void Hca::set_index(std::uint8_t index) noexcept {
+    for (path::PortRecord& port : ports_) port.hca = index;
+}
+
 void Hca::set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept {
     ports_[0].ud_qpn = qpn;
     ports_[0].ud_qkey = qkey;
@@ -131,22 +161,28 @@ void Hca::set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept {
 std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Said>& said) {
     std::vector<Hca> hcas;
     if (!options.include.empty() && !options.exclude.empty()) {
-        said.push_back({true, "there is a list of HCAs to include and one to exclude: only one of them may be given"});
+        said.push_back({About::kInterfaces, "there is a list of HCAs to include and one to exclude: only one of them may be given"});
         return hcas;
     }
-    int count = 0;
-    const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(ibv_get_device_list(&count), ibv_free_device_list);
+    const Devices devices;
     Choice choice(options);
-    for (int i = 0; list && i < count; ++i) {
-        if (!choice.wants(ibv_get_device_name(list.get()[i]))) continue;
-        open_hca(list.get()[i], options, choice, hcas, said);
+    for (std::size_t i = 0; i < devices.by_name().size(); ++i) {
+        ibv_device* device = devices.by_name()[i];
+        if (choice.wants(ibv_get_device_name(device))) open_hca(device, i, options, choice, hcas, said);
     }
     while (port_count(hcas) > path::kMaxPorts) {
-        said.push_back({false, hcas.back().name() + " is not used: there are more than " + std::to_string(path::kMaxPorts) + " ports"});
+        said.push_back({About::kDevice, hcas.back().name() + " is not used: there are more than " + std::to_string(path::kMaxPorts) + " ports"});
         hcas.pop_back();
     }
     choice.say_what_is_missing(said);
     return hcas;
+}
+
+std::vector<std::string> hca_names() {
+    const Devices devices;
+    std::vector<std::string> names;
+    for (ibv_device* device : devices.by_name()) names.emplace_back(ibv_get_device_name(device));
+    return names;
 }
 
 std::vector<path::PortRecord> ports_of(std::span<const Hca> hcas) {

@@ -4,8 +4,8 @@
 // has are used, what they can do, and which are not used and why.
 //
 // Lists name HCAs and ports as btl_openib_if_include does: "mlx5_0,mlx5_1:2" is
-// all of mlx5_0 and port 2 of mlx5_1. Of a port of Ethernet one GID is taken:
-// RoCE v2 with an IPv4 address before any other v2, that before v1.
+// all of mlx5_0 and port 2 of mlx5_1. A port without the P_Key or the GID that
+// is wished for does not serve.
 //
 // Ownership: a Hca owns its context and protection domain; objects made on it go
 // before it. Threading: open_hcas() by one thread; a Hca is then constant, but
@@ -19,6 +19,7 @@
 
 #include "coop/path/port.h"
 #include "coop/rail/verbs/objects.h"
+#include "coop/rail/verbs/port_query.h"
 
 namespace coop::rail {
 
@@ -27,12 +28,13 @@ struct HcaOptions {
     std::string exclude;  // but not these; only one of both lists may be given
     std::uint32_t want_inline = 256;  // bytes; caps().max_inline is the most up to this that an RC queue pair gets
     std::uint32_t most_reads = path::kMostReads;  // caps().max_rd_atomic and max_dest_rd_atomic are no more than this
+    PortWishes ports;
 };
 
-// What happened to an HCA or port that does not serve.
+// What happened to an HCA or port that does not serve. A list that names what is not there is an error, also where others serve.
 struct Said {
-    bool wrong;  // true: the options name what is not there (an error at start); false: a note
-    std::string sentence;
+    About about;
+    std::string sentence;  // kPkey, kGidIndex: "mlx5_0:1: 0xffff, 0x8001", what that port has
 };
 
 struct HcaCaps {
@@ -49,6 +51,7 @@ struct HcaCaps {
     bool atomics = false;              // 64-bit, between verbs of the same HCA at least
     bool global_atomics = false;       // and with the CPU
     bool path_migration = false;       // APM
+    std::uint8_t most_retries = 7;     // of a packet, that end: Soft-RoCE takes 7 for ever
 
     bool has_srq() const noexcept { return max_srq_wr != 0; }
 };
@@ -65,6 +68,9 @@ public:
     // The active ports that the options let through, at least one. Ordered by number; their `hca` is this one's index.
     std::span<const path::PortRecord> ports() const noexcept { return ports_; }
 
+    // Its index among the HCAs of the process, as the records of its ports have it.
+    void set_index(std::uint8_t index) noexcept;
+
     // Of Connector: the queue pair that takes datagrams, on ports()[0].
     void set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept;
 
@@ -76,6 +82,9 @@ private:
 };
 
 std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Said>& said);
+
+// Of all HCAs of the node, in the order in which people count: mlx5_2 before mlx5_10. The place in it is PortRecord::position.
+std::vector<std::string> hca_names();
 
 // The ports of all, in the order of the HCAs: what path::by_preference() takes. To be
 // published only behind Connector::open(), which writes into them.

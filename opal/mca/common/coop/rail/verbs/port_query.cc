@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/rail/verbs/port_query.h"
 
+#include <endian.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <system_error>
+#include <vector>
 
 namespace coop::rail {
 namespace {
@@ -56,14 +58,17 @@ int rank_of(const ibv_gid_entry& entry) noexcept {
     return (entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 0 : 10) + form;
 }
 
+std::optional<ibv_gid_entry> gid_of_roce(ibv_context* device, std::uint8_t number, int index) {
+    ibv_gid_entry entry{};
+    if (ibv_query_gid_ex(device, number, static_cast<std::uint32_t>(index), &entry, 0) != 0 || is_zero(entry.gid)) return std::nullopt;
+    if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 && entry.gid_type != IBV_GID_TYPE_ROCE_V1) return std::nullopt;
+    return entry;
+}
+
 std::optional<ibv_gid_entry> best_gid_of_roce(ibv_context* device, std::uint8_t number, int entries) {
     std::optional<ibv_gid_entry> best;
-    for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i) {
-        ibv_gid_entry entry{};
-        if (ibv_query_gid_ex(device, number, static_cast<std::uint32_t>(i), &entry, 0) != 0 || is_zero(entry.gid)) continue;
-        if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 && entry.gid_type != IBV_GID_TYPE_ROCE_V1) continue;
-        if (!best || rank_of(entry) < rank_of(*best)) best = entry;
-    }
+    for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i)
+        if (const auto entry = gid_of_roce(device, number, i); entry && (!best || rank_of(*entry) < rank_of(*best))) best = entry;
     return best;
 }
 
@@ -94,26 +99,69 @@ std::uint8_t prefix_bits_of(const ibv_gid& gid) {
 
 void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept { std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin()); }
 
-std::string add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr) {
+// "0, 1, 4": the indices at which the port has a GID.
+std::string indices_of_gids(ibv_context* device, std::uint8_t number, int entries) {
+    std::string text;
+    for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i) {
+        ibv_gid gid{};
+        if (ibv_query_gid(device, number, i, &gid) == 0 && !is_zero(gid)) text += (text.empty() ? "" : ", ") + std::to_string(i);
+    }
+    return text.empty() ? "none" : text;
+}
+
+using Wrong = std::optional<PortFlaw>;
+
+Wrong add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr, int gid_index) {
     ibv_gid gid{};
-    if (ibv_query_gid(device, record.port, 0, &gid) != 0) return "it has no GID";
-    if (attr.lid == 0) return "it has no LID (is a subnet manager running?)";
+    const int index = std::max(gid_index, 0);
+    if (ibv_query_gid(device, record.port, index, &gid) != 0 || is_zero(gid)) {
+        if (gid_index >= 0) return PortFlaw{About::kGidIndex, indices_of_gids(device, record.port, attr.gid_tbl_len)};
+        return PortFlaw{About::kDevice, "it has no GID"};
+    }
+    if (attr.lid == 0) return PortFlaw{About::kDevice, "it has no LID (is a subnet manager running?)"};
     record.link_layer = path::LinkLayer::kInfiniband;
     record.lid = attr.lid;
     record.lmc = attr.lmc;
+    record.gid_index = static_cast<std::uint8_t>(index);
+    record.needs_grh = (attr.flags & IBV_QPF_GRH_REQUIRED) != 0 ? 1 : 0;
     take_gid(record, gid);
-    return "";
+    return std::nullopt;
 }
 
-std::string add_address_of_roce(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr) {
-    const auto entry = best_gid_of_roce(device, record.port, attr.gid_tbl_len);
-    if (!entry) return "it has no GID (has its network interface an address?)";
+Wrong add_address_of_roce(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr, int gid_index) {
+    const auto entry = gid_index >= 0 ? gid_of_roce(device, record.port, gid_index) : best_gid_of_roce(device, record.port, attr.gid_tbl_len);
+    if (!entry && gid_index >= 0) return PortFlaw{About::kGidIndex, indices_of_gids(device, record.port, attr.gid_tbl_len)};
+    if (!entry) return PortFlaw{About::kDevice, "it has no GID (has its network interface an address?)"};
     record.link_layer = path::LinkLayer::kEthernet;
     record.roce = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
     record.gid_index = static_cast<std::uint8_t>(entry->gid_index);
     take_gid(record, entry->gid);
     record.prefix_bits = prefix_bits_of(entry->gid);
-    return "";
+    return std::nullopt;
+}
+
+// A table may have 128 places, each of which is a file to read: it is read as far as the key that no other one can be better than.
+std::vector<std::uint16_t> read_pkeys(ibv_context* device, std::uint8_t number, int entries, std::uint16_t wanted) {
+    const auto is_best = [=](std::uint16_t key) {
+        return path::is_full_member(key) && path::partition_of(key) != 0 && (wanted == 0 || path::partition_of(key) == path::partition_of(wanted));
+    };
+    std::vector<std::uint16_t> table;
+    for (int i = 0; i < entries; ++i) {
+        __be16 key = 0;
+        table.push_back(ibv_query_pkey(device, number, i, &key) == 0 ? be16toh(key) : std::uint16_t{0});
+        if (is_best(table.back())) break;
+    }
+    return table;
+}
+
+Wrong add_pkey(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr, std::uint16_t wanted) {
+    const std::vector<std::uint16_t> table = read_pkeys(device, record.port, attr.pkey_tbl_len, wanted);
+    const auto choice = path::choose_pkey(table, wanted);
+    if (!choice && wanted != 0) return PortFlaw{About::kPkey, path::pkeys_text(table)};
+    if (!choice) return PortFlaw{About::kDevice, "it has no P_Key"};
+    record.pkey = choice->pkey;
+    record.pkey_index = choice->index;
+    return std::nullopt;
 }
 
 }  // namespace
@@ -122,18 +170,23 @@ std::uint32_t rate_mbytes_per_s(std::uint8_t active_width, std::uint8_t active_s
     return lanes(active_width) * lane_mbytes_per_s(active_speed);
 }
 
-std::variant<path::PortRecord, std::string> query_port(ibv_context* device, std::uint8_t number, std::uint32_t& max_message_bytes) {
+std::variant<path::PortRecord, PortFlaw> query_port(ibv_context* device, std::uint8_t number, const PortWishes& wishes,
+                                                    std::uint32_t& max_message_bytes) {
     ibv_port_attr attr{};
     if (const int error = ibv_query_port(device, number, &attr); error != 0)
-        return "it cannot be queried: " + std::generic_category().message(error);
-    if (attr.state != IBV_PORT_ACTIVE) return std::string("its state is ") + ibv_port_state_str(attr.state) + ", not active";
+        return PortFlaw{About::kDevice, "it cannot be queried: " + std::generic_category().message(error)};
+    if (attr.state != IBV_PORT_ACTIVE)
+        return PortFlaw{About::kDevice, std::string("its state is ") + ibv_port_state_str(attr.state) + ", not active"};
     path::PortRecord record;
     record.port = number;
     record.mtu = static_cast<std::uint8_t>(attr.active_mtu);
     record.rate_mbytes_per_s = rate_mbytes_per_s(attr.active_width, attr.active_speed);
-    const std::string wrong = attr.link_layer == IBV_LINK_LAYER_ETHERNET ? add_address_of_roce(record, device, attr)
-                                                                         : add_address_of_infiniband(record, device, attr);
-    if (!wrong.empty()) return wrong;
+    record.crosses_subnets = wishes.crosses_subnets ? 1 : 0;
+    const bool ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    if (auto wrong = ethernet ? add_address_of_roce(record, device, attr, wishes.gid_index)
+                              : add_address_of_infiniband(record, device, attr, wishes.gid_index))
+        return std::move(*wrong);
+    if (auto wrong = add_pkey(record, device, attr, wishes.pkey)) return std::move(*wrong);
     max_message_bytes = attr.max_msg_sz;
     return record;
 }

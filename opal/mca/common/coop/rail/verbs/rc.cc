@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/rail/verbs/rc.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include "coop/rail/verbs/address.h"
 
 namespace coop::rail {
 namespace {
@@ -26,11 +26,11 @@ ibv_qp_init_attr init_attr(ibv_cq* send_cq, ibv_cq* receive_cq, ibv_srq* srq, co
     return wanted;
 }
 
-int to_init(ibv_qp* qp, std::uint8_t port, bool atomics) noexcept {
+int to_init(ibv_qp* qp, const path::PortRecord& local, bool atomics) noexcept {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
-    attr.pkey_index = 0;
-    attr.port_num = port;
+    attr.pkey_index = local.pkey_index;
+    attr.port_num = local.port;
     attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     if (atomics) attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -45,7 +45,7 @@ int to_rtr(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path
     attr.rq_psn = ends.remote_psn;
     attr.max_dest_rd_atomic = static_cast<std::uint8_t>(hca.caps().max_dest_rd_atomic);
     attr.min_rnr_timer = times.min_rnr_timer;
-    attr.ah_attr = address_of(local, remote, path.local_bits, path.remote_bits, times.service_level);
+    attr.ah_attr = address_of(local, remote, path.local_bits, path.remote_bits, times.address);
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
@@ -54,7 +54,7 @@ int to_rts(const Hca& hca, ibv_qp* qp, const path::PortRecord& remote, const pat
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = times.timeout;
-    attr.retry_cnt = times.retries;
+    attr.retry_cnt = std::min(times.retries, hca.caps().most_retries);
     attr.rnr_retry = times.rnr_retries;
     attr.sq_psn = ends.local_psn;
     attr.max_rd_atomic = rd_atomic_depth(hca, remote);
@@ -73,7 +73,7 @@ Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* s
     ibv_qp_init_attr attr = init_attr(send_cq, receive_cq, srq, caps, user);
     Qp qp(ibv_create_qp(hca.pd(), &attr));
     if (!qp) return trouble(hca.context(), errno, "cannot create a queue pair of " + std::to_string(caps.sends) + " sends");
-    if (const int error = to_init(qp, local.port, hca.caps().atomics); error != 0)
+    if (const int error = to_init(qp, local, hca.caps().atomics); error != 0)
         return trouble(hca.context(), error, "cannot initialize a queue pair on port " + std::to_string(local.port));
     const RcCaps got = {attr.cap.max_send_wr, attr.cap.max_recv_wr, attr.cap.max_send_sge, attr.cap.max_recv_sge, attr.cap.max_inline_data};
     return RcQp{std::move(qp), got};
@@ -90,6 +90,20 @@ Status connect_rc_qp(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, 
     if (const int error = to_rts(hca, qp, remote, ends, times); error != 0)
         return trouble(hca.context(), error, "cannot send (RTS) on " + rail_words(local, remote));
     return Done{};
+}
+
+// Looked up at run time: libibverbs has it from rdma-core 36 on, and a component that refers to it would not load with an older one.
+bool writes_land_in_order(ibv_qp* qp) noexcept {
+    using Query = int (*)(ibv_qp*, ibv_wr_opcode, std::uint32_t);
+    static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "ibv_query_qp_data_in_order"));
+    return query != nullptr && query(qp, IBV_WR_RDMA_WRITE, 0) != 0;
+}
+
+std::uint32_t path_mtu_bytes(ibv_qp* qp) noexcept {
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    const bool known = ibv_query_qp(qp, &attr, IBV_QP_PATH_MTU, &init) == 0 && attr.path_mtu >= IBV_MTU_256 && attr.path_mtu <= IBV_MTU_4096;
+    return path::mtu_bytes(static_cast<std::uint8_t>(known ? attr.path_mtu : IBV_MTU_256));
 }
 
 }  // namespace coop::rail

@@ -12,6 +12,7 @@
 #include "coop/path/connect.h"
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
+#include "coop/rail/verbs/address.h"
 #include "coop/rail/verbs/hcas.h"
 #include "coop/rail/verbs/objects.h"
 
@@ -37,12 +38,13 @@ struct RcQp {
 Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq, ibv_srq* srq,
                         const RcCaps& caps, void* user = nullptr);
 
+// What a queue pair is told of its connection.
 struct RcTimes {
     std::uint8_t timeout = 18;      // of a packet's acknowledgement, about 1 s
     std::uint8_t retries = 7;       // of a packet
     std::uint8_t rnr_retries = 7;   // 7: for ever
     std::uint8_t min_rnr_timer = 12;  // IBTA code: 0.64 ms
-    std::uint8_t service_level = 0;
+    AddressOptions address;
 };
 
 // Reads and atomics that may be outstanding on a rail from a process that has
@@ -52,5 +54,12 @@ std::uint8_t rd_atomic_depth(const Hca& initiator, const path::PortRecord& respo
 // INIT -> RTR -> RTS. `ends` as Connection::rail() gives.
 Status connect_rc_qp(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path::PortRecord& remote,
                      const path::PathChoice& path, const path::RailEnds& ends, const RcTimes& times = {});
+
+// Whether RDMA writes of any length land in this queue pair's memory in ascending order, so that the last byte says that all are
+// there. Of a queue pair in RTS: drivers answer for no other. False too where the driver or a libibverbs before 36 says nothing.
+bool writes_land_in_order(ibv_qp* qp) noexcept;
+
+// Of a queue pair in RTR or RTS. 256, the least there is, if it cannot be queried.
+std::uint32_t path_mtu_bytes(ibv_qp* qp) noexcept;
 
 }  // namespace coop::rail

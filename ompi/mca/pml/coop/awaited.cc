@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "awaited.h"
+
+namespace coop::pml {
+namespace {
+
+ompi_request_fns_t stock;
+bool watching = false;
+
+void note(ompi_request_t* request, bool awaited) noexcept {
+    if (request->req_type != OMPI_REQUEST_PML || reinterpret_cast<mca_pml_base_request_t*>(request)->req_type != MCA_PML_REQUEST_RECV) return;
+    RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
+}
+
+int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
+    note(*request, true);
+    return stock.req_wait(request, status);
+}
+
+// Returns at once when one of the requests has failed; the others are then not awaited any more.
+int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
+    for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
+    const int rc = stock.req_wait_all(count, requests, statuses);
+    for (std::size_t i = 0; rc != OMPI_SUCCESS && i < count; ++i) note(requests[i], false);
+    return rc;
+}
+
+}  // namespace
+
+void watch_waits() noexcept {
+    stock = ompi_request_functions;
+    ompi_request_functions.req_wait = wait_for_one;
+    ompi_request_functions.req_wait_all = wait_for_all;
+    watching = true;
+}
+
+void stop_watching_waits() noexcept {
+    if (watching) ompi_request_functions = stock;
+    watching = false;
+}
+
+}  // namespace coop::pml

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "connections.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "coop/async/signals.h"
+#include "module.h"
+#include "rails.h"
+
+namespace coop::ib {
+namespace {
+
+// Until then a rail that is in error need not be told from one that has yet to answer.
+constexpr path::Nanoseconds kAskQueuePairAfter = 50'000'000;
+
+path::Patience patience_of(const Module& m) {
+    path::Patience patience;
+    patience.notice = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
+    patience.probe = static_cast<std::uint64_t>(m.given.probe_timeout) * 1'000'000u;
+    return patience;
+}
+
+// Without the thread the application reads what HCAs report, now and then: it takes a system call for each.
+constexpr std::uint32_t kPollsPerLookAtEvents = 4096;
+
+constexpr bool is_in(path::RailMask mask, std::size_t rail) noexcept { return (mask >> rail & 1) != 0; }
+
+}  // namespace
+
+Connections::~Connections() {
+    stop_thread();
+    if (wake_ >= 0) close(wake_);
+}
+
+void Connections::stop_thread() noexcept {
+    if (!thread_.joinable() || getpid() != process_) return;
+    stopping_.store(true, std::memory_order_release);
+    wake();
+    thread_.join();
+}
+
+rail::Status Connections::open() {
+    std::vector<rail::Said> said;
+    auto connector = rail::Connector::open(m_.hcas, {.address = address_options(m_.given)}, said);
+    if (!connector) return connector.trouble();
+    connector_.emplace(std::move(*connector));
+    std::vector<rail::Hca*> hcas;
+    for (rail::Hca& hca : m_.hcas) hcas.push_back(&hca);
+    if (!probe_memory_.open(m_.id, std::move(hcas))) return rail::Trouble{errno, "cannot register the memory that probes of rails need"};
+    return rail::Done{};
+}
+
+std::optional<std::string> Connections::start_thread() {
+    for (const rail::Hca& hca : m_.hcas) event_sources_.push_back(rail::make_events_nonblocking(hca.context()) ? hca.context()->async_fd : -1);
+    arrivals_ = connector_->descriptors();
+    if (arrivals_.empty()) return "an HCA has no completion channels";
+    wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_ < 0) return std::string("no descriptor: ") + strerror(errno);
+    const async::SignalsBlocked blocked;
+    const std::lock_guard guard(lock_);  // the thread looks at thread_
+    try {
+        thread_ = std::thread([this] { run(); });
+        process_ = getpid();
+    } catch (const std::system_error& error) {
+        return std::string("no thread: ") + error.what();
+    }
+    pthread_setname_np(thread_.native_handle(), "coopib-connect");
+    return std::nullopt;
+}
+
+// --- the thread -------------------------------------------------------------------------------------------------------
+
+void Connections::run() noexcept {
+    while (!stopping_.load(std::memory_order_acquire)) {
+        {
+            const std::lock_guard guard(lock_);
+            connector_->arm();
+            serve();
+        }
+        sleep();
+    }
+}
+
+std::optional<path::Nanoseconds> Connections::until_first_timer() const noexcept {
+    const std::lock_guard guard(lock_);
+    const auto first = timers_.first();
+    if (!first) return std::nullopt;
+    const path::Nanoseconds now = now_ns();
+    return *first > now ? *first - now : 0;
+}
+
+// Until a datagram arrives, an HCA reports an event, a timer is due or somebody wants a connection.
+void Connections::sleep() noexcept {
+    std::vector<pollfd> all{{wake_, POLLIN, 0}};
+    for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() passes over -1
+    for (const int descriptor : arrivals_) all.push_back({descriptor, POLLIN, 0});
+    const auto wait = until_first_timer();
+    timespec pause{};
+    if (wait) pause = {static_cast<time_t>(*wait / 1'000'000'000), static_cast<long>(*wait % 1'000'000'000)};
+    if (ppoll(all.data(), all.size(), wait ? &pause : nullptr, nullptr) <= 0) return;
+    std::uint64_t count;
+    if (all[0].revents != 0) static_cast<void>(!read(wake_, &count, sizeof count));
+    const std::size_t hcas = event_sources_.size();
+    // One that reports an error and nothing to read would never let us sleep again.
+    const auto has_failed = [](const pollfd& one) { return (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one.revents & POLLIN) == 0; };
+    for (std::size_t i = 0; i < hcas; ++i) {
+        if (all[1 + i].revents != 0) take_events(i);
+        if (has_failed(all[1 + i])) event_sources_[i] = -1;
+    }
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+        const pollfd& one = all[1 + hcas + i];
+        if (one.revents != 0) connector_->acknowledge(arrivals_[i]);
+        if (has_failed(one)) arrivals_[i] = -1;
+    }
+}
+
+void Connections::wake() noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(wake_, &one, sizeof one));  // where it is full, the thread is awake
+}
+
+void Connections::take_events(std::size_t hca) {
+    std::vector<rail::HcaEvent> events;
+    if (!rail::read_events(m_.hcas[hca].context(), events)) event_sources_[hca] = -1;
+    const std::lock_guard guard(lock_);
+    for (const rail::HcaEvent& event : events) {
+        ++events_[hca];
+        if (rail::meaning_of(event.type) == rail::Meaning::kNothing) continue;
+        tell({.what = News::What::kEvent, .hca = static_cast<std::uint32_t>(hca), .event = event});
+    }
+}
+
+// All datagrams and timers. With the lock held.
+void Connections::serve() noexcept {
+    while (connector_->poll([this](std::span<const std::byte> bytes) { take_datagram(bytes); }) > 0) {
+    }
+    const path::Nanoseconds now = now_ns();
+    while (Link* link = timers_.due(now)) carry_out(*link, link->connection.on_tick(now));
+}
+
+void Connections::poll() noexcept {
+    if (!thread_.joinable() && polls_.fetch_add(1, std::memory_order_relaxed) % kPollsPerLookAtEvents == 0)
+        for (std::size_t i = 0; i < event_sources_.size(); ++i)
+            if (event_sources_[i] >= 0) take_events(i);
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (guard.owns_lock()) serve();
+}
+
+// --- events -----------------------------------------------------------------------------------------------------------
+
+// `remote`: null if only the peer's id is known. Null: no path leads there.
+Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* remote) {
+    if (const auto known = links_.find(peer); known != links_.end()) return known->second.get();
+    std::optional<path::PortList> published;
+    if (remote == nullptr) {
+        published = published_ports(peer);
+        if (!published) return nullptr;
+        remote = &*published;
+    }
+    const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
+    path::Connection connection(m_.id, peer, generation, path::choose_paths(m_.own, *remote), patience_of(m_), probe_memory_.own_word());
+    auto link = std::make_unique<Link>(Link{peer, *remote, std::move(connection), {}, {}, 0, {}});
+    return (links_[peer] = std::move(link)).get();
+}
+
+void Connections::want(std::uint64_t peer, const path::PortList& remote) {
+    const std::lock_guard guard(lock_);
+    Link& link = *find(peer, &remote);
+    carry_out(link, link.connection.on_want(now_ns()));
+}
+
+void Connections::take_datagram(std::span<const std::byte> bytes) {
+    const path::Decoded decoded = path::decode(bytes);
+    const auto* datagram = std::get_if<path::Datagram>(&decoded);
+    if (datagram == nullptr || datagram->receiver != m_.id) return;  // of another job, or broken on the way: it is repeated
+    Link* link = find(datagram->sender, nullptr);
+    if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
+}
+
+// --- actions ----------------------------------------------------------------------------------------------------------
+
+void Connections::carry_out(Link& link, const path::Actions& actions) {
+    for (const path::Action& action : actions) carry_out(link, action);
+    schedule(link);
+}
+
+void Connections::carry_out(Link& link, const path::Action& action) {
+    switch (action.what) {
+    case path::Do::kMakeQueuePairs: return make_rails(link);
+    case path::Do::kConnectQueuePairs: return connect_rails(link);
+    case path::Do::kProbe: return probe(link);
+    case path::Do::kLook: return look(link);
+    case path::Do::kSend:
+        // What does not go out is repeated.
+        static_cast<void>(connector_->send(link.remote.ports, encode(link.connection.datagram(action.kind)), link.connection.attempt()));
+        return;
+    case path::Do::kEstablished: return establish(link);
+    case path::Do::kTellLate: return tell({.what = News::What::kLate, .peer = link.peer});
+    case path::Do::kGiveUp: return give_up(link, action.reason);
+    }
+}
+
+// The thread sleeps for no longer than until the first timer.
+void Connections::schedule(Link& link) {
+    const auto before = link.due;
+    timers_.set(link, link.due, link.connection.next_tick());
+    const bool is_news = link.due != before && timers_.is_first(link);
+    if (is_news && thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) wake();
+}
+
+void Connections::make_rails(Link& link) {
+    path::Connection& connection = link.connection;
+    std::vector<path::OwnEnd> ends;
+    News news{.what = News::What::kQueuePairs, .peer = link.peer};
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        const path::PathChoice& path = connection.path(i);
+        link.rails.push_back(make_rail(m_, path, link.remote.ports[path.remote_port]));
+        const Rail* rail = link.rails.back().get();
+        ends.push_back({});
+        if (rail == nullptr) continue;
+        ends.back() = {rail->qp->qp_num, probe_memory_.rkey(rail->local_hca)};
+        news.names.push_back({rail->local_hca, rail->qp->qp_num});
+    }
+    tell(std::move(news));  // before the peer hears of them
+    carry_out(link, connection.on_qps_ready(ends, now_ns()));
+}
+
+void Connections::connect_rails(Link& link) {
+    path::Connection& connection = link.connection;
+    path::RailMask failed = 0;
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        if (!is_in(connection.live(), i) || link.rails[i] == nullptr) continue;
+        const path::PathChoice& path = connection.path(i);
+        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i))) failed |= path::RailMask{1} << i;
+    }
+    carry_out(link, connection.on_connected(failed, now_ns()));
+}
+
+void Connections::probe(Link& link) {
+    path::Connection& connection = link.connection;
+    link.block = probe_memory_.take(link.peer);
+    link.probing_since = now_ns();
+    path::RailMask broken = link.block.places == nullptr ? connection.live() : 0, answered = 0;
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        if (!is_in(connection.live() & ~broken, i)) continue;
+        // Where the HCAs do not read, nothing can be asked.
+        if (link.rails[i]->reads.limit() == 0) {
+            answered |= path::RailMask{1} << i;
+            continue;
+        }
+        if (!post_probe(*link.rails[i], i, link.block, connection.peer_word(), connection.rail(i).remote_rkey)) broken |= path::RailMask{1} << i;
+    }
+    if ((broken | answered) != 0) carry_out(link, connection.on_probed(answered, broken, link.probing_since));
+}
+
+void Connections::look(Link& link) {
+    path::Connection& connection = link.connection;
+    const path::Nanoseconds now = now_ns();
+    path::RailMask answered = 0, broken = 0;
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        if (!is_in(connection.live(), i)) continue;
+        switch (look_at_probe(*link.rails[i], i, link.block, link.peer, now - link.probing_since >= kAskQueuePairAfter)) {
+        case Probed::kSilent: break;
+        case Probed::kAnswered: answered |= path::RailMask{1} << i; break;
+        case Probed::kBroken: broken |= path::RailMask{1} << i; break;
+        }
+    }
+    carry_out(link, connection.on_probed(answered, broken, now));
+}
+
+// Takes rails out of use. Nothing arrives over them any more: so the places of their probes can be used again.
+void Connections::close_rails(Link& link, path::RailMask which, News& news) {
+    bool quiet = true;
+    for (std::size_t i = 0; i < link.rails.size(); ++i) {
+        if (!is_in(which, i) || link.rails[i] == nullptr) continue;
+        quiet &= silence(*link.rails[i]);
+        news.closed.push_back(std::move(link.rails[i]));
+    }
+    if (quiet && link.block.places != nullptr) probe_memory_.give_back(link.block);
+    link.block = {};
+}
+
+void Connections::establish(Link& link) {
+    const path::Connection& connection = link.connection;
+    News news{.what = News::What::kEstablished, .peer = link.peer};
+    for (std::size_t i = 0; i < connection.rails(); ++i) {
+        const path::PathChoice& path = connection.path(i);
+        news.paths.push_back(path);
+        // Probed, and left out.
+        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight != 0)
+            news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " + std::to_string(m_.own.ports[path.local_port].port) + " to " +
+                                  describe(link.remote.ports[path.remote_port]) + " of the peer");
+    }
+    close_rails(link, ~connection.live(), news);
+    news.rails = std::move(link.rails);
+    tell(std::move(news));
+}
+
+void Connections::give_up(Link& link, path::Reason reason) {
+    News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason};
+    close_rails(link, ~path::RailMask{0}, news);
+    tell(std::move(news));
+}
+
+// --- news -------------------------------------------------------------------------------------------------------------
+
+void Connections::tell(News news) {
+    news_.push_back(std::move(news));
+    has_news_.store(true, std::memory_order_release);
+}
+
+std::vector<News> Connections::take_news() {
+    const std::lock_guard guard(lock_);
+    has_news_.store(false, std::memory_order_relaxed);
+    return std::exchange(news_, {});
+}
+
+std::uint64_t Connections::events(std::size_t hca) const {
+    const std::lock_guard guard(lock_);
+    return events_[hca];
+}
+
+std::uint32_t Connections::repeated(std::uint64_t peer) const {
+    const std::lock_guard guard(lock_);
+    const auto known = links_.find(peer);
+    return known == links_.end() ? 0 : known->second->connection.attempt();
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Probes of rails: RDMA reads of a word that names the peer (path/connect.h says
+// when and why). The word of this process, and the places where the words of
+// peers land, are registered on every HCA.
+//
+// The read asks for no completion: whether it has arrived is seen in memory, so
+// that the thread that answers peers never touches the completion queues, which
+// are the application's. A read that fails does complete, with the rail's mark,
+// whose endpoint is null while the rail is not part of a channel.
+//
+// Threading: under the lock of Connections. Ownership: a block of places belongs
+// to whoever took it; it may be given back when no rail writes there any more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coop/path/connect.h"
+#include "endpoint.h"
+#include "pools.h"
+
+namespace coop::ib {
+
+enum class Probed : std::uint8_t { kSilent, kAnswered, kBroken };
+
+class ProbeMemory {
+public:
+    // `own_id` names this process. False: no memory, or it cannot be registered (errno says why).
+    bool open(std::uint64_t own_id, std::vector<rail::Hca*> hcas);
+
+    std::uint64_t own_word() const noexcept { return reinterpret_cast<std::uint64_t>(words_.data()); }
+    std::uint32_t rkey(std::uint32_t hca) const { return words_.rkey(hca); }
+
+    // Places for the words of all rails to one peer, which are filled with something else than its id.
+    struct Block {
+        std::uint64_t* places = nullptr;  // one for each rail; null: there is no memory
+        const RegisteredMemory* memory = nullptr;
+    };
+    Block take(std::uint64_t peer);
+    void give_back(Block block) { free_.push_back(block); }
+
+private:
+    bool grow();
+    std::vector<rail::Hca*> hcas_;
+    RegisteredMemory words_;
+    std::vector<std::unique_ptr<RegisteredMemory>> chunks_;
+    std::vector<Block> free_;
+};
+
+// Posts the read of rail `index`. False: the queue pair refuses it.
+bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word, std::uint32_t rkey);
+
+// Whether the word of `peer` has arrived over rail `index`; `ask_queue_pair`: also look whether the rail is in error, which costs
+// a system call.
+Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer, bool ask_queue_pair);
+
+// So that nothing arrives over the rail any more. False: it refuses.
+bool silence(const Rail& rail);
+
+}  // namespace coop::ib

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rails.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "module.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr std::uint32_t kLeastSends = 8;        // of a queue pair
+constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
+
+bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, Rail* rail, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
+    rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes there
+    const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
+    auto memory = std::make_shared<RegisteredMemory>();
+    if (!memory->make(each * count, own)) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        buffers.push_back(std::make_unique<ReceiveBuffer>());
+        *buffers.back() = {memory, memory->data() + i * each, rail, srq};
+        post_receive(m, *buffers.back());
+    }
+    return true;
+}
+
+void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
+
+// Where a completion queue cannot grow, a new queue pair takes this part of what is left, so that others find room behind it.
+constexpr std::uint32_t kPartOfTheRest = 8;
+
+// Places in the completion queue for everything on a queue pair: `wanted`, or at least `least` where the queue cannot grow. 0: even
+// those would let it overflow, which would end the job.
+std::uint32_t make_room(Module& m, std::uint32_t hca, std::uint32_t wanted, std::uint32_t least) {
+    HcaUse& use = m.uses[hca];
+    const std::uint32_t needed = use.cq_needed + wanted, has = static_cast<std::uint32_t>(use.cq->cqe);
+    std::uint32_t granted = wanted;
+    if (needed > has) {
+        const std::uint32_t most = m.hcas[hca].caps().max_cqe;
+        const int error = needed > most ? EINVAL : ibv_resize_cq(use.cq, static_cast<int>(std::min(std::bit_ceil(needed), most)));
+        if (error != 0) granted = has - use.cq_needed < least ? 0 : std::clamp((has - use.cq_needed) / kPartOfTheRest, least, wanted);
+        if (granted == 0) not_used(m.hcas[hca].name() + " cannot enlarge its completion queue to " + std::to_string(needed) + " entries: " + strerror(error));
+    }
+    use.cq_needed += granted;
+    return granted;
+}
+
+rail::RcCaps caps_for(const Module& m, std::uint32_t hca) {
+    const rail::HcaCaps& own = m.hcas[hca].caps();
+    rail::RcCaps caps;
+    caps.sends = std::min(static_cast<std::uint32_t>(m.given.send_depth), own.max_qp_wr);
+    caps.receives = m.uses[hca].srq ? 1 : std::min({static_cast<std::uint32_t>(m.given.receives), kMostOwnReceives, own.max_qp_wr});
+    caps.inline_bytes = own.max_inline;
+    return caps;
+}
+
+rail::RcTimes times_for(const Module& m) {
+    rail::RcTimes times;
+    times.timeout = static_cast<std::uint8_t>(m.given.timeout);
+    times.retries = static_cast<std::uint8_t>(m.given.retry_count);
+    times.min_rnr_timer = static_cast<std::uint8_t>(m.given.min_rnr_timer);
+    times.address = address_options(m.given);
+    return times;
+}
+
+}  // namespace
+
+bool open_receives(Module& m, std::uint32_t hca) {
+    HcaUse& use = m.uses[hca];
+    const auto count = std::min(static_cast<std::uint32_t>(m.given.receives), m.hcas[hca].caps().max_srq_wr);
+    return make_room(m, hca, count, count) != 0 && post_receives(m, hca, count, use.srq, nullptr, use.receives);
+}
+
+std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const path::PortRecord& remote) {
+    const path::PortRecord& local = m.own.ports[path.local_port];
+    rail::Hca& hca = m.hcas[local.hca];
+    HcaUse& use = m.uses[local.hca];
+    rail::RcCaps caps = caps_for(m, local.hca);
+    const std::uint32_t receives = use.srq ? 0 : caps.receives;
+    const std::uint32_t places = make_room(m, local.hca, caps.sends + receives, std::min(caps.sends, kLeastSends) + receives);
+    if (places == 0) return nullptr;
+    caps.sends = places - receives;
+    auto made = rail::make_rc_qp(hca, local, use.cq, use.cq, use.srq, caps);
+    if (!made) {
+        use.cq_needed -= places;
+        return not_used(made.trouble().sentence), nullptr;
+    }
+    auto rail = std::make_unique<Rail>();
+    rail->local_hca = local.hca;
+    rail->remote_hca = remote.hca;
+    rail->depth = caps.sends;
+    rail->max_inline = made->got.inline_bytes;
+    rail->reads.reset(rail::rd_atomic_depth(hca, remote));
+    rail->qp = std::move(made->qp);
+    rail->counts_credits = remote.has_srq == 0;
+    if (use.srq) return rail;
+    rail->own_receives = sched::ReceiveCredits(caps.receives);
+    if (post_receives(m, local.hca, caps.receives, nullptr, rail.get(), rail->receives)) return rail;
+    not_used(rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);
+    return nullptr;
+}
+
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends) {
+    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp, m.own.ports[path.local_port], remote, path, ends, times_for(m));
+    if (!done) not_used(done.trouble().sentence);
+    return static_cast<bool>(done);
+}
+
+}  // namespace coop::ib

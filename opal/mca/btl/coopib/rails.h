@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The queue pairs of rails: made, with the receive buffers that they need, and
+// connected to the peer's.
+//
+// Threading: rails are made under the lock of Connections, by the application's
+// thread or by the one that answers peers; until a rail is part of a channel
+// nobody else knows it. open_receives() is called before that thread starts.
+// Errors: said in a sentence; a null pointer or false for the caller.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "coop/path/connect.h"
+#include "endpoint.h"
+
+namespace coop::ib {
+
+struct Module;
+
+// Posts the buffers of the HCA's shared receive queue. False: they cannot be registered (errno says why).
+bool open_receives(Module& m, std::uint32_t hca);
+
+// In INIT, with its own receive buffers where the HCA has no shared receive queue. Null: the rail is not used.
+std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const path::PortRecord& remote);
+
+// To RTR and RTS. False: the rail is not used.
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends);
+
+}  // namespace coop::ib

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "upcalls.h"
+
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+// The tags of the PML, whichever it is.
+bool is_of_pml(const Header& header) noexcept { return header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA; }
+bool is_of_pml(const Fragment& fragment) noexcept { return is_of_pml(*fragment.header); }
+bool is_of_pml(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }
+
+// Whether the caller is the handler in its turn, which must not call anybody but the PML.
+template <class Call>
+bool has_to_wait(const Call& call) noexcept {
+    return async::handler.turn().is_handler() && !is_of_pml(call);
+}
+
+void call(Module& m, RdmaOp& op) {
+    if (op.callback != nullptr)
+        op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
+    Guard guard(m);
+    if (is_of_pml(op) && !op.has_riders) async::handler.under_way(-1);
+    op.endpoint->operations.end(op.begun);
+    m.ops.give_back(op);
+}
+
+void call(Module& m, Fragment& fragment) {
+    const std::uint32_t flags = fragment.base.des_flags;
+    if (fragment.base.des_cbfunc != nullptr) fragment.base.des_cbfunc(&m.base, fragment.work.endpoint, &fragment.base, OPAL_SUCCESS);
+    if ((flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0) give_back(&m.base, &fragment.base);
+}
+
+void call(Module& m, const Header& header, std::byte* payload) {
+    mca_btl_base_segment_t segment{};
+    segment.seg_addr.pval = payload;
+    segment.seg_len = header.bytes;
+    mca_btl_base_descriptor_t descriptor{};
+    descriptor.des_segments = &segment;
+    descriptor.des_segment_count = 1;
+    const mca_btl_active_message_callback_t& trigger = mca_btl_base_active_message_trigger[header.tag];
+    trigger.cbfunc(&m.base, header.tag, &descriptor, trigger.cbdata);
+}
+
+}  // namespace
+
+void complete(Module& m, RdmaOp& op) { has_to_wait(op) ? m.kept.keep(op) : call(m, op); }
+
+// Our own control messages call nobody.
+void complete(Module& m, Fragment& fragment) {
+    fragment.base.des_cbfunc != nullptr && has_to_wait(fragment) ? m.kept.keep(fragment) : call(m, fragment);
+}
+
+void hand_up(Module& m, const Header& header, std::byte* payload) {
+    has_to_wait(header) ? m.kept.keep(header, payload) : call(m, header, payload);
+}
+
+void KeptCalls::count() noexcept {
+    any_ = true;
+    async::handler.leaves_callback();
+}
+
+void KeptCalls::keep(RdmaOp& op) {
+    ops_.push_back(&op);
+    count();
+}
+
+void KeptCalls::keep(Fragment& fragment) {
+    fragments_.push_back(&fragment.work);
+    count();
+}
+
+void KeptCalls::keep(const Header& header, const std::byte* payload) {
+    messages_.push_back({header, {payload, payload + header.bytes}});
+    count();
+}
+
+// Whoever is called may come back here through the progress engine, and finds the rest.
+int KeptCalls::make(Module& m) {
+    int calls = 0;
+    for (; RdmaOp* op = ops_.pop_front(); ++calls) call(m, *op);
+    for (; Work* work = fragments_.pop_front(); ++calls) call(m, Fragment::of(*work));
+    for (; !messages_.empty(); ++calls) {
+        Message message = std::move(messages_.front());
+        messages_.pop_front();
+        call(m, message.header, message.payload.data());
+    }
+    any_ = false;
+    return calls;
+}
+
+void KeptCalls::forget() noexcept {
+    while (ops_.pop_front() != nullptr) {
+    }
+    while (fragments_.pop_front() != nullptr) {
+    }
+    messages_.clear();
+    any_ = false;
+}
+
+}  // namespace coop::ib

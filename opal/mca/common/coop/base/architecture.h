@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The architecture of a process as it tells its peers: byte order and sizes of its types (Open MPI's opal_local_arch), as bytes that
+// every architecture reads alike. Headers, boards and rings have the layout of their process, so all processes of a job must have one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace coop {
+
+struct Architecture {
+    std::array<std::uint8_t, 4> bytes;  // the lowest first
+
+    static constexpr Architecture of(std::uint32_t word) noexcept {
+        return {{static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16),
+                 static_cast<std::uint8_t>(word >> 24)}};
+    }
+    constexpr std::uint32_t word() const noexcept {
+        return bytes[0] | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 | std::uint32_t{bytes[3]} << 24;
+    }
+};
+static_assert(sizeof(Architecture) == 4 && Architecture::of(0x12345678).word() == 0x12345678);
+
+}  // namespace coop

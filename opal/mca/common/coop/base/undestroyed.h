@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A static object whose destructor never runs. exit() without MPI_Finalize destroys static objects while threads of this library may
+// still use them; a child that fork() has made would destroy objects that its parent uses. Owners release resources in their functions
+// that end a component, not in destructors.
+#pragma once
+
+namespace coop {
+
+template <class T>
+struct Undestroyed {
+    Undestroyed() noexcept : value() {}
+    ~Undestroyed() {}
+    Undestroyed(const Undestroyed&) = delete;
+    Undestroyed& operator=(const Undestroyed&) = delete;
+
+    union {
+        T value;
+    };
+};
+
+}  // namespace coop

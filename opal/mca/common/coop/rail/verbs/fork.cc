@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rail/verbs/fork.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace coop::rail {
+
+// It does nothing where the kernel copies (ibv_is_fork_initialized() says IBV_FORK_UNNEEDED).
+Status make_forks_safe() {
+    const int number = ibv_fork_init();
+    if (number == 0) return Done{};
+    // EINVAL: another library of this process has registered memory before.
+    return Trouble{number, "registered memory cannot be kept from children that fork() makes: ibv_fork_init: " + std::generic_category().message(number)};
+}
+
+}  // namespace coop::rail

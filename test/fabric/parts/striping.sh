@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# How messages are spread over the rails of btl/coopib. Rates are so low that the machine does not matter, and only shares and ratios
+# are asserted.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+striping_build() {
+    eval "$("$prefix/bin/coop-env")"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    bench=$prefix/libexec/ompi-coop
+    mkdir -p "$results/bin-mpi"
+    rail_pairs=$results/bin-mpi/rail_pairs
+    storm=$(mpi_program storm) || return 1
+    [ -x "$bench/coop_bw" ] && mpicc -O1 -Wall -Wextra -Werror -o "$rail_pairs" "$here/programs/rail_pairs.c"
+}
+
+# --- site_03: ports of the same kind meet ------------------------------------------------------------------------------------
+
+# links_allow RATE0 RATE1: which part of the sum of both rates, in MB/s, two hosts reach that have moved the bytes of the subnet's counters,
+# if nothing but the links holds them up: the one with most to do, for its rate, decides. That does not depend on the machine.
+links_allow() {
+    awk -v rate0="$1" -v rate1="$2" '$1 ~ "^h[01]/coop[01]/1$" && $2 == "active" {
+            rate = substr($1, 8, 1) == 0 ? rate0 : rate1
+            for (i = 5; i <= 6; ++i) if ($i / rate > longest) longest = $i / rate
+            if ($1 ~ "^h0") all += $5
+        }
+        END { if (longest > 0) print all / longest / (rate0 + rate1); else print 0 }'
+}
+
+# pairs_of_ranks LEAST PML RANKS BINDING MESSAGES [MPIRUN ARGUMENT…]: so many ranks on each of two hosts, whose HCAs have 50 and 20 MB/s.
+# What each rank sends to each of the other host, pair by pair, reaches the part LEAST of the sum.
+pairs_of_ranks() {
+    local output reached least=$1 pml=$2 ranks=$3 binding=$4 messages=$5
+    shift 5
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --rate 50MB/s,20MB/s --virtual-hosts --slots "$ranks" --counters -- mpirun -np $((2 * ranks)) \
+        --bind-to "$binding" --mca pml "$pml" --mca btl coopib,self --mca mpi_yield_when_idle 1 "$@" "$rail_pairs" "$messages" 2>&1) ||
+        { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    reached=$(links_allow 50 20 <<<"$output")
+    echo "$reached of the sum"
+    [ "$(grep -c '^local ranks .* MB/s$' <<<"$output")" = $((ranks * ranks)) ] && awk -v x="$reached" -v least="$least" 'BEGIN { exit !(x >= least && x <= 1) }'
+}
+
+# Each leaf has one HCA of each of three hosts. What goes from an HCA to another one of the same place stays below its leaf: no byte is
+# counted between a leaf and a spine.
+crosses_no_spine() { # PML [MPIRUN ARGUMENT…]
+    local output pml=$1
+    shift
+    output=$(limit=60 on_subnet --hosts 3 --hcas 2 --rail-optimised 2 --virtual-hosts --slots 2 --counters -- mpirun -np 6 --mca pml "$pml" \
+        --mca btl coopib,self --mca mpi_yield_when_idle 1 "$@" "$storm" --seed 3 --messages 300 2>&1) || { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    awk '/ -> spine|^spine/ { ++cables; crossed += $(NF - 2) } $1 ~ "^h[012]/coop[01]/1$" && $2 == "active" && $5 > 0 { ++used }
+        END { print cables " links to and from spines, " crossed " bytes, " used " ports used"; exit !(cables == 8 && crossed == 0 && used == 6) }' <<<"$output"
+}
+
+# The second rank has its HCAs in the planes the other way round: most bytes go from the first HCA of one host to the second of the other.
+pairs_planes() {
+    local output
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --counters -- mpirun -np 2 --map-by node --mca pml coop --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca btl_coopib_large_policy weighted_striping --mca btl_coopib_weights 9,1 sh -c '
+            [ "$OMPI_COMM_WORLD_RANK" = 0 ] && planes=coop0=1,coop1=2 || planes=coop0=2,coop1:1=1
+            OMPI_MCA_btl_coopib_pairing=$planes exec "$@"' sh "$rail_pairs" 4 2>&1) || { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    awk '$1 ~ "^h[01]/coop[01]/1$" && $2 == "active" { sent[$1] = $5; received[$1] = $6 } END {
+            same = sent["h0/coop0/1"] - received["h1/coop1/1"]; other = sent["h0/coop1/1"] - received["h1/coop0/1"]
+            ratio = sent["h0/coop0/1"] / sent["h0/coop1/1"]
+            exit !(same < 10000 && same > -10000 && other < 10000 && other > -10000 && (ratio > 8 || ratio < 1 / 8)) }' <<<"$output"
+}
+
+# num_rails 1: each process has one HCA for all its peers, and the two of a node have different ones.
+one_rail_of_two() {
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml coop --mca btl coopib,self \
+        --mca btl_coopib_num_rails 1 --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$rail_pairs" 2 2>&1) || { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    awk '/^btl.coopib: rank/ { rank = $3 }
+        / coop[01] / { ++lines; if (rank in hca && hca[rank] != $2) exit 1; hca[rank] = $2 }
+        END { exit !(lines >= 8 && length(hca) == 4 && hca[0] != hca[1] && hca[2] != hca[3]) }' <<<"$output"
+}
+
+striping_pairs() {
+    local ranks pml
+    for pml in ob1 coop; do check "site_03.no_byte_crosses_a_spine.$pml" crosses_no_spine "$pml"; done
+    check site_03.no_byte_crosses_a_spine.bound crosses_no_spine coop --bind-to core:overload-allowed
+    check site_03.planes_are_paired_as_each_host_says pairs_planes
+    check site_03.with_one_rail_each_process_keeps_its_hca one_rail_of_two
+    # With weights that fit, one pair of sixteen whose ports were crossed would take it below 0.92. Rails have the same numbers for all pairs.
+    local weights=(--mca btl_coopib_large_policy weighted_striping --mca btl_coopib_weights "5,2")
+    check site_03.each_pair_of_local_ranks_has_the_sum.ob1.2 pairs_of_ranks 0.95 ob1 2 none 3 "${weights[@]}"
+    for ranks in 1 2 4; do
+        check "site_03.each_pair_of_local_ranks_has_the_sum.$ranks" pairs_of_ranks 0.95 coop $ranks none 3 "${weights[@]}"
+        check "site_03.each_pair_of_local_ranks_has_the_sum.bound.$ranks" pairs_of_ranks 0.95 coop $ranks core:overload-allowed 3 "${weights[@]}"
+    done
+    # By default the weights begin equal, as HCAs that slow all say 250 MB/s, and are learnt by each pair.
+    check site_03.each_pair_learns_its_weights pairs_of_ranks 0.8 coop 2 none 24
+}
+
+# --- site_27: messages too short to be cut -----------------------------------------------------------------------------------
+
+# striped_whole PML ARGUMENT…: two hosts with two rails, and a shortest stripe that is longer than the messages of coop_bw. Each message
+# goes whole, and both rails are used.
+striped_whole() {
+    local pml=$1 output
+    shift
+    output=$(limit=30 on_subnet --hosts 2 --hcas 2 --virtual-hosts -- mpirun -np 2 --map-by node --mca pml "$pml" --mca btl coopib,self \
+        --mca btl_coopib_min_stripe 1m --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$bench/coop_bw" -w 8 -i 5 -b 2 "$@" 2>&1) ||
+        { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    # Column 8 of the report: stripes. The side that reads or writes has posted them all.
+    awk '/^btl.coopib: rank/ { rank = $3 } / coop[01] / { if ($8 > 0) ++used[rank] } END { exit !(used[0] == 2 || used[1] == 2) }' <<<"$output" ||
+        { echo "a rail was not used"; return 1; }
+}
+
+striping_waits() {
+    local pml
+    for pml in ob1 coop; do
+        check "site_27.blocking_messages_below_the_shortest_stripe.$pml" striped_whole "$pml" --blocking -m 64K:64K
+        check "site_27.many_messages_below_the_shortest_stripe.$pml" striped_whole "$pml" -m 256K:256K
+    done
+}
+
+# --- site_31: rails that are never full --------------------------------------------------------------------------------------
+
+# One message at a time there and back, over two equal rails without a limit: latency is most of its time. At the end each rail has about
+# half of the weight, on both sides.
+keeps_equal_weights() { # PML SIZE
+    local output
+    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts -- mpirun -np 2 --map-by node --mca pml "$1" --mca btl coopib,self \
+        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$bench/coop_latency" -m "$2:$2" -i 400 -b 3 2>&1) ||
+        { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    awk '/ coop[01] / { ++rails; if ($8 < 1000 || $(NF - 1) < 42 || $(NF - 1) > 58) wrong = 1 } END { exit !(rails == 4 && !wrong) }' <<<"$output"
+}
+
+striping_light_load() {
+    local pml
+    for pml in ob1 coop; do check "site_31.equal_rails_keep_equal_weights.$pml" keeps_equal_weights "$pml" 256K; done
+}
+
+part_striping() {
+    log=$results/log/striping.build.log
+    striping_build >"$log" 2>&1 || { report_fail striping.build; return; }
+    striping_pairs
+    striping_waits
+    striping_light_load
+}

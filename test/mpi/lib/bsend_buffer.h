@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The buffer of MPI_Bsend for as long as an object lives. A buffered send is over for MPI_Wait at once; the buffer is detached when the
+// message has gone.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mpi_test.h"
+
+namespace {
+
+class BsendBuffer {
+public:
+    explicit BsendBuffer(std::size_t bytes) : bytes_(bytes + 1024 + MPI_BSEND_OVERHEAD) {
+        MPI_Buffer_attach(bytes_.data(), static_cast<int>(bytes_.size()));
+    }
+    ~BsendBuffer() {
+        void* buffer;
+        int bytes;
+        MPI_Buffer_detach(&buffer, &bytes);
+    }
+
+private:
+    std::vector<unsigned char> bytes_;
+};
+
+}  // namespace
