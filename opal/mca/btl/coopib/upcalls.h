@@ -16,7 +16,7 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <vector>
 
 #include "work.h"
@@ -50,7 +50,7 @@ private:
     bool any_ = false;
     OpList ops_;
     WorkList fragments_;
-    std::deque<Message> messages_;
+    std::list<Message> messages_;  // unlike a deque it has no memory until it is used
 };
 
 }  // namespace coop::ib
