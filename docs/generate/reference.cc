@@ -256,11 +256,11 @@ void print_packets() {
 
     const Field fin[] = {
         FIELD(FinHeader, kind, "5"),
-        FIELD(FinHeader, what, "0: to the receiver; otherwise, to the sender: 1 + 32 times the row that moved the data + the reason"),
+        FIELD(FinHeader, what, "0: to the receiver; otherwise, to the sender: 1 + the reason"),
         FIELD(FinHeader, check, "check word over the header"),
         FIELD(FinHeader, sender, "rank in the job of who wrote this header"),
         FIELD(FinHeader, id, "the request"),
-        FIELD(FinHeader, bytes, "to the sender: read, in the highest byte the number of FINs and, as 128, *sees* of the CTS; to the receiver: put"),
+        FIELD(FinHeader, bytes, "put or read, in the lower six bytes; to the sender also, in the seventh byte, the row that moved the data and, in the eighth, the number of FINs and 128 for *sees* of the CTS"),
     };
     print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -685,8 +686,27 @@ TEST(Words, every_row_has_a_name_of_its_own) {
     std::set<std::string> names;
     for (std::size_t i = 0; i < kRows; ++i) names.insert(name(static_cast<Row>(i)));
     EXPECT_EQ(names.size(), kRows);
-    EXPECT_EQ(names.count("unknown"), 0u);
-    EXPECT_STREQ(name(static_cast<Row>(kRows)), "unknown") << "kRows counts them all";
+}
+
+TEST(Rows, each_protocol_is_listed_at_its_number_and_once_by_preference) {
+    std::set<const Protocol*> preferred(std::begin(rows::kByPreference), std::end(rows::kByPreference));
+    EXPECT_EQ(preferred.size(), kRows);
+    for (std::size_t i = 0; i < kRows; ++i) {
+        EXPECT_EQ(static_cast<std::size_t>(rows::kByNumber[i]->row), i) << rows::kByNumber[i]->name;
+        EXPECT_EQ(preferred.count(rows::kByNumber[i]), 1u) << rows::kByNumber[i]->name;
+    }
+}
+
+TEST(Rows, a_protocol_that_lacks_memory_or_a_slot_is_not_chosen_again) {
+    for (const Protocol* row : rows::kByNumber)
+        for (const Lack lack : {Lack::kMemory, Lack::kSlot}) {
+            Situation s = with(sharing(SendCall::kSend, RecvCall::kRecv), [&](S& x) { x.offered = row->row == Row::kRtr; });
+            if (row->mover({row->row, Reason::kForced}) != Mover::kBoth && lack == Lack::kSlot) continue;
+            if (row->mover({row->row, Reason::kForced}) == Mover::kPackets) continue;
+            if (row->row == Row::kRtr) continue;  // the receive has its slot and its memory when it is offered
+            row->abort(s, lack);
+            EXPECT_NE(choose(s).row, row->row) << row->name;
+        }
 }
 
 TEST(Words, every_reason_has_a_text_of_its_own) {
@@ -715,7 +735,7 @@ TEST(Words, the_sentence_has_the_numbers_that_decided) {
     EXPECT_EQ(ending(with(large(), [](S& s) { s.bytes = 100; })), " of 4096 bytes");
     EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_min = 1 << 21; })), " of 2097152 bytes");
     EXPECT_EQ(ending(with(both(), [](S& s) { s.isend_rdma_min = 1 << 21; })), " of 2097152 bytes");
-    EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_share = 0.25; })), " that has 25 % of the bandwidth");
+    EXPECT_EQ(ending(with(both(), [](S& s) { s.rdma_share = 0.25; })), ", which has 25 % of the bandwidth");
     EXPECT_EQ(ending(both()), "");
     EXPECT_EQ(ending(with(sharing(), [](S& s) { s.bytes = 20000; })), " of 32768 bytes");
     EXPECT_EQ(ending(loaded(wishing(Wish::kCoopLoad), 4194304, 3)), " (sender 4194304 bytes, receiver 3 bytes)");

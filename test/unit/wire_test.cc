@@ -169,7 +169,7 @@ Bytes good_fin() {
     h.sender = 2;
     h.id = 0x300000007;
     h.bytes = 1 << 20;
-    h.what = fin_choice(static_cast<std::uint8_t>(rndv::Row::kRget), static_cast<std::uint8_t>(rndv::Reason::kReceiverReads));
+    set_fin_choice(h, static_cast<std::uint8_t>(rndv::Row::kRget), static_cast<std::uint8_t>(rndv::Reason::kReceiverReads));
     seal(h);
     return packet_of(&h, sizeof h);
 }
@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, EveryKind, ::testing::ValuesIn(kFormats),
 // --- layout ------------------------------------------------------------------
 
 TEST(Layout, is_the_one_that_the_wire_version_names) {
-    EXPECT_EQ(kVersion, 6u) << "a new layout needs a new version, and new numbers here";
+    EXPECT_EQ(kVersion, 7u) << "a new layout needs a new version, and new numbers here";
     EXPECT_EQ(sizeof(MatchHeader), 16u);
     EXPECT_EQ(offsetof(MatchHeader, kind), 0u);
     EXPECT_EQ(offsetof(MatchHeader, flags), 1u);
@@ -763,8 +763,9 @@ TEST(FragHeaders, each_field_is_named) {
 
 TEST(FinHeaders, each_field_is_named) {
     expect_refused(kFormats[4], {
-        sealed<FinHeader>("row", good_fin(), [](auto& h) { h.what = fin_choice(rndv::kRows, 0); }),
-        sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = fin_choice(0, rndv::kReasons); }),
+        sealed<FinHeader>("row", good_fin(), [](auto& h) { set_fin_choice(h, 0xff, 0); }),
+        sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = 1 + rndv::kReasons; }),
+        sealed<FinHeader>("bytes", good_fin(), [](auto& h) { h.what = 0; }),
         sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMostFinParts + 1) << kFinPartsShift; }),
         sealed<FinHeader>("sees", good_fin(), [](auto& h) {
             h.what = 0;

@@ -233,7 +233,7 @@ wire::FinHeader fin_of(const RecvRequest& r) noexcept {
     h.sender = module.my_rank;
     h.id = r.send_id;
     h.bytes = r.wanted | (r.peer->is_seen() ? wire::kFinSees : 0);
-    h.what = wire::fin_choice(static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
+    wire::set_fin_choice(h, static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
     wire::seal(h);
     return h;
 }

@@ -34,10 +34,13 @@ std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
     return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof copy));
 }
 
-// What follows an RTS that is not payload.
+// The protocol that a header names; null: its row is out of range.
+const rndv::Protocol* protocol_of(std::uint8_t row) noexcept { return row < rndv::kRows ? &rndv::protocol(static_cast<rndv::Row>(row)) : nullptr; }
+
+// Bytes between the header of an RTS and its payload.
 std::size_t behind(const RtsHeader& h) noexcept {
-    return h.handle_bytes + (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr) ? sizeof(SlotWords) : 0) +
-           (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
+    const rndv::Protocol* protocol = protocol_of(h.row);
+    return h.handle_bytes + (protocol && protocol->starts_at_once ? sizeof(SlotWords) : 0) + (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
 }
 std::size_t behind(const CtsHeader& h) noexcept { return h.handle_bytes + h.pieces * sizeof(Piece); }
 
@@ -48,7 +51,7 @@ std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader,
 std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
 std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
 
-static_assert(rndv::kReasons <= kMostReasons && rndv::kRows * kMostReasons < 256);
+static_assert(rndv::kReasons < 255 && rndv::kRows <= 256);
 
 // One bounded field after the other; remembers the first that does not hold.
 class Fields {
@@ -86,9 +89,9 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
-// RPUT of two that share memory names a slot of the receiver's board, as COOP does.
-bool has_slot(const CtsHeader& h) noexcept {
-    return h.row != static_cast<std::uint8_t>(rndv::Row::kRtr) && rndv::is_shared({static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)});
+// Whether the CTS names a slot of the receiver's board. A protocol that starts at once has named it in the RTS.
+bool has_slot(const CtsHeader& h, const rndv::Protocol& protocol) noexcept {
+    return !protocol.starts_at_once && protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
 }
 
 // The words of a cooperative copy; zero where there is none.
@@ -147,21 +150,22 @@ bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_by
     Fields fields(Kind::kRts, damage);
     match_fields(fields, h.match);
     const bool in_pieces = h.match.flags & kFlagPieces;
+    const rndv::Protocol* const protocol = protocol_of(h.row);
     fields.in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1)
         .in("wish", wish_of(h.match.flags), 0, rndv::kWishes - 1)
         .in("call", h.call, 0, rndv::kSendCalls - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("handle bytes (of words)", in_pieces ? h.handle_bytes % 8 : 0, 0, 0)
-        .in("row (of pieces)", in_pieces ? h.row : 0, 0, static_cast<std::uint64_t>(rndv::Row::kCoop))
+        .in("row (of pieces)", in_pieces && protocol && !protocol->may_be_in_pieces ? h.row : 0, 0, 0)
         .in("pieces", in_pieces ? h.inline_bytes : sizeof(Piece), sizeof(Piece), kMaxPieces * sizeof(Piece))
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes);
     if (!fields.ok()) return false;
-    if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) slot_fields(fields, true, slot_words(h));
+    if (protocol->starts_at_once) slot_fields(fields, true, slot_words(h));
     const std::size_t payload = packet_bytes - sizeof h - behind(h);
     if (in_pieces) fields.in("pieces", h.inline_bytes % sizeof(Piece), 0, 0).in("inline bytes", payload, 0, 0);
     else fields.in("inline bytes", h.inline_bytes, payload, payload).in("inline bytes", h.inline_bytes, 0, h.length);
-    if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) bounce_fields(fields, h);
+    if (protocol->uses_bounce) bounce_fields(fields, h);
     else fields.in("send id", h.send_id, 1, UINT64_MAX);
     if (fields.ok()) check_matches(fields, h.match.check, check_of(h));
     return fields.ok();
@@ -172,17 +176,19 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     const auto& h = *static_cast<const CtsHeader*>(bytes);
     if (!kind_is(Kind::kCts, h.kind, damage)) return false;
     Fields fields(Kind::kCts, damage);
+    const rndv::Protocol* const protocol = protocol_of(h.row);
     fields.in("row", h.row, 0, rndv::kRows - 1)
         .in("reason", h.reason, 0, rndv::kReasons - 1)
         .in("handle bytes", h.handle_bytes, 0, kMaxHandleBytes)
         .in("pieces", h.pieces, 0, kMaxPieces)
         .in("counted", h.counted, 0, 1)
         .in("sees", h.sees, 0, 1)
-        .in("offloads", h.offloads, 0, h.row == static_cast<std::uint8_t>(rndv::Row::kCoop) ? 1 : 0)
+        .in("offloads", h.offloads, 0, protocol && protocol->allows_hcas ? 1 : 0)
         .in("handle bytes (of words)", h.pieces ? h.handle_bytes % 8 : 0, 0, 0)
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
-    slot_fields(fields, has_slot(h), h.copy);
+    if (!fields.ok()) return false;
+    slot_fields(fields, has_slot(h, *protocol), h.copy);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }
@@ -202,7 +208,8 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     if (!kind_is(Kind::kFin, h.kind, damage)) return false;
     Fields fields(Kind::kFin, damage);
     fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMostFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
-    if (h.what != 0) fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
+    if (h.what == 0) fields.in("bytes", h.bytes, 0, kMostMessageBytes);
+    else fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
     check_matches(fields, h.check, check_of(h));
     return fields.ok();
 }

@@ -30,7 +30,7 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 6;            // of these and of boards; carried by the modex and by every check word
+constexpr std::uint32_t kVersion = 7;            // of these and of boards; carried by the modex and by every check word
 constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
@@ -140,31 +140,33 @@ struct FragHeader {
 };
 static_assert(sizeof(FragHeader) == 24);
 
-// RDMA is over. To the sender: all was read. To the receiver: `bytes` were put.
-// Short, because it shares a fast box with RTS packets.
+// The end of RDMA. To the sender: all was read. To the receiver: `bytes` were put. Short, because it shares a fast box with RTS packets.
 struct FinHeader {
     Kind kind;
-    std::uint8_t what;           // 0: to the receiver, id names a receive request; otherwise fin_choice()
+    std::uint8_t what;           // 0: to the receiver, id names a receive request; otherwise 1 + rndv::Reason
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t id;
-    std::uint64_t bytes;         // of the message; its highest byte, to the sender: fin_parts() and kFinSees
+    std::uint64_t bytes;         // of the message, in the lower 48 bits; above them, to the sender: fin_row(), fin_parts(), kFinSees
 };
 static_assert(sizeof(FinHeader) == 24);
 
-// A read over several rails may have a FIN behind it on each: then all say how many. 0: this is the only one.
-constexpr unsigned kFinPartsShift = 56;
+// A read over several rails may be followed by a FIN on each rail: then all say how many. 0: this is the only one.
+constexpr unsigned kFinRowShift = 48, kFinPartsShift = 56;
 constexpr std::uint64_t kMostFinParts = 16;
-constexpr std::uint64_t fin_bytes(const FinHeader& h) noexcept { return h.bytes & ((std::uint64_t{1} << kFinPartsShift) - 1); }
 constexpr std::uint64_t kFinSees = std::uint64_t{1} << 63;  // as CtsHeader::sees
+constexpr std::uint64_t kMostMessageBytes = (std::uint64_t{1} << kFinRowShift) - 1;
+constexpr std::uint64_t fin_bytes(const FinHeader& h) noexcept { return h.bytes & kMostMessageBytes; }
 constexpr std::uint64_t fin_parts(const FinHeader& h) noexcept { return (h.bytes & ~kFinSees) >> kFinPartsShift; }
 constexpr bool fin_sees(const FinHeader& h) noexcept { return h.bytes & kFinSees; }
 
-// To the sender: the row that moved the data, and why. Numbers of rndv::Row and rndv::Reason.
-constexpr std::uint8_t kMostReasons = 32;
-constexpr std::uint8_t fin_choice(std::uint8_t row, std::uint8_t reason) noexcept { return static_cast<std::uint8_t>(1 + row * kMostReasons + reason); }
-constexpr std::uint8_t fin_row(const FinHeader& h) noexcept { return static_cast<std::uint8_t>((h.what - 1) / kMostReasons); }
-constexpr std::uint8_t fin_reason(const FinHeader& h) noexcept { return static_cast<std::uint8_t>((h.what - 1) % kMostReasons); }
+// To the sender: the row that moved the data, and the reason for it. Numbers of rndv::Row and rndv::Reason.
+constexpr std::uint8_t fin_row(const FinHeader& h) noexcept { return static_cast<std::uint8_t>(h.bytes >> kFinRowShift); }
+constexpr std::uint8_t fin_reason(const FinHeader& h) noexcept { return static_cast<std::uint8_t>(h.what - 1); }
+constexpr void set_fin_choice(FinHeader& h, std::uint8_t row, std::uint8_t reason) noexcept {
+    h.what = static_cast<std::uint8_t>(1 + reason);
+    h.bytes |= std::uint64_t{row} << kFinRowShift;
+}
 
 constexpr std::size_t kLargestHeader = sizeof(CtsHeader);
 
