@@ -55,7 +55,7 @@ bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     take_in_written_parameters();
     const rndv::Situation s = situation_of(peer, bytes, comm, call);
     const rndv::Choice choice = rndv::choose(s);
-    if (choice.row != rndv::Row::kBounce || !is_of_our_job(peer)) return false;
+    if (!rndv::protocol(choice.row).uses_bounce || !is_of_our_job(peer)) return false;
 
     rndv::BounceBuffers& buffers = *my_bounces();
     std::optional<rndv::BouncePool::Taken> taken;

@@ -31,15 +31,15 @@ bool is_ready(const Peer& peer) noexcept {
 bool has_keys(RecvRequest& r) noexcept {
     HcaLane& lane = r.lane;
     if (!lane.has_key) {
-        const auto key = rndv::published_key(r.shared.claims.slot(), r.shared.claims.generation());
+        const auto key = rndv::published_key(r.copy.claims().slot(), r.copy.claims().generation());
         if (!key) return false;
         lane.key = *key;
         lane.has_key = true;
     }
     if (lane.registration) return true;
     void* address;
-    opal_convertor_get_offset_pointer(&r.convertor(), r.shared.from, &address);
-    mca_bml_base_register_mem(r.peer->hca.btl, address, r.shared.plan.total, MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
+    opal_convertor_get_offset_pointer(&r.convertor(), r.copy.from(), &address);
+    mca_bml_base_register_mem(r.peer->hca.btl, address, r.copy.plan().total, MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
     if (lane.registration) return true;
     lane.on.store(false, std::memory_order_relaxed);
     module.counters.count(Counter::kOffloadsRefused);
@@ -50,7 +50,7 @@ bool has_keys(RecvRequest& r) noexcept {
 std::uint32_t appetite(RecvRequest& r) noexcept {
     HcaWay& way = r.peer->hca;
     const std::uint32_t under_way = way.under_way.load(std::memory_order_relaxed);
-    std::uint32_t wanted = rndv::chunks_to_offload(r.shared.claims.left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
+    std::uint32_t wanted = rndv::chunks_to_offload(r.copy.claims().left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
     if (wanted == 0 && under_way == 0 && way.passed_over.load(std::memory_order_relaxed) >= kTryAgain) wanted = 1;
     if (wanted == 0) return 0;
     const auto most = static_cast<std::uint32_t>(module.config.hca_load), now = node::loopback->operations(way.btl->btl_endpoint);
@@ -75,7 +75,7 @@ void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
     const async::Polling turn;
     auto& chunk = *static_cast<HcaLane::Chunk*>(context);
     RecvRequest& r = *chunk.request;
-    const std::uint64_t bytes = r.shared.plan.bytes(chunk.number);
+    const std::uint64_t bytes = r.copy.plan().bytes(chunk.number);
     r.peer->hca.under_way.fetch_sub(1, std::memory_order_relaxed);
     if (status != OMPI_SUCCESS || module.faults.hit(Fault::kHcaLost)) {
         fail(r, chunk);
@@ -85,7 +85,7 @@ void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
         module.counters.count(Counter::kOffloads);
         module.counters.count(Counter::kOffloadedBytes, bytes);
         chunk.state.store(State::kFree, std::memory_order_release);
-        r.shared.claims.copied();  // the last that is done with the copy: it may be over now
+        r.copy.claims().copied();  // the last that is done with the copy: it may be over now
     }
     drop(r);
 }
@@ -94,13 +94,13 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     if (module.faults.hit(Fault::kHcaBusy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(Fault::kHcaGet)) return OMPI_ERR_NOT_AVAILABLE;
     HcaWay& way = r.peer->hca;
-    const std::size_t at = r.shared.from + r.shared.plan.begin(chunk.number);
+    const std::size_t at = r.copy.from() + r.copy.plan().begin(chunk.number);
     void* local;
     opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
     r.references.take();  // the transport's
     way.under_way.fetch_add(1, std::memory_order_relaxed);
-    const int rc = mca_bml_base_get(way.btl, local, r.remote_address + at, r.lane.registration, key, r.shared.plan.bytes(chunk.number),
+    const int rc = mca_bml_base_get(way.btl, local, r.remote_address + at, r.lane.registration, key, r.copy.plan().bytes(chunk.number),
                                     static_cast<int>(sched::flags_of(marker(r))), MCA_BTL_NO_ORDER, on_chunk_read, &chunk);
     if (rc == OMPI_SUCCESS) return rc;
     way.under_way.fetch_sub(1, std::memory_order_relaxed);
@@ -112,7 +112,7 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 bool offload_one(RecvRequest& r) noexcept {
     HcaLane::Chunk* chunk = chunk_in(r.lane, State::kFree);
     if (!chunk) return false;
-    const auto number = r.shared.claims.claim();
+    const auto number = r.copy.claims().claim();
     if (!number) return false;
     chunk->number = *number;
     chunk->request = &r;
@@ -139,8 +139,9 @@ void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept {
 }
 
 bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
-    if (!is_wanted(*r.peer, bytes, r.choice.split) || r.local_pieces.any() || r.remote_pieces.any()) return false;
-    return r.situation.sender_contiguous && r.situation.receiver_contiguous && is_ready(*r.peer);
+    if (!is_wanted(*r.peer, bytes, r.engine.choice().split) || r.local_pieces.any() || r.remote_pieces.any()) return false;
+    const rndv::Situation& s = r.engine.situation();
+    return s.sender_contiguous && s.receiver_contiguous && is_ready(*r.peer);
 }
 
 bool may_offload(SendRequest& r, rndv::Split split) noexcept {
@@ -163,14 +164,14 @@ void end_lane(RecvRequest& r) noexcept {
     if (lane.registration) mca_bml_base_deregister_mem(r.peer->hca.btl, lane.registration);
     lane.registration = nullptr;
     const std::uint64_t bytes = lane.bytes.exchange(0, std::memory_order_relaxed), cpu_ns = std::exchange(lane.cpu_ns, 0);
-    if (cpu_ns > 0) r.peer->hca.cpu.measured(r.shared.plan.total - bytes, cpu_ns);
+    if (cpu_ns > 0) r.peer->hca.cpu.measured(r.copy.plan().total - bytes, cpu_ns);
     if (bytes == 0) return;
     r.peer->hca.hca.measured(bytes, lane.last_ns.load(std::memory_order_relaxed) - lane.first_ns);
     r.peer->hca.passed_over.store(0, std::memory_order_relaxed);
 }
 
 void offload(RecvRequest& r) noexcept {
-    if (!r.lane.on.load(std::memory_order_relaxed) || r.shared.claims.is_refused() || !is_awaited(r) || !has_keys(r)) return;
+    if (!r.lane.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r)) return;
     for (std::uint32_t n = appetite(r); n > 0 && offload_one(r); --n) {
     }
 }
@@ -184,8 +185,8 @@ std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
     HcaLane::Chunk* failed = chunk_in(r.lane, State::kFailed);
     if (!failed) return std::nullopt;
     const std::uint32_t number = failed->number;
-    const bool is_ours = !r.shared.claims.is_refused();
-    if (is_ours || r.shared.claims.give_back(number)) failed->state.store(State::kFree, std::memory_order_relaxed);
+    const bool is_ours = !r.copy.claims().is_refused();
+    if (is_ours || r.copy.claims().give_back(number)) failed->state.store(State::kFree, std::memory_order_relaxed);
     return is_ours ? std::optional(number) : std::nullopt;
 }
 
@@ -204,7 +205,7 @@ void open_key(SendRequest& r) noexcept {
     if (!r.hca_registration) return;
     rndv::Key key{};
     std::memcpy(key.data(), r.hca_registration, way.btl->btl->btl_registration_handle_size);
-    rndv::publish_key(r.shared.claims.slot(), r.shared.claims.generation(), key);
+    rndv::publish_key(r.copy.claims().slot(), r.copy.claims().generation(), key);
 }
 
 void close_key(SendRequest& r) noexcept {

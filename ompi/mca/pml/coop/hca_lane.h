@@ -66,7 +66,7 @@ struct HcaLane {
 bool may_offload(RecvRequest& r, std::size_t bytes) noexcept;
 bool may_offload(SendRequest& r, rndv::Split split) noexcept;
 
-void start_lane(RecvRequest& r, bool offloads) noexcept;  // behind SharedCopy::start()
+void start_lane(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
 void end_lane(RecvRequest& r) noexcept;                   // nothing is under way; harmless where there was no lane
 
 // The sender's: its buffer's key goes into the slot.

@@ -10,7 +10,7 @@
 //   bounce.cc      sends by a bounce buffer      recv_rts.cc  what an RTS says to it
 //                                                recv_offer.cc  receives on offer
 //   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
-//   shared_copy.h  the cooperative copy of both   node.cc      neighbours and boards
+//   drive_copy.h  the cooperative copy of both   node.cc      neighbours and boards
 //   hca_lane.cc    the HCAs' part of it          awaited.cc   receives that are waited for
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc, hints.cc

@@ -36,23 +36,18 @@ Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const ch
     return *request;
 }
 
-// A grant answers an RTS; a second one, for fragments, takes the place of a
-// cooperative copy that neither side can do.
-bool may_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
-    const SendStep step = r.step.load(std::memory_order_acquire);
-    if (step == SendStep::kAnswer) return !r.answered.load(std::memory_order_acquire);
-    return step == SendStep::kCopy && h.row == static_cast<std::uint8_t>(rndv::Row::kSend) &&
-           !r.fall_back.load(std::memory_order_acquire) && r.shared.claims.stuck();
-}
+// Whether our cooperative copy waits for a grant of fragments.
+bool is_stuck(const SendRequest& r) noexcept { return r.engine.step() == rndv::SendStep::kCopy && r.copy.claims().stuck(); }
 
-// The grant stays within the message; RPUT and COOP bring a handle of the right
-// size, and with a slot a plan that can be counted.
+// The grant must stay within the message. If we are to write, it must bring a handle of the right size; with a slot, also a plan whose
+// chunks can be counted.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
-    if (!may_grant(r, h)) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
+    if (!r.engine.takes_grant(static_cast<rndv::Row>(h.row), is_stuck(r))) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
     if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
-    const bool shared = rndv::is_shared({static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)});
-    if (h.length == 0 || (!shared && h.row != static_cast<std::uint8_t>(rndv::Row::kRput))) return;
+    const rndv::Choice choice{static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)};
+    if (h.length == 0 || !rndv::sender_writes(choice)) return;
+    const bool shared = rndv::is_shared(choice);
     if (!r.peer->rdma || (shared && !r.peer->can_share()))
         diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
     const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
@@ -87,16 +82,16 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
 
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
-    if (r.step.load(std::memory_order_acquire) != SendStep::kAnswer || r.answered.load(std::memory_order_acquire))
-        diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
+    if (!r.engine.takes_fin()) diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
     if (wire::fin_bytes(h) > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, wire::fin_bytes(h), 0, r.bytes());
     if (wire::fin_sees(h)) r.peer->note_that_it_sees_us();
-    // One behind the last stripe on each rail: over when all are here.
+    // After a read over several rails, one FIN follows the last stripe on each rail.
     const auto parts = static_cast<std::uint32_t>(std::max<std::uint64_t>(wire::fin_parts(h), 1));
-    const std::uint32_t due = r.fins_due.exchange(parts, std::memory_order_relaxed);
-    if (due != 0 && parts != due) diagnose_field(h.kind, "FINs", h.sender, parts, due, due);
-    if (r.fins.up() < parts) return;
-    on_read(r, h);
+    switch (r.engine.on_fin({static_cast<rndv::Row>(wire::fin_row(h)), static_cast<rndv::Reason>(wire::fin_reason(h))}, parts)) {
+    case rndv::FinTaken::kRefused: diagnose_field(h.kind, "FINs", h.sender, parts, r.engine.fins_due(), r.engine.fins_due());
+    case rndv::FinTaken::kAwaitsOthers: return;
+    case rndv::FinTaken::kComplete: return on_read(r);
+    }
 }
 
 }  // namespace coop::pml

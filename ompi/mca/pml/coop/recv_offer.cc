@@ -60,8 +60,9 @@ void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* po
     if (posted != &r.posted) return rndv::message_passed(*my_board(), r.slot, peer.source.expected);
     peer.source.offered = nullptr;
     r.offered = false;
-    const bool by_offer = header.kind == wire::Kind::kRts && reinterpret_cast<const wire::RtsHeader&>(header).row == static_cast<std::uint8_t>(rndv::Row::kRtr);
-    if (by_offer) return;  // join_copy() looks whether that is so
+    const bool by_offer = header.kind == wire::Kind::kRts &&
+                          rndv::protocol(static_cast<rndv::Row>(reinterpret_cast<const wire::RtsHeader&>(header).row)).starts_at_once;
+    if (by_offer) return;  // join_copy() checks that the offer was taken
     if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
     free_slot(r);
 }

@@ -71,90 +71,72 @@ void finish(RecvRequest& r) noexcept {
 
 namespace {
 
-// -- the row -------------------------------------------------------------------
+// -- kPrepare ------------------------------------------------------------------
 
-// Whose turn this message is, for the next one. It stays so when another protocol
-// has to take over: the next messages make up for it.
+// Records which side copies, so that the next messages balance the turns. The record stays if another protocol has to take over.
 void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
     rndv::Board &mine = *my_board(), &theirs = r.peer->neighbour->board();
     if (share.receiver > share.sender) rndv::count_turn(mine, theirs, share.receiver);
     else rndv::count_turn(theirs, mine, share.sender);
 }
 
-// Puts on both boards what each side now has to copy, in place of what an
-// earlier attempt put there.
+// Puts on both boards what each side now has to copy, in place of what an earlier attempt put there.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     settle_load(r);
-    r.counted = rndv::load_matters(r.situation);
+    const rndv::Situation& s = r.engine.situation();
+    r.counted = rndv::load_matters(s);
     if (!r.counted) return;
-    const rndv::Shares share = rndv::shares(r.choice, bytes);
-    if (rndv::turns_matter(r.situation)) count_turn(r, share);
+    const rndv::Shares share = rndv::shares(r.engine.choice(), bytes);
+    if (rndv::turns_matter(s)) count_turn(r, share);
     r.load = share.receiver;
     rndv::add_load(*my_board(), share.receiver);
     if (share.sender > 0) rndv::add_load(r.peer->neighbour->board(), share.sender);
 }
 
-// False: no slot is free.
-bool prepare_copy(RecvRequest& r, std::size_t from) noexcept {
+// Returns false if no slot is free.
+bool prepare_copy(RecvRequest& r, std::size_t from, std::size_t bytes) noexcept {
     if (!take_slot(r)) return false;
-    const std::size_t bytes = r.wanted - from;
-    const bool offloads = r.choice.row == rndv::Row::kCoop && may_offload(r, bytes);
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes,
-                   shared_chunk(*r.rdma->btl, r.choice.split, bytes, offloads), r.choice);
+    const rndv::Choice& choice = r.engine.choice();
+    const bool offloads = rndv::protocol(choice.row).allows_hcas && may_offload(r, bytes);
+    r.copy.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, from, bytes,
+                 shared_chunk(*r.rdma->btl, choice.split, bytes, offloads), choice);
     start_lane(r, offloads);
-    count_load(r, bytes);
     return true;
 }
 
-// The row for what is missing from `from` on, with everything known.
-Next choose(RecvRequest& r, std::size_t from) noexcept {
-    r.grant_from = from;
-    if (from >= r.wanted) {
-        r.choice.reason = r.choice.row == rndv::Row::kEager ? r.choice.reason : rndv::Reason::kNothingLeft;
-        if (r.choice.row == rndv::Row::kCoop) r.choice.row = rndv::Row::kRget;  // nothing to copy together
-        return go(r, RecvStep::kGrant);
+void prepare(RecvRequest& r) noexcept {
+    const std::size_t from = r.engine.from(), bytes = r.engine.wanted() - from;
+    if (!open_memory(r, from, bytes, kShareAccess)) {
+        r.engine.lacks(rndv::Lack::kMemory);
+        return;
     }
-    for (;;) {
-        const rndv::Choice choice = rndv::choose(r.situation);
-        if (choice.row != rndv::Row::kSend || r.choice.row != rndv::Row::kSend) r.choice = choice;
-        if (rndv::is_shared(choice)) {
-            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
-                if (prepare_copy(r, from)) return go(r, RecvStep::kGrant);
-                r.situation.slot_free = false;
-            } else {
-                r.situation.put_refused = true;
-            }
-        } else if (choice.row == rndv::Row::kRget) {
-            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
-                count_load(r, r.wanted - from);
-                r.run.start(from, r.wanted, chunk_for(*r.peer));
-                return go(r, RecvStep::kGet);
-            }
-            r.situation.get_refused = true;
-        } else if (choice.row == rndv::Row::kRput) {
-            if (open_memory(r, from, r.wanted - from, kShareAccess)) {
-                count_load(r, r.wanted - from);
-                return go(r, RecvStep::kGrant);
-            }
-            r.situation.put_refused = true;
-        } else {
-            return go(r, RecvStep::kGrant);
-        }
+    if (rndv::is_shared(r.engine.choice()) && !prepare_copy(r, from, bytes)) {
+        r.engine.lacks(rndv::Lack::kSlot);
+        return;
     }
+    count_load(r, bytes);
+    r.run.start(from, r.engine.wanted(), chunk_for(*r.peer));
+    r.engine.prepared();
 }
 
-// -- kGrant, kLanding -----------------------------------------------------------
+// -- kGrant --------------------------------------------------------------------
 
 // A transport for control packets: the one that the RTS came by where that has RDMA.
 mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
 
-// A sender that computes does not make room for the grant of a copy of both. We read, which needs none before the data is here.
-Next read_instead(RecvRequest& r) noexcept {
-    end_lane(r);
-    if (r.counted) rndv::subtract_load(r.peer->neighbour->board(), rndv::shares(r.choice, r.wanted - r.grant_from).sender);
-    free_slot(r);
-    r.situation.slot_free = false;
-    return choose(r, r.grant_from);
+// The transport had no room for the CTS.
+Next grant_refused(RecvRequest& r, bool shared) noexcept {
+    if (shared) {
+        const std::size_t left = r.engine.wanted() - r.engine.from();
+        end_lane(r);
+        if (r.counted) rndv::subtract_load(r.peer->neighbour->board(), rndv::shares(r.engine.choice(), left).sender);
+        free_slot(r);
+    }
+    r.engine.grant_refused();
+    if (shared) return Next::kGoOn;
+    const bool is_here = r.engine.from() == r.engine.wanted();  // all of it came with the RTS, and only the sender still waits
+    if (is_here && !ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);
+    return wait_for_resources(r);
 }
 
 Next grant(RecvRequest& r) noexcept {
@@ -168,25 +150,26 @@ Next grant(RecvRequest& r) noexcept {
     unsigned char packet[kLongestControl];
     auto& h = *new (packet) wire::CtsHeader{};
     h.kind = wire::Kind::kCts;
-    h.row = static_cast<std::uint8_t>(r.choice.row);
-    h.reason = static_cast<std::uint8_t>(r.choice.reason);
+    const rndv::Choice choice = r.engine.choice();
+    h.row = static_cast<std::uint8_t>(choice.row);
+    h.reason = static_cast<std::uint8_t>(choice.reason);
     h.sender = module.my_rank;
     h.send_id = r.send_id;
     h.recv_id = r.id;
-    h.offset = r.grant_from;
-    h.length = r.wanted - r.grant_from;
+    h.offset = r.engine.from();
+    h.length = r.engine.wanted() - r.engine.from();
     h.counted = r.counted;
     h.sees = r.peer->is_seen();
-    const bool shared = rndv::is_shared(r.choice);
+    const bool shared = rndv::is_shared(choice);
     h.offloads = shared && r.lane.on.load(std::memory_order_relaxed);
-    if (shared) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.shared.plan.chunk), static_cast<std::uint8_t>(r.choice.split), {}};
-    const bool writes = shared || r.choice.row == rndv::Row::kRput;  // the sender
-    if (writes && h.length > 0 && r.local_pieces.any()) {
+    if (shared) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.copy.plan().chunk), static_cast<std::uint8_t>(choice.split), {}};
+    const bool writes = rndv::sender_writes(choice) && h.length > 0;
+    if (writes && r.local_pieces.any()) {
         h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
         std::memcpy(packet + sizeof h, r.local_pieces.data(), h.pieces * sizeof(wire::Piece));
-    } else if (writes && h.length > 0) {
+    } else if (writes) {
         void* address;
-        opal_convertor_get_offset_pointer(&r.convertor(), r.grant_from, &address);
+        opal_convertor_get_offset_pointer(&r.convertor(), h.offset, &address);
         h.address = reinterpret_cast<std::uint64_t>(address);
         if (r.registration) {
             h.handle_bytes = static_cast<std::uint8_t>(r.rdma->btl->btl_registration_handle_size);
@@ -195,34 +178,29 @@ Next grant(RecvRequest& r) noexcept {
     }
     wire::seal(h);
     hand_on(&r);  // to the thread that gets what the sender sends in answer
-    r.step = shared ? RecvStep::kCopy : RecvStep::kLanding;  // before the CTS is out: data may come from within
+    r.engine.granting();
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
-    r.step = RecvStep::kGrant;
-    if (shared) return read_instead(r);
-    const bool is_here = h.length == 0;  // all of it came with the RTS, and only the sender still waits
-    if (is_here && !ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);
-    return wait_for_resources(r);
+    return grant_refused(r, shared);
 }
 
 // -- kCopy -------------------------------------------------------------------------
 
-// Our side of a cooperative copy. Where neither side can copy, fragments carry
-// all of it again.
 Next copy(RecvRequest& r) noexcept {
-    switch (drive_shared(r, kGetKind)) {
-    case Shared::kUnderWay: return Next::kWait;
-    case Shared::kShortage: return wait_for_resources(r);
-    case Shared::kChunkDone: return wait_for_turn(r, true);
-    case Shared::kWait: return wait_for_turn(r, false);
-    case Shared::kOver:
-        r.landed.store(r.wanted, std::memory_order_relaxed);
-        return go(r, RecvStep::kOver);
-    case Shared::kStuck: break;
+    switch (drive_copy(r, kGetKind)) {
+    case rndv::CopyDo::kCopy:
+    case rndv::CopyDo::kBusy: return Next::kWait;
+    case rndv::CopyDo::kNoRoom: return wait_for_resources(r);
+    case rndv::CopyDo::kYield: return wait_for_turn(r, true);
+    case rndv::CopyDo::kStandBy: return wait_for_turn(r, false);
+    case rndv::CopyDo::kPeerDied: peer_died(*r.peer);
+    case rndv::CopyDo::kStuck:
+        end_lane(r);
+        r.engine.stuck(r.copy.from());
+        return Next::kGoOn;
+    case rndv::CopyDo::kOver: break;
     }
-    end_lane(r);
-    r.choice = {rndv::Row::kSend, rndv::Reason::kRdmaRefused};
-    r.grant_from = r.shared.from;
-    return go(r, RecvStep::kGrant);
+    r.engine.copied();
+    return Next::kGoOn;
 }
 
 // -- kGet, kFin -----------------------------------------------------------------
@@ -232,8 +210,8 @@ wire::FinHeader fin_of(const RecvRequest& r) noexcept {
     h.kind = wire::Kind::kFin;
     h.sender = module.my_rank;
     h.id = r.send_id;
-    h.bytes = r.wanted | (r.peer->is_seen() ? wire::kFinSees : 0);
-    wire::set_fin_choice(h, static_cast<std::uint8_t>(r.choice.row), static_cast<std::uint8_t>(r.choice.reason));
+    h.bytes = r.engine.wanted() | (r.peer->is_seen() ? wire::kFinSees : 0);
+    wire::set_fin_choice(h, static_cast<std::uint8_t>(r.engine.choice().row), static_cast<std::uint8_t>(r.engine.choice().reason));
     wire::seal(h);
     return h;
 }
@@ -266,43 +244,42 @@ Next get(RecvRequest& r) noexcept {
     case Rdma::kChunkDone: return wait_for_turn(r, true);
     case Rdma::kOver: break;
     }
-    r.landed.store(r.run.done_to(), std::memory_order_relaxed);
-    if (!r.run.failed()) return go(r, r.fin_is_behind ? RecvStep::kOver : RecvStep::kFin);
-    r.situation.get_refused = true;
-    return choose(r, r.run.done_to());
+    r.engine.read_to(r.run.done_to(), r.fin_is_behind);
+    return Next::kGoOn;
 }
 
 Next send_fin(RecvRequest& r) noexcept {
     const wire::FinHeader h = fin_of(r);
-    if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) return go(r, RecvStep::kOver);
+    if (send_control(*r.rdma, wire::Kind::kFin, &h, sizeof h) == Sent::kYes) {
+        r.engine.fin_out();
+        return Next::kGoOn;
+    }
     if (!ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);  // the data is here; only the sender still waits
     return wait_for_resources(r);
 }
 
-// Takes steps until one has to wait. True, once: the protocol is over.
+void release(RecvRequest& r) noexcept {
+    forget(module.recvs, r);
+    close_memory(r);
+    end_lane(r);
+    settle_load(r);
+    free_slot(r);
+    r.local_pieces.clear();
+    r.remote_pieces.clear();
+}
+
+// Carries out the engine's actions until one has to wait. True, once: the protocol is over.
 bool take_steps(RecvRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
-        switch (r.step) {
-        case RecvStep::kPosted: return false;
-        case RecvStep::kGrant: next = grant(r); break;
-        case RecvStep::kLanding:
-            if (r.landed.load(std::memory_order_acquire) < r.wanted) return false;
-            r.step = RecvStep::kOver;
-            break;
-        case RecvStep::kGet: next = get(r); break;
-        case RecvStep::kFin: next = send_fin(r); break;
-        case RecvStep::kCopy: next = copy(r); break;
-        case RecvStep::kOver:
-            if (std::exchange(r.over, true)) return false;
-            forget(module.recvs, r);
-            close_memory(r);
-            end_lane(r);
-            settle_load(r);
-            free_slot(r);
-            r.local_pieces.clear();
-            r.remote_pieces.clear();
-            return true;
+        switch (r.engine.next()) {
+        case rndv::RecvDo::kWait: return false;
+        case rndv::RecvDo::kPrepare: prepare(r); break;
+        case rndv::RecvDo::kGrant: next = grant(r); break;
+        case rndv::RecvDo::kGet: next = get(r); break;
+        case rndv::RecvDo::kSendFin: next = send_fin(r); break;
+        case rndv::RecvDo::kCopy: next = copy(r); break;
+        case rndv::RecvDo::kEnd: release(r); return true;
         }
     }
     return false;
@@ -336,17 +313,16 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
     set_status(r, h.match, h.length);
     if (peer.neighbour) peer.neighbour->look_again();
-    if (h.row == static_cast<std::uint8_t>(rndv::Row::kBounce)) return take_from_bounce(r, peer, h);
+    const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
+    if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
     if (r.place) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
-    if (r.grant_from > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
-    r.over = false;
+    if (r.engine.landed() > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.fin_is_behind = false;
     r.run.start(0, 0, 1);
     r.references.start(2);  // the protocol's and ours
     r.baton.reset();
-    if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) join_copy(r, h);
-    else static_cast<void>(choose(r, r.grant_from));
+    if (protocol.starts_at_once) join_copy(r, h);
     advance(r);
     drop(r);
 }
@@ -372,7 +348,7 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
 
 void activate(RecvRequest& r) noexcept {
     MCA_PML_BASE_RECV_START(&r.base);
-    r.step = RecvStep::kPosted;
+    r.engine.start();
     r.mpi_complete = false;
     r.awaited.store(false, std::memory_order_relaxed);
     r.fate.start();
@@ -409,31 +385,32 @@ void drop(RecvRequest& r) noexcept {
 
 // The tag is the message's: that of the receive may be MPI_ANY_TAG.
 sched::Marker marker(RecvRequest& r) noexcept {
-    const bool somebody_waits = waits(r.situation.send_call) || waits(r.situation.recv_call);
+    const rndv::Situation& s = r.engine.situation();
+    const bool somebody_waits = waits(s.send_call) || waits(s.recv_call);
     return sched::marker_of(is_collective(r.mpi()->req_status.MPI_TAG), somebody_waits);
 }
 
+// The request cannot complete before these bytes are counted, so it may be touched.
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
     take_over(&r);
-    const std::size_t bytes = packet.bytes() - sizeof h;
-    if (h.offset < r.grant_from || h.offset >= r.wanted)
-        diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.grant_from, r.wanted - 1);
-    if (bytes == 0 || bytes > r.wanted - h.offset)
-        diagnose_field(wire::Kind::kFrag, "payload bytes", h.sender, bytes, 1, r.wanted - h.offset);
-    r.references.take();  // we live: these bytes have not been counted yet
+    const std::size_t bytes = packet.bytes() - sizeof h, wanted = r.engine.wanted();
+    if (!r.engine.takes_bytes()) diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
+    if (h.offset < r.engine.from() || h.offset >= wanted)
+        diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.engine.from(), wanted - 1);
+    if (bytes == 0 || bytes > wanted - h.offset) diagnose_field(wire::Kind::kFrag, "payload bytes", h.sender, bytes, 1, wanted - h.offset);
+    r.references.take();
     unpack(r, packet, sizeof h, h.offset);
-    if (r.landed.fetch_add(bytes, std::memory_order_acq_rel) + bytes > r.wanted)
-        diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
+    if (!r.engine.on_bytes(bytes)) diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
     advance(r);
     drop(r);
 }
 
 void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
     take_over(&r);
-    const std::size_t missing = r.wanted - r.landed.load(std::memory_order_acquire);
+    const std::size_t missing = r.engine.wanted() - r.engine.landed();
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
-    r.references.take();  // we live: these bytes have not been counted yet
-    r.landed.fetch_add(h.bytes, std::memory_order_acq_rel);
+    r.references.take();
+    if (!r.engine.on_bytes(h.bytes)) diagnose_field(wire::Kind::kFin, "receive id (no put is due)", h.sender, h.id, 0, 0);
     advance(r);
     drop(r);
 }
@@ -498,10 +475,10 @@ void prepare_item(RecvRequest& r) noexcept {
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
     new (&r.awaited) std::atomic<bool>(false);
-    new (&r.landed) std::atomic<std::size_t>(0);
+    new (&r.engine) rndv::Receiver;
     new (&r.run) RdmaRun;
     OBJ_CONSTRUCT(&r.lock, opal_mutex_t);
-    new (&r.shared) SharedCopy;
+    new (&r.copy) rndv::CopySide;
     new (&r.lane) HcaLane;
     new (&r.local_pieces) Pieces;
     new (&r.remote_pieces) Pieces;

@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A receive, from posting to the last byte.
+// A receive, from posting to the last byte. An eager message is copied at once; for a rendezvous coop/rndv/receiver.h decides what to do
+// next, and this file translates its actions to Open MPI's transports, and their callbacks to its events.
 //
-//     kPosted --eager message--> done at once
-//        | RTS: choose
-//        +-------------------> kGrant  (all inline, send, rput)
-//        |                        | CTS sent
-//        |                        v   FRAG, FIN
-//        |                     kLanding ----- all bytes here ------> kOver
-//        |                                                            ^
-//        +-------------------> kGet --- all read ---> kFin -----------+
-//        |                      | refused               FIN sent |
-//        |                      +--> kGrant (the rest)           |
-//        | kGrant (coop, rput with a slot; no room for the CTS: kGet),
-//        | or the RTS used our offer (rtr)                       |
-//        +-------------------> kCopy --- all copied -------------+
-//                               | neither side can
-//                               +--> kGrant (send)
-//
-// A step that a transport refuses for want of resources is retried by the
-// progress function. Threading: advance() is driven by whoever holds the
-// baton; unpacking holds `lock`, because the convertor has one position. With a
-// `place` the convertor is prepared only for a rendezvous.
+// An action that a transport refuses for want of resources is retried by the progress function. Threading: advance() is driven by whoever
+// holds the baton; unpacking holds `lock`, because the convertor has one position. If `place` is set, the convertor is prepared only for
+// a rendezvous.
 #pragma once
 
 #include "coop/base/spin_lock.h"
+#include "coop/rndv/receiver.h"
 #include "arrived.h"
 #include "lifetime.h"
 #include "pieces.h"
 #include "rdma.h"
-#include "shared_copy.h"
+#include "drive_copy.h"
 
 namespace coop::pml {
-
-enum class RecvStep : std::uint8_t { kPosted, kGrant, kLanding, kGet, kFin, kCopy, kOver };
 
 struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
@@ -41,8 +24,7 @@ struct RecvRequest {
     match::Posted posted;
     std::size_t capacity;        // bytes that the user's buffer takes
     char* place;                 // of the message's first byte, where all of them lie in the buffer as they come; null: ask the convertor
-    RecvStep step;
-    bool over;                   // kOver has been seen to
+    rndv::Receiver engine;
     bool mpi_complete;
     Baton baton;
     References references;
@@ -54,10 +36,6 @@ struct RecvRequest {
     Peer* peer;
     std::uint64_t id;            // in Module::recvs; 0: none
     std::uint64_t send_id;
-    std::size_t wanted;          // bytes of the message that we take: min(length, capacity)
-    std::atomic<std::size_t> landed;  // of these, in place
-    rndv::Choice choice;
-    std::size_t grant_from;      // kGrant: start of the range asked for
     mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
@@ -70,15 +48,12 @@ struct RecvRequest {
     bool has_slot;
     bool offered;                // it holds an offer of this receive that may still be taken
     std::uint32_t slot, generation;
-    SharedCopy shared;           // kCopy
-    HcaLane lane;                // likewise
+    rndv::CopySide copy;         // our side of a cooperative copy
+    HcaLane lane;                // the HCAs' part of it
     std::uint64_t load;          // bytes that the load board counts for this message
     bool counted;                // both boards count it
     rndv::RecvCall call;
     std::atomic<bool> awaited;   // in MPI_Wait or MPI_Waitall (awaited.h)
-
-    // What the RTS says of the sender, for choose().
-    rndv::Situation situation;
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
     static RecvRequest* from(match::Posted* p) noexcept {

@@ -13,8 +13,8 @@ namespace {
 
 // Both sides as pieces, where they are large enough and the transport needs no
 // handle for them.
-bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
-    if (!takes_pieces(*r.peer) || r.wanted == 0) return false;
+bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) noexcept {
+    if (!takes_pieces(*r.peer) || wanted == 0) return false;
     if (h.match.flags & wire::kFlagPieces) {
         const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
         if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
@@ -31,10 +31,8 @@ bool find_pieces(RecvRequest& r, const wire::RtsHeader& h) noexcept {
 void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept {
     r.peer = &peer;
     r.send_id = h.send_id;
-    r.wanted = std::min<std::size_t>(h.length, r.capacity);
+    const std::size_t wanted = std::min<std::size_t>(h.length, r.capacity);
     const std::size_t payload = h.match.flags & wire::kFlagPieces ? 0 : h.inline_bytes;
-    r.landed.store(std::min<std::size_t>(payload, r.wanted), std::memory_order_relaxed);
-    r.grant_from = r.landed.load(std::memory_order_relaxed);
     r.counted = false;
     r.remote_address = h.address;
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
@@ -46,7 +44,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.synchronous = h.match.flags & wire::kFlagSync;
     s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
-    s.receiver_contiguous = r.wanted == 0 || r.place;
+    s.receiver_contiguous = wanted == 0 || r.place;
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
     s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
@@ -58,7 +56,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.receiver_sends = module.sends.in_use() > 0;
     s.kernel_copy_denied = peer.copy_denied();
     s.same_node = peer.neighbour != nullptr;
-    if (r.rdma && offered != rndv::Row::kSend) {
+    if (r.rdma && rndv::protocol(offered).needs_rdma) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
         s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
         s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
@@ -71,24 +69,23 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
             if (turns) s.sender_surplus = rndv::surplus_over(peer.neighbour->board(), *my_board());
         }
     }
-    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h);
-    r.situation = s;
-    // The sender's reason stands where it offered no RDMA at all.
-    r.choice = {offered, static_cast<rndv::Reason>(h.reason)};
+    if (!(s.sender_contiguous && s.receiver_contiguous)) s.large_pieces = s.can_get && find_pieces(r, h, wanted);
+    r.engine.on_rts({offered, static_cast<rndv::Reason>(h.reason)}, s, wanted, std::min(payload, wanted));
 }
 
 void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     const wire::SlotWords words = wire::slot_words(h);
     const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
-    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.grant_from > 0 ||
+    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.engine.from() > 0 ||
         my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
         diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
-    check_chunk(wire::Kind::kRts, r.peer->job_rank(), r.wanted, words.chunk);
-    r.choice.split = static_cast<rndv::Split>(words.split);
-    r.shared.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, r.wanted, words.chunk, r.choice);
-    start_lane(r, may_offload(r, r.wanted));
-    r.load = rndv::shares(r.choice, r.wanted).receiver;
-    r.step = RecvStep::kCopy;
+    const std::size_t wanted = r.engine.wanted();
+    check_chunk(wire::Kind::kRts, r.peer->job_rank(), wanted, words.chunk);
+    r.engine.set_split(static_cast<rndv::Split>(words.split));
+    const rndv::Choice& choice = r.engine.choice();
+    r.copy.start(my_board()->slots[r.slot], rndv::Side::kReceiver, r.generation, 0, wanted, words.chunk, choice);
+    start_lane(r, may_offload(r, wanted));
+    r.load = rndv::shares(choice, wanted).receiver;
 }
 
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {

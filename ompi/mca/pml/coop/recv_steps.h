@@ -9,11 +9,6 @@
 
 namespace coop::pml {
 
-inline Next go(RecvRequest& r, RecvStep step) noexcept {
-    r.step = step;
-    return Next::kGoOn;
-}
-
 // The packet's payload behind `skip` bytes of header, into the user's buffer
 // from `offset` of the message on. What exceeds the buffer is dropped.
 void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t offset) noexcept;

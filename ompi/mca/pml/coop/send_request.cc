@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -81,75 +80,47 @@ Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_
 
 namespace {
 
-// -- kAnswer ----------------------------------------------------------------
-
-Next read_answer(SendRequest& r) noexcept {
-    if (!r.answered.load(std::memory_order_acquire)) return Next::kWait;
-    if (r.fin || r.next == r.end) return go(r, SendStep::kDrain);
-    if (rndv::is_shared(r.choice)) return go(r, SendStep::kCopy);
-    return go(r, r.choice.row == rndv::Row::kRput ? SendStep::kPut : SendStep::kFragments);
-}
-
-// -- kFragments -------------------------------------------------------------
-
-// The transport that is farthest behind its share of this message, by the
-// weights that the BML has worked out from the bandwidths.
-std::size_t next_lane(const SendRequest& r, const mca_bml_base_btl_array_t& lanes) noexcept {
-    std::size_t chosen = 0;
-    double least = std::numeric_limits<double>::max();
-    for (std::size_t i = 0; i < std::min(lanes.arr_size, kMaxLanes); ++i) {
-        const double load = (static_cast<double>(r.lane_bytes[i]) + 1) / std::max(static_cast<double>(lanes.bml_btls[i].btl_weight), 1e-6);
-        if (load < least) {
-            least = load;
-            chosen = i;
-        }
-    }
-    return chosen;
-}
+// -- the engine's actions ----------------------------------------------------
 
 Next send_fragments(SendRequest& r) noexcept {
     const auto depth = static_cast<std::uint32_t>(module.config.send_depth);
     const mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
-    while (r.next < r.end) {
+    while (r.engine.at() < r.engine.end()) {
         if (r.in_flight.now() >= depth) return Next::kWait;
-        const std::size_t lane = next_lane(r, lanes);
+        const std::size_t lane = r.lanes.next(lanes.arr_size, [&](std::size_t i) { return lanes.bml_btls[i].btl_weight; });
         mca_bml_base_btl_t& btl = lanes.bml_btls[lane];
-        rewind(r, r.next);
-        const std::size_t room = btl.btl->btl_max_send_size ? btl.btl->btl_max_send_size - sizeof(wire::FragHeader) : r.end;
-        std::size_t payload = std::min(r.end - r.next, room);
+        const std::uint64_t at = r.engine.at(), left = r.engine.end() - at;
+        rewind(r, at);
+        std::size_t payload = btl.btl->btl_max_send_size ? std::min<std::size_t>(left, btl.btl->btl_max_send_size - sizeof(wire::FragHeader)) : left;
         mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
         if (!descriptor) return wait_for_resources(r);
-        write_header(*descriptor, wire::Kind::kFrag, wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, r.next});
-        r.next += payload;  // before it is out: a callback may look at it
-        r.lane_bytes[lane] += payload;
+        write_header(*descriptor, wire::Kind::kFrag, wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at});
+        r.engine.fragment_out(payload);
+        r.lanes.add(lane, payload);
         if (hand_over(r, btl, descriptor, wire::Kind::kFrag) == Sent::kRefused) {
-            r.next -= payload;
-            r.lane_bytes[lane] -= payload;
+            r.engine.fragment_refused(payload);
+            r.lanes.take_back(lane, payload);
             return wait_for_resources(r);
         }
     }
-    return go(r, SendStep::kDrain);
+    return Next::kGoOn;
 }
 
-// -- kCopy -------------------------------------------------------------------
-
-// Our side of a cooperative copy. The grant for fragments, where neither side
-// can copy, sends us elsewhere.
 Next copy(SendRequest& r) noexcept {
-    if (r.fall_back.load(std::memory_order_acquire)) return go(r, SendStep::kFragments);
-    switch (drive_shared(r, kPutKind)) {
-    case Shared::kUnderWay: return Next::kWait;
-    case Shared::kShortage: return wait_for_resources(r);
-    case Shared::kChunkDone: return wait_for_turn(r, true);
-    case Shared::kWait:
-    case Shared::kStuck: return wait_for_turn(r, false);
-    case Shared::kOver: break;
+    switch (drive_copy(r, kPutKind)) {
+    case rndv::CopyDo::kCopy:
+    case rndv::CopyDo::kBusy: return Next::kWait;
+    case rndv::CopyDo::kNoRoom: return wait_for_resources(r);
+    case rndv::CopyDo::kYield: return wait_for_turn(r, true);
+    case rndv::CopyDo::kStandBy:
+    case rndv::CopyDo::kStuck: return wait_for_turn(r, false);
+    case rndv::CopyDo::kPeerDied: peer_died(*r.peer);
+    case rndv::CopyDo::kOver: break;
     }
     if (std::exchange(r.answer_due, false)) drop_ours(r);  // none will come
-    return go(r, SendStep::kDrain);
+    r.engine.copied();
+    return Next::kGoOn;
 }
-
-// -- kPut, kFin -------------------------------------------------------------
 
 Next put(SendRequest& r) noexcept {
     if (!open_memory(r, r.run.begin, r.run.end - r.run.begin, 0)) r.run.fail(r.run.next);
@@ -159,50 +130,43 @@ Next put(SendRequest& r) noexcept {
     case Rdma::kChunkDone: return wait_for_turn(r, true);
     case Rdma::kOver: break;
     }
-    return go(r, SendStep::kFin);
+    r.engine.put_done(r.run.done_to());
+    return Next::kGoOn;
 }
 
-// Tells the receiver how much was put; what could not be put goes by fragments.
 Next send_fin(SendRequest& r) noexcept {
-    const std::size_t put = r.run.done_to() - r.run.begin;
-    if (put > 0) {
-        wire::FinHeader header{};
-        header.kind = wire::Kind::kFin;
-        header.sender = module.my_rank;
-        header.id = r.recv_id;
-        header.bytes = put;
-        wire::seal(header);
-        if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
-    }
-    r.next = r.run.done_to();
-    if (put == 0) r.choice = {rndv::Row::kSend, rndv::Reason::kRdmaRefused};
-    return go(r, r.next < r.end ? SendStep::kFragments : SendStep::kDrain);
+    wire::FinHeader header{};
+    header.kind = wire::Kind::kFin;
+    header.sender = module.my_rank;
+    header.id = r.recv_id;
+    header.bytes = r.engine.put_bytes();
+    wire::seal(header);
+    if (send_control(*r.rdma, wire::Kind::kFin, &header, sizeof header) == Sent::kRefused) return wait_for_resources(r);
+    r.engine.fin_out();
+    return Next::kGoOn;
 }
 
-// ---------------------------------------------------------------------------
+void release(SendRequest& r) noexcept {
+    if (r.id) r.peer->count(r.engine.choice().row, r.engine.choice().reason, r.bytes());
+    settle_load(r);
+    close_key(r);
+    forget(module.sends, r);
+    r.local_pieces.clear();
+    r.remote_pieces.clear();
+}
 
-// Takes steps until one has to wait. True, once: the protocol is over.
+// Carries out the engine's actions until one has to wait. True, once: the protocol is over.
 bool take_steps(SendRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
-        switch (r.step.load(std::memory_order_relaxed)) {
-        case SendStep::kStart: next = start_step(r); break;
-        case SendStep::kAnswer: next = read_answer(r); break;
-        case SendStep::kFragments: next = send_fragments(r); break;
-        case SendStep::kPut: next = put(r); break;
-        case SendStep::kFin: next = send_fin(r); break;
-        case SendStep::kCopy: next = copy(r); break;
-        case SendStep::kDrain:
-            if (r.in_flight.now() > 0) return false;
-            if (r.id) r.peer->count(r.choice.row, r.choice.reason, r.bytes());
-            settle_load(r);
-            close_key(r);
-            forget(module.sends, r);
-            r.local_pieces.clear();
-            r.remote_pieces.clear();
-            r.step.store(SendStep::kOver, std::memory_order_relaxed);
-            return true;
-        case SendStep::kOver: return false;
+        switch (r.engine.next(r.in_flight.now() > 0)) {
+        case rndv::SendDo::kWait: return false;
+        case rndv::SendDo::kStart: next = start_step(r); break;
+        case rndv::SendDo::kSendFragments: next = send_fragments(r); break;
+        case rndv::SendDo::kPut: next = put(r); break;
+        case rndv::SendDo::kSendFin: next = send_fin(r); break;
+        case rndv::SendDo::kCopy: next = copy(r); break;
+        case rndv::SendDo::kEnd: release(r); return true;
         }
     }
     return false;
@@ -300,16 +264,11 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.mpi()->req_status._cancelled = 0;
     r.sequence = sequence;
     r.base.req_base.req_sequence = sequence;
-    r.step.store(SendStep::kStart, std::memory_order_relaxed);
+    r.engine.start();
     r.mpi_complete = r.store != nullptr;  // nobody to tell
     r.in_flight.start(0);
-    r.answered.store(false, std::memory_order_relaxed);
-    r.fin = false;
-    r.fins.start(0);
-    r.fins_due.store(0, std::memory_order_relaxed);
     r.answer_due = false;
     r.offered = false;
-    r.fall_back.store(false, std::memory_order_relaxed);
     r.load = 0;
     r.run.start(0, 0, 1);
     r.fate.start();
@@ -324,39 +283,34 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
 }
 
 void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle) noexcept {
-    r.choice = {static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.copy.split)};
+    const rndv::Choice choice{static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.copy.split)};
     r.recv_id = header.recv_id;
-    r.next = header.offset;
-    std::fill(std::begin(r.lane_bytes), std::end(r.lane_bytes), 0);
-    r.end = header.offset + header.length;
+    r.lanes.start();
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
     const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) + header.handle_bytes);
     if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
-    r.run.start(r.next, r.end, chunk_for(*r.peer));
-    const bool instead = r.step.load(std::memory_order_relaxed) == SendStep::kCopy;  // of a copy that is stuck: its load is still ours
-    if (!instead && header.counted && my_board()) r.load = rndv::shares(r.choice, header.length).sender;
-    const bool more = rndv::is_shared(r.choice) && header.length > 0;  // it may get stuck: then another grant comes
+    r.run.start(header.offset, header.offset + header.length, chunk_for(*r.peer));
+    // A grant that takes the place of a stuck copy finds our share of its load on our board already.
+    const bool instead = r.engine.step() == rndv::SendStep::kCopy;
+    if (!instead && header.counted && my_board()) r.load = rndv::shares(choice, header.length).sender;
+    const bool more = rndv::is_shared(choice) && header.length > 0;  // if it gets stuck, another grant comes
     if (more) {
-        r.shared.start(r.peer->neighbour->board().slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
-                       header.length, header.copy.chunk, r.choice);
+        r.copy.start(r.peer->neighbour->board().slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
+                     header.length, header.copy.chunk, choice);
         if (header.offloads) open_key(r);
     }
     r.answer_due = more;
-    if (instead) r.fall_back.store(true, std::memory_order_release);
-    r.answered.store(true, std::memory_order_release);
     r.references.take();  // ours, while we may still hold the answer's
+    r.engine.on_grant({choice, header.offset, header.length});
     if (!more) drop_ours(r);
     advance(r);
     drop(r);
 }
 
-void on_read(SendRequest& r, const wire::FinHeader& header) noexcept {
-    r.choice = {static_cast<rndv::Row>(wire::fin_row(header)), static_cast<rndv::Reason>(wire::fin_reason(header))};
-    r.fin = true;
+void on_read(SendRequest& r) noexcept {
     r.answer_due = false;
-    r.answered.store(true, std::memory_order_release);
     advance(r);
     drop(r);
 }
@@ -372,13 +326,12 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.references) References;
     new (&r.fate) Fate;
     new (&r.deferred) Deferred;
-    new (&r.shared) SharedCopy;
+    new (&r.engine) rndv::Sender;
+    new (&r.copy) rndv::CopySide;
     new (&r.local_pieces) Pieces;
     new (&r.remote_pieces) Pieces;
     new (&r.in_flight) Count;
-    new (&r.step) std::atomic<SendStep>(SendStep::kOver);
     new (&r.waiting) Waiting{{}, &r};
-    new (&r.answered) std::atomic<bool>(false);
     new (&r.run) RdmaRun;
     r.id = 0;
     r.rdma = nullptr;

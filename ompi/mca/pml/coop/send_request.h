@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A send that could not be done with one immediate packet.
+// A send that one immediate packet could not carry. coop/rndv/sender.h decides what it does next; this file translates its actions to
+// Open MPI's transports, and their callbacks to its events.
 //
-//                       fits eager                     packets gone
-//     kStart ------------------------------------------> kDrain -> kOver
-//       | RTS            | RTS, receive was offered        ^  ^
-//       v                +--------------+                  |  |
-//     kAnswer ---- FIN, or CTS with ----|------------------+  |
-//       |          nothing left         |                     |
-//       | CTS: send   | CTS: rput       | CTS: coop, or rput  |
-//       |             | without a slot  | with a slot         |
-//       v             v                 v          all copied |
-//     kFragments <- kPut -> kFin      kCopy ------------------+
-//       |  ^    refused       |         | neither side can,   |
-//       |  |                  |         v CTS: send           |
-//       |  +------------------|---------+                     |
-//       +---------------------+-------------------------------+
-//
-// A step that a transport refuses for want of resources is retried by the
-// progress function. Messages that could not start stand in their peer's line,
-// so that they leave in the order of their sequence numbers. Threading: advance() is driven by whoever holds the baton.
+// An action that a transport refuses for want of resources is retried by the progress function. Messages that could not start wait in
+// their peer's line, so that they leave in the order of their sequence numbers. Threading: advance() is driven by whoever holds the baton.
 #pragma once
 
 #include "coop/base/spin_lock.h"
+#include "coop/rndv/lanes.h"
+#include "coop/rndv/sender.h"
 #include "lifetime.h"
 #include "pieces.h"
 #include "rdma.h"
-#include "shared_copy.h"
+#include "drive_copy.h"
 
 namespace coop::pml {
-
-constexpr std::size_t kMaxLanes = 8;  // transports that share the fragments of a message
-
-enum class SendStep : std::uint8_t { kStart, kAnswer, kFragments, kPut, kFin, kCopy, kDrain, kOver };
 
 struct SendRequest {
     mca_pml_base_send_request_t base;  // first: Open MPI sees this
@@ -40,7 +23,7 @@ struct SendRequest {
     Peer* peer;
     std::uint64_t id;            // in Module::sends; 0: none
     std::uint16_t sequence;
-    std::atomic<SendStep> step;  // changed by who holds the baton; arrivals check it
+    rndv::Sender engine;
     void* store;                 // a buffered send's payload; nobody waits for such a request
     void (*release_store)(void*);
     bool mpi_complete;           // the user's request is complete already
@@ -58,20 +41,13 @@ struct SendRequest {
     Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
     bool offered;                // the receive was offered, and `offer` taken
     rndv::Taken offer;
-    SharedCopy shared;           // kCopy
-    std::atomic<bool> fall_back; // kCopy: neither side could; the rest is granted as fragments
+    rndv::CopySide copy;         // our side of a cooperative copy
     std::uint64_t load;          // bytes that the load board counts for this message
 
-    // From the answer; valid once `answered` is true.
-    std::atomic<bool> answered;
-    bool fin;                    // FIN: the receiver has read everything
-    Count fins;                  // those that have come, of fins_due
-    std::atomic<std::uint32_t> fins_due;  // 0: none has come
-    rndv::Choice choice;         // final row and reason
+    // From the grant; valid once the engine says that it is answered.
     std::uint64_t recv_id;
     std::uint64_t remote_address;  // where the first byte of the message would land
-    std::size_t next, end;       // kFragments: range still to send
-    std::size_t lane_bytes[kMaxLanes];  // kFragments: what each transport has had of it
+    rndv::Lanes lanes;           // how much of the fragments each transport has had
 
     // RDMA: the transport, our registration (RGET: for the receiver to read;
     // RPUT: to write from) and the receiver's handle.
@@ -105,6 +81,6 @@ void prepare_item(SendRequest& request) noexcept;  // once per piece of memory
 
 // The answers of the receiver (on_answer.cc has validated the headers).
 void on_grant(SendRequest& request, const wire::CtsHeader& header, const void* handle) noexcept;
-void on_read(SendRequest& request, const wire::FinHeader& header) noexcept;
+void on_read(SendRequest& request) noexcept;  // the engine has all FINs
 
 }  // namespace coop::pml

@@ -53,14 +53,6 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     return s;
 }
 
-// Whether the RTS says where the send buffer is: also where the sender takes it
-// that it will write itself, if the receiver may decide otherwise, or may have to
-// read what the sender does not write.
-bool shows_buffer(const rndv::Situation& s, rndv::Row offer) noexcept {
-    using rndv::Row;
-    return offer == Row::kRget || offer == Row::kCoop || offer == Row::kRtr || (offer == Row::kRput && s.can_share && !s.get_refused);
-}
-
 // Takes the offer of the receive that this message will find, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
     // Where the peer may be sending to us as well, it decides, with both in view.
@@ -81,12 +73,12 @@ void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
 // Our side of the copy into an offered receive.
 void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.offered = true;
-    r.choice = choice;
+    r.engine.set_choice(choice);
     r.remote_address = r.offer.address;
     const bool offloads = may_offload(r, choice.split);
     const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes(), offloads);
     rndv::Board& theirs = r.peer->neighbour->board();
-    r.shared.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice);
+    r.copy.start(theirs.slots[r.offer.slot], rndv::Side::kSender, r.offer.generation, 0, r.bytes(), chunk, choice);
     if (offloads) open_key(r);
     const rndv::Shares share = rndv::shares(choice, r.bytes());
     r.load = share.sender;
@@ -104,7 +96,8 @@ bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
 
 Next eager_sent(SendRequest& r) noexcept {
     r.peer->count(rndv::Row::kEager, rndv::Reason::kFitsEager, r.bytes());
-    return go(r, SendStep::kDrain);
+    r.engine.eager_out();
+    return Next::kGoOn;
 }
 
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
@@ -131,8 +124,8 @@ std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, cons
         length += bytes;
     };
     add(r.registration, header.handle_bytes);
-    if (offer.row == rndv::Row::kRtr) {
-        const wire::SlotWords words{r.offer.slot, r.offer.generation, static_cast<std::uint32_t>(r.shared.plan.chunk),
+    if (rndv::protocol(offer.row).starts_at_once) {
+        const wire::SlotWords words{r.offer.slot, r.offer.generation, static_cast<std::uint32_t>(r.copy.plan().chunk),
                                     static_cast<std::uint8_t>(offer.split), {}};
         add(&words, sizeof words);
     }
@@ -148,8 +141,8 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         module.counters.up(Gauge::kRendezvous);
     }
 
-    const bool by_rdma = offer.row != rndv::Row::kEager && offer.row != rndv::Row::kSend;
-    mca_bml_base_btl_t& btl = by_rdma ? *r.peer->rdma : eager;
+    const rndv::Protocol& protocol = rndv::protocol(offer.row);
+    mca_bml_base_btl_t& btl = protocol.needs_rdma ? *r.peer->rdma : eager;
     wire::RtsHeader header{};
     header.match = match_header(r, wire::Kind::kRts, 0);
     header.length = r.bytes();
@@ -163,24 +156,25 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     header.call = static_cast<std::uint8_t>(s.send_call);
 
     std::size_t handle_bytes = 0, payload = 0;
-    if (shows_buffer(s, offer.row) && r.local_pieces.any()) {
+    const bool shows_buffer = protocol.shows_buffer(s);
+    if (shows_buffer && r.local_pieces.any()) {
         header.match.flags |= wire::kFlagGet | wire::kFlagPieces;
         header.inline_bytes = static_cast<std::uint32_t>(r.local_pieces.count() * sizeof(wire::Piece));
-    } else if (shows_buffer(s, offer.row)) {
+    } else if (shows_buffer) {
         void* address;
         opal_convertor_get_current_pointer(&r.convertor(), &address);
         header.match.flags |= wire::kFlagGet;
         header.address = reinterpret_cast<std::uint64_t>(address);
         if (r.registration) handle_bytes = btl.btl->btl_registration_handle_size;
-    } else if (offer.row == rndv::Row::kEager) {
+    } else if (protocol.payload == rndv::Inline::kWhole) {
         payload = r.bytes();
-    } else if (offer.row == rndv::Row::kSend) {
+    } else if (protocol.payload == rndv::Inline::kHead) {
         const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
         payload = std::min({limit, r.peer->eager_payload, r.bytes()});
     }
     header.handle_bytes = static_cast<std::uint8_t>(handle_bytes);
 
-    r.step.store(offer.row == rndv::Row::kRtr ? SendStep::kCopy : SendStep::kAnswer, std::memory_order_release);  // before the packet is out: the answer may come from within
+    r.engine.rts_out(offer);
     if (payload == 0) {
         unsigned char packet[kLongestControl];
         const std::size_t bytes = write_rts(packet, header, r, offer);
@@ -191,7 +185,7 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         write_header(*descriptor, wire::Kind::kRts, header);
         if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
     }
-    r.step.store(SendStep::kStart, std::memory_order_relaxed);
+    r.engine.rts_refused();
     return wait_in_line(r);
 }
 
@@ -205,19 +199,18 @@ Next start_step(SendRequest& r) noexcept {
     if (r.peer->neighbour && r.bytes() > r.peer->eager_payload) r.peer->neighbour->look_again();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
-    if (r.offered) return start_rendezvous(r, btl, s, r.choice);  // the transport had no room for the RTS a moment ago
+    if (r.offered) return start_rendezvous(r, btl, s, r.engine.choice());  // the transport had no room for the RTS a moment ago
     if (s.bytes > s.eager_limit) look_for_offer(r, s);
     rndv::Choice offer = rndv::choose(s);
-    if (offer.row == rndv::Row::kRtr) {
+    if (rndv::protocol(offer.row).starts_at_once) {
         start_offered(r, offer);
         return start_rendezvous(r, btl, s, offer);
     }
-    if (shows_buffer(s, offer.row) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
+    if (rndv::protocol(offer.row).shows_buffer(s) && !open_memory(r, 0, r.bytes(), kShareAccess)) {
         s.get_refused = true;
         offer = rndv::choose(s);
     }
-    r.choice = offer;
-    if (offer.row == rndv::Row::kEager && !s.synchronous) return start_eager(r, btl);
+    if (offer.reason == rndv::Reason::kFitsEager) return start_eager(r, btl);
     return start_rendezvous(r, btl, s, offer);
 }
 

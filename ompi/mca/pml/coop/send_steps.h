@@ -16,11 +16,6 @@ Next wait_in_line(SendRequest& r) noexcept;
 // Hands over a packet of ours; the transport holds a reference meanwhile.
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept;
 
-inline Next go(SendRequest& r, SendStep step) noexcept {
-    r.step.store(step, std::memory_order_release);  // for whoever takes an answer on another thread
-    return Next::kGoOn;
-}
-
 inline void rewind(SendRequest& r, std::size_t to) noexcept {
     if (r.bytes() > 0) opal_convertor_set_position(&r.convertor(), &to);
 }

@@ -74,6 +74,11 @@ COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
 // Whether both sides may copy, by claims on the receiver's board.
 inline bool is_shared(const Choice& choice) noexcept { return protocol(choice.row).mover(choice) == Mover::kBoth; }
+// Whether the sender may write to the receive buffer: then the grant says where it is.
+inline bool sender_writes(const Choice& choice) noexcept {
+    const Mover mover = protocol(choice.row).mover(choice);
+    return mover == Mover::kSender || mover == Mover::kBoth;
+}
 inline Shares shares(const Choice& choice, std::uint64_t bytes) noexcept { return protocol(choice.row).shares(choice, bytes); }
 inline const char* name(Row row) noexcept { return protocol(row).name; }
 

@@ -43,6 +43,7 @@ public:
     }
 
     bool may_claim_all() const noexcept { return may_claim_all_; }
+    std::uint64_t moves_seen() const noexcept { return has_looked_ ? moves_ : UINT64_MAX; }
 
     // The side has nothing to copy and looks at the board. True, once: it takes over.
     bool look(const Progress& seen, std::uint64_t now_ns, std::uint64_t patience_ns) noexcept {
