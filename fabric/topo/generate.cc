@@ -6,18 +6,18 @@
 namespace coop::fabric {
 namespace {
 
-// The share of one of `cables` cables; what does not divide is on the first ones.
+// The latency of cable `which` if `cables` cables share `latency_ns`. The first cables get the remainder.
 std::int64_t share(std::int64_t latency_ns, int cables, int which) {
     return latency_ns / cables + (which < latency_ns % cables ? 1 : 0);
 }
 
-// 0, unlimited, is the highest.
+// 0 means unlimited and is therefore the highest rate.
 std::uint64_t highest_rate(const Sizes& sizes) {
     if (std::ranges::find(sizes.rates, 0u) != sizes.rates.end()) return 0;
     return *std::ranges::max_element(sizes.rates);
 }
 
-// A host with all that is in it: its ports on one switch, or those of HCA i on the i-th switch from there.
+// Adds a host with its HCAs and cables. All ports are on `first_switch`, or, rail-optimised, those of HCA i on first_switch + i.
 void add_host(const Sizes& sizes, std::uint32_t first_switch, std::int64_t out_ns, std::int64_t in_ns, Topology& t) {
     const auto host = static_cast<std::uint32_t>(t.hosts.size());
     t.hosts.push_back({"h" + std::to_string(host)});
@@ -42,7 +42,7 @@ void make_star(const Sizes& sizes, Topology& t) {
         add_host(sizes, 0, share(sizes.latency_ns, 2, 0), share(sizes.latency_ns, 2, 1), t);
 }
 
-// Port to leaf, leaf to spine, spine to leaf, leaf to port: the first to the fourth share of the latency.
+// Four cables lead from port to port: port to leaf, leaf to spine, spine to leaf, leaf to port.
 std::int64_t share_of_four(const Sizes& sizes, int which) { return share(sizes.latency_ns, 4, which); }
 
 void add_switches(std::uint32_t leaves, std::uint32_t spines, Topology& t) {
@@ -78,7 +78,7 @@ Flaw generate(const Sizes& sizes, Topology& t) {
     t = {};
     t.ethernet = sizes.ethernet;
     if (sizes.ethernet && sizes.lmc != 0) return {"RoCE has no LIDs, and so no LMC: " + std::to_string(sizes.lmc) + " is not 0"};
-    if (sizes.ethernet && sizes.grh_required) return {"RoCE packets always have a global routing header: that need not be required"};
+    if (sizes.ethernet && sizes.grh_required) return {"RoCE packets always have a global routing header: it need not be required"};
     if (sizes.rates.size() != 1 && sizes.rates.size() != sizes.hcas)
         return {std::to_string(sizes.rates.size()) + " rates for " + std::to_string(sizes.hcas) +
                 " HCAs per host: give one for all, or one for each"};

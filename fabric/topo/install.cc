@@ -25,7 +25,7 @@ void put_64(std::uint8_t* at, std::uint64_t value) {
 
 std::uint64_t guid_of(std::uint32_t hca) { return kFirstGuid + (std::uint64_t{hca} + 1) * 16; }
 
-// splitmix64: links next to each other have nothing in common.
+// splitmix64: gives links with consecutive numbers unrelated random sequences.
 std::uint64_t mixed(std::uint64_t value) {
     value += 0x9e3779b97f4a7c15;
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
@@ -89,7 +89,7 @@ void fill_ib_gids(Port& port, std::uint64_t port_guid) {
     port.gid_count = 1;
 }
 
-// MAC 00:02:c9:HH:HH:PP, HCA and port; in the GID as EUI-64 with the local bit turned.
+// The MAC address is 00:02:c9:HH:HH:PP from HCA and port number; the GID holds it as EUI-64, with the universal/local bit inverted.
 void fill_roce_gids(const Segment& subnet, Port& port) {
     const Hca& hca = subnet.hcas()[port.hca];
     const std::uint64_t number = (std::uint64_t{port.hca} + 1) << 8 | port.number;

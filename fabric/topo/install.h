@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a topology to a subnet in shared memory, and back.
+// Puts a topology into shared memory as a subnet, and reads it back.
 //
-// Addresses. The node GUID of HCA i is 0x0002c903'00000000 + (i + 1) * 16, its
-// ports' GUIDs are that plus their number. InfiniBand: gid[0] is the port's
-// prefix and its GUID. RoCE: gid[0] is link-local, from a MAC address that
-// is made of the HCA's and the port's number, gid[1] the IPv4-mapped 10.R.X.Y,
-// R the port's place in its host and X.Y the host's from 1 on.
+// The node GUID of HCA i is 0x0002c903'00000000 + (i + 1) * 16; a port's GUID is
+// the node GUID plus the port's number. With InfiniBand, gid[0] is the port's
+// prefix and GUID. With RoCE, gid[0] is link-local, from a MAC address that
+// contains the numbers of HCA and port; gid[1] is the IPv4-mapped 10.R.X.Y, where
+// R is the port's index within its host and X.Y the host's number, from 1.
 #pragma once
 
 #include <string>
@@ -22,18 +22,18 @@ struct SubnetSettings {
     bool strict_fork = false;
     bool trace_messages = false;
     std::uint64_t seed = 1;
-    std::uint64_t loopback_rate = 0;      // bytes/s, of each port; 0: unlimited
+    std::uint64_t loopback_rate = 0;      // bytes/s per port; 0: unlimited
     std::uint64_t memory_lock_limit = 0;  // bytes; 0: RLIMIT_MEMLOCK of each process
 };
 
-// Creates and publishes the subnet `name`. The topology has passed check(). With `until_i_end` the subnet belongs to the
-// calling thread: others see when that has ended (Header::keeper).
+// Creates and publishes the subnet `name`. The topology must have passed check(). With `until_i_end` the calling thread
+// keeps the subnet: when the thread ends, other processes see that the subnet is abandoned (Header::keeper).
 Error install(const Topology& topology, const SubnetSettings& settings, const std::string& name, bool until_i_end, Segment& subnet);
 
-// The topology of a subnet, with its rates, latencies, losses and loads of now.
+// The topology of a subnet, with its current rates, latencies, losses and loads.
 Topology read_topology(const Segment& subnet);
 
-// Made by a 'coop-fabric run' that was killed: nobody will remove it.
+// True if the subnet belongs to a 'coop-fabric run' that was killed, so that nobody will remove it.
 bool is_abandoned(const Segment& subnet);
 
 }  // namespace coop::fabric

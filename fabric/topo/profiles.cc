@@ -4,7 +4,7 @@
 namespace coop::fabric {
 namespace {
 
-// What a ConnectX-3 reports, but for the scatter lists, which have kMaxSges entries at most.
+// The limits that a ConnectX-3 reports, except that scatter lists have at most kMaxSges entries.
 constexpr Profile kDefault = {
     .name = "default",
     .max_rd_atomic = kMaxReadsInFlight,

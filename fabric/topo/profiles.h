@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The devices that an HCA can be: a table of what they can do. A program that
-// runs on all of them does not rely on what only the best one has.
+// The kinds of device that an HCA can be, with their abilities and limits. A
+// program that runs on all of them relies on no ability of a single device.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 namespace coop::fabric {
 
 std::span<const Profile> profiles();                 // the first one is the default
-const Profile* find_profile(std::string_view name);  // null: there is none
+const Profile* find_profile(std::string_view name);  // null: no profile has this name
 std::string profile_names();                         // "default, nosrq, …"
 
 }  // namespace coop::fabric

@@ -8,7 +8,7 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-// The links that leave each switch, and the one that leaves each port.
+// The links out of each switch, and the link out of each port.
 struct Leaving {
     std::vector<Indices> switches;
     Indices ports;
@@ -24,7 +24,7 @@ struct Leaving {
     }
 };
 
-// How many links from each switch to `port`, breadth first; kNone: there is no way. Cables lead both ways.
+// The number of links from each switch to `port`, by breadth-first search; kNone: unreachable. Cables work in both directions.
 Indices distances_to(const Topology& t, const Leaving& leaving, std::uint32_t port) {
     Indices distance(t.switches.size(), kNone);
     const Node first = t.link_to(leaving.ports[port]);
@@ -41,7 +41,7 @@ Indices distances_to(const Topology& t, const Leaving& leaving, std::uint32_t po
     return distance;
 }
 
-// The links from switch `at` that lead nearer to `port`.
+// The links from switch `at` that are on a shortest path to `port`.
 Indices links_nearer(const Topology& t, const Leaving& leaving, const Indices& distance, std::uint32_t at, std::uint32_t port) {
     Indices links;
     for (const std::uint32_t link : leaving.switches[at]) {
@@ -62,8 +62,8 @@ Flaw check_reach(const Topology& t, const Leaving& leaving, const Indices& dista
             return {t.port_name(to) + " cannot be reached from " + t.port_name(from), to};
         const std::uint32_t hops = is_direct ? 1 : distance[next.index] + 1;
         if (hops > kMaxHops)
-            return {"from " + t.port_name(from) + " to " + t.port_name(to) + " it takes " + std::to_string(hops) +
-                        " cables; the longest route has " + std::to_string(kMaxHops),
+            return {"from " + t.port_name(from) + " to " + t.port_name(to) + " the shortest route has " + std::to_string(hops) +
+                        " cables, more than " + std::to_string(kMaxHops),
                     to};
     }
     return {};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Linear forwarding tables: shortest paths, spread over equally short ones by
-// destination, as a subnet manager does (in a fat tree this is d-mod-k routing).
-// The destination's port counts, and each of its LIDs goes one further: the
-// 2^lmc LIDs of a port take different ways as long as there are so many.
+// Linear forwarding tables with shortest paths. Among equally short paths the
+// destination port decides, as with a subnet manager (in a fat tree this is
+// d-mod-k routing). Each LID of the port takes the path after that of the LID
+// before it, so the 2^lmc LIDs of a port use different paths while there are
+// enough of them.
 //
-// The tables are made once. No manager changes them when a cable is pulled.
+// The tables are computed once; they do not change when a link goes down.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ namespace coop::fabric {
 
 struct Forwarding {
     std::uint32_t lids = 0;           // highest LID + 1
-    std::vector<std::uint32_t> next;  // [switch * lids + dlid]: the link to take, plus 1; 0: no way
+    std::vector<std::uint32_t> next;  // [switch * lids + dlid]: the link to take, plus 1; 0: unreachable
 };
 
-// A port that another one reaches only over more than kMaxHops cables is a flaw; so is one that it does not reach, unless the
-// topology may have islands.
+// It is a flaw if a route between two ports needs more than kMaxHops cables, or if there is no route at all, unless the
+// topology permits islands.
 Flaw find_shortest_paths(const Topology& topology, Forwarding& tables);
 
 }  // namespace coop::fabric

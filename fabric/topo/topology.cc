@@ -129,7 +129,7 @@ bool is_good_name(const std::string& name, std::size_t longest) {
     const auto is_good = [&](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '-';
     };
-    // What begins with a digit is a LID or a number, wherever a name is read.
+    // A name must not begin with a digit: the command line accepts LIDs and numbers in the same places.
     return !name.empty() && name.size() <= longest && name[0] != '-' && name[0] != '.' && !is_digit(name[0]) &&
            std::ranges::all_of(name, is_good);
 }
@@ -149,7 +149,7 @@ Flaw assign_lids(Topology& t) {
         next = (next + count - 1) / count * count;
         while (fits() && !is_free()) next += count;
         if (!fits())
-            return {t.port_name(port) + ": no LID is left for it: " + std::to_string(t.ports.size()) + " ports, here with LMC " +
+            return {t.port_name(port) + ": no LID is left: " + std::to_string(t.ports.size()) + " ports, this one with LMC " +
                         std::to_string(plan.lmc) + " (" + std::to_string(count) + " LIDs), do not fit into 0x1..0xbfff",
                     port};
         plan.lid = next;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A subnet as a plain value, before it is one: hosts, HCAs, ports, switches,
-// cables, pinned routes. Made by a generator (generate.h) or from a file
-// (topology_file.h), put into shared memory by install.h.
+// A subnet as a plain value: hosts, HCAs, ports, switches, cables, pinned routes.
+// A generator (generate.h) or a file (topology_file.h) makes it; install.h puts it
+// into shared memory.
 //
-// Indices are positions in the vectors. HCAs stand in the order of their hosts
-// and ports in the order of their HCAs, so that those of one are a range. Cable
-// c is the links 2c (from a to b) and 2c + 1 (from b to a).
+// Indices are positions in the vectors. HCAs are in the order of their hosts and
+// ports in the order of their HCAs, so that each host's HCAs and each HCA's ports
+// are consecutive. Cable c consists of links 2c (from a to b) and 2c + 1 (from b
+// to a).
 //
-// One link layer for all ports. LIDs with Ethernet (RoCE) are the subnet's
-// business only, and are never shown: port i has LID i + 1 and an LMC of 0.
+// All ports have the same link layer. With Ethernet (RoCE) LIDs are internal and
+// never shown: port i has LID i + 1 and an LMC of 0.
 //
-// Errors: a Flaw, which names the thing and says what is wrong with it.
+// Errors: a Flaw, which names the object and what is wrong with it.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +44,9 @@ struct PortPlan {
     std::uint32_t lid = 0;  // base LID; 0: assign_lids() gives one
     std::uint32_t lmc = 0;
     std::uint32_t mtu_bytes = kDefaultMtuBytes;
-    std::vector<std::uint16_t> pkeys = {kDefaultPkey};  // at most kMaxPkeys; 0: an empty place
+    std::vector<std::uint16_t> pkeys = {kDefaultPkey};  // at most kMaxPkeys; 0: an empty entry
     bool grh_required = false;
-    std::uint64_t prefix = 0;  // of its GID; 0: that of the topology
+    std::uint64_t prefix = 0;  // of its GIDs; 0: the topology's prefix
 };
 
 struct SwitchPlan {
@@ -55,7 +56,7 @@ struct SwitchPlan {
 struct DirectionPlan {
     std::uint64_t rate = 0;  // bytes/s; 0: unlimited
     std::int64_t latency_ns = 0;
-    std::uint32_t loss = 0;        // in 2^-32
+    std::uint32_t loss = 0;        // probability in units of 2^-32
     std::uint64_t background = 0;  // bytes/s
 };
 
@@ -66,13 +67,13 @@ struct CablePlan {
 
 struct RoutePlan {
     std::uint32_t slid, dlid;
-    std::vector<std::uint32_t> links;  // none: packets from one to the other are lost
+    std::vector<std::uint32_t> links;  // empty: packets from one to the other are lost
 };
 
 struct Topology {
-    std::uint64_t prefix = kDefaultPrefix;  // of the ports that have none of their own
+    std::uint64_t prefix = kDefaultPrefix;  // for ports without a prefix of their own
     bool ethernet = false;
-    bool islands = false;  // ports that do not reach each other are no flaw
+    bool islands = false;  // permit ports that cannot reach each other
     std::vector<HostPlan> hosts;
     std::vector<HcaPlan> hcas;
     std::vector<PortPlan> ports;
@@ -91,25 +92,25 @@ inline bool operator==(const Node& x, const Node& y) { return x.kind == y.kind &
 
 struct Flaw {
     std::string text;            // empty: none
-    std::uint32_t port = kNone;  // the port it is about, if it is about one
+    std::uint32_t port = kNone;  // the port that the flaw concerns, if any
     explicit operator bool() const { return !text.empty(); }
 };
 
-// Whether a host, HCA or switch can be called that; `longest` in characters.
+// Whether a host, HCA or switch may have this name; `longest` in characters.
 bool is_good_name(const std::string& name, std::size_t longest);
 inline constexpr std::size_t kLongestHostName = sizeof(Host::name) - 1;
 inline constexpr std::size_t kLongestHcaName = sizeof(Hca::name) - 1;
 
-// Gives a base LID to each port that has none: the lowest free ones, in the order of the ports, multiples of 2^lmc.
+// Gives a base LID to each port without one: the lowest free multiple of 2^lmc, in port order.
 Flaw assign_lids(Topology& topology);
 
-// The port that has this LID, among its 2^lmc ones; kNone: nobody.
+// The port that owns this LID, as base LID or through its LMC; kNone: no port.
 std::uint32_t port_of_lid(const Topology& topology, std::uint32_t lid);
 
-// Which of the cables between the same two ends it is, from 1; 0: it is the only one.
+// The number of this cable among the cables between the same two ends, from 1; 0: there is only one.
 std::uint32_t number_of_cable(const Topology& topology, std::uint32_t cable);
 
-// Everything that install() relies on. LIDs are assigned.
+// Checks everything that install() relies on. LIDs must have been assigned.
 Flaw check(const Topology& topology);
 
 }  // namespace coop::fabric

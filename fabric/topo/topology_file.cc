@@ -22,7 +22,7 @@ struct Statement {
     std::map<std::string, std::string> settings;
 };
 
-// What a statement may have.
+// The number of names and the settings that a kind of statement accepts.
 struct Form {
     const char* keyword;
     std::size_t min_names, max_names;
@@ -70,7 +70,7 @@ public:
 private:
     using Handler = Error (Parser::*)(const Statement&);
 
-    // What an hca statement says of the ports.
+    // The settings of an hca statement that apply to its ports.
     struct HcaPorts {
         int line = 0;
         std::uint32_t count = 1;
@@ -112,7 +112,7 @@ private:
     Error check_form(const Statement& s) const {
         const auto form = std::ranges::find_if(forms(), [&](const Form& one) { return s.keyword == one.keyword; });
         if (form == forms().end())
-            return fail(s.line, "'" + s.keyword + "' is no statement (subnet, switch, host, hca, port, link, route)");
+            return fail(s.line, "'" + s.keyword + "' is not a statement (subnet, switch, host, hca, port, link, route)");
         if (s.names.size() < form->min_names)
             return fail(s.line, s.keyword + ": " + std::to_string(s.names.size()) + " names are too few, it needs " + std::to_string(form->min_names));
         if (s.names.size() > form->max_names) return fail(s.line, s.keyword + ": '" + s.names[form->max_names] + "' is too much");
@@ -237,7 +237,7 @@ private:
         return {};
     }
 
-    // HCAs are put in the order of their hosts; then the ports follow.
+    // Sorts the HCAs by host and then makes their ports.
     void make_ports() {
         std::ranges::stable_sort(t_.hcas, {}, &HcaPlan::host);
         for (std::uint32_t hca = 0; hca < t_.hcas.size(); ++hca) {
@@ -323,7 +323,7 @@ private:
         return {};
     }
 
-    // The link from one node to the next, the K-th cable of those between them.
+    // Finds the link from one node to the next that belongs to the nth cable between them.
     Error find_link(const Statement& s, const Node& from, const Node& to, std::uint64_t nth, std::uint32_t& found) const {
         std::uint64_t cables = 0;
         for (std::uint32_t link = 0; link < 2 * t_.cables.size(); ++link) {
@@ -358,7 +358,7 @@ private:
             Node next;
             std::uint64_t nth = 1;
             if (Error error = find_node(s, hop.substr(0, colon), next)) return error;
-            if (next.kind == NodeKind::port) return fail(s.line, "route: '" + hop + "' is a port, no switch");
+            if (next.kind == NodeKind::port) return fail(s.line, "route: '" + hop + "' is a port, not a switch");
             if (colon != std::string::npos)
                 if (Error error = parse_in_range(hop, hop.substr(colon + 1), 1, 1'000'000, nth)) return fail(s.line, error);
             if (Error error = find_link(s, at, next, nth, route.links.emplace_back())) return error;
@@ -373,7 +373,7 @@ private:
     const std::string name_;
     Topology& t_;
     std::vector<Statement> statements_;
-    std::map<std::string, int> lines_;  // where a name was given
+    std::map<std::string, int> lines_;  // the line in which a name was given
     std::map<std::string, std::uint32_t> hosts_;
     std::map<std::string, HcaPorts> hca_ports_;
     std::map<std::string, Node> nodes_;

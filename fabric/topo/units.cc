@@ -15,7 +15,7 @@ struct Unit {
     double size;
 };
 
-// The first four are what a value is shown in, from the largest down.
+// The first four are used for output, the largest first.
 constexpr Unit kRateUnits[] = {{"GB/s", 1e9},        {"MB/s", 1e6},      {"kB/s", 1e3},      {"B/s", 1},
                                {"GiB/s", 0x1p30},    {"MiB/s", 0x1p20},  {"KiB/s", 0x1p10},  {"KB/s", 1e3},
                                {"Tbit/s", 1.25e11},  {"Gbit/s", 1.25e8}, {"Mbit/s", 1.25e5}, {"kbit/s", 125}};
@@ -25,7 +25,7 @@ constexpr Unit kSizeUnits[] = {{"", 1},     {"B", 1},    {"KiB", 0x1p10}, {"MiB"
                                {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
 constexpr Unit kLossUnits[] = {{"", 1}, {"%", 0.01}};
 
-// Only digits and at most one point: neither signs nor exponents.
+// Accepts digits and at most one point; neither signs nor exponents.
 std::optional<double> take_decimal(std::string_view& text) {
     std::size_t end = 0;
     while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) ++end;
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> whole(std::optional<double> value) {
     return static_cast<std::uint64_t>(std::llround(*value));
 }
 
-// In the largest unit that needs at most three decimals.
+// Uses the largest unit that needs at most three decimals.
 std::string quantity_text(std::uint64_t value, std::span<const Unit> units) {
     for (const Unit& unit : units) {
         const auto size = static_cast<std::uint64_t>(unit.size);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Quantities as people write them, on the command line and in files: rates
-// (250MB/s, 10Gbit/s), times (1.5us), probabilities (0.01, 1%), whole numbers,
-// P_Keys.
-// What …_text() makes of a value is read back as the same value.
+// Quantities on the command line and in files: rates (250MB/s, 10Gbit/s), times
+// (1.5us), probabilities (0.01, 1%), whole numbers, P_Keys. The parsers read the
+// output of each …_text() back as the same value.
 //
-// Errors: a text that is no such quantity gives nothing; the k…Words say what
-// would have been one, for the message.
+// Errors: nullopt. The k…Words describe the accepted form, for the message.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +21,17 @@ inline constexpr const char* kRateWords = "a rate such as 250MB/s, 2GB/s or 10Gb
 inline constexpr const char* kLoadWords = "a rate such as 250MB/s, or 'none'";
 inline constexpr const char* kTimeWords = "a time such as 800ns, 1.5us, 20ms or 2s";
 inline constexpr const char* kLossWords = "a probability: 0..1, or 0%..100%";
-inline constexpr const char* kPkeyWords = "P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place";
+inline constexpr const char* kPkeyWords = "P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry";
 inline constexpr const char* kSizeWords = "a number of bytes such as 4096, 64KiB or 1GiB";
 
 std::optional<std::uint64_t> parse_rate(std::string_view text);  // bytes/s; 0: unlimited
 std::optional<std::uint64_t> parse_load(std::string_view text);  // bytes/s; 0: none
 std::optional<std::int64_t> parse_time_ns(std::string_view text);
-std::optional<std::uint32_t> parse_loss(std::string_view text);  // in 2^-32; certainty is 0xffffffff
+std::optional<std::uint32_t> parse_loss(std::string_view text);  // in units of 2^-32; 0xffffffff is certain
 std::optional<std::uint64_t> parse_size_bytes(std::string_view text);
 std::optional<std::uint64_t> parse_number(std::string_view text);  // decimal, or hexadecimal after 0x
 
-// With commas between; 0 is an empty place, and 0x8000 is no key.
+// Separated by commas; 0 is an empty entry, and 0x8000 is not a key.
 std::optional<std::vector<std::uint16_t>> parse_pkeys(std::string_view text);
 
 std::string rate_text(std::uint64_t bytes_per_s);
@@ -46,7 +44,7 @@ std::string pkeys_text(const std::vector<std::uint16_t>& keys);
 // "--lmc: '9' is not a whole number in 0..7".
 Error bad_value(std::string_view name, std::string_view value, std::string_view wanted);
 
-// A whole number within bounds, or the error that names them.
+// Parses a whole number; the error names the permitted range.
 Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max, std::uint64_t& value);
 
 // 'required' or 'optional'.

@@ -104,7 +104,7 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"swich s", "test:1: 'swich' is no statement (subnet, switch, host, hca, port, link, route)"},
+    {"swich s", "test:1: 'swich' is not a statement (subnet, switch, host, hca, port, link, route)"},
     {"host", "test:1: host: 0 names are too few, it needs 1"},
     {"host a\n\nhost b a", "test:3: the name 'a' is taken in line 1"},
     {"host a\nswitch a", "test:1: the name 'a' is taken in line 2"},
@@ -117,9 +117,9 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x mtu=1500", "test:2: mtu: '1500' is not one of 256, 512, 1024, 2048, 4096"},
     {"host a\nhca a/x profile=new", "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
     {"host a\nhca a/x speed=1", "test:2: 'speed' is no setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix)"},
-    {"host a\nhca a/x pkeys=0x8000", "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
-    {"host a\nhca a/x pkeys=", "test:2: pkeys: '' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
-    {"host a\nhca a/x pkeys=1,", "test:2: pkeys: '1,' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper one of full members, 0 for an empty place"},
+    {"host a\nhca a/x pkeys=0x8000", "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
+    {"host a\nhca a/x pkeys=", "test:2: pkeys: '' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
+    {"host a\nhca a/x pkeys=1,", "test:2: pkeys: '1,' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
     {"host a\nhca a/x pkeys=0", "test:2: a/x/1 has no P_Key"},
     {"host a\nhca a/x pkeys=5,0,5", "test:2: a/x/1: P_Key 0x5 is given twice"},
     {"host a\nhca a/x pkeys=1,2,3,4,5,6,7,8,9", "test:2: a/x/1: 9 P_Keys are more than 8"},

@@ -88,7 +88,7 @@ TEST(FabricTopology, ports_with_different_lmc_share_no_lid) {
 TEST(FabricTopology, an_lmc_that_does_not_fit_names_the_port) {
     EXPECT_EQ(base_lids(made({.hosts = 383, .lmc = 7})).back(), 383u * 128);
     const std::string text = refused({.hosts = 384, .lmc = 7});
-    EXPECT_EQ(text, "h383/coop0/1: no LID is left for it: 384 ports, here with LMC 7 (128 LIDs), do not fit into 0x1..0xbfff");
+    EXPECT_EQ(text, "h383/coop0/1: no LID is left: 384 ports, this one with LMC 7 (128 LIDs), do not fit into 0x1..0xbfff");
 }
 
 TEST(FabricTopology, in_a_star_every_way_is_over_the_switch) {
@@ -201,7 +201,7 @@ Topology chain(std::uint32_t switches) {
 
 TEST(FabricTopology, a_way_that_is_too_long_is_refused) {
     EXPECT_EQ(check(chain(7)).text, "");
-    EXPECT_EQ(check(chain(8)).text, "from h1/coop0/1 to h0/coop0/1 it takes 9 cables; the longest route has 8");
+    EXPECT_EQ(check(chain(8)).text, "from h1/coop0/1 to h0/coop0/1 the shortest route has 9 cables, more than 8");
 }
 
 TEST(FabricTopology, names_are_unique_and_plain) {
