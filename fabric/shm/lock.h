@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A lock in shared memory that outlives its owner: a robust, process-shared
-// pthread mutex. If the process that holds it dies, the next one gets it; what
-// it protects must therefore be in order after any single store.
+// A lock in shared memory that survives its owner: a robust, process-shared
+// pthread mutex. If the owner dies, the next process gets the lock; the data it
+// guards must therefore be consistent after every single store.
 //
-// Life: a lock that a process takes when it joins and never gives back. The
-// kernel marks it when the thread that holds it ends, however it ends, so one
-// load tells whether a process is there; a process number that is used again
-// cannot deceive anybody.
+// A process takes its Life lock when it joins and never releases it. The kernel
+// marks the lock when the owning thread ends for whatever reason, so one load
+// tells whether the process is alive, even if its process number has been reused.
 //
-// Errors: none that a caller could act on; a corrupted mutex ends the process.
+// Errors: none that a caller could handle; a corrupted mutex ends the process.
 #pragma once
 
 #include <linux/futex.h>
@@ -41,8 +40,8 @@ public:
     }
     void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
-    // Whether a living thread holds it. The first word of a mutex of this kind
-    // is the kernel's futex: the owner's thread number, and a bit for its death.
+    // True if a living thread holds it. The first word of a robust mutex is the
+    // kernel's futex: the owner's thread number, and a bit that marks its death.
     bool is_held() const noexcept {
         const auto& word = reinterpret_cast<const std::atomic<std::uint32_t>&>(mutex_);
         const std::uint32_t value = word.load(std::memory_order_acquire);

@@ -71,7 +71,7 @@ void take_away(const Segment& subnet, std::uint32_t process) {
 
 int open_pidfd(std::int32_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
-// Descriptors of other processes, taken over once and kept: at most kKept, then all are closed and it begins anew.
+// Descriptors of other processes, fetched once and cached. When kKept are cached, all are closed.
 class Descriptors {
 public:
     int find(const Segment& subnet, std::uint32_t process, std::int32_t fd) {
@@ -157,7 +157,7 @@ int reap(const Segment& subnet) {
     for (std::uint32_t i = 0; i < processes.size(); ++i) {
         Process& process = processes[i];
         if (!is_dead(process)) continue;
-        // Whoever gets the dead process's lock takes it away; the others find it gone.
+        // The process that gets the dead one's lock reaps it; the others find it gone.
         const bool joined = process.joined.load(std::memory_order_acquire) != 0;
         if (joined && !process.life.try_lock()) continue;
         const bool still = Segment::in_use(process);
@@ -183,7 +183,7 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
     const Process& owner = subnet.processes()[process];
     if (owner.pid == getpid()) return write(fd, record, bytes) == static_cast<ssize_t>(bytes);
     if (!is_alive(owner)) return false;
-    // A channel that the other side has closed gives EPIPE, without a signal to whoever happens to write.
+    // Writing to a channel whose reading end is closed raises SIGPIPE: keep the signal from the calling thread.
     sigset_t pipe, before;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -194,7 +194,7 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
         if (copy < 0) break;
         written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
         if (written || errno != EPIPE) break;
-        // What was kept is closed; the number may mean another channel by now.
+        // The cached descriptor is closed: its number may refer to another channel by now.
         const timespec none{};
         sigtimedwait(&pipe, nullptr, &none);
         descriptors().drop(subnet, process, fd);
@@ -219,7 +219,7 @@ void raise_on_hca(const Segment& subnet, std::uint32_t hca, const EventRecord& e
 std::string copy_refusal(std::int32_t pid) {
     static char byte;
     char here;
-    iovec local{&here, 1}, remote{&byte, 1};  // a forked process has it at the same address
+    iovec local{&here, 1}, remote{&byte, 1};  // a forked process has the byte at the same address
     if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != 1) {
         const int error = errno;
         std::string text = std::string("process_vm_readv: ") + std::strerror(error) + ". ";

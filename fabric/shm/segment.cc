@@ -30,7 +30,7 @@ Error failed(const std::string& what, const std::string& path) {
     return {text};
 }
 
-// Adds a table behind what is planned already.
+// Plans a table after those already planned.
 void plan(Header& header, std::uint64_t& end, Table which, std::uint64_t entries, std::size_t stride) {
     header.table[which] = {end, static_cast<std::uint32_t>(entries), static_cast<std::uint32_t>(stride)};
     end = round_up(end + entries * stride, kPage);
@@ -101,7 +101,7 @@ Error Segment::create(const std::string& name, const Capacity& capacity) {
     const std::uint64_t heap = end;
     const std::uint64_t bytes = heap + capacity.heap_bytes;
     Error error;
-    // The tables of the topology are written from end to end; the rest is reserved as it is used.
+    // Fill the pages of the topology tables now, because they are written completely; the rest is reserved when it is used.
     errno = ftruncate(fd, static_cast<off_t>(bytes)) != 0 ? errno : posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset));
     error = errno != 0 ? failed("make room in", file) : map(fd, bytes);
     if (error) {
@@ -187,8 +187,8 @@ bool Segment::reserve(const void* address, std::size_t bytes) const {
     return false;
 }
 
-// Blocks of 2^i bytes, at least a cache line; freed ones are kept by size. A block
-// that is handed out is in the file: writing to it cannot fail.
+// Allocates a block of 2^i bytes, at least a cache line; freed blocks are kept by size. The block is backed by the file before
+// it is handed out, so that writing to it cannot fail.
 std::uint64_t Segment::allocate(std::uint64_t bytes) const {
     Header& h = header();
     const std::uint64_t size = std::bit_ceil(bytes < 64 ? std::uint64_t{64} : bytes);

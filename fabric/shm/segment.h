@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The file /dev/shm/coop-fabric.<user>.<name> that is a subnet: created, mapped,
-// removed; its tables and its heap handed out. The file is sparse: what nobody
-// used costs nothing; heap is reserved in the file before it is handed out, so
-// that a full /dev/shm is an error here and no signal later.
+// A subnet's file /dev/shm/coop-fabric.<user>.<name>: create, map and remove it,
+// and allocate its table entries and heap. The file is sparse: unused parts take
+// no memory. Heap is reserved in the file before it is handed out, so that a full
+// /dev/shm is an error here and not a SIGBUS later.
 //
 // Threading: claim, release, allocate and free take the header's lock.
 // Errors: an Error with a sentence for the user. Nothing throws.
@@ -23,7 +23,7 @@ struct Error {
     explicit operator bool() const { return !text.empty(); }
 };
 
-// How many of each a subnet can have; the tables that the topology fills are exactly as large as it asks.
+// The sizes of a subnet's tables. Those that the topology fills are exactly as large as the topology needs.
 struct Capacity {
     std::uint32_t hosts = 0, hcas = 0, ports = 0, switches = 0, links = 0;
     std::uint32_t lids = 0;  // highest LID + 1
@@ -46,11 +46,11 @@ public:
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
 
-    // Makes the file; everything in it is zero but header and locks of the tables' entries. The caller fills in the
-    // topology and then calls publish().
+    // Creates the file; everything in it is zero except the header and the locks in the tables' entries. The caller fills in
+    // the topology and then calls publish().
     Error create(const std::string& name, const Capacity& capacity);
     void publish();
-    // Maps a subnet that exists.
+    // Maps an existing subnet.
     Error attach(const std::string& name);
     static Error remove(const std::string& name);
     static std::string path(const std::string& name);
@@ -58,7 +58,7 @@ public:
 
     bool is_open() const { return base_ != nullptr; }
     Header& header() const { return *reinterpret_cast<Header*>(base_); }
-    std::uint64_t file_bytes() const;  // memory that the subnet takes now
+    std::uint64_t file_bytes() const;  // memory that the subnet uses at present
 
     std::span<Host> hosts() const { return table<Host>(kHosts); }
     std::span<Hca> hcas() const { return table<Hca>(kHcas); }
@@ -77,8 +77,8 @@ public:
     std::span<Fault> faults() const { return table<Fault>(kFaults); }
     std::span<Trace> traces() const { return table<Trace>(kTraces); }
 
-    // Takes a free entry of a table and returns its index, or kNone. The entry's `used` becomes odd and differs from
-    // what it was before: it serves as a generation.
+    // Claims a free entry of a table and returns its index, or kNone. The entry's `used` becomes odd and takes a new value,
+    // so that it can serve as a generation.
     template <class T>
     std::uint32_t claim(Table which) const {
         const std::span<T> entries = table<T>(which);
@@ -101,7 +101,7 @@ public:
         entry.used.fetch_add(1, std::memory_order_acq_rel);
         header().taken[table_of(entry)].fetch_sub(1, std::memory_order_relaxed);
     }
-    // The entries of a table that were ever taken: those behind cost no memory, and are not to be touched.
+    // The entries of a table that were ever claimed. The entries after them have no memory yet and must not be touched.
     template <class T>
     std::span<T> ever_used(Table which) const {
         return table<T>(which).first(header().highest[which].load(std::memory_order_acquire));
@@ -111,7 +111,7 @@ public:
         return entry.used.load(std::memory_order_acquire) & 1;
     }
 
-    // Offset of `bytes` zeroed bytes, or 0 if there is no room (in the subnet, or in /dev/shm).
+    // Returns the offset of `bytes` zeroed bytes, or 0 if the subnet or /dev/shm is full.
     std::uint64_t allocate(std::uint64_t bytes) const;
     void free(std::uint64_t offset, std::uint64_t bytes) const;
     template <class T>
@@ -134,7 +134,7 @@ private:
         return {reinterpret_cast<T*>(base_ + at.offset), at.capacity};
     }
     Error map(int fd, std::uint64_t bytes);
-    // Makes sure that the file holds these bytes; says once, on stderr, that there is no room.
+    // Reserves these bytes in the file. If there is no room, prints an error to stderr, once.
     bool reserve(const void* address, std::size_t bytes) const;
 
     std::byte* base_ = nullptr;

@@ -7,7 +7,7 @@
 namespace coop::fabric {
 namespace {
 
-// How the numbers of an entry are shown.
+// How the fields of an entry are formatted.
 enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault_set, fault_hit, event, clock, message, message_ended };
 
 struct Row {
@@ -20,7 +20,7 @@ constexpr std::array kRows = {
     Row{TraceKind::created, "created", Shows::clock},
     Row{TraceKind::joined, "process joined", Shows::process},
     Row{TraceKind::left, "process left", Shows::process},
-    Row{TraceKind::reaped, "dead process cleared away", Shows::process},
+    Row{TraceKind::reaped, "dead process reaped", Shows::process},
     Row{TraceKind::hca_down, "HCA down", Shows::hca},
     Row{TraceKind::hca_up, "HCA up", Shows::hca},
     Row{TraceKind::port_down, "port down", Shows::port},
@@ -85,7 +85,7 @@ const char* opcode_name(std::uint32_t opcode) {
     }
 }
 
-// Those that the engine gives (verbs.h: ibv_wc_status).
+// The names of the statuses that the engine produces (verbs.h: ibv_wc_status).
 std::string status_name(std::uint32_t status) {
     switch (static_cast<ibv_wc_status>(status)) {
     case IBV_WC_SUCCESS: return "SUCCESS";
@@ -102,7 +102,7 @@ std::string status_name(std::uint32_t status) {
     }
 }
 
-// What an event is of, and so what its number means.
+// The kind of object that an event concerns, which determines the meaning of its number.
 enum class EventOf { device, port, qp, cq, srq };
 struct EventName {
     const char* name;
@@ -135,7 +135,6 @@ EventName event_name(std::uint32_t type) {
     return {"?", EventOf::device};
 }
 
-// Most of what a QP number and the host of its process tell.
 std::string qp_name(std::uint32_t number) { return "QP " + hex(number); }
 
 // "h0/coop0 PATH_MIG QP 0x10011", "h0/coop0 PORT_ERR port 1".
@@ -157,7 +156,7 @@ std::string message_text(const Trace& t) {
     return qp_name(t.a) + " -> " + qp_name(t.b) + " " + opcode_name(t.c & 0xffff) + " " + std::to_string(t.value) + " bytes";
 }
 
-// For who compares with a clock of their own.
+// For comparison with timestamps of programs.
 std::string clock_text(std::int64_t ns) {
     char text[48];
     std::snprintf(text, sizeof text, "%.6f s of CLOCK_MONOTONIC", static_cast<double>(ns) / 1e9);
