@@ -18,7 +18,7 @@ bool Agenda::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns)
     return true;
 }
 
-// Only streams can wait (LocalQp::may_wait_until), so mostly there are few entries, or none of that kind.
+// Only streams have patient entries (LocalQp::may_wait_until), so a linear search is cheap: few entries, or no patient ones.
 std::int64_t Agenda::find_latest() const {
     if (entries_.empty()) return kNever;
     if (patient_ == 0) return entries_.front().due_ns;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which queue pairs of this process have work to do, and when: a heap by time.
-// An entry is a hint: the queue pair itself knows what is due. It also says until
-// when the engine's thread may leave it to somebody who is awake anyway.
+// The queue pairs of this process that have work to do, and when: a heap ordered
+// by time. An entry is a hint: the queue pair itself knows what is due. It also
+// holds the time until which the engine's thread may sleep, in case a thread that
+// is awake does the work.
 //
-// Threading: any. is_due() is a load, and a look at the clock if anything is
-// planned at all.
+// Threading: any. is_due() costs one load, and a look at the clock if anything is
+// planned.
 #pragma once
 
 #include <atomic>
@@ -22,14 +23,14 @@ class Agenda {
 public:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-    // Plans work of queue pair `qp` at `due_ns`, and not after `latest_ns`. True if nothing else has to be done so soon: the
-    // engine must look again.
+    // Plans work of queue pair `qp` at `due_ns`, at the latest at `latest_ns`. Returns true if this became the next deadline,
+    // so that a sleeping engine has to be told.
     bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns);
-    // Takes the earliest queue pair that is due at `now_ns`, or kNone.
+    // Removes and returns the first queue pair that is due at `now_ns`, or kNone.
     std::uint32_t take(std::int64_t now_ns);
 
     std::int64_t earliest_ns() const { return earliest_ns_.load(std::memory_order_acquire); }
-    // When something has to be done.
+    // The next time at which the engine's thread has to work.
     std::int64_t latest_ns() const { return latest_ns_.load(std::memory_order_acquire); }
     bool is_due() const {
         const std::int64_t earliest = earliest_ns();
@@ -48,7 +49,7 @@ private:
 
     std::mutex lock_;
     std::vector<Entry> entries_;  // a heap, the earliest first
-    std::size_t patient_ = 0;     // of them, those that can wait
+    std::size_t patient_ = 0;     // number of entries whose latest time is after their due time
     std::atomic<std::int64_t> earliest_ns_{kNever}, latest_ns_{kNever};
 };
 

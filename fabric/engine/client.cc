@@ -26,7 +26,7 @@ std::mutex joining;
 std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
-constexpr std::int64_t kTickNs = 250'000;    // while the program polls, it gets up that often
+constexpr std::int64_t kTickNs = 250'000;    // how often the engine's thread wakes up while the program polls
 
 Error explain(const std::string& name, const char* value) {
     return {"there is no host '" + std::string(value) + "' on the subnet '" + name + "' (coop-fabric show)"};
@@ -38,7 +38,7 @@ std::uint32_t find_host(const Segment& subnet, const char* name) {
     return kNone;
 }
 
-// The rank of this process among its fellows, by the variables of the usual launchers; false: none is set.
+// Finds this process's rank and the number of ranks in the variables of the usual launchers. Returns false if none is set.
 bool find_rank(std::uint64_t& rank, std::uint64_t& size) {
     static constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                 {"PMIX_RANK", "PMIX_SIZE"},
@@ -71,12 +71,12 @@ Error choose_host(const Segment& subnet, std::uint32_t& host) {
 
 void leave_at_exit() {
     std::lock_guard guard(joining);
-    // The object stays: other threads may still be at work with it.
+    // The object stays, because other threads may still use it.
     if (Client* client = the_client.load()) client->stop();
 }
 
-// The child has the memory, but no engine and no place on the subnet: it starts as a process of its own. What the
-// parent had open is not the child's, and is left as it is.
+// A forked child has the memory, but no engine and no entry on the subnet: it joins as a process of its own. The parent's
+// objects are not the child's and stay as they are.
 void forget_in_child() {
     new (&joining) std::mutex;
     the_client.store(nullptr);
@@ -112,7 +112,7 @@ std::unique_ptr<Client> Client::join_subnet() {
     if (!error) error = client->subnet_.attach(name);
     if (!error) error = choose_host(client->subnet_, client->host_);
     if (!error) {
-        // Where Yama lets only parents trace, everybody is allowed to copy to and from this process.
+        // Yama may let only parents trace: permit every process to copy to and from this one.
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
         if (const std::string refusal = copy_refusal(getpid()); !refusal.empty()) error = {refusal};
     }
@@ -198,9 +198,9 @@ bool Client::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns)
 
 void Client::call() noexcept { fabric::wake(self()); }
 
-// Sleeps until something has to be done, or somebody calls.
+// Sleeps until the next deadline, or until another thread or process calls.
 void Client::sleep(std::uint32_t seen) noexcept {
-    // From here on whoever plans something calls.
+    // From here on a thread that plans something has to call.
     watching_.store(false, std::memory_order_seq_cst);
     asleep_until_ns_.store(Agenda::kNever, std::memory_order_seq_cst);
     std::int64_t until = agenda_.latest_ns();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// This process on its subnet: which one, which host, its engine.
+// This process on its subnet: its entry, its host, its engine.
 //
-// The engine is one thread that executes what is due later (rates, latencies,
-// retries) and what others ask for (errors of a QP that they found). Whoever
-// posts or polls does the same work inline; the thread sleeps when nothing is
-// due. See engine/README.md.
+// The engine is a thread that executes work which is due later (rates, latencies,
+// retries) and work that other processes request (handling errors that they found
+// in one of its QPs). Threads that post or poll do the same work inline; the
+// engine's thread sleeps while nothing is due. See engine/README.md.
 //
-// Threading: every call from any thread. After fork() the child has none of
-// this: current() is null there until it opens a device of its own.
+// Threading: any thread may make any call. After fork() the child has no client:
+// current() is null there until the child opens a device.
 #pragma once
 
 #include <atomic>
@@ -27,10 +27,10 @@ class LocalQp;
 
 class Client {
 public:
-    static constexpr std::int64_t kQuantumNs = 20'000;  // the engine's thread does not get up more often than that
+    static constexpr std::int64_t kQuantumNs = 20'000;  // minimum time between wake-ups of the engine's thread
 
-    // Joins the subnet that $COOP_FABRIC names, at the first call. Null: there is none, or it cannot be joined; then the
-    // reason was printed to stderr, once.
+    // Joins the subnet that $COOP_FABRIC names, at the first call. Returns null if there is none or if joining failed; the
+    // reason is then printed to stderr, once.
     static Client* get();
     static Client* current();  // null unless get() has succeeded
 
@@ -39,37 +39,37 @@ public:
     std::uint32_t process() const { return process_; }
     Process& self() const { return subnet_.processes()[process_]; }
 
-    // A queue pair of this process has work to do at that time, which may be left until `latest_ns` if that saves a wake-up.
-    // True: the caller has to call the thread, once it holds no lock that the thread will want.
+    // Plans work of a queue pair of this process at that time; it may wait until `latest_ns` to save a wake-up. If this returns
+    // true, the caller must call call() after releasing the locks that the engine's thread needs.
     [[nodiscard]] bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
     void call() noexcept;
 
-    // Does what is due. Called by whoever polls; two loads when there is nothing.
+    // Does the work that is due. Polling calls this; it costs two loads if there is none.
     void progress() noexcept {
         polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         if (self().attention.load(std::memory_order_relaxed) != 0 || agenda_.is_due()) work();
     }
 
-    // Not any more when the process is about to end: what it had on the subnet has been given back.
+    // False once the process is about to end and has given back its objects on the subnet.
     bool is_joined() const { return !stopping_.load(std::memory_order_acquire); }
 
-    // Queue pairs of this process: the engine finds them by index.
+    // Registers the queue pairs of this process; the engine finds them by index.
     void add(LocalQp& qp);
     void remove(LocalQp& qp);
 
-    // Ends the engine and gives back this process's place.
+    // Ends the engine and gives back this process's entry.
     void stop();
     ~Client();
 
 private:
     struct Entry {
         LocalQp* qp = nullptr;
-        int busy = 0;  // threads that work on it
+        int busy = 0;  // number of threads that work on it
     };
 
     Client() = default;
     static std::unique_ptr<Client> join_subnet();
-    void run();  // the engine's thread
+    void run();  // of the engine's thread
     void sleep(std::uint32_t seen) noexcept;
     void work() noexcept;
     void heed_attention() noexcept;
@@ -85,12 +85,12 @@ private:
     std::thread thread_;
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> asleep_until_ns_{0};  // 0: awake
-    // A program that polls does the work itself; then the thread only looks, now and then, whether it still does.
-    std::atomic<std::uint32_t> polls_{0};       // counts calls of progress(), about
-    std::atomic<std::uint32_t> plans_{0};       // and of plan()
-    std::atomic<std::uint32_t> planned_at_{0};  // polls_ when something was planned last
-    std::atomic<bool> watching_{false};         // asleep for a tick at most
-    std::uint32_t polls_seen_ = 0, plans_seen_ = 0;  // the thread's, when it went to sleep last
+    // While a program polls, it does the work itself, and the thread only checks now and then that it still polls.
+    std::atomic<std::uint32_t> polls_{0};       // approximate number of calls of progress()
+    std::atomic<std::uint32_t> plans_{0};       // approximate number of calls of plan()
+    std::atomic<std::uint32_t> planned_at_{0};  // value of polls_ at the last call of plan()
+    std::atomic<bool> watching_{false};         // the thread sleeps for one tick at most
+    std::uint32_t polls_seen_ = 0, plans_seen_ = 0;  // values when the thread last went to sleep
 };
 
 }  // namespace coop::fabric

@@ -12,14 +12,14 @@ Completion& place(const Segment& subnet, const CompletionQueue& cq, std::uint32_
     return subnet.at<Completion>(cq.ring)[position & (cq.capacity - 1)];
 }
 
-// Disarms; the notification is for the completion before position `behind`. Only one of several gets true.
+// Disarms the CQ to notify about the completion before position `behind`. Returns true for only one of several callers.
 bool disarm(CompletionQueue& cq, std::uint32_t behind) {
     if (cq.armed.exchange(static_cast<std::uint32_t>(Armed::no), std::memory_order_acq_rel) == static_cast<std::uint32_t>(Armed::no)) return false;
     cq.notified.store(behind, std::memory_order_release);
     return true;
 }
 
-// Under the CQ's lock: it, and so its channel, cannot go away meanwhile.
+// The CQ's lock keeps it, and so its channel, from being destroyed meanwhile.
 void write_notice(const Segment& subnet, const ChannelRecord& record) {
     CompletionQueue& cq = subnet.completion_queues()[record.cq];
     Guard guard(cq.lock);
@@ -31,8 +31,8 @@ bool wants(const CompletionQueue& cq, bool solicited) {
     return armed == Armed::any || (armed == Armed::solicited && solicited);
 }
 
-// What ConnectX cards say besides the status, as users' reports of Open MPI (openib), UCX and perftest show it. 0: not known,
-// or not always the same for that status.
+// The vendor errors of ConnectX cards, as seen in users' reports about Open MPI (openib), UCX and perftest. 0: not known, or
+// not always the same for that status.
 std::uint32_t vendor_error_of(std::uint32_t status) {
     switch (static_cast<ibv_wc_status>(status)) {
     case IBV_WC_LOC_LEN_ERR: return 0x69;
@@ -102,7 +102,7 @@ bool take_completion(const Segment& subnet, std::uint32_t index, Completion& com
 
 void arm(const Segment& subnet, std::uint32_t index, bool solicited_only) noexcept {
     CompletionQueue& cq = subnet.completion_queues()[index];
-    // Asking for less than what is armed already changes nothing (InfiniBand 11.4.2.2).
+    // Arming for solicited completions does not weaken a CQ that is armed for all (InfiniBand 11.4.2.2).
     auto expected = static_cast<std::uint32_t>(Armed::no);
     if (solicited_only)
         cq.armed.compare_exchange_strong(expected, static_cast<std::uint32_t>(Armed::solicited), std::memory_order_seq_cst);
@@ -110,7 +110,7 @@ void arm(const Segment& subnet, std::uint32_t index, bool solicited_only) noexce
         cq.armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
     if (subnet.header().strict_arm != 0) return;
     const std::uint32_t newest = solicited_only ? cq.last_solicited.load(std::memory_order_seq_cst) : cq.put.load(std::memory_order_seq_cst);
-    // What has been taken, or was the reason of a notification, is known. Both count on for ever.
+    // The owner knows of completions that it has taken or was notified of. Both counters are free-running.
     std::uint32_t known = cq.taken.load(std::memory_order_relaxed);
     const std::uint32_t notified = cq.notified.load(std::memory_order_acquire);
     if (static_cast<std::int32_t>(notified - known) > 0) known = notified;

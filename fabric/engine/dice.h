@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random numbers of the subnet (splitmix64). The sequence depends on the seed
-// alone; which process gets which number depends on who comes first.
+// Random numbers of the subnet (splitmix64). The sequence depends only on the
+// seed; which process draws which number depends on the order of the draws.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The rules that a scenario or the tool has set (shm/layout.h, Fault), asked once
-// for each attempt of a message. Without rules in force nobody asks.
+// Consults the rules that a scenario or the tool has set (shm/layout.h, Fault),
+// once for each attempt of a message. Without rules in force nothing calls this.
 #pragma once
 
 #include "fabric/engine/route.h"
@@ -10,10 +10,10 @@ namespace coop::fabric {
 
 struct Strike {
     bool drop = false;          // the message does not arrive
-    bool corrupt = false;       // nor this one, and a symbol error is counted
-    bool lose_ack = false;      // it is executed, and the sender does not hear of it
+    bool corrupt = false;       // as drop, and a symbol error is counted
+    bool lose_ack = false;      // the message is executed, but its acknowledgement is lost
     bool not_ready = false;     // the receiver answers RNR
-    bool reorder = false;       // a read's response is late: what need not wait passes it
+    bool reorder = false;       // a read's response is late; requests that need not wait for it overtake it
     bool kill_qp = false;       // the receiving QP fails
     bool kill_process = false;  // the receiving process dies
 
@@ -22,7 +22,7 @@ struct Strike {
 
 Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) noexcept;
 
-// Takes rules away that have done all they were to do; returns how many are in force. By the tool, and by whoever strikes last.
+// Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule up.
 std::uint32_t clear_spent_faults(const Segment& subnet) noexcept;
 
 }  // namespace coop::fabric

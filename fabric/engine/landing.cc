@@ -16,7 +16,7 @@ std::uint64_t bytes_of(std::span<const Range> ranges) {
     return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0}, [](std::uint64_t sum, const Range& range) { return sum + range.bytes; });
 }
 
-// The numbers below `count`, in the order of the dice.
+// The numbers below `count`, shuffled by the dice.
 std::array<std::uint64_t, kMostParts> shuffled(Dice& dice, std::size_t count) {
     std::array<std::uint64_t, kMostParts> order{};
     std::iota(order.begin(), order.end(), std::uint64_t{0});
@@ -24,7 +24,7 @@ std::array<std::uint64_t, kMostParts> shuffled(Dice& dice, std::size_t count) {
     return order;
 }
 
-// Others may run meanwhile: with fewer cores than threads the one that polls is among them.
+// Yields the core meanwhile: with fewer cores than threads the polling thread may be waiting for it.
 void pause() {
     const std::int64_t end_ns = now_ns() + kEarlyNs;
     do sched_yield();

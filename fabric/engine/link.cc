@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSmallestChunk = 64 << 10, kLargestChunk = 1 << 20;
 constexpr std::uint64_t kChunksPerSecond = 500;
 
-// What somebody else's traffic leaves; never nothing.
+// The rate that background traffic leaves; never 0.
 std::uint64_t rate_left(const Link& link) {
     const std::uint64_t rate = link.rate.load(std::memory_order_relaxed);
     const std::uint64_t taken = link.background.load(std::memory_order_relaxed);
@@ -25,7 +25,7 @@ std::int64_t duration_ns(std::uint64_t rate, std::uint64_t bytes) {
     return static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * 1'000'000'000u + rate / 2) / rate);
 }
 
-// The next time that something which is busy until then is free for so long.
+// Reserves the first interval of this duration, not before `ready_ns`, on a link or HCA that is busy until `busy_until_ns`.
 Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::int64_t ready_ns) {
     if (duration == 0) return {ready_ns, ready_ns};
     std::int64_t busy = busy_until_ns.load(std::memory_order_relaxed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Time on the links. Each direction of a cable has one number: until when it is
-// busy. A chunk of a message takes the first link when that is free, and when
-// its turn there has come, the others, cut-through: a switch passes a chunk on
-// as it comes in. Times are those of the model: whoever is late in computing
-// loses none of a link's rate.
+// Time on the links. Each direction of a cable stores the time until which it is
+// busy. A chunk of a message reserves the first link when it is queued, and the
+// others when its turn on the first has come. Switching is cut-through: a switch
+// forwards a chunk while it arrives. Times are those of the model, so a process
+// that computes late does not reduce a link's rate.
 //
 // Units: bytes/s, nanoseconds.
 #pragma once
@@ -20,23 +20,23 @@ struct Slot {
     std::int64_t end_ns;
 };
 
-// Takes the link for `bytes`, not before `ready_ns`.
+// Reserves the link for `bytes`, not before `ready_ns`.
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 
-// The first link of a route; with loopback what the HCA takes itself, which is nothing where that has no rate.
+// Reserves the first link of a route. Loopback uses the HCA's loopback rate instead, and takes no time if that is unlimited.
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
-// The others, for a chunk with that slot on the first; returns when its last byte arrives.
+// Reserves the other links for a chunk with that slot on the first one; returns the time at which its last byte arrives.
 std::int64_t take_other_links(const Segment& subnet, const Route& route, std::uint64_t bytes, const Slot& first) noexcept;
 
-// What a packet without load takes: an acknowledgement.
+// The time that a packet without payload takes, such as an acknowledgement.
 std::int64_t latency_ns(const Segment& subnet, const Route& route) noexcept;
-// Bytes of a message that are moved at a time on this route: about two milliseconds' worth.
+// The size of the chunks in which a message moves on this route: about two milliseconds' worth.
 std::uint64_t chunk_bytes(const Segment& subnet, const Route& route) noexcept;
 
-// Whether one of `packets` packets is lost on the way, by the links' dice; counts it there.
+// Draws from the links' dice whether one of `packets` packets is lost on the way, and counts the loss at the link.
 bool is_lost(const Segment& subnet, const Route& route, std::uint32_t packets) noexcept;
-// Whether one of the links loses every packet. Asked of acknowledgements, which are not thrown for: with the dice of the data on
-// the same link, what a seed loses would depend on who comes first.
+// True if one of the links loses every packet. Acknowledgements check only this and do not use the dice: if they shared the dice
+// of the data on the same link, the losses of a seed would depend on the order of arrival.
 bool loses_everything(const Segment& subnet, const Route& route) noexcept;
 void count(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t packets) noexcept;
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::int64_t kWaitInPost = 5'000;  // ns
-constexpr std::uint32_t kControlledQkey = 0x80000000;  // stands for the QP's own (InfiniBand 10.2.5)
+constexpr std::uint32_t kControlledQkey = 0x80000000;  // requests the QP's own Q_Key (InfiniBand 10.2.5)
 
 bool can_post(std::uint32_t state) {
     return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE || state == IBV_QPS_ERR;
@@ -100,7 +100,7 @@ int LocalQp::add(SendWork& work) {
 
 void LocalQp::end() {
     work_until_nothing_is_due(true);
-    // A lone short message, with a latency shorter than any wake-up: whoever posts waits for it.
+    // A single short message is due sooner than any thread wakes up, so the posting thread waits for it.
     while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes && next_due() - now_ns() < kWaitInPost)
         if ((clock_ns_ = now_ns()) >= next_due()) work_until_nothing_is_due(true);
     unlock();
@@ -177,7 +177,7 @@ void LocalQp::enter(std::uint32_t to, const ibv_qp_attr& attribute, int mask) {
     shared_.state.store(to, std::memory_order_release);
 }
 
-// Back to what it was when it was new: nothing is completed (InfiniBand 10.3.1).
+// Returns the queue to its initial state without completing requests (InfiniBand 10.3.1).
 void LocalQp::reset_queue() {
     head_ = executed_ = sent_ = begun_ = tail_ = 0;
     shared_.released.store(0, std::memory_order_release);
@@ -258,8 +258,8 @@ void LocalQp::flush_sends() {
     blocked_until_ns_ = 0;
 }
 
-// In the error state all that is posted comes back (InfiniBand 10.3.1.6). Of an SRQ nothing does; its user is told that
-// this QP takes no more from it (11.6.3.3: last WQE reached).
+// In the error state all posted requests are flushed (InfiniBand 10.3.1.6). Receives of an SRQ are not; instead an event tells
+// its user that this QP takes no more of them (11.6.3.3: last WQE reached).
 void LocalQp::flush_if_failed() {
     if (subnet_.hcas()[shared_.hca].down.load(std::memory_order_relaxed) != 0 && can_post(state())) fail(subnet_, shared_, -1);
     if (state() == IBV_QPS_SQE) flush_sends();

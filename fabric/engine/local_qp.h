@@ -5,17 +5,17 @@
 // responder's half is in shared memory (QueuePair), because the peer's requester
 // executes it.
 //
-// A work request passes four marks, each of which only moves on (or, for a
-// retry, back to the oldest request that is not acknowledged):
+// A work request passes four marks. They only move forward, except that a retry
+// moves them back to the oldest request that is not acknowledged:
 //
 //     head ≤ executed ≤ sent ≤ tail
-//     head      oldest not completed        (completions in order)
-//     executed  next to be executed at the responder, when its data has arrived
-//     sent      next to be put onto the first link
-//     tail      next to be posted
+//     head      oldest request that is not completed (completions are in order)
+//     executed  next request to execute at the responder, once its data has arrived
+//     sent      next request to put onto the first link
+//     tail      next request to be posted
 //
-// Threading: the lock of this object guards everything but the constructor.
-// It is taken before the shared QueuePair's. Nothing here blocks, but for a copy.
+// Threading: this object's lock guards everything except the constructor. It is
+// taken before the shared QueuePair's. Nothing here blocks except copying.
 #pragma once
 
 #include <mutex>
@@ -39,7 +39,7 @@ struct SendCapacity {
     bool all_signaled;
 };
 
-// A datagram's address: that of an address handle, resolved when the handle was made.
+// Where a datagram goes: an address handle, resolved when it was created.
 struct DatagramAddress {
     Route route;
     Path path;
@@ -59,27 +59,27 @@ struct SendWork {
     std::uint32_t to_qp, to_qkey;
     std::uint32_t sges;          // 0 with IBV_SEND_INLINE
     Sge sge[kMaxSges];
-    std::uint32_t inline_bytes;  // with IBV_SEND_INLINE: how many lie at inline_data()
+    std::uint32_t inline_bytes;  // with IBV_SEND_INLINE: number of bytes at inline_data()
 
-    // The engine's.
+    // The engine fills in the rest.
     std::byte* inline_at;
     std::uint64_t bytes;
     std::uint64_t moved;       // bytes that have been copied
-    std::uint64_t chunk;       // bytes on their way now
+    std::uint64_t chunk;       // bytes in transit
     std::uint32_t first_psn, packets;
     std::int64_t posted_ns;
     Slot first_link;           // of the chunk
-    std::int64_t due_ns;       // of what the stage waits for
+    std::int64_t due_ns;       // when the current stage ends
     ibv_wc_status status;
-    // waiting     for its turn, or for a retry
-    // queued      for the first link: due when it has that
+    // waiting     for its turn or a retry
+    // queued      for the first link; due when it gets the link
     // on_the_way  due when the chunk, or the request of a read, arrives at the responder
-    // responding  a read: due when the chunk arrives at the requester
+    // responding  of a read: due when the chunk arrives at the requester
     // done        due when the requester has the acknowledgement
     enum class Stage : std::uint8_t { waiting, queued, on_the_way, responding, done } stage;
 };
 
-inline constexpr std::uint64_t kInlineBytes = 32 << 10;  // more than that is not copied inside ibv_post_send
+inline constexpr std::uint64_t kInlineBytes = 32 << 10;  // messages larger than this are not copied inside ibv_post_send
 
 class LocalQp {
 public:
@@ -92,23 +92,23 @@ public:
     QueuePair& shared() const { return shared_; }
     const SendCapacity& capacity() const { return capacity_; }
 
-    // Posting: begin(), then slot() / add() for each request, then end(), which sets the engine to work.
+    // To post: begin(), then slot() and add() for each request, then end(), which starts the work.
     void begin() { lock_.lock(); }
-    SendWork* slot();                  // null: the queue is full
-    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // how many slots there are
+    SendWork* slot();                  // null if the queue is full
+    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // number of free slots
     std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
-    int add(SendWork& work);           // 0, or the errno of a request that cannot be posted
+    int add(SendWork& work);           // returns 0, or the errno of a request that cannot be posted
     void end();
 
-    // The verbs layer has checked the transition and the attributes; these take what concerns the engine and set the
-    // shared state, migration and paths. `attribute` is read where `mask` says so.
+    // The verbs layer has checked the transition and the attributes; this applies those of the requester and sets the shared
+    // state, migration and paths. `mask` says which fields of `attribute` are valid.
     void modify(const ibv_qp_attr& attribute, int mask);
-    // Requester attributes and the current state, for ibv_query_qp.
+    // Fills in the requester's attributes and the current state, for ibv_query_qp.
     void query(ibv_qp_attr& attribute);
 
-    // Does what is due now; tells the agenda when to come back. The agenda's call.
+    // Does the work that is due and tells the agenda when the next is. Called for entries of the agenda.
     void work() noexcept;
-    // The verbs layer has posted receives to a QP in the error state, or somebody has moved it there.
+    // Called when the verbs layer has posted receives to a QP in the error state, or another process has moved it to that state.
     void on_attention() noexcept;
 
 private:
@@ -127,7 +127,7 @@ private:
     void emit(std::uint32_t mark, ibv_wc_status status);
     void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
 
-    // Calls the engine's thread, where it is needed, behind the lock: it would only run into it.
+    // Releases the lock, then wakes the engine's thread if necessary; while the lock is held, the thread would only block on it.
     void unlock();
     struct Turn {
         explicit Turn(LocalQp& qp) : qp_(qp) { qp.lock_.lock(); }
@@ -137,7 +137,7 @@ private:
         LocalQp& qp_;
     };
 
-    // Bytes are copied without the lock, so that others may post meanwhile; `working_` keeps everything else away.
+    // Copies without holding the lock, so that other threads can post; `working_` keeps them from doing other work.
     template <class Do>
     auto without_lock(Do&& act) {
         lock_.unlock();
@@ -146,7 +146,7 @@ private:
         return result;
     }
 
-    // requester.cc: what is due
+    // requester.cc: work that is due
     void work_until_nothing_is_due(bool posting);
     bool advance(std::int64_t now, bool posting);
     bool may_send(const SendWork& work) const;
@@ -170,7 +170,7 @@ private:
     std::int64_t may_wait_until(std::int64_t due_ns) const;
     void plan();
 
-    // retry.cc: what goes wrong
+    // retry.cc: failures
     void on_answer(SendWork& work, Answer answer, std::int64_t now);
     void on_lost(SendWork& work, std::int64_t now);
     void retry(SendWork& work, std::int64_t at_ns);
@@ -188,31 +188,31 @@ private:
     QueuePair& shared_;
     const SendCapacity capacity_;
     const bool traces_messages_;
-    const std::uint64_t longest_;  // bytes of a message, but for datagrams
+    const std::uint64_t longest_;  // bytes of a message, except for datagrams
     std::mutex lock_;
 
-    std::vector<SendWork> ring_;         // a power of two
+    std::vector<SendWork> ring_;         // a power of two entries
     std::vector<std::byte> inline_data_;
     std::uint32_t head_ = 0, executed_ = 0, sent_ = 0, tail_ = 0;
-    std::uint32_t begun_ = 0;                // requests up to here have been sent once
-    std::vector<std::uint32_t> responding_;  // marks of reads whose response is on its way
-    std::uint64_t in_flight_bytes_ = 0;      // sent, not executed
+    std::uint32_t begun_ = 0;                // requests before this have been sent at least once
+    std::vector<std::uint32_t> responding_;  // marks of reads whose response is in transit
+    std::uint64_t in_flight_bytes_ = 0;      // sent but not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
-    Notices notices_;                        // of what has been completed in this step; whoever works has it
-    bool working_ = false;               // a thread is at it; it may have let go of the lock to copy
-    bool again_ = false;                 // it is to look again
-    bool call_ = false;                  // the engine's thread has to be called
-    bool failing_ = false;               // a request has failed; nothing behind it is executed
-    bool flushed_ = false;               // LAST_WQE_REACHED and the like have been said
-    bool drain_event_ = false;           // SQ_DRAINED is to be raised
+    Notices notices_;                        // of completions in this step; belongs to the thread that works
+    bool working_ = false;               // a thread is working; it may have released the lock to copy
+    bool again_ = false;                 // the working thread has to look again
+    bool call_ = false;                  // unlock() has to wake the engine's thread
+    bool failing_ = false;               // a request has failed; no later one is executed
+    bool flushed_ = false;               // LAST_WQE_REACHED has been raised
+    bool drain_event_ = false;           // SQ_DRAINED has to be raised
     std::int64_t planned_ns_ = Agenda::kNever, planned_latest_ns_ = Agenda::kNever;
 
-    std::int64_t clock_ns_ = 0;          // when the clock was last looked at
+    std::int64_t clock_ns_ = 0;          // the last reading of the clock
     std::uint32_t next_psn_ = 0;
     std::uint32_t max_reads_ = 0;
     std::uint32_t retry_count_ = 0, retries_left_ = 0;
     std::uint32_t rnr_retry_ = 0, rnr_left_ = 0;
-    std::int64_t blocked_until_ns_ = 0;      // a retry timer
+    std::int64_t blocked_until_ns_ = 0;      // until a retry timer expires
     std::int64_t link_free_ns_ = 0;          // model time at which the last chunk has left the first link
     Route route_, back_;
     std::uint32_t route_epoch_ = 0, back_epoch_ = 0;

@@ -82,7 +82,7 @@ void take_off(Vectors& vectors, std::size_t& first, std::size_t n, std::size_t b
     }
 }
 
-// Which side a fault was on: our own memory can be asked for.
+// Tells on which side a fault was, by reading our own memory.
 bool is_readable_here(const iovec& vector) {
     const long page = sysconf(_SC_PAGESIZE);
     char byte;
@@ -123,7 +123,7 @@ CopyResult copy(std::int32_t pid, Vectors& local, std::size_t locals, Vectors& r
     return CopyResult::done;
 }
 
-// Splits what comes last off the last range, so that the kernel writes it after all else.
+// Makes the end of the last range a range of its own, so that the kernel writes it after everything else.
 void split_last(Vectors& vectors, std::size_t& n) {
     constexpr std::size_t kLast = 8;
     if (n == 0 || n >= kMostRanges || vectors[n - 1].iov_len <= 2 * kLast) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keys, and copying between processes. Whoever sends executes: it looks the keys
-// up in the shared table and copies with process_vm_readv/writev, to which an
-// address that is not there is an error and no fault.
+// Keys, and copies between processes. The sender executes a message: it looks up
+// the keys in the shared table and copies with process_vm_readv/writev, which
+// report an invalid address as an error instead of a fault.
 //
 // The low byte of a key is the region's tag, even in an lkey and odd in an rkey;
 // the rest is its index. InfiniBand 10.6: protection domain, access and bounds.
@@ -26,11 +26,11 @@ struct Range {
 
 enum class KeyError { none, key, domain, access, bounds, stale };
 
-// What a key, an address and a length of `process` on `hca` mean; `access` is what is needed of the region.
+// Resolves a key, address and length of `process` on `hca`; `access` is what the region has to permit.
 KeyError look_up(const Segment& subnet, std::uint32_t hca, std::uint32_t pd, std::uint32_t key, std::uint64_t address,
                  std::uint64_t bytes, std::uint32_t access, Range& range) noexcept;
 
-// While one of these lives, whoever deregisters one of the regions waits (Process::at_work).
+// While this exists, deregistration of its regions waits (Process::at_work).
 class AtWork {
 public:
     AtWork(const Segment& subnet, std::uint32_t process, std::uint32_t region) noexcept;
@@ -41,12 +41,12 @@ public:
 private:
     Shared<std::uint32_t>* mark_;
 };
-// Returns when nobody copies to or from the region any more; it must be out of use already.
+// Waits until no thread copies to or from the region; it must be out of use already.
 void wait_until_idle(const Segment& subnet, std::uint32_t region) noexcept;
 
 enum class CopyResult { done, local_fault, remote_fault, gone };
 
-// Both sides hold the same number of bytes. The last byte of the last remote range arrives last: receivers poll on it.
+// Both sides hold the same number of bytes. The last byte of the last remote range is written last, because receivers poll on it.
 CopyResult copy_to(std::int32_t pid, std::span<const Range> local, std::span<const Range> remote) noexcept;
 CopyResult copy_from(std::int32_t pid, std::span<const Range> local, std::span<const Range> remote) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What kinds of requests have in common (InfiniBand 9.4: transport functions).
+// Properties of the operations (InfiniBand 9.4: transport functions).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,9 +13,9 @@ inline bool is_send(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND || opco
 inline bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 inline bool has_imm(ibv_wr_opcode opcode) { return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
-// Their response brings data: they count against max_rd_atomic, and a fence waits for them.
+// Operations whose response carries data: they count against max_rd_atomic, and a fence waits for them.
 inline bool is_read_or_atomic(ibv_wr_opcode opcode) { return is_read(opcode) || is_atomic(opcode); }
-// They use up a receive request of the responder.
+// Operations that consume a receive request of the responder.
 inline bool takes_receive(ibv_wr_opcode opcode) { return is_send(opcode) || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
 }  // namespace coop::fabric

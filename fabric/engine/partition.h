@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Partitions (InfiniBand 10.9). A partition key has 15 bits that name a
-// partition, and an upper bit: full member. A packet carries the key of the
-// queue pair that sends it, and is taken if the receiving queue pair's key is of
-// the same partition and one of the two is a full member's.
+// Partitions (InfiniBand 10.9). The lower 15 bits of a P_Key name a partition; the
+// upper bit marks a full member. A packet carries the P_Key of the sending queue
+// pair. The receiving queue pair accepts it if its own key has the same partition
+// and at least one of the two keys is a full member's.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace coop::fabric {
 
 inline constexpr std::uint16_t kFullMember = 0x8000, kPartitionBits = 0x7fff;
 
-// Partition 0 is none: such a key matches nothing.
+// Partition 0 is invalid: such a key matches nothing.
 constexpr bool keys_match(std::uint16_t a, std::uint16_t b) noexcept {
     return (a & kPartitionBits) != 0 && (a & kPartitionBits) == (b & kPartitionBits) && ((a | b) & kFullMember) != 0;
 }
 
-// The key of a path of the queue pair; 0: there is no such path. A UD queue pair has a port, and no path but an index.
+// The P_Key of a path of the queue pair; 0: no such path. For a UD queue pair `path` holds only the index; the port is the QP's.
 inline std::uint16_t pkey_of(const Segment& subnet, const QueuePair& qp, const Path& path) noexcept {
     const std::uint32_t number = qp.type == IBV_QPT_UD ? qp.port : path.port;
     if (number == 0) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An address vector as verbs give it, and as the shared tables keep it.
+// Converts an address vector between the verbs form and the form of the shared tables.
 #pragma once
 
 #include <infiniband/verbs.h>

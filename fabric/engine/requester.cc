@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The requester: what is due, is done. In each round the four marks of a send
-// queue (local_qp.h) are tried in the order in which a request passes them.
+// The requester executes the work that is due. Each round tries the four marks of
+// a send queue (local_qp.h) in the order in which a request passes them.
 //
 //     waiting ──send──► queued ──its turn on the first link──► on_the_way
 //        ▲                                                         │ arrives
@@ -22,10 +22,10 @@ namespace {
 
 using Stage = SendWork::Stage;
 
-constexpr std::uint64_t kWindowBytes = 256 << 10;   // of one QP in the network: what its buffers would hold
-constexpr std::int64_t kAheadNs = 20'000;           // a turn on the first link that near is taken at once
-constexpr std::int64_t kPatienceNs = 300'000;       // by which the messages of a stream may be late
-constexpr std::uint32_t kLookAhead = 64;            // messages; more in so short a time are not looked at
+constexpr std::uint64_t kWindowBytes = 256 << 10;   // limit of a QP's data in transit, as network buffers would impose
+constexpr std::int64_t kAheadNs = 20'000;           // a slot on the first link this close is used at once
+constexpr std::int64_t kPatienceNs = 300'000;       // how late the messages of a stream may be executed
+constexpr std::uint32_t kLookAhead = 64;            // messages of a stream that are examined
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
     if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
@@ -53,7 +53,7 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
         again_ = false;
         flush_if_failed();
         refresh_routes();
-        // Whoever posts has just looked at the clock.
+        // A posting thread has just read the clock.
         if (!posting) clock_ns_ = now_ns();
         while (head_ != tail_ && advance(clock_ns_, posting)) {
             flush_if_failed();
@@ -85,7 +85,7 @@ bool LocalQp::advance(std::int64_t now, bool posting) {
     return moved;
 }
 
-// After what this step has completed on either side, so that an answer to it comes behind our own completion.
+// Comes after all completions of this step, on both sides, so that an answer to it arrives after our own completion.
 void LocalQp::notify() {
     if (notices_.is_empty()) return;
     without_lock([this] {
@@ -94,24 +94,24 @@ void LocalQp::notify() {
     });
 }
 
-// When there will be something to do, if nobody posts; kNever: not before something happens.
+// The time at which there will be work if nothing is posted; kNever: only after some event.
 std::int64_t LocalQp::next_due() const {
     std::int64_t due = Agenda::kNever;
     if (head_ != executed_ && at(head_).stage == Stage::done) due = at(head_).due_ns;
     for (const std::uint32_t mark : responding_) due = std::min(due, at(mark).due_ns);
     if (failing_) return due;
     if (executed_ != sent_) due = std::min({due, at(executed_).due_ns, at(sent_ - 1).due_ns});
-    // What could be sent has been, unless a timer holds it back.
+    // Requests that could be sent have been, unless a timer holds them back.
     if (sent_ != tail_ && blocked_until_ns_ > clock_ns_ && may_send(at(sent_))) due = std::min(due, blocked_until_ns_);
     return due;
 }
 
-// A stream of short messages would cost the engine's thread a wake-up for each, and its users too. If what is posted keeps the
-// link busy for twice as long at least, the thread sleeps until the last of those arrives that arrive within kPatienceNs; the
-// calendar of the link goes on meanwhile, and nothing of the rate is lost. Whoever polls does not wait.
+// A stream of short messages would cost the engine's thread, and the receivers, a wake-up for each. If the posted requests keep
+// the link busy for at least 2 * kPatienceNs, the thread sleeps until the last message that arrives within kPatienceNs. The link's
+// model time continues meanwhile, so the rate does not suffer. Polling threads do not wait.
 std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
     if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_) return due_ns;
-    const SendWork& next = at(executed_);  // what else can be due is the turn of the one behind it
+    const SendWork& next = at(executed_);  // otherwise only the next request's turn on the link can be due
     const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
     if (next.stage != Stage::on_the_way || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
     const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
@@ -128,17 +128,17 @@ std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
 // --- onto the links ---------------------------------------------------------------------------------------------------
 
 bool LocalQp::may_send(const SendWork& work) const {
-    // While it drains, what has begun is finished, retries and all.
+    // While the queue drains, requests that were begun are finished, including their retries.
     const bool draining = state() == IBV_QPS_SQD && sent_ != begun_;
     if (failing_ || (state() != IBV_QPS_RTS && !draining)) return false;
     if (sent_ != executed_ && in_flight_bytes_ >= kWindowBytes) return false;
     if ((work.flags & IBV_SEND_FENCE) != 0 && reads_in_flight_ > 0) return false;
-    // An initiator with no depth at all has nothing to wait for: the request goes out and is refused.
+    // With an initiator depth of 0 there is nothing to wait for: send the request, and the responder refuses it.
     return !is_read_or_atomic(work.opcode) || reads_in_flight_ < std::max(max_reads_, 1u);
 }
 
 bool LocalQp::send_next(std::int64_t now) {
-    // Only the youngest can wait for its turn: those behind it would come later still.
+    // Only the youngest request can wait for its turn on the link: later ones would get their turn after it.
     if (sent_ != executed_ && at(sent_ - 1).stage == Stage::queued) {
         SendWork& last = at(sent_ - 1);
         if (last.due_ns > now + kAheadNs) return false;
@@ -146,7 +146,7 @@ bool LocalQp::send_next(std::int64_t now) {
         return true;
     }
     if (sent_ == tail_ || now < blocked_until_ns_ || !may_send(at(sent_))) return false;
-    // A message of several chunks goes out whole before the next one begins.
+    // A message of several chunks is sent completely before the next one begins.
     if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
     SendWork& work = at(sent_);
     if (sent_++ == begun_) {
@@ -158,7 +158,7 @@ bool LocalQp::send_next(std::int64_t now) {
         route_ = work.to.route;
         routed_ = route_.leads_somewhere();
     }
-    // The model's time goes on where the last chunk left the link, however late this is computed.
+    // The chunk follows the last one in model time, however late this is computed.
     send_chunk(work, std::max({work.posted_ns, link_free_ns_, blocked_until_ns_}), now);
     return true;
 }
@@ -201,7 +201,7 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
     execute_reliable(work, now);
 }
 
-// What happens to a chunk on its way: true if it arrives. Counts it.
+// Decides whether a chunk arrives (faults, losses, links that are down), and counts it.
 static bool arrives(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t mtu, const Strike& strike) {
     PortCounters& sender = subnet.ports()[route.from].counters;
     const std::uint32_t packets = packets_of(bytes, mtu);
@@ -241,7 +241,7 @@ void LocalQp::execute_unreliable(SendWork& work) {
     }
     work.moved += work.chunk;
     if (answer == Answer::local_protection) return finish(work, IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
-    // A message that has lost a part is not delivered: what follows of it goes nowhere.
+    // After the loss of a part the message is not delivered, so its remaining chunks are not sent.
     if (answer != Answer::ack || work.moved == work.bytes) return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);
     send_chunk(work, link_free_ns_, now_ns());
 }
@@ -254,7 +254,7 @@ void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
-    // Who has got the message may be gone by now. The answer has left before.
+    // The receiver may have exited after acknowledging: if answers arrived before, this one did.
     const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
@@ -276,7 +276,7 @@ void LocalQp::on_acknowledged(SendWork& work) {
     finish(work, IBV_WC_SUCCESS, work.due_ns + latency_ns(subnet_, back_));
 }
 
-// Of the request at the mark `executed_`.
+// Finishes the request at the mark `executed_`.
 void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) {
     if (is_read_or_atomic(work.opcode) && reads_in_flight_ > 0) --reads_in_flight_;
     work.status = status;
@@ -325,8 +325,8 @@ bool LocalQp::respond_next(std::int64_t now) {
 
 // --- completions --------------------------------------------------------------------------------------------------------
 
-// Whoever sleeps until its completion is woken up at the moment of the arrival if the acknowledgement takes no longer than
-// the engine's thread would sleep: else an answer to the message could be there before the thread is.
+// If the sender sleeps until its completion, complete on arrival of the message when the acknowledgement takes no longer than
+// the engine's thread would sleep. Otherwise an answer to the message could arrive before the thread wakes up.
 bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
     return due_ns - now <= Client::kQuantumNs && is_armed(subnet_, shared_.send_cq);
 }
@@ -345,7 +345,7 @@ bool LocalQp::complete_next(std::int64_t now) {
     }
     ++head_;
     if (!failed) return true;
-    // A reliable QP fails as a whole, an unreliable one's send queue alone (InfiniBand 10.3.1).
+    // An error stops a reliable QP completely, but only the send queue of an unreliable one (InfiniBand 10.3.1).
     if (shared_.type == IBV_QPT_RC) fail(subnet_, shared_, -1);
     else shared_.state.store(IBV_QPS_SQE, std::memory_order_release);
     return true;

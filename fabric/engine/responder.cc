@@ -48,7 +48,7 @@ bool take_from_srq(const Segment& subnet, std::uint32_t index, ReceiveRequest& r
         if (!Segment::in_use(srq) || !take_from(subnet, srq.receives, receive)) return false;
         left = srq.receives.put.load(std::memory_order_acquire) - srq.receives.taken.load(std::memory_order_relaxed);
     }
-    // The limit event comes once, when fewer than the limit are left (InfiniBand 10.2.9.1).
+    // The limit event is raised once, when fewer receives than the limit are left (InfiniBand 10.2.9.1).
     std::uint32_t limit = srq.limit.load(std::memory_order_acquire);
     if (limit != 0 && left < limit && srq.limit.compare_exchange_strong(limit, 0))
         raise(subnet, srq.context, {IBV_EVENT_SRQ_LIMIT_REACHED, index, srq.used.load(std::memory_order_relaxed)});
@@ -119,7 +119,7 @@ void fail_receive(const Segment& subnet, QueuePair& qp, ibv_wc_status status, No
 
 // --- copying --------------------------------------------------------------------------------------------------------
 
-// Marks the regions of a list as being worked on, and looks whether they are still there.
+// Marks the regions of a list as in use by a copy, then checks that they still exist.
 class Pinned {
 public:
     Pinned(const Segment& subnet, std::uint32_t process, std::span<const Range> ranges) {
@@ -157,10 +157,10 @@ Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival,
     return to_answer(land(subnet.hcas()[qp.hca], subnet.processes()[qp.process].pid, from.all(), to.all(), arrival.requester.path_mtu_bytes));
 }
 
-// --- what each operation does ----------------------------------------------------------------------------------------
+// --- operations -------------------------------------------------------------------------------------------------------
 
-// A violation of the responder's: it fails, and its owner hears of it (InfiniBand 9.9.3.2). An unreliable one only
-// takes no notice (9.8.2).
+// An access violation: a reliable responder fails, and its owner gets an event (InfiniBand 9.9.3.2). An unreliable one ignores
+// the request (9.8.2).
 Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
     trace(subnet, TraceKind::access_error, arrival.source_qp, qp.number, arrival.work.rkey, arrival.work.remote_address);
@@ -169,7 +169,7 @@ Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arriva
     return Answer::access;
 }
 
-// What the QP is not set up for, or cannot be asked (InfiniBand 9.7.4.1: a class C error, NAK invalid request).
+// The QP does not permit the request, or the request is malformed (InfiniBand 9.7.4.1: a class C error, NAK invalid request).
 Answer refuse_request(const Segment& subnet, QueuePair& qp) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
     fail(subnet, qp, IBV_EVENT_QP_REQ_ERR);
@@ -202,7 +202,7 @@ Answer do_send(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
 
 Answer do_write(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     if ((qp.access & IBV_ACCESS_REMOTE_WRITE) == 0) return refuse_request(subnet, qp);
-    if (arrival.work.bytes == 0) return Answer::ack;  // no key is looked at (InfiniBand 9.4.3.1)
+    if (arrival.work.bytes == 0) return Answer::ack;  // the key is not checked (InfiniBand 9.4.3.1)
     Range range;
     if (find_remote(subnet, qp, arrival.work, IBV_ACCESS_REMOTE_WRITE, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
     const Answer answer = put(subnet, process, arrival, qp, {&range, 1});
@@ -225,7 +225,7 @@ Answer do_read(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     return answer == Answer::operation ? refuse_access(subnet, qp, arrival) : answer;
 }
 
-// Atomic among the QPs of the HCA (IBV_ATOMIC_HCA), not against its CPUs.
+// Atomic among the QPs of the HCA (IBV_ATOMIC_HCA), but not with respect to the host's CPUs.
 CopyResult swap_word(const Segment& subnet, const QueuePair& qp, const SendWork& work, const Range& range, std::uint64_t& before) {
     const std::int32_t pid = subnet.processes()[qp.process].pid;
     Guard guard(subnet.hcas()[qp.hca].atomics);
@@ -267,7 +267,7 @@ Answer do_atomic(const Segment& subnet, std::uint32_t process, QueuePair& qp, co
     return give_back(subnet, arrival, before);
 }
 
-// A request that has been executed before: its acknowledgement was lost (InfiniBand 9.7.5.1.2).
+// Answers a request that has been executed before but whose acknowledgement was lost (InfiniBand 9.7.5.1.2).
 Answer repeat(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     qp.duplicates.fetch_add(1, std::memory_order_relaxed);
     if (is_read(arrival.work.opcode)) return do_read(subnet, process, qp, arrival);
@@ -291,7 +291,7 @@ bool can_receive(std::uint32_t state) {
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
-// Whether a path of the responder's leads to where the request came from, and is the one that it came by.
+// True if the request came along this path of the responder.
 bool is_path_of(const Segment& subnet, const QueuePair& qp, const Path& path, const Route& request) {
     if (path.port == 0) return false;
     const std::uint32_t port = subnet.hcas()[qp.hca].first_port + path.port - 1;
@@ -300,12 +300,12 @@ bool is_path_of(const Segment& subnet, const QueuePair& qp, const Path& path, co
     return own.dlid == request.slid && own.slid == request.dlid;
 }
 
-// The responder's half of automatic path migration (InfiniBand 17.2.8.1). False: the request is not to be answered.
+// The responder's half of automatic path migration (InfiniBand 17.2.8.1). Returns false if the request must not be answered.
 bool follow_migration(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     const auto mine = static_cast<ibv_mig_state>(qp.migration.load(std::memory_order_relaxed));
     const auto theirs = static_cast<ibv_mig_state>(arrival.requester.migration.load(std::memory_order_acquire));
     if (theirs == IBV_MIG_MIGRATED && mine == IBV_MIG_ARMED) {
-        if (is_path_of(subnet, qp, qp.primary, arrival.route)) return true;  // it was never armed, or took the same way back
+        if (is_path_of(subnet, qp, qp.primary, arrival.route)) return true;  // the path has not changed, seen from here
         if (!is_path_of(subnet, qp, qp.alternate, arrival.route)) {
             trace(subnet, TraceKind::migration_failed, qp.number, arrival.source_qp, arrival.route.slid);
             raise_for(subnet, qp, IBV_EVENT_PATH_MIG_ERR);
@@ -319,7 +319,7 @@ bool follow_migration(const Segment& subnet, QueuePair& qp, const Arrival& arriv
         raise_for(subnet, qp, IBV_EVENT_PATH_MIG);
         return true;
     }
-    // Both have asked: request and acknowledgement tell each so.
+    // Both sides have asked to rearm, or are armed: the request and its acknowledgement tell each side about the other.
     if (mine != IBV_MIG_MIGRATED && theirs != IBV_MIG_MIGRATED && (mine == IBV_MIG_REARM || theirs == IBV_MIG_REARM)) {
         qp.migration.store(IBV_MIG_ARMED, std::memory_order_release);
         arrival.requester.migration.store(IBV_MIG_ARMED, std::memory_order_release);
@@ -339,8 +339,8 @@ bool is_ours(const Segment& subnet, const QueuePair& qp, const Arrival& arrival,
            can_receive(qp.state.load(std::memory_order_acquire)) && is_alive(subnet.processes()[qp.process]);
 }
 
-// A packet of another partition is dropped, and counted where it arrived (InfiniBand 10.9.4). A requester that has migrated sends
-// with the key of its alternate path.
+// A packet of another partition is dropped and counted at the port where it arrived (InfiniBand 10.9.4). A requester that has
+// migrated uses the P_Key of its alternate path.
 bool is_of_its_partition(const Segment& subnet, const QueuePair& qp, const Arrival& arrival) {
     const std::uint16_t key = pkey_of(subnet, arrival.requester, arrival.requester.primary);
     if (keys_match(key, pkey_of(subnet, qp, qp.primary))) return true;
@@ -349,7 +349,7 @@ bool is_of_its_partition(const Segment& subnet, const QueuePair& qp, const Arriv
     return false;
 }
 
-// Sequence numbers count modulo 2^24; the older half of the ring is the past.
+// Sequence numbers are modulo 2^24; the half of the numbers before `expected` counts as past.
 bool is_past(std::uint32_t psn, std::uint32_t expected) { return ((psn - expected) & kPsnMask) >= 0x800000; }
 
 void count_message(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
@@ -361,7 +361,7 @@ void count_message(const Segment& subnet, QueuePair& qp, const Arrival& arrival)
 void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
     if (strike.kill_process) {
         kill(subnet.processes()[qp.process].pid, SIGKILL);
-        fail(subnet, qp, -1);  // on a busy machine it lives on for longer than a retry takes
+        fail(subnet, qp, -1);  // on a busy machine the process may live longer than a retry takes
     }
     if (strike.kill_qp) fail(subnet, qp, IBV_EVENT_QP_FATAL);
 }
@@ -393,13 +393,13 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
 
 // --- datagrams ----------------------------------------------------------------------------------------------------------
 
-// The first forty bytes of a datagram's receive: the global routing header, or nothing of meaning (InfiniBand 8.3).
+// The first 40 bytes of a datagram's receive: the global routing header, or undefined (InfiniBand 8.3).
 void write_grh(const Segment& subnet, const Arrival& arrival, std::byte (&grh)[kGrhBytes]) {
     std::memset(grh, 0, sizeof grh);
     if (arrival.work.to.path.is_global == 0) return;
     const std::uint16_t payload = htons(static_cast<std::uint16_t>(arrival.work.bytes));
     std::memcpy(grh + 4, &payload, sizeof payload);
-    grh[6] = std::byte{0x1b};  // next header: an InfiniBand transport header
+    grh[6] = std::byte{0x1b};  // next header: InfiniBand transport
     const Path& path = arrival.work.to.path;
     const std::uint32_t word = htonl(6u << 28 | std::uint32_t{path.traffic_class} << 20 | (path.flow_label & 0xfffff));
     std::memcpy(grh, &word, sizeof word);
@@ -410,7 +410,7 @@ void write_grh(const Segment& subnet, const Arrival& arrival, std::byte (&grh)[k
     std::memcpy(grh + 24, path.dgid, 16);
 }
 
-// False: the sender's buffers are at fault.
+// Returns false if the sender's buffers are invalid.
 bool put_datagram(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     Buffers local, room;
     const SendWork& work = arrival.work;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a request does where it arrives: the responder's half of the transport
-// (InfiniBand 9.7.4 reliable, 9.8.3 datagrams), executed by the requester's
-// process on the shared entry of the other QP, under its lock.
+// The responder's half of the transport (InfiniBand 9.7.4 reliable, 9.8.3
+// datagrams): executes a request where it arrives. The requester's process does
+// this, on the shared entry of the other QP, under its lock.
 //
-// A message comes in chunks; all but the last only bring bytes. Until it has
-// arrived whole it can be sent again from its start: the receive it was given
-// is kept, and the packet sequence number moves only at its end.
+// A message arrives in chunks; all but the last only bring bytes. Until the last
+// one the message can be sent again from its start: the receive that it took is
+// kept, and the packet sequence number only moves at its end.
 #pragma once
 
 #include "fabric/engine/faults.h"
@@ -16,12 +16,12 @@ namespace coop::fabric {
 
 enum class Answer : int {
     ack,
-    none,             // no answer: the requester's timer will run out
+    none,             // no answer: the requester's timer will expire
     not_ready,        // RNR NAK
-    invalid_request,  // NAK: does not fit, too many reads, misaligned
-    access,           // NAK: remote access
-    operation,        // NAK: the responder could not do it
-    local_protection, // the requester's own buffers are not what they should be
+    invalid_request,  // NAK: bad length, too many reads, misaligned
+    access,           // NAK: remote access violation
+    operation,        // NAK: the responder could not execute it
+    local_protection, // the requester's own buffers are invalid
 };
 
 struct Arrival {
@@ -29,34 +29,34 @@ struct Arrival {
     QueuePair& requester;
     const Route& route;
     SendWork& work;
-    std::uint64_t chunk;           // bytes of it that arrive now, behind work.moved
-    std::uint32_t reads_in_flight; // RDMA reads and atomics of the requester, this one included
-    bool responding;               // a read whose request has arrived: the chunk goes back
+    std::uint64_t chunk;           // bytes of this chunk, which begins at work.moved
+    std::uint32_t reads_in_flight; // RDMA reads and atomics of the requester, including this one
+    bool responding;               // a read whose request has arrived: the chunk returns to the requester
     Strike strike;
-    Notices& notices;              // of what it completes
+    Notices& notices;              // of the completions that this causes
 };
 
-// A request of a connected QP, RC or UC.
+// Delivers a request of a connected QP, RC or UC.
 Answer deliver(const Segment& subnet, std::uint32_t process, const Arrival& arrival) noexcept;
-// A datagram: it arrives, or nobody hears of it. False: the sender's own buffers are at fault.
+// Delivers a datagram, or drops it silently. Returns false if the sender's own buffers are invalid.
 bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arrival& arrival) noexcept;
 
-// The requester's own buffers for the next `bytes` of a request. False: a key or a bound is wrong.
+// The requester's own buffers for the next `bytes` of a request. find_local() returns false if a key or a bound is wrong.
 struct Buffers {
     Range range[kMaxSges];
     std::uint32_t count = 0;
     std::span<const Range> all() const { return {range, count}; }
 };
-// A part of a list of ranges: `bytes` from `offset` on.
+// The part of a list of ranges that begins at `offset` and has `bytes` bytes.
 Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) noexcept;
 bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes, std::uint32_t access,
                 Buffers& buffers) noexcept;
 
-// Moves a QP of any process to the error state and has its owner flush it. `event`: IBV_EVENT_QP_FATAL, …; -1: none.
+// Moves a QP of any process to the error state; its owner flushes it. `event`: IBV_EVENT_QP_FATAL, …; -1: none.
 void fail(const Segment& subnet, QueuePair& qp, int event) noexcept;
 void raise_for(const Segment& subnet, const QueuePair& qp, ibv_event_type event) noexcept;
 
-// Completes the posted receives of a QP with WR_FLUSH_ERR, the one held first. With its lock held, by its owner.
+// Completes the posted receives of a QP with WR_FLUSH_ERR, the held one first. The owner calls this, with the QP's lock held.
 void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept;
 
 QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept;

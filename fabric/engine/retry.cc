@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What goes wrong on a reliable connection, from the requester's side: lost
-// requests and answers (InfiniBand 9.7.6.1.3, timers and retries), receivers
-// that are not ready (9.7.5.2.8), refusals, and automatic path migration when
-// retries are used up (17.2.8).
+// Failures on a reliable connection, from the requester's side: lost requests and
+// answers (InfiniBand 9.7.6.1.3, timers and retries), receivers that are not ready
+// (9.7.5.2.8), refusals, and automatic path migration when the retries are used up
+// (17.2.8).
 #include <algorithm>
 #include <array>
 
@@ -18,10 +18,10 @@ namespace {
 
 using Stage = SendWork::Stage;
 
-constexpr std::uint32_t kForEver = 7;  // of rnr_retry
+constexpr std::uint32_t kForEver = 7;  // value of rnr_retry that means unlimited
 constexpr std::int64_t kRoundTripNs = 2'000;
 
-// The RNR timer's codes, in units of 10 us (InfiniBand table 45).
+// The delays of the RNR timer's codes, in units of 10 us (InfiniBand table 45).
 constexpr std::array<std::int64_t, 32> kRnrTimer = {65536, 1,   2,   3,    4,    6,    8,    12,   16,   24,    32,    48,    64,    96,    128,   192,
                                                     256,   384, 512, 768,  1024, 1536, 2048, 3072, 4096, 6144,  8192,  12288, 16384, 24576, 32768, 49152};
 
@@ -39,14 +39,14 @@ void LocalQp::on_answer(SendWork& work, Answer answer, std::int64_t now) {
     }
 }
 
-// 4.096 us * 2^timeout; 0: no timer, it waits for ever.
+// 4.096 us * 2^timeout; for 0 there is no timer, and it waits for ever.
 std::int64_t LocalQp::timeout_ns() const {
     const std::uint8_t code = shared_.primary.timeout & 31;
     return code == 0 ? Agenda::kNever : std::int64_t{4096} << code;
 }
 
 void LocalQp::on_lost(SendWork& work, std::int64_t now) {
-    // What comes behind a lost packet tells the responder, whose NAK is quicker than the timer.
+    // A packet after the lost one reveals the gap to the responder, whose NAK comes sooner than the timer expires.
     const bool noticed = routed_ && is_passable(subnet_, route_) && hears() &&
                          (work.moved + work.chunk < work.bytes || sent_ - executed_ > 1) && work.stage == Stage::on_the_way;
     const std::int64_t wait = noticed ? latency_ns(subnet_, route_) + latency_ns(subnet_, back_) + kRoundTripNs : timeout_ns();
@@ -59,7 +59,7 @@ void LocalQp::on_lost(SendWork& work, std::int64_t now) {
         return retry(work, now);
     }
     trace(subnet_, TraceKind::retry_exceeded, shared_.number, shared_.destination, route_.dlid, retry_count_);
-    // The last wait is waited too: the error comes when the timer has run out once more.
+    // The last attempt is also waited for: the error comes when the timer expires once more.
     finish(work, IBV_WC_RETRY_EXC_ERR, noticed ? now : now + wait);
 }
 
@@ -86,7 +86,7 @@ void LocalQp::retry(SendWork& work, std::int64_t at_ns) {
     blocked_until_ns_ = at_ns;
 }
 
-// Everything from this request on is sent again; the responder knows by the sequence numbers what it has had.
+// Sends everything from this request on again; the responder recognises by the sequence numbers what it has received.
 void LocalQp::go_back_to(SendWork& work) {
     std::uint32_t mark = head_;
     while (&at(mark) != &work) ++mark;
@@ -101,7 +101,7 @@ void LocalQp::go_back_to(SendWork& work) {
     in_flight_bytes_ = 0;
 }
 
-// The alternate path becomes the primary one. False: there is none that is armed.
+// Makes the alternate path the primary one. Returns false if no alternate path is armed.
 bool LocalQp::migrate() {
     Guard guard(shared_.lock);
     if (shared_.migration.load(std::memory_order_acquire) != IBV_MIG_ARMED || shared_.alternate.port == 0) return false;
@@ -133,7 +133,7 @@ bool LocalQp::has_peer() const {
     return peer != nullptr && peer->state.load(std::memory_order_acquire) >= IBV_QPS_RTR;
 }
 
-// Whether answers arrive: they take the responder's own path.
+// True if answers arrive. They take the responder's own path.
 bool LocalQp::hears() {
     QueuePair* peer = find_queue_pair(subnet_, shared_.destination);
     if (peer == nullptr) return false;

@@ -16,7 +16,7 @@ const PinnedRoute* find_pinned(const Segment& subnet, std::uint16_t slid, std::u
     return found == pinned.end() ? nullptr : &*found;
 }
 
-// Follows the forwarding tables from switch to switch. False: they do not lead to the port.
+// Follows the forwarding tables from switch to switch. Returns false if they do not lead to the port.
 bool follow(const Segment& subnet, Route& route) {
     const auto lids = subnet.lids();
     std::uint32_t link = subnet.ports()[route.from].link_out;
@@ -35,8 +35,8 @@ bool has_gid(const Port& port, const std::uint8_t (&gid)[16]) {
     return std::any_of(port.gids, port.gids + port.gid_count, [&](const auto& own) { return std::memcmp(own, gid, sizeof gid) == 0; });
 }
 
-// Whether a packet of this path is taken by the port that it leads to: with a global routing header if that has the port's GID;
-// without one if neither port demands it and no router is between them, which would need it.
+// True if the destination port accepts packets of this path. With a global routing header, the GID must be the port's. Without
+// one, neither port may require it, and no router may be in between, which would need it.
 bool is_taken(const Segment& subnet, const Route& route, const Path& path) {
     const Port &from = subnet.ports()[route.from], &to = subnet.ports()[route.to];
     if (path.is_global != 0) return has_gid(to, path.dgid);
