@@ -20,7 +20,7 @@ bool is_good_address(const VerbsContext& context, const ibv_ah_attr& attr) {
 
 namespace {
 
-// Index of a GID of the port; -1: it has none such.
+// Index of a GID in the port's table; -1: not found.
 int find_gid(const Port& port, const std::uint8_t (&gid)[16]) {
     for (std::uint32_t i = 0; i < port.gid_count; ++i)
         if (std::memcmp(port.gids[i], gid, sizeof gid) == 0) return static_cast<int>(i);
@@ -37,7 +37,7 @@ COOP_VERB ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     if (!is_good_address(context, *attr)) return refuse<ibv_ah>(EINVAL);
     const Path path = path_of(*attr);
     const Route route = find_route(context.subnet(), context.port_index(attr->port_num), path);
-    // On Ethernet the neighbour is looked for now; on InfiniBand nobody asks whether a LID is somebody's.
+    // On Ethernet the address is resolved now; on InfiniBand nothing checks whether a port has the LID.
     if (!route.leads_somewhere() && is_ethernet(context.port(attr->port_num))) return refuse<ibv_ah>(EHOSTUNREACH);
     auto* ah = new VerbsAh;
     ah->context = pd->context;
@@ -46,7 +46,7 @@ COOP_VERB ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     return ah;
 }
 
-// Where a datagram came from: by LID, and by GID if it had a global header. Its first 40 bytes are that header.
+// Describes the sender of a datagram: by LID, and by GID if the datagram had a global header, which is in its first 40 bytes.
 COOP_VERB int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {
     const VerbsContext& device = to_context(context);
     *attr = {};

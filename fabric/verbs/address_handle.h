@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An address handle: where datagrams go, resolved once.
+// An address handle: the route of datagrams to an address, resolved once.
 #pragma once
 
 #include "fabric/engine/local_qp.h"
@@ -15,7 +15,7 @@ struct VerbsAh : ibv_ah {
 
 inline const VerbsAh& to_ah(const ibv_ah* ah) { return *static_cast<const VerbsAh*>(ah); }
 
-// Whether an address vector makes sense on this device: its port, its index of a GID, and with Ethernet a GID at all.
+// True if an address vector is valid on this device: its port, its GID index, and with Ethernet the presence of a GID.
 bool is_good_address(const VerbsContext& context, const ibv_ah_attr& attr);
 
 }  // namespace coop::fabric

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Asynchronous events (InfiniBand 11.6.3): from the pipe of an open device to the
-// program, and back as acknowledgements.
+// Asynchronous events (InfiniBand 11.6.3): reads them from the pipe of an open
+// device for the program, and takes its acknowledgements.
 #include "fabric/verbs/async_event.h"
 
 #include "fabric/verbs/completion_queue.h"
@@ -39,7 +39,7 @@ EventSource source_of(std::uint32_t type) {
 
 namespace {
 
-// False: its object is gone.
+// Returns false if the event's object has been destroyed.
 bool translate(VerbsContext& context, const EventRecord& record, ibv_async_event& event) {
     event = {};
     event.event_type = static_cast<ibv_event_type>(record.type);

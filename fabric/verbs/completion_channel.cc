@@ -19,7 +19,7 @@ COOP_VERB ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
     return channel;
 }
 
-// The context's mutex guards the count of CQs that use it.
+// The context's mutex guards the number of CQs that use the channel.
 COOP_VERB int ibv_destroy_comp_channel(ibv_comp_channel* destroyed) {
     VerbsChannel& channel = to_channel(destroyed);
     pthread_mutex_lock(&channel.context->mutex);

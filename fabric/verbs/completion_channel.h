@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A completion channel: a pipe into which whoever completes something in an armed
-// CQ writes the CQ's name.
+// A completion channel: a pipe. A process that puts a completion into an armed CQ
+// writes the CQ's identity to it.
 #pragma once
 
 #include "fabric/verbs/context.h"

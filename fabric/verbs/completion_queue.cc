@@ -22,7 +22,7 @@ bool is_good_size(const VerbsContext& owner, int entries) {
     return entries >= 1 && static_cast<std::uint32_t>(entries) <= owner.profile().max_cqe;
 }
 
-// Takes an entry of the table and a ring for it. False: there is no room.
+// Claims an entry of the table and allocates its ring. Returns false if there is no room.
 bool enter(VerbsCq& cq, std::uint32_t depth, int notify_fd) {
     const Segment& subnet = cq.owner.subnet();
     const std::uint32_t capacity = std::bit_ceil(depth);
@@ -35,7 +35,7 @@ bool enter(VerbsCq& cq, std::uint32_t depth, int notify_fd) {
     }
     CompletionQueue& entry = cq.shared();
     cq.used = entry.used.load(std::memory_order_relaxed);
-    if (cq.used == 1) entry.lock.create();  // later ones find it made: somebody may be about to take it
+    if (cq.used == 1) entry.lock.create();  // reused entries keep their lock, because another process may be about to take it
     Guard guard(entry.lock);
     entry.process = cq.owner.client.process();
     entry.context = cq.owner.index;
@@ -115,7 +115,7 @@ void discard_completions(VerbsCq& cq, std::uint32_t qp_number) {
     CompletionQueue& entry = cq.shared();
     std::lock_guard taking(cq.taking);
     Guard guard(entry.lock);
-    // From the newest to the oldest, those that stay move up to the newer end.
+    // From the newest to the oldest, move the completions that stay towards the newer end.
     const std::uint32_t taken = entry.taken.load();
     std::uint32_t to = entry.put.load();
     for (std::uint32_t from = to; from != taken;) {
@@ -130,7 +130,7 @@ int poll_cq(ibv_cq* polled, int entries, ibv_wc* completions) {
     VerbsCq& cq = to_cq(polled);
     cq.owner.client.progress();
     std::lock_guard guard(cq.taking);
-    if (cq.shared().ring == 0) return 0;  // given back: the process is about to end
+    if (cq.shared().ring == 0) return 0;  // the process is about to end and has given back its objects
     Completion completion;
     int n = 0;
     while (n < entries && take_completion(cq.owner.subnet(), cq.index, completion)) translate(completion, completions[n++]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A completion queue, plain or extended: the ring is in shared memory, filled by
-// whoever completes something; here is the owner's side.
+// A completion queue, plain or extended. Its ring is in shared memory, and any
+// process may put completions into it; this is the owner's side.
 //
 // Threading: `taking` guards taking completions, and the size of the ring. It is
 // taken before the shared entry's lock.
@@ -19,10 +19,10 @@ struct VerbsCq : ibv_cq_ex {
 
     VerbsContext& owner;
     std::uint32_t index = kNone;
-    std::uint32_t used = 0;  // of the entry: its generation
+    std::uint32_t used = 0;  // of the entry, as its generation
     std::mutex taking;
-    std::atomic<int> users{0};  // QPs: one that both sends and receives here counts twice
-    Completion current;         // extended: the one being read
+    std::atomic<int> users{0};  // QPs; one that uses the queue both for sends and for receives counts twice
+    Completion current;         // extended polling: the completion being read
     std::uint32_t completion_events_out = 0, async_events_out = 0;
 
     CompletionQueue& shared() const { return owner.subnet().completion_queues()[index]; }
@@ -32,10 +32,10 @@ struct VerbsCq : ibv_cq_ex {
 inline VerbsCq& to_cq(ibv_cq* cq) { return *static_cast<VerbsCq*>(reinterpret_cast<ibv_cq_ex*>(cq)); }
 inline VerbsCq& to_cq(ibv_cq_ex* cq) { return *static_cast<VerbsCq*>(cq); }
 
-// Null: errno says why.
+// Returns null with errno set on failure.
 VerbsCq* make_cq(VerbsContext& owner, int entries, void* cq_context, ibv_comp_channel* channel, std::uint32_t vector);
 
-// Takes out the completions of a QP that is no more, as the drivers of rdma-core do.
+// Removes the completions of a destroyed QP, as the drivers of rdma-core do.
 void discard_completions(VerbsCq& cq, std::uint32_t qp_number);
 
 }  // namespace coop::fabric

@@ -10,7 +10,7 @@
 namespace coop::fabric {
 namespace {
 
-// What is not named here stays null: libibverbs answers EOPNOTSUPP for it.
+// Functions that are not set stay null: libibverbs answers EOPNOTSUPP for them.
 void set_operations(VerbsContext& context) {
     ibv_context_ops& ops = context.context.ops;
     ops._compat_query_device = ibv_query_device;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An open device: the table of functions that the inline calls of libibverbs go
-// through, and the objects that events name.
+// An open device: the table of functions that the inline calls of libibverbs use,
+// and the objects that events refer to.
 //
-// Ownership: the program's, from ibv_open_device to ibv_close_device. It holds
-// an entry of the subnet's table of contexts, which says where events are to be
-// written: a pipe whose reading end is the program's async_fd.
+// Ownership: the program owns it from ibv_open_device to ibv_close_device. It has
+// an entry in the subnet's table of contexts, which holds the pipe for events; the
+// reading end of that pipe is the program's async_fd.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct VerbsContext : verbs_context {
     Registry<VerbsQp> qps;
     Registry<VerbsSrq> srqs;
 
-    // Not after fork() in the child, and not while the process ends: what is on the subnet is no longer ours then.
+    // False in the child after fork(), and while the process ends: objects on the subnet are then not ours any more.
     bool is_live() const { return Client::current() == &client && client.is_joined(); }
     const Segment& subnet() const { return client.subnet(); }
     Hca& hca() const { return subnet().hcas()[hca_index]; }
@@ -43,7 +43,7 @@ struct VerbsContext : verbs_context {
 
 inline VerbsContext& to_context(ibv_context* context) { return *static_cast<VerbsContext*>(verbs_get_ctx(context)); }
 
-// A pipe whose writing end never blocks; false: errno says why there is none.
+// Makes a pipe whose writing end never blocks. Returns false with errno set on failure.
 bool make_event_pipe(int (&ends)[2]);
 
 }  // namespace coop::fabric

@@ -20,7 +20,7 @@ bool is_empty(int fd) {
     return poll(&ask, 1, 0) <= 0;
 }
 
-// The same pipe, but reading never blocks: the program's descriptor stays as the program set it.
+// Opens the same pipe for reading without blocking, because the flags of the program's descriptor are the program's.
 int open_without_blocking(int fd) {
     char path[40];
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pipes that events come by: read by the program through verbs, waited for
-// with poll() by the program itself, written by any process of the subnet.
+// The pipes that carry events. The program reads them through verbs and may wait
+// for them with poll(); any process of the subnet writes them.
 //
-// What is in a pipe when its object is destroyed is taken out again, so that a
-// program that was told to read finds something to read.
+// When an object is destroyed its events are removed from the pipe. Otherwise
+// poll() could report an event that a read does not find.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace coop::fabric {
 
-// Reads one record. False: errno says why there is none (EAGAIN, if the program made the descriptor non-blocking).
+// Reads one record. Returns false with errno set on failure (EAGAIN if the pipe is empty and the descriptor non-blocking).
 bool read_record(int fd, void* record, std::size_t bytes);
 
-// Takes out the records that `is_void` knows, and leaves the others.
+// Removes the records for which `is_void` returns true.
 void purge_records(int read_end, int write_end, std::size_t bytes, const std::function<bool(const void*)>& is_void);
 
 }  // namespace coop::fabric

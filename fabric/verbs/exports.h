@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The header of libibverbs, for those who define its calls: its macros that turn
+// The header of libibverbs, prepared for defining its calls: the macros that turn
 // calls into inline functions are undone, and COOP_VERB makes a definition
 // visible. Everything else in libcoopfabric.so is hidden. There are no symbol
 // versions, so that a definition serves references to any version.
 //
-// Errors are told as libibverbs does: a null pointer or -1 with errno, or the
-// errno itself, whichever the call's manual page says.
+// Errors are reported as in libibverbs: as a null pointer or -1 with errno, or as
+// an errno value, depending on the call's manual page.
 #pragma once
 
 #include <infiniband/verbs.h>

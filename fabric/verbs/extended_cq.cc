@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The extended way of polling: a completion is taken, and read field by field.
-// From start_poll that finds one to end_poll the queue belongs to that thread.
+// Extended polling: takes a completion and reads it field by field. From a
+// start_poll that finds a completion until end_poll the calling thread owns the queue.
 #include <ctime>
 
 #include "fabric/engine/completion.h"
@@ -15,7 +15,7 @@ constexpr std::uint64_t kSupported = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_
                                      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 bool take(VerbsCq& cq) {
-    if (cq.shared().ring == 0) return false;  // given back: the process is about to end
+    if (cq.shared().ring == 0) return false;  // the process is about to end and has given back its objects
     if (!take_completion(cq.owner.subnet(), cq.index, cq.current)) return false;
     cq.wr_id = cq.current.wr_id;
     cq.status = static_cast<ibv_wc_status>(cq.current.status);
@@ -63,7 +63,7 @@ void set_readers(ibv_cq_ex& cq) {
 
 bool is_supported(const ibv_cq_init_attr_ex& attr) {
     if ((attr.wc_flags & ~kSupported) != 0 || (attr.comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0) return false;
-    // A queue that overflows says so: there is none that takes no notice.
+    // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN is not supported: an overflow is always reported.
     const std::uint32_t flags = (attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr.flags : 0;
     return (flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) == 0;
 }

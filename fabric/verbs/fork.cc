@@ -24,16 +24,16 @@ struct Pages {
     std::uint64_t begin, end;
 };
 
-// Of this process; a child has none of its parent's regions.
+// The state of this process; a child has none of its parent's regions.
 struct State {
     std::mutex lock;
-    bool asked = false;     // ibv_fork_init() was called in time
-    bool too_late = false;  // something was registered before
+    bool asked = false;     // ibv_fork_init() was called before any registration
+    bool too_late = false;  // memory has been registered
     std::vector<Pages> regions;
 };
 
 State& state() {
-    static State* const all = new State;  // to the very end of the process
+    static State* const all = new State;  // never destroyed: used until the very end of the process
     return *all;
 }
 
@@ -61,12 +61,12 @@ void in_parent() {
     }
     if (lost != 0)
         std::fprintf(stderr,
-                     "coop-fabric: process %d has forked without ibv_fork_init(): on a kernel before Linux 5.12 its %u regions of registered "
-                     "memory may no longer be what the HCA reads and writes. Here they are not usable any more.\n",
+                     "coop-fabric: process %d has forked without ibv_fork_init(): on a kernel before Linux 5.12 the HCA may no longer read and "
+                     "write the process's memory in its %u registered regions. Here these regions cannot be used any more.\n",
                      static_cast<int>(getpid()), lost);
 }
 
-// What no other region covers.
+// Returns to the children the part of `pages` that no other region covers.
 void give_back(const std::vector<Pages>& others, Pages pages) {
     if (pages.begin >= pages.end) return;
     const auto other = std::ranges::find_if(others, [&](const Pages& o) { return o.begin < pages.end && o.end > pages.begin; });

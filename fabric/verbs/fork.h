@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What becomes of registered memory when the process forks. Nothing is pinned
-// here, and whoever copies names the process: fork() does no harm, which the
-// program is told (IBV_FORK_UNNEEDED), as by a kernel that copies on fork.
+// The effect of fork() on registered memory. Nothing is pinned here, and a copy
+// names the process, so fork() is harmless. The program is told so
+// (IBV_FORK_UNNEEDED), as by a kernel that copies pinned pages on fork.
 //
-// With Header::strict_fork it is as on an older kernel at its worst. Without
-// ibv_fork_init() all regions are lost when the process forks: hardware keeps the
-// pages, and the process may get others. After ibv_fork_init() children do not
-// have the memory (MADV_DONTFORK, whole pages, until no region covers them).
+// Header::strict_fork simulates the worst case of an older kernel. Without
+// ibv_fork_init() all regions are lost when the process forks: the hardware keeps
+// the old pages, and the process may get others. After ibv_fork_init() children do
+// not have the memory (MADV_DONTFORK, whole pages, until no region covers them).
 //
 // Threading: any. Errors: none.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace coop::fabric {
 
-// A range that was registered, or deregistered, on a strict subnet.
+// Called when a range is registered or deregistered on a strict subnet.
 void hide_from_children(std::uint64_t address, std::uint64_t bytes);
 void show_to_children(std::uint64_t address, std::uint64_t bytes);
 

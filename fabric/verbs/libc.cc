@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls of the C library with which programs look for InfiniBand devices in /sys
-// and /dev: UCX asks stat and access for /dev/infiniband/uverbs0 and opens the
-// types of GIDs, Open MPI asks stat for /sys/class/infiniband. Any other path,
-// and what is not in the tree of sysfs.h, goes on to the C library.
+// Interposes the calls of the C library with which programs look for InfiniBand
+// devices in /sys and /dev: UCX uses stat and access on /dev/infiniband/uverbs0 and
+// opens the types of GIDs, Open MPI uses stat on /sys/class/infiniband. Paths that
+// are not in the tree of sysfs.h are passed on to the C library.
 //
-// Errors: those of the call that stands behind.
+// Errors: those of the interposed call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ Function* next(Function*, const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// Something that is there and of the same kind.
+// An existing path of the same kind, for calls that only ask about a path.
 const char* stand_in(PathKind kind) {
     switch (kind) {
     case PathKind::folder: return "/";
@@ -45,7 +45,7 @@ const char* replace(const char* path) {
     return other != nullptr ? other : path;
 }
 
-// A descriptor from which `text` can be read.
+// Returns a descriptor from which `text` can be read.
 int open_text(const std::string& text, int flags) {
     const int fd = memfd_create("coop-fabric", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
     if (fd < 0) return -1;
@@ -117,7 +117,7 @@ COOP_VERB int ibv_read_sysfs_file(const char* folder, const char* name, char* bu
     close(fd);
     if (n <= 0) return static_cast<int>(n);
     const std::size_t end = buffer[n - 1] == '\n' ? static_cast<std::size_t>(n) - 1 : static_cast<std::size_t>(n);
-    if (end == bytes) return -1;  // no room for the end of the text
+    if (end == bytes) return -1;  // no room for the terminating null
     buffer[end] = '\0';
     return static_cast<int>(end);
 }

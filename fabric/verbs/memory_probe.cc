@@ -33,7 +33,7 @@ public:
     Maps(const Maps&) = delete;
     Maps& operator=(const Maps&) = delete;
 
-    // 0 and the mapping that `address` is in, or an errno: ENOENT if there is none, others if the kernel cannot say.
+    // Finds the mapping that contains `address`. Returns 0 or an errno: ENOENT if there is none, others if the kernel cannot tell.
     int find(std::uint64_t address, MappingQuery& query) const {
         query = {};
         query.bytes = sizeof query;
@@ -50,7 +50,7 @@ bool read_mapping(FILE* maps, std::uint64_t& begin, std::uint64_t& end, std::uin
     if (std::fgets(line, sizeof line, maps) == nullptr) return false;
     if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, access) != 3) return false;
     flags = (access[0] == 'r' ? kReadable : 0) | (access[1] == 'w' ? kWritable : 0);
-    for (std::size_t n = 1; line[n - 1] != '\n' && n < sizeof line; ++n)  // the rest of a long line
+    for (std::size_t n = 1; line[n - 1] != '\n' && n < sizeof line; ++n)  // skip the rest of a long line
         if (line[n] == '\0') {
             for (int c = std::fgetc(maps); c != '\n' && c != EOF; c = std::fgetc(maps)) {}
             break;
@@ -58,7 +58,7 @@ bool read_mapping(FILE* maps, std::uint64_t& begin, std::uint64_t& end, std::uin
     return true;
 }
 
-// Mappings are listed in the order of their addresses.
+// Relies on the mappings being listed in address order.
 bool is_listed(std::uint64_t at, std::uint64_t until, std::uint64_t needed) {
     const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
     if (maps == nullptr) return true;

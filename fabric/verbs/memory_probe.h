@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether memory is there, asked without touching it: by mappings and not by
+// Checks whether memory is mapped without touching it: by mappings instead of
 // pages, so that a large range costs no more than a small one.
 //
-// Linux 6.11 answers for one mapping at a time (PROCMAP_QUERY); before, all of
-// /proc/self/maps is read. If neither works, everything counts as mapped, and a
-// bad address is found when something is copied.
+// Linux 6.11 can be asked for a single mapping (PROCMAP_QUERY); before that, all
+// of /proc/self/maps is read. If neither works, every address counts as mapped,
+// and a copy finds the bad ones.
 #pragma once
 
 #include <cstdint>

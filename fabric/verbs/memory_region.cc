@@ -14,15 +14,15 @@ constexpr std::uint32_t kRemoteWriting = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RE
 constexpr std::uint32_t kKnownAccess = IBV_ACCESS_LOCAL_WRITE | kRemoteWriting | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
                                        IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
 
-// What a registration is of.
+// The arguments of a registration.
 struct Wish {
     std::uint64_t address, bytes, iova;
     std::uint32_t access;
 };
 
 int check(const Wish& wish) {
-    if ((wish.access & ~kKnownAccess) != 0) return EINVAL;  // on demand paging among them
-    // InfiniBand 10.6.3.1, and the kernel: who may write from afar may write here.
+    if ((wish.access & ~kKnownAccess) != 0) return EINVAL;  // includes on-demand paging
+    // InfiniBand 10.6.3.1, and the kernel: remote write access requires local write access.
     if ((wish.access & kRemoteWriting) != 0 && (wish.access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
     const std::uint64_t end = wish.address + wish.bytes;
     if (wish.bytes == 0 || end < wish.address || page_ceiling(end) < end) return EINVAL;
@@ -31,7 +31,7 @@ int check(const Wish& wish) {
     return 0;
 }
 
-// The low byte of the keys: another one each time, and never 0, so that no key is.
+// The low byte of the keys. It changes with each use of the entry and is never 0, so that no key is 0.
 std::uint32_t next_tag(std::uint32_t tag) {
     const std::uint32_t next = (tag + 2) & 0xfe;
     return next != 0 ? next : 2;
@@ -54,7 +54,7 @@ std::uint32_t enter(const VerbsPd& pd, const Wish& wish) {
     return index;
 }
 
-// The keys are void from here on, even when somebody else takes the entry.
+// Invalidates the keys and releases the entry. A later user of the entry has other keys.
 void leave(const Segment& subnet, std::uint32_t index) {
     MemoryRegion& region = subnet.memory_regions()[index];
     region.tag = next_tag(region.tag);
@@ -132,7 +132,7 @@ COOP_VERB ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t bytes,
     return register_memory(pd, address, bytes, iova, access);
 }
 
-// A new registration takes the place of the old one, with new keys; if it is refused, the old one stays.
+// Replaces the registration by a new one with new keys; if that is refused, the old one stays.
 COOP_VERB int ibv_rereg_mr(ibv_mr* registered, int flags, ibv_pd* pd, void* address, std::size_t bytes, int access) {
     VerbsMr& mr = to_mr(registered);
     if (flags == 0 || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) return refuse_again(EINVAL, IBV_REREG_MR_ERR_INPUT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registered memory: an entry of the subnet's table, by which whoever holds a key
+// Registered memory: an entry of the subnet's table, in which the holder of a key
 // finds the address in this process. Nothing is pinned.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Changing and asking for the attributes of a queue pair. Everything is checked
-// first; LocalQp then takes what concerns the transport, all at once.
+// Modifies and queries the attributes of a queue pair. All attributes are checked
+// first; LocalQp then applies those that concern the transport at once.
 #include <cstring>
 
 #include "fabric/engine/path.h"
@@ -17,7 +17,7 @@ constexpr std::uint32_t kMostQpNumber = 0xffffff;
 constexpr unsigned kMostTimeout = 31, kMostRetries = 7;
 constexpr unsigned kRemoteAccess = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
-// The port that the QP is on, or will be.
+// The port of the QP after the modification.
 unsigned port_of(const VerbsQp& qp, const ibv_qp_attr& attr, int mask) {
     return (mask & IBV_QP_PORT) != 0 ? attr.port_num : qp.shared().port;
 }
@@ -26,7 +26,7 @@ bool is_good_mtu(const VerbsContext& context, unsigned port, ibv_mtu mtu) {
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 && to_bytes(mtu) <= context.port(port).mtu_bytes;
 }
 
-// An address vector of a connected QP. Its port may be left 0: then it is the QP's.
+// Checks an address vector of a connected QP. Port 0 in it means the QP's port.
 bool is_good_vector(const VerbsContext& context, unsigned port, ibv_ah_attr attr) {
     if (attr.port_num == 0) attr.port_num = static_cast<std::uint8_t>(port);
     return is_good_address(context, attr);
@@ -37,8 +37,8 @@ bool is_good_alternate(const VerbsContext& context, const ibv_qp_attr& attr) {
     return attr.alt_timeout <= kMostTimeout && attr.alt_pkey_index < context.port(attr.alt_port_num).pkey_count && is_good_vector(context, attr.alt_port_num, attr.alt_ah_attr);
 }
 
-// What the program may ask of automatic path migration (InfiniBand 17.2.8): to get armed, given an alternate path, or to
-// migrate now. That both sides are armed is not for the program to say.
+// Checks a change of the migration state (InfiniBand 17.2.8). The program may request arming, given an alternate path, or
+// migration; only the transport sets the armed state.
 bool is_good_migration(const VerbsQp& qp, const ibv_qp_attr& attr, int mask) {
     const std::uint32_t now = qp.shared().migration.load();
     const bool has_alternate = (mask & IBV_QP_ALT_PATH) != 0 || qp.shared().alternate.port != 0;
@@ -82,13 +82,13 @@ void remember(VerbsQp& qp, const ibv_qp_attr& attr, int mask) {
     qp.alternate = attr.alt_ah_attr;
 }
 
-// The QP's own completions go when it is reset.
+// Discards the QP's completions when it is reset.
 void forget_completions(const VerbsQp& qp) {
     discard_completions(to_cq(qp.qp_base.recv_cq), qp.qp_base.qp_num);
     if (qp.qp_base.send_cq != qp.qp_base.recv_cq) discard_completions(to_cq(qp.qp_base.send_cq), qp.qp_base.qp_num);
 }
 
-// The shared entry says where a path leads; what else was given with it is that of the vector that led there.
+// The shared entry stores only the path; the other attributes are those of the address vector that the program gave for it.
 void complete_vector(const VerbsQp& qp, ibv_ah_attr& attr) {
     for (const ibv_ah_attr* given : {&qp.primary, &qp.alternate}) {
         if (given->dlid != attr.dlid || given->src_path_bits != attr.src_path_bits ||

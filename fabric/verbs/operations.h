@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions that an open device's table points to; each is defined in the
-// file of its object.
+// The functions in an open device's table. Each is defined in the file of its
+// object.
 #pragma once
 
 #include "fabric/verbs/exports.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Posting send requests: checked, converted, and handed to LocalQp, which starts
-// to work on them at the end of the list.
+// Posts send requests: checks them, converts them, and passes them to LocalQp,
+// which starts to work on them at the end of the list.
 #include <cstring>
 
 #include "fabric/engine/opcode.h"
@@ -49,7 +49,7 @@ void set_target(SendWork& work, const ibv_send_wr& request, bool datagram) {
     }
 }
 
-// The data are taken now: the program may change them when the call returns.
+// Copies the data now, because the program may change it after the call.
 int copy_inline(VerbsQp& qp, SendWork& work, const ibv_send_wr& request) {
     std::byte* to = qp.local.inline_data(work);
     std::uint64_t bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A protection domain: a number, unique on the subnet, that memory regions and
-// queue pairs share. It cannot be given back while they use it.
+// queue pairs share. It cannot be deallocated while they use it.
 #pragma once
 
 #include <atomic>

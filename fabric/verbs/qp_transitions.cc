@@ -18,7 +18,7 @@ struct Transition {
     ibv_qp_state from, to;
     unsigned types;
     int needed;
-    int allowed;  // beyond what is needed
+    int allowed;  // in addition to the required ones
 };
 
 constexpr Transition kTransitions[] = {

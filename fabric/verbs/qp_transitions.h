@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which changes of state a queue pair can make by ibv_modify_qp, and which
-// attributes each needs or takes (InfiniBand 10.3.1 and table 91 in 11.2.5.2, as
-// Linux checks it):
+// The state changes that ibv_modify_qp can make, and the attributes that each
+// requires or permits (InfiniBand 10.3.1 and table 91 in 11.2.5.2, as Linux checks
+// them):
 //
 //                    ┌───────────────────────────────┐ from any state but RESET:
 //                    ▼                               │   to RESET, to ERR
@@ -15,7 +15,7 @@
 
 namespace coop::fabric {
 
-// 0, or EINVAL: there is no such transition, or the attributes of `mask` are too few or too many for it.
+// Returns 0, or EINVAL if there is no such transition or if `mask` lacks or exceeds its attributes.
 int check_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
 
 }  // namespace coop::fabric

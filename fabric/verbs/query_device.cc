@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a device can do: that of its profile, presented as a ConnectX-3 so that
+// The attributes of a device, from its profile. It appears as a ConnectX-3, so that
 // programs with a table of devices find known parameters.
 #include <endian.h>
 
@@ -17,7 +17,7 @@ namespace coop::fabric {
 namespace {
 
 constexpr std::uint32_t kMellanox = 0x2c9, kConnectX3 = 4099;
-constexpr std::uint64_t kClockKHz = 1'000'000;  // completions are stamped in nanoseconds
+constexpr std::uint64_t kClockKHz = 1'000'000;  // completions have timestamps in nanoseconds
 
 unsigned capability_flags(const Profile& profile) {
     unsigned flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
@@ -89,7 +89,7 @@ int query_rt_values(ibv_context*, ibv_values_ex* values) {
     values->comp_mask = 0;
     if ((wanted & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
     if (wanted == 0) return 0;
-    // The clock's reading, not split into seconds: so do the drivers of rdma-core.
+    // The raw clock value, not split into seconds, as in the drivers of rdma-core.
     values->raw_clock = {0, static_cast<long>(now_ns())};
     values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
     return 0;

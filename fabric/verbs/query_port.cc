@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ports and their tables: GIDs and partition keys.
+// Ports and their tables of GIDs and P_Keys.
 #include <endian.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ ibv_gid_entry gid_entry(const VerbsContext& context, std::uint32_t number, std::
 
 using namespace coop::fabric;
 
-// Programs built before ibv_port_attr grew call this one.
+// Called by programs built before ibv_port_attr grew.
 COOP_VERB int ibv_query_port(ibv_context* context, std::uint8_t number, _compat_ibv_port_attr* attr) {
     return query_port(context, number, reinterpret_cast<ibv_port_attr*>(attr), offsetof(ibv_port_attr, port_cap_flags2));
 }
@@ -104,7 +104,7 @@ COOP_VERB int ibv_query_pkey(ibv_context* context, std::uint8_t number, int inde
     return 0;
 }
 
-// Of this very key: full and limited members of a partition differ.
+// Matches the complete key, because full and limited members of a partition have different keys.
 COOP_VERB int ibv_get_pkey_index(ibv_context* context, std::uint8_t number, __be16 pkey) {
     const VerbsContext& device = to_context(context);
     if (device.has_port(number)) {

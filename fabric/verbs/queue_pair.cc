@@ -11,7 +11,7 @@
 namespace coop::fabric {
 namespace {
 
-// Flags and answers of ibv_query_qp_data_in_order; headers before rdma-core 46 have no names for them.
+// Flags and results of ibv_query_qp_data_in_order, which headers before rdma-core 46 do not name.
 constexpr std::uint32_t kReturnCaps = 1, kDeviceOnly = 2;
 constexpr int kWholeMessage = 1, kAlignedBlocks = 2;
 
@@ -41,7 +41,7 @@ int check(const VerbsPd& domain, const ibv_qp_init_attr& attr) {
     return cap.max_inline_data > profile.max_inline ? EINVAL : 0;
 }
 
-// What is asked for and not given is 0; a list has a place at least.
+// The capacities that the QP really gets: absent queues have 0 entries, and a request has room for at least one scatter entry.
 ibv_qp_cap round_up(const ibv_qp_init_attr& attr) {
     ibv_qp_cap cap = attr.cap;
     cap.max_send_sge = std::max(cap.max_send_sge, 1u);
@@ -50,7 +50,7 @@ ibv_qp_cap round_up(const ibv_qp_init_attr& attr) {
     return cap;
 }
 
-// A QP's entry outlives it as a place for others: each field has to be set.
+// Entries are reused, so every field has to be set.
 void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr, std::uint32_t index) {
     const VerbsContext& context = domain.owner;
     const std::uint32_t used = entry.used.load(std::memory_order_relaxed);
@@ -78,7 +78,7 @@ void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr,
     entry.state.store(IBV_QPS_RESET, std::memory_order_release);
 }
 
-// Takes an entry of the table; kNone: there is no room.
+// Claims and fills an entry of the table; kNone: no room.
 std::uint32_t enter(const VerbsPd& domain, const ibv_qp_init_attr& attr, const ibv_qp_cap& cap) {
     const Segment& subnet = domain.owner.subnet();
     const std::uint32_t index = subnet.claim<QueuePair>(kQueuePairs);
@@ -99,7 +99,7 @@ void leave(const VerbsContext& context, std::uint32_t index) {
     context.subnet().release(entry);
 }
 
-// From here on nobody delivers to it.
+// After this no other process delivers to the QP.
 void close_to_others(const VerbsQp& qp) {
     if (!qp.owner.is_live()) return;
     Guard guard(qp.shared().lock);
@@ -186,14 +186,14 @@ COOP_VERB int ibv_destroy_qp(ibv_qp* destroyed) {
     count_users(qp, -1);
     pthread_mutex_destroy(&destroyed->mutex);
     pthread_cond_destroy(&destroyed->cond);
-    // After fork(), and at the very end of the process, there is no engine that would give it up.
+    // After fork(), and at the very end of the process, no engine is left that could give up the QP: keep the object.
     if (!context.is_live()) return 0;
     delete &qp;
     leave(context, index);
     return 0;
 }
 
-// Of what arrives here by RDMA write. As drivers do, it answers for a queue pair in RTS only.
+// Applies to data that arrives by RDMA write. Like the drivers, it answers only for a queue pair in RTS.
 COOP_VERB int ibv_query_qp_data_in_order(ibv_qp* queried, ibv_wr_opcode opcode, std::uint32_t flags) {
     const VerbsQp& qp = to_qp(queried);
     const bool ready = qp.shared().state.load(std::memory_order_acquire) == IBV_QPS_RTS;

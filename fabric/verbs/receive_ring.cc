@@ -11,7 +11,7 @@ int post_one(const Segment& subnet, ReceiveRing& ring, const ibv_recv_wr& reques
     if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > ring.max_sges) return EINVAL;
     const std::uint32_t put = ring.put.load(std::memory_order_relaxed);
     if (put - ring.taken.load(std::memory_order_acquire) >= ring.depth) return ENOMEM;
-    if (ring.ring == 0) return EINVAL;  // given back: the process is about to end
+    if (ring.ring == 0) return EINVAL;  // the process is about to end and has given back its objects
     ReceiveRequest& place = receive_at(subnet, ring, put);
     place.wr_id = request.wr_id;
     place.sges = static_cast<std::uint32_t>(request.num_sge);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The owner's side of the receive requests of a QP or an SRQ: putting them into
-// the ring in shared memory. Who delivers takes them, under the lock of the QP or
-// the SRQ; putting takes no lock but the caller's own.
+// The owner's side of the receive requests of a QP or an SRQ: puts them into the
+// ring in shared memory. Processes that deliver messages take them, under the lock
+// of the QP or SRQ; putting takes no lock but the caller's own.
 #pragma once
 
 #include "fabric/shm/receive_ring.h"
@@ -10,10 +10,10 @@
 
 namespace coop::fabric {
 
-// At least one place is reserved, also for a depth of 0. False: there is no room on the subnet.
+// Allocates a ring with at least one entry, even for a depth of 0. Returns false if the subnet has no room.
 bool make_ring(const Segment& subnet, ReceiveRing& ring, std::uint32_t depth, std::uint32_t most_sges);
 
-// Puts a list of requests; at the first that cannot be, its errno, and it in `bad`.
+// Puts a list of requests. At the first that cannot be posted it returns an errno and sets `bad` to that request.
 int post_receives(const Segment& subnet, ReceiveRing& ring, ibv_recv_wr* request, ibv_recv_wr** bad);
 
 }  // namespace coop::fabric

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The objects of an open device, by their index in shared memory: that is how
-// events name them.
+// The objects of an open device by their index in shared memory, which is how
+// events refer to them.
 //
-// An event that was handed to the program names its object by address, so the
-// object must outlive it: destroying waits until the program has acknowledged
-// as many events as it got (the manual page of ibv_ack_async_event).
+// An event names its object to the program by address, so the object must outlive
+// it: destroying waits until the program has acknowledged all events that it got
+// (manual page of ibv_ack_async_event).
 //
 // Threading: any.
 #pragma once
@@ -29,7 +29,7 @@ public:
         std::lock_guard guard(lock_);
         objects_.erase(object.index);
     }
-    // The object that an event is of, the event being counted in `counter`; null: it was destroyed meanwhile.
+    // Finds the object of an event and counts the event in `counter`. Null: the object has been destroyed meanwhile.
     T* hand_out(std::uint32_t index, std::uint64_t used, std::uint32_t T::*counter) {
         std::lock_guard guard(lock_);
         const auto found = objects_.find(index);
@@ -43,7 +43,7 @@ private:
     std::unordered_map<std::uint32_t, T*> objects_;
 };
 
-// `object` is a QP, CQ or SRQ of libibverbs; `completed` its count of acknowledged events.
+// `object` is a QP, CQ or SRQ of libibverbs; `completed` is its number of acknowledged events.
 template <class T>
 void acknowledge(T& object, std::uint32_t& completed, unsigned events) {
     pthread_mutex_lock(&object.mutex);

@@ -37,7 +37,7 @@ void leave(const VerbsSrq& srq) {
     srq.owner.subnet().release(entry);
 }
 
-// Moves what waits into a ring of another size.
+// Moves the posted requests into a ring of another size.
 int resize(VerbsSrq& srq, std::uint32_t depth) {
     const Segment& subnet = srq.owner.subnet();
     SharedReceiveQueue& entry = srq.shared();
@@ -59,7 +59,7 @@ int resize(VerbsSrq& srq, std::uint32_t depth) {
     return 0;
 }
 
-// The event comes when fewer requests wait than the limit says, so at once if that is so already.
+// The event is raised when fewer requests than the limit are posted; at once if that is already so.
 void set_limit(const VerbsSrq& srq, std::uint32_t limit) {
     SharedReceiveQueue& entry = srq.shared();
     bool reached = false;

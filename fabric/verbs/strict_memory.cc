@@ -29,12 +29,12 @@
 namespace coop::fabric {
 namespace {
 
-// The third number of a trace entry.
+// The third number of a trace entry (shm/trace.cc).
 constexpr std::uint32_t kUnmapped = 0, kCannotBeWatched = 1;
 
-// A region that is watched, in whole pages. The monitor reads these while others write them.
+// A watched region, in whole pages. The monitor reads these while other threads write them.
 struct Watched {
-    Shared<std::uint32_t> region;  // plus 1; 0: free
+    Shared<std::uint32_t> region;  // index plus 1; 0: the slot is free
     Shared<std::uint64_t> begin, end;
 };
 
@@ -75,9 +75,9 @@ private:
 
     const Segment& subnet_;
     Process& self_;
-    std::mutex lock_;  // of those who watch and unwatch; never the monitor's
+    std::mutex lock_;  // for watching and unwatching; the monitor's thread never takes it
     Watched* watched_ = nullptr;
-    Shared<std::uint32_t> slots_{0};  // of which one was ever taken
+    Shared<std::uint32_t> slots_{0};  // number of slots that were ever used
     int fd_ = -1;
     int messages_ = 0;
 };
@@ -110,7 +110,7 @@ bool Monitor::start() {
     return true;
 }
 
-// One for the process, and for the child after fork() its own; null: there can be none.
+// One per process; a child gets its own after fork(). Null if there cannot be one.
 Monitor* Monitor::get(const Client& client) {
     static std::mutex starting;
     static Monitor* monitor = nullptr;
@@ -130,7 +130,7 @@ bool Monitor::add_range(std::uint64_t begin, std::uint64_t end) const {
     return ioctl(fd_, UFFDIO_REGISTER, &wish) == 0;
 }
 
-// Gives up what no other region covers.
+// Stops watching the part of the range that no other region covers.
 void Monitor::remove_range(std::uint64_t begin, std::uint64_t end) const {
     if (begin >= end) return;
     const std::uint32_t slots = slots_.load(std::memory_order_relaxed);
@@ -144,7 +144,7 @@ void Monitor::remove_range(std::uint64_t begin, std::uint64_t end) const {
         return;
     }
     uffdio_range range{begin, end - begin};
-    ioctl(fd_, UFFDIO_UNREGISTER, &range);  // an error says that it is not mapped any more
+    ioctl(fd_, UFFDIO_UNREGISTER, &range);  // fails if the range is not mapped any more
 }
 
 Watched* Monitor::find_slot(std::uint32_t content) {
@@ -184,8 +184,8 @@ void Monitor::tell(std::uint32_t index, const MemoryRegion& region, const char* 
     if (++messages_ > kMostMessages) return;
     char text[256];
     std::snprintf(text, sizeof text,
-                  "coop-fabric: process %d: memory that is registered was %s: %#llx, %llu bytes, lkey %#x. Real hardware would go on "
-                  "using the old pages; here the region is not usable any more.\n",
+                  "coop-fabric: process %d: registered memory was %s: %#llx, %llu bytes, lkey %#x. Real hardware would go on "
+                  "using the old pages; here the region cannot be used any more.\n",
                   static_cast<int>(getpid()), what, static_cast<unsigned long long>(region.address),
                   static_cast<unsigned long long>(region.bytes), lkey_of(index, region));
     say(text);
@@ -208,7 +208,7 @@ void Monitor::run() {
     for (;;) {
         pollfd waiting{fd_, POLLIN, 0};
         if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return;
-        // Whoever unmaps goes on as soon as the report is read: until it has been heeded nobody may rely on a region.
+        // The unmapping thread goes on as soon as the report is read: until it is handled the engines must not rely on any region.
         const Pending pending(self_);
         const ssize_t n = read(fd_, &report, sizeof report);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -46,7 +46,7 @@ bool to_number(std::string_view word, std::uint32_t& number) {
     return result.ec == std::errc() && result.ptr == word.data() + word.size();
 }
 
-// Eight groups of four digits, none left out.
+// Eight groups of four digits, without abbreviation.
 std::string gid_text(const std::uint8_t (&gid)[16]) {
     std::string text;
     for (int i = 0; i < 16; i += 2) text += format(i == 0 ? "%02x%02x" : ":%02x%02x", gid[i], gid[i + 1]);
@@ -63,7 +63,7 @@ PathKind file(std::string& text, std::string content) {
     return PathKind::file;
 }
 
-// As of 'perfquery' and the kernel: data are counted in words of four bytes.
+// As in 'perfquery' and the kernel, data is counted in words of four bytes.
 PathKind find_counter(const PortCounters& counters, std::string_view name, std::string& text) {
     const struct {
         std::string_view name;

@@ -3,10 +3,10 @@
 // The part of /sys and /dev that programs look at to find InfiniBand devices:
 //
 //     /sys/class/infiniband/coop0/…              name, GUID, firmware, ports with state, LID, GIDs, counters
-//     /sys/class/infiniband_verbs/uverbs0/…      the verbs device of it
+//     /sys/class/infiniband_verbs/uverbs0/…      its verbs device
 //     /dev/infiniband/uverbs0                    a device that can be opened
 //
-// None of it is there; the calls that libc.cc defines find it here.
+// These files do not exist; the calls that libc.cc interposes find them here.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ inline constexpr const char* kBoard = "COOP_FABRIC";
 
 enum class PathKind { none, folder, file, device };
 
-// Whether a path could be of this tree at all: a comparison of its first bytes.
+// A quick check of the first bytes: false for paths that cannot be in this tree.
 bool may_be_faked(const char* path);
-// `text` is what is in a file.
+// Finds the kind of a path in this tree; `text` is set to the contents of a file.
 PathKind find_faked(const char* path, std::string& text);
 
 }  // namespace coop::fabric

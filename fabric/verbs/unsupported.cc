@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls of libibverbs that there is nothing behind. They are defined so that
-// libibverbs itself never gets to see an object of ours.
+// Calls of libibverbs that are not implemented. They are defined so that
+// libibverbs itself never gets one of our objects.
 #include "fabric/verbs/exports.h"
 
 using coop::fabric::refuse;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ibv_wr_*: a list of work requests, built call by call between wr_start and
-// wr_complete. It is kept apart until it is whole, because an error in one of its
-// requests, or wr_abort, takes all of them back.
+// ibv_wr_*: builds a list of work requests, call by call, between wr_start and
+// wr_complete. It is posted only when complete, because an error in one request,
+// or wr_abort, cancels all of them.
 #include <cstring>
 #include <span>
 
@@ -22,14 +22,14 @@ SendWork& begin_request(ibv_qp_ex* of, ibv_wr_opcode opcode) {
     SendWork& work = qp.list.requests[qp.list.count++];
     work.wr_id = of->wr_id;
     work.opcode = opcode;
-    work.flags = of->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);  // that is for a setter to say
+    work.flags = of->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);  // set by the functions for inline data
     work.sges = 0;
     work.inline_bytes = 0;
     if (const int error = check_opcode(qp, opcode)) refuse_list(qp, error);
     return work;
 }
 
-// The request that a setter is about; null: it has been called before any.
+// The request that a setter applies to; null: no request has been started.
 SendWork* last(VerbsQp& qp) {
     if (qp.list.count != 0) return &qp.list.requests[qp.list.count - 1];
     refuse_list(qp, EINVAL);
@@ -115,7 +115,7 @@ void wr_start(ibv_qp_ex* of) {
 
 void wr_abort(ibv_qp_ex* qp) { to_qp(qp).posting.unlock(); }
 
-// What the verbs layer fills in of a request, and no more of its gather list than it has.
+// Copies the part of a request that the verbs layer fills in, and only the used part of its gather list.
 void copy_request(SendWork& to, const SendWork& from) {
     std::memcpy(static_cast<void*>(&to), &from, offsetof(SendWork, sge) + from.sges * sizeof(Sge));
     to.inline_bytes = from.inline_bytes;
@@ -130,7 +130,7 @@ int post_list(VerbsQp& qp) {
         copy_request(*work, request);
         if (request.inline_bytes != 0) std::memcpy(qp.local.inline_data(*work), data, request.inline_bytes);
         data += request.inline_bytes;
-        if (const int error = qp.local.add(*work)) return error;  // of the QP's state, so of the first already
+        if (const int error = qp.local.add(*work)) return error;  // depends on the QP's state, so it fails for the first request
     }
     return 0;
 }
@@ -146,7 +146,7 @@ int wr_complete(ibv_qp_ex* of) {
 
 }  // namespace
 
-// Only what was asked for is there; calling another is a mistake in the program, and ends it as with hardware.
+// Sets only the functions that were asked for. Calling another one is a mistake in the program and crashes it, as with hardware.
 void set_work_functions(VerbsQp& qp, std::uint64_t wanted) {
     const auto wants = [wanted](std::uint64_t operation) { return (wanted & operation) != 0; };
     if (wants(IBV_QP_EX_WITH_RDMA_WRITE)) qp.wr_rdma_write = wr_rdma_write;
