@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric port, link, lid, hca, sm, fault, kill: one action, now.
+// coop-fabric port, link, lid, hca, sm, fault, kill: perform one action at once.
 #include <cstdio>
 #include <limits>
 
@@ -27,7 +27,7 @@ void print_faults(const Segment& subnet) {
     std::fputs(table.empty() ? "no rules are in force\n" : table.text().c_str(), stdout);
 }
 
-// Options of an action are among its words, and stay there: only --subnet and --help are taken.
+// Takes only --subnet and --help out of `words`; the other options belong to the action.
 Error take_subnet(const Command& command, Words& words, std::string& name) {
     Words rest, ours;
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -62,8 +62,8 @@ int act(const Command& command, Words words) {
 const Command kPortCommand = {"port", "take a port down or up; its cable's rate, latency, loss",
                               R"(coop-fabric port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
 
-Takes a port, or all of an HCA, down or up: programs get PORT_ERR or PORT_ACTIVE, and what goes through it is lost.
-rate, latency and loss are those of its cable, in each direction.
+Takes a port, or all ports of an HCA, down or up: programs get PORT_ERR or PORT_ACTIVE, and packets through a port
+that is down are lost. rate, latency and loss apply to its cable, in each direction.
 
   coop-fabric port h1/coop0/1 down
   coop-fabric port h0/coop1 rate 100MB/s
@@ -76,8 +76,8 @@ rate, latency and loss are those of its cable, in each direction.
 const Command kLinkCommand = {"link", "pull or plug a cable; its rate, latency, loss, load",
                               R"(coop-fabric link A-B[:K] up|down|rate R|latency T|loss P|load R [--one-way]
 
-A and B are ports (HOST/HCA/PORT) or switches; K says which, if there are several cables (else all). Routes do not
-change when a cable is down. load is what somebody else sends all the time: a hot spot.
+A and B are ports (HOST/HCA/PORT) or switches; K selects one of several cables between them (default: all). Routes do
+not change when a cable is down. load is constant background traffic of others: a hot spot.
 
   coop-fabric link leaf0-spine1 down
   coop-fabric link h0/coop0/1-sw0 rate 1GB/s
@@ -103,7 +103,7 @@ the port's base LID.
 const Command kHcaCommand = {"hca", "take an HCA down or up",
                              R"(coop-fabric hca HOST/HCA up|down
 
-An HCA that is down fails for those who have it open: DEVICE_FATAL.
+An HCA that is down fails for the processes that have it open: DEVICE_FATAL.
 
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
@@ -125,26 +125,26 @@ coop-fabric fault
 
 TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K]' (from A to B). KIND is
   drop           the message is lost
-  corrupt        it is damaged on the way (a symbol error is counted), and so lost
-  lose-ack       it is executed, and its acknowledgement is lost
+  corrupt        it is damaged in transit (a symbol error is counted) and therefore lost
+  lose-ack       it is executed, but its acknowledgement is lost
   rnr            the receiver is not ready
-  reorder        what may be late is late: a read's response behind what need not wait for it
+  reorder        a read's response is delayed; requests that need not wait for it overtake it
   kill-qp        the receiving QP fails
   kill-process   the receiving process dies
 
-  --after N       not the first N messages
-  --count M       so many messages (1; with --for: all)
-  --for T         for so long, from now on
+  --after N       spare the first N messages
+  --count M       apply to M messages (1; with --for: all)
+  --for T         apply for this time, from now on
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 
-'clear' ends all rules; without words, those in force are printed.
+'clear' removes all rules; without arguments the rules in force are printed.
 )",
                                [](Words words) { return act(kFaultCommand, std::move(words)); }};
 
 const Command kKillCommand = {"kill", "end the processes on a host, as SIGKILL does",
                               R"(coop-fabric kill HOST|PID
 
-Ends every process that is on that host of the subnet, or the one with that number.
+Kills every process on that host of the subnet, or the process with that number.
 
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",

@@ -10,7 +10,7 @@
 namespace coop::fabric {
 namespace {
 
-// One thing done to each of several ports, links, …
+// An action that does the same to each of several ports, links, …
 template <class Done>
 Action for_each(Indices indices, Done&& done) {
     return [indices = std::move(indices), done](const Segment& subnet) {
@@ -31,7 +31,7 @@ Error parse_up_or_down(const std::string& what, const std::string& word, bool& u
     return {};
 }
 
-// 'rate R', 'latency T', 'loss P', 'load R': sets it on these links.
+// Parses 'rate R', 'latency T', 'loss P' or 'load R' into an action on these links.
 Error parse_setting(const std::string& what, const std::string& value, Indices links, Action& action) {
     if (what == "rate") {
         const auto rate = parse_rate(value);
@@ -168,7 +168,7 @@ Error parse_action(const Segment& subnet, const Words& words, Action& action) {
     if (words.empty()) return {"an action is missing (" + action_words() + ")"};
     for (const Row& row : kRows)
         if (words[0] == row.word) return row.parse(subnet, words, action);
-    return {"'" + words[0] + "' is no action (" + action_words() + ")"};
+    return {"'" + words[0] + "' is not an action (" + action_words() + ")"};
 }
 
 }  // namespace coop::fabric

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can be done to a running subnet, in words: the same on the command line
-// and in a scenario.
+// Actions on a running subnet, as words. The command line and scenarios use the
+// same ones.
 //
 //     port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
 //     link A-B[:K] up|down|rate R|latency T|loss P|load R [--one-way]
@@ -11,8 +11,8 @@
 //     fault TARGET KIND [--after N] [--count M] [--for T]      fault clear
 //     kill HOST|PID
 //
-// Errors: what is wrong with the words comes out of parsing, against the subnet;
-// what goes wrong later, out of the action.
+// Errors: parsing checks the words against the subnet; the action itself reports
+// what fails later.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,14 @@ namespace coop::fabric {
 
 using Action = std::function<Error(const Segment& subnet)>;
 
-// Whether an action begins with this word.
+// True if an action begins with this word.
 bool is_action(const std::string& word);
 // "port, link, lid, …"
 std::string action_words();
 
 Error parse_action(const Segment& subnet, const Words& words, Action& action);
 
-// The part of it that is in fault_action.cc; words[0] is 'fault'.
+// Parses the actions that begin with 'fault' (fault_action.cc).
 Error parse_fault(const Segment& subnet, const Words& words, Action& action);
 
 }  // namespace coop::fabric

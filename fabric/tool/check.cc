@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric check: whether this machine permits what a subnet needs.
+// coop-fabric check: tests whether this machine permits what a subnet needs.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kRoom_bytes = 64ull << 20;
 
-// Two processes of which neither is the other's parent, as ranks are: one stands still, the other tries to copy from it.
+// Tries to copy between two processes neither of which is the other's parent, as is the case with ranks.
 std::string sibling_refusal() {
     const pid_t still = fork();
     if (still == 0) {
@@ -35,7 +35,7 @@ std::string sibling_refusal() {
     }
     int ends[2];
     if (still < 0 || pipe(ends) != 0) return std::string("cannot try: ") + std::strerror(errno);
-    usleep(20'000);  // for the prctl above
+    usleep(20'000);  // until the prctl above has been executed
     const pid_t copier = fork();
     if (copier == 0) {
         const std::string refusal = copy_refusal(still);
@@ -57,8 +57,8 @@ std::string room_refusal() {
     if (statvfs("/dev/shm", &info) != 0) return std::string("/dev/shm: ") + std::strerror(errno) + ". A tmpfs has to be mounted there";
     const std::uint64_t free_bytes = std::uint64_t{info.f_bavail} * info.f_frsize;
     if (free_bytes >= kRoom_bytes) return {};
-    return std::to_string(free_bytes >> 20) + " MiB are free, and " + std::to_string(kRoom_bytes >> 20) +
-           " are little: mount -o remount,size=2G /dev/shm, or docker run --shm-size=2g";
+    return "only " + std::to_string(free_bytes >> 20) + " MiB are free, less than " + std::to_string(kRoom_bytes >> 20) +
+           ": mount -o remount,size=2G /dev/shm, or docker run --shm-size=2g";
 }
 
 std::string fault_refusal() {
@@ -80,7 +80,7 @@ std::string library_refusal() {
     return find_library(path).text;
 }
 
-// Prints one line; returns whether all is well.
+// Prints one line; returns true if nothing that is needed is missing.
 bool report(const char* what, const std::string& refusal, bool needed) {
     std::printf("%-8s %s%s%s\n", refusal.empty() ? "ok" : needed ? "MISSING" : "missing", what, refusal.empty() ? "" : ": ", refusal.c_str());
     return refusal.empty();
@@ -100,11 +100,11 @@ int run_check(Words words) {
 
 }  // namespace
 
-const Command kCheckCommand = {"check", "whether this machine permits it",
+const Command kCheckCommand = {"check", "test whether this machine can run a subnet",
                                R"(coop-fabric check
 
-Tries what a subnet needs of this machine and says, for what is missing, what to do about it. MISSING in capitals is
-needed by every subnet, and the exit status is 1 then; the rest by the option in brackets.
+Tests what a subnet needs of this machine and says how to get what is missing. Every subnet needs the items marked
+MISSING in capitals, and the exit status is 1 then; only the option in brackets needs the others.
 )",
                                run_check};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A subcommand of coop-fabric: its name, what --help says, and what it does with
-// its words. Exit status: 0 done, 1 failed, 2 misused.
+// A subcommand of coop-fabric: its name, its help text, and the function that
+// runs it. Exit status: 0 success, 1 failure, 2 wrong usage.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;
 
 struct Command {
     const char* name;
-    const char* summary;  // one line; empty: not shown
+    const char* summary;  // one line; empty: the command is not listed
     const char* help;
     int (*run)(Words words);
 };

@@ -34,7 +34,7 @@ void raise_on_port(const Segment& subnet, const Port& port, ibv_event_type type)
     raise_on_hca(subnet, port.hca, {static_cast<std::uint32_t>(type), port.number, 0});
 }
 
-// Makes a change of something that can be up or down, and reports the ports that it took away or brought back.
+// Applies a change of state, and raises events on the ports that it deactivated or activated.
 template <class Change>
 void change_state(const Segment& subnet, Change&& change) {
     const std::vector<bool> before = active_ports(subnet);
@@ -49,14 +49,14 @@ void change_state(const Segment& subnet, Change&& change) {
     wake_all(subnet);
 }
 
-// Sets `down`; true if it was different.
+// Sets `down`; returns true if that changed it.
 bool turn(Shared<std::uint32_t>& down, bool up) { return (down.exchange(up ? 0 : 1) == 0) != up; }
 
 bool kill_alive(const Process& process) {
     const std::int32_t pid = process.pid;
     const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (pidfd < 0) return false;
-    // Looked at again behind the descriptor: the number can be nobody else's now.
+    // Check again now that the pidfd is open: it could be that of another process that has reused the number.
     const bool killed = is_alive(process) && process.pid == pid && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0;
     close(pidfd);
     return killed;
@@ -137,7 +137,7 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
         if (index == kNone) return false;
         Fault& fault = subnet.faults()[index];
         {
-            // A rule without a count looks spent, and whoever finds it so takes it away, under this lock.
+            // Until `count` is set, the rule looks spent and clear_spent_faults() would remove it; that takes this lock.
             Guard guard(subnet.header().lock);
             if (!Segment::in_use(fault)) continue;
             fault.kind = rule.kind;
@@ -147,7 +147,7 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
             fault.until_ns = rule.for_ns == 0 ? 0 : now_ns() + rule.for_ns;
             fault.count.store(rule.count, std::memory_order_release);
         }
-        clear_spent_faults(subnet);  // counts those in force
+        clear_spent_faults(subnet);  // also counts the rules in force
         trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(rule.kind), rule.target, 0, static_cast<std::uint64_t>(rule.scope));
         wake_all(subnet);
         return true;

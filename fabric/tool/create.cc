@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric create, list, destroy: subnets that stay.
+// coop-fabric create, list, destroy: subnets that outlive the command.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +61,7 @@ int run_list(Words words) {
     return 0;
 }
 
-// What is left is removed even if this version cannot read it.
+// Removes a subnet, including one of another version that cannot be attached.
 int run_destroy(Words words) {
     std::string name;
     bool abandoned = false;
@@ -78,7 +78,7 @@ int run_destroy(Words words) {
     }
     if (!words.empty()) name = words[0];
     if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr) name = environment;
-    if (name.empty()) return misuse(kDestroyCommand, {"give a name, or set COOP_FABRIC"});  // never the only one there happens to be
+    if (name.empty()) return misuse(kDestroyCommand, {"give a name, or set COOP_FABRIC"});  // never take the only subnet by default
     Segment subnet;
     if (!subnet.attach(name))
         if (const int alive = alive_processes(subnet); alive > 0)
@@ -89,19 +89,19 @@ int run_destroy(Words words) {
 
 const std::string kCreateHelp = std::string("coop-fabric create [OPTIONS] [NAME]\n\n"
                                             "Makes a subnet that stays until 'coop-fabric destroy', and prints its name: NAME, or $COOP_FABRIC, or\n"
-                                            "'default'. Programs run on it by 'coop-fabric exec'.\n\n") +
+                                            "'default'. 'coop-fabric exec' runs programs on it.\n\n") +
                                 kSubnetOptionsHelp;
 
 }  // namespace
 
 const Command kCreateCommand = {"create", "make a subnet that stays", kCreateHelp.c_str(), run_create};
 
-const Command kListCommand = {"list", "what subnets there are",
+const Command kListCommand = {"list", "list the subnets",
                               R"(coop-fabric list
 
-Prints this user's subnets: their sizes, how many processes are on them, the memory they take, and where they are
-from. One that is abandoned was made by a 'coop-fabric run' that was killed (SIGKILL); 'coop-fabric destroy
---abandoned' removes all such.
+Prints this user's subnets: their sizes, the number of processes on them, the memory that they use, and how they were
+made. A subnet is abandoned if the 'coop-fabric run' that made it was killed (SIGKILL); 'coop-fabric destroy
+--abandoned' removes all abandoned subnets.
 )",
                               run_list};
 
@@ -109,8 +109,8 @@ const Command kDestroyCommand = {"destroy", "remove a subnet",
                                  R"(coop-fabric destroy [NAME]
 coop-fabric destroy --abandoned
 
-Removes a subnet (NAME, or $COOP_FABRIC), or all that are abandoned ('coop-fabric list').
-Processes that are on it keep what they have; nobody else can join.
+Removes a subnet (NAME, or $COOP_FABRIC), or all abandoned ones ('coop-fabric list').
+Processes that are on it can go on; no other process can join.
 )",
                                  run_destroy};
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLibrary = "libcoopfabric.so";
 
-// LD_PRELOAD has no way to quote.
+// LD_PRELOAD has no quoting.
 bool can_be_preloaded(const std::string& path) { return path.find_first_of(" :\t\n") == std::string::npos; }
 
 }  // namespace

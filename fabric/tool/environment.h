@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program needs in its environment to be on a subnet: COOP_FABRIC, its
-// name; LD_PRELOAD, the library, before what the user has there already; and
-// COOP_FABRIC_HOST, if it is to be on a certain host.
+// The environment that puts a program on a subnet: COOP_FABRIC, the subnet's
+// name; LD_PRELOAD, with the library before the entries that the user has set;
+// and COOP_FABRIC_HOST, if the program is to be on a particular host.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace coop::fabric {
 
-std::string own_path();  // of the running program
+std::string own_path();  // path of the running program
 
-// libcoopfabric.so: $COOP_FABRIC_LIBRARY, or where it is installed together with this program, or built.
+// Finds libcoopfabric.so: $COOP_FABRIC_LIBRARY, or the one installed or built together with this program.
 Error find_library(std::string& path);
 
-// `host` empty: as the rank says.
+// With an empty `host`, the process's rank determines the host.
 Error set_environment(const std::string& subnet, const std::string& host);
 
 }  // namespace coop::fabric

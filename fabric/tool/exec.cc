@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric exec: a command on a subnet that exists.
+// coop-fabric exec: runs a command on an existing subnet.
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,13 +34,13 @@ int run_exec(Words words) {
 
 }  // namespace
 
-const Command kExecCommand = {"exec", "run a command on a subnet that exists",
+const Command kExecCommand = {"exec", "run a command on an existing subnet",
                               R"(coop-fabric exec [--subnet NAME] [--host H] [--] COMMAND…
 
 Runs COMMAND on a subnet that 'coop-fabric create' made. The exit status is COMMAND's.
 
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
-  --host H        the host that COMMAND is on (else as 'coop-fabric run --help' says)
+  --host H        the host that COMMAND is on (default: see 'coop-fabric run --help')
 
 Example, in two terminals:
   coop-fabric create --latency 1us

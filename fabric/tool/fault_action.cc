@@ -34,7 +34,7 @@ Error parse_link_target(const Segment& subnet, const std::string& word, FaultRul
     return {};
 }
 
-// 'all', qp:N, a LID, HOST/HCA or HOST/HCA/PORT.
+// Parses 'all', qp:N, a LID, HOST/HCA or HOST/HCA/PORT.
 Error parse_target(const Segment& subnet, const std::string& word, FaultRule& rule) {
     if (word == "all") {
         rule.scope = FaultScope::all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric: a software InfiniBand subnet on this machine. This file is its
-// table of contents; each subcommand has its own.
+// coop-fabric: a software InfiniBand subnet on this machine. This file lists the
+// subcommands; each has its own file.
 #include <cstdio>
 
 #include "coop_config.h"

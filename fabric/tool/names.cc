@@ -10,7 +10,7 @@
 namespace coop::fabric {
 namespace {
 
-// "h0, h1, h2, …": enough to see what they look like.
+// The first few names, as examples for a message: "h0, h1, h2, …".
 template <class NameOf>
 std::string some_names(std::size_t count, NameOf&& name_of) {
     constexpr std::size_t kShown = 6;
@@ -34,7 +34,7 @@ Indices links_between(const Segment& subnet, const Node& from, const Node& to) {
     return links;
 }
 
-// Every '-' could be the one between the ends.
+// Names may contain '-', so each '-' is tried as the separator of the ends.
 Indices links_of_ends(const Segment& subnet, const std::string& ends) {
     for (std::size_t at = ends.find('-'); at != std::string::npos; at = ends.find('-', at + 1)) {
         const auto from = find_node(subnet, ends.substr(0, at)), to = find_node(subnet, ends.substr(at + 1));

@@ -77,7 +77,7 @@ TextTable qp_table(const Segment& subnet) {
     return table;
 }
 
-// Those that have ended stay until another process takes their place.
+// Includes processes that have ended, until another process takes their entry.
 TextTable process_table(const Segment& subnet) {
     TextTable table("processes", {"pid", "command", "host", "state", "engine_cpu_ms", "engine_wakeups", "locked_bytes"});
     for (const Process& process : subnet.ever_used<Process>(kProcesses))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a subnet tells about itself: counters as a table or as JSON, and the trace.
+// A subnet's counters, as a table or as JSON, and its trace.
 #pragma once
 
 #include <cstdio>
@@ -15,9 +15,9 @@ struct CounterChoice {
 };
 void print_counters(const Segment& subnet, const CounterChoice& choice, bool json);
 
-// Writes what is recorded, from the oldest entry on, until told to stop or the subnet is removed.
+// Writes the trace from its oldest entry on, until told to stop or the subnet is removed.
 void follow_trace(const Segment& subnet, FILE* to, const std::stop_token& stop);
-// Writes what is recorded; returns where to go on.
+// Writes the trace from number `from` on; returns the number to continue with.
 std::uint64_t write_trace(const Segment& subnet, FILE* to, std::uint64_t from);
 
 }  // namespace coop::fabric

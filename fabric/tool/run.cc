@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric run: a subnet for one command. Whatever ends it but SIGKILL, the
-// subnet is removed; after SIGKILL 'list' shows it as abandoned.
+// coop-fabric run: makes a subnet for one command and removes it afterwards. If
+// SIGKILL ends it, the subnet stays, and 'list' shows it as abandoned.
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,18 +30,18 @@ struct RunOptions {
 std::string run_help() {
     return std::string("coop-fabric run [OPTIONS] [--] COMMAND…\n\n"
                        "Makes a subnet, runs COMMAND on it, and removes the subnet. The exit status is COMMAND's. Processes that\n"
-                       "COMMAND leaves behind are ended.\n\n"
-                       "A process's host is $COOP_FABRIC_HOST; or the host that is named like its system (hostname); or by its rank\n"
-                       "(OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID: in blocks over the hosts); or the first one.\n\n") +
+                       "COMMAND leaves are ended.\n\n"
+                       "The host of a process is $COOP_FABRIC_HOST, or the host with the name of its system (hostname), or follows\n"
+                       "from its rank (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID: in blocks), or is the first one.\n\n") +
            kSubnetOptionsHelp +
            R"(
 Options, the run:
-  --virtual-hosts      mpirun sees the hosts: it starts a daemon for each, under the host's name, and ranks on
-                       different hosts share no memory. Needs root, or user namespaces
+  --virtual-hosts      for mpirun: it starts a daemon for each host, under the host's name, and ranks on different
+                       hosts share no memory. Needs root, or user namespaces
   --slots N            ranks per virtual host (1)
-  --host H             COMMAND is on this host
-  --scenario FILE      do what is in it, at its times ('coop-fabric scenario --help')
-  --trace-to FILE      write what happens to it
+  --host H             the host that COMMAND is on
+  --scenario FILE      perform the actions in FILE at their times ('coop-fabric scenario --help')
+  --trace-to FILE      write the trace to FILE
   --counters           print the counters of ports and links at the end
 
 Examples:

@@ -14,9 +14,9 @@
 namespace coop::fabric {
 namespace {
 
-constexpr std::int64_t kLookEvery_ns = 1'000'000;  // for counts
+constexpr std::int64_t kLookEvery_ns = 1'000'000;  // interval at which the message count is checked
 
-// "at TIME" or "after N messages", taken off the words.
+// Takes "at TIME" or "after N messages" off the words.
 Error take_when(Words& words, ScenarioEvent& event) {
     if (words[0] == "at") {
         const auto ns = words.size() < 2 ? std::nullopt : parse_time_ns(words[1]);
@@ -40,7 +40,7 @@ std::uint64_t sent_messages(const Segment& subnet) {
     return sum;
 }
 
-// Sleeps until then; false: told to stop.
+// Sleeps until that time; returns false if told to stop.
 bool sleep_until(std::int64_t time_ns, const std::stop_token& stop) {
     std::mutex lock;
     std::condition_variable_any stopped;

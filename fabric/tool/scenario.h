@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A list of actions with the time, or the count, when each is due. One per line,
-// comments behind '#':
+// A list of actions, each with the time or the message count at which it is due.
+// One per line; comments begin with '#':
 //
 //     at 1.2s port h1/coop0/1 down
 //     at 1.5s port h1/coop0/1 up
 //     after 500 messages lid 0x3 down
 //
-// Times are from the start of the scenario; counts are messages that all ports
-// of the subnet have sent since then, looked at every millisecond.
+// Times are relative to the start of the scenario; counts are messages sent by all
+// ports of the subnet since then, checked every millisecond.
 //
-// Threading: parsed and run by one thread each, one after the other.
-// Errors: "FILE:LINE: what is wrong", before anything is done.
+// Threading: one thread parses, then one thread runs it.
+// Errors: "FILE:LINE: what is wrong", before any action is performed.
 #pragma once
 
 #include <stop_token>
@@ -25,7 +25,7 @@ namespace coop::fabric {
 
 struct ScenarioEvent {
     int line;
-    std::int64_t at_ns;         // from the start; -1: counted
+    std::int64_t at_ns;         // relative to the start; -1: due at a count
     std::uint64_t after_count;  // messages
     Action action;
 };
@@ -34,7 +34,7 @@ class Scenario {
 public:
     Error parse(const Segment& subnet, const std::string& name, std::string_view text);
     Error read(const Segment& subnet, const std::string& path);
-    // Does everything at its time; returns when nothing is left, or when told to stop. Actions that fail are reported on stderr.
+    // Performs each action when it is due; returns after the last one, or when told to stop. Prints failures to stderr.
     void run(const Segment& subnet, const std::stop_token& stop) const;
 
     const std::vector<ScenarioEvent>& events() const { return events_; }  // timed ones by time, then counted ones by count

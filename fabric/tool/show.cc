@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric show: the topology of a subnet, as a file of it would say it.
+// coop-fabric show: prints the topology of a subnet as a topology file.
 #include <cstdio>
 
 #include "fabric/shm/process.h"
@@ -14,7 +14,7 @@
 namespace coop::fabric {
 namespace {
 
-// What a file cannot say, as comments.
+// The states that a topology file cannot express, as comments.
 std::string states_text(const Segment& subnet) {
     std::string text;
     const auto say = [&](bool is_down, const std::string& what) { text += is_down ? "# down: " + what + "\n" : ""; };
@@ -54,7 +54,7 @@ void print_memory(const Segment& subnet) {
     add(table, "completion queues", kCompletionQueues, count_used<CompletionQueue>(subnet, kCompletionQueues));
     add(table, "shared receive queues", kSharedReceiveQueues, count_used<SharedReceiveQueue>(subnet, kSharedReceiveQueues));
     add(table, "queue pairs", kQueuePairs, count_used<QueuePair>(subnet, kQueuePairs));
-    std::printf("%s\nThe subnet takes %llu KiB of /dev/shm; %llu KiB of its heap are in use or were.\n", table.text().c_str(),
+    std::printf("%s\nThe subnet takes %llu KiB of /dev/shm; %llu KiB of its heap are or were in use.\n", table.text().c_str(),
                 static_cast<unsigned long long>(subnet.file_bytes() / 1024), static_cast<unsigned long long>((h.heap_top - h.heap) / 1024));
 }
 
@@ -81,19 +81,19 @@ int run_show(Words words) {
 const Command kShowCommand = {"show", "the topology of a subnet, as a file for --topology",
                               R"(coop-fabric show [NAME] [--memory]
 
-Prints the subnet's topology with its rates, latencies, losses and loads of now, in the form that --topology reads.
-What is down is in comments.
+Prints the subnet's topology with its current rates, latencies, losses and loads, in the form that --topology reads.
+Comments list what is down.
 
-  --memory   instead, what is in use of each kind, and the memory that the subnet takes
+  --memory   print instead the number of objects of each kind in use, and the memory that the subnet takes
 
-The form: behind '#' is a comment; a line is a statement.
+The form: a line is a statement; '#' begins a comment.
   subnet  link-layer=ib|roce prefix=0xfe80000000000000 islands=no|yes
   switch  NAME…
   host    NAME…
   hca     HOST/NAME… ports=1..4 profile=P lmc=0..7 mtu=256..4096 pkeys=K,K… grh=optional|required prefix=P
-  port    HOST/HCA/NUMBER… lid=L …       and the settings of an HCA, where a port differs from it
+  port    HOST/HCA/NUMBER… lid=L …       and the settings of hca, for ports that differ from their HCA
   link    A B rate=R latency=T loss=P load=R           A, B: HOST/HCA/NUMBER or a switch; two values: there,back
-  route   SLID DLID via SWITCH…                        above the forwarding tables; SWITCH:K over the K-th cable to it
+  route   SLID DLID via SWITCH…                        overrides the forwarding tables; SWITCH:K over the K-th cable to it
   route   SLID DLID nowhere                            packets from one to the other are lost
 )",
                               run_show};

@@ -31,27 +31,27 @@ const char* const kSubnetOptionsHelp =
   --lmc N              2^N LIDs per port, 0..7 (0)
   --rate R[,R…]        per port and direction: 250MB/s, 2GB/s, 10Gbit/s, or 'unlimited' (default);
                        a list has one for each HCA of a host
-  --loopback-rate R    per port, of what it sends to itself: inside the HCA, over no link (unlimited)
+  --loopback-rate R    per port, for messages to itself, which use no link (unlimited)
   --latency T          one way, from port to port: 1.5us, 800ns (0). In a fat tree: across a spine
   --mtu BYTES          256, 512, 1024, 2048 or 4096 (4096)
   --link-layer L       ib or roce (ib)
-  --pkeys K[,K…]       table of P_Keys of each port, such as 0xffff,0x8001 (0xffff); the upper bit is of full members
-  --grh W              'required': ports take no packets without a global routing header; 'optional' (default)
-  --profile P          what the HCAs can do: default, nosrq, noapm, small, old, unordered
+  --pkeys K[,K…]       table of P_Keys of each port, such as 0xffff,0x8001 (0xffff); full members have the upper bit
+  --grh W              'required': ports drop packets without a global routing header; 'optional' (default)
+  --profile P          abilities of the HCAs: default, nosrq, noapm, small, old, unordered
   --fat-tree L,S,H     L leaf switches with H hosts each, S spines; a cable between each leaf and each
                        spine with the (highest) rate. Default: one switch, every port on it
   --rail-optimised S   a leaf switch for each HCA of a host, with that HCA of every host on it, and S spines
-  --topology FILE      all of this from a file instead ('coop-fabric show' prints one)
-  --strict-mr          a registered range that is unmapped or replaced is caught
-  --strict-arm         a CQ that is armed while completions wait does not fire at once
-  --strict-fork        fork() without ibv_fork_init() costs the registered memory, as it may before Linux 5.12
-  --trace-messages     the trace has begin, arrival and end of every message, too
+  --topology FILE      read the topology from FILE instead ('coop-fabric show' prints one)
+  --strict-mr          detect registered memory that is unmapped or replaced
+  --strict-arm         arming a CQ while completions wait does not fire at once
+  --strict-fork        without ibv_fork_init(), fork() costs the registered memory, as it may before Linux 5.12
+  --trace-messages     record begin, arrival and end of every message in the trace
   --memlock BYTES      memory that a process can register (its RLIMIT_MEMLOCK), or 'unlimited'
-  --seed N             of losses (1)
-  --name NAME          of the subnet
+  --seed N             seed of the losses (1)
+  --name NAME          name of the subnet
 )";
 
-// An option that says what a topology file would.
+// Marks an option that sizes the topology: it cannot be combined with a topology file.
 Option SubnetOptions::sizing(Option option) {
     return {option.name, option.has_value, [this, option](const std::string& value) {
                 sized_by_ = option.name;
@@ -149,11 +149,11 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
 
 Error SubnetOptions::make(Topology& topology) const {
     if (!topology_file_.empty()) {
-        if (!sized_by_.empty()) return {sized_by_ + " does not go with --topology: the file says it"};
+        if (!sized_by_.empty()) return {sized_by_ + " cannot be combined with --topology: the file determines it"};
         return read_topology_file(topology_file_, topology);
     }
-    if (sizes_.rail_optimised && sizes_.leaves != 0) return {"--rail-optimised does not go with --fat-tree: both say how the switches are connected"};
-    if (has_hosts_ && sizes_.leaves != 0) return {"--hosts does not go with --fat-tree, which says how many there are"};
+    if (sizes_.rail_optimised && sizes_.leaves != 0) return {"--rail-optimised cannot be combined with --fat-tree: both determine how the switches are connected"};
+    if (has_hosts_ && sizes_.leaves != 0) return {"--hosts cannot be combined with --fat-tree, which determines the number of hosts"};
     const Flaw flaw = generate(sizes_, topology);
     return {flaw.text};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The options of 'run' and 'create' that say what subnet to make.
+// The options of 'run' and 'create' that describe the subnet.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ public:
     SubnetOptions& operator=(const SubnetOptions&) = delete;
 
     void add_to(std::vector<Option>& options);
-    // The topology that they mean together.
+    // The topology that the options describe.
     Error make(Topology& topology) const;
 
     const SubnetSettings& settings() const { return settings_; }
@@ -33,7 +33,7 @@ private:
     Sizes sizes_;
     SubnetSettings settings_;
     std::string name_, topology_file_;
-    std::string sized_by_;  // the last option that a topology file does not go with
+    std::string sized_by_;  // the last option given that cannot be combined with --topology
     bool has_hosts_ = false;
 };
 

@@ -27,7 +27,7 @@ sigset_t our_signals() {
     return set;
 }
 
-// The process that /proc says is the parent; 0: it is gone.
+// The parent's process number according to /proc; 0: the process is gone.
 pid_t parent_of(const char* pid) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
@@ -57,7 +57,7 @@ void wait_for_signal(std::int64_t at_most_ns, siginfo_t* info) {
     if (sigtimedwait(&set, info, &time) < 0) info->si_signo = 0;
 }
 
-// In the new process. Its end by exec closes the pipe; else the reason goes through it.
+// Runs in the new process. Executes the command, which closes the pipe; on failure writes the reason to the pipe.
 [[noreturn]] void become(const Words& command, const std::function<Error()>& prepare, pid_t parent, int pipe_end) {
     const sigset_t set = our_signals();
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
@@ -111,7 +111,7 @@ int wait_for(pid_t child) {
             if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         siginfo_t info{};
         wait_for_signal(kill_at_ns == 0 ? 3600 * kSecond_ns : std::max<std::int64_t>(kill_at_ns - now_ns(), 1), &info);
-        const bool is_from_process = info.si_code <= 0;  // else from the terminal, which sends to all itself
+        const bool is_from_process = info.si_code <= 0;  // otherwise from the terminal, which sends it to the command itself
         const bool ends = info.si_signo == SIGTERM || info.si_signo == SIGHUP || (info.si_signo == SIGINT && is_from_process);
         if (kill_at_ns != 0 && (ends || now_ns() >= kill_at_ns)) {
             signal_children(SIGKILL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rows of named values, shown as a table for people or as JSON for programs.
-// Numbers stand at the right and are JSON numbers, texts at the left.
+// Numbers are right-aligned and are JSON numbers; texts are left-aligned.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@ namespace coop::fabric {
 
 class TextTable {
 public:
-    // Names of the columns, as JSON has them (a_b) and as people read them (a b).
+    // Column names are as in JSON (a_b); the table shows them with spaces (a b).
     TextTable(std::string name, std::vector<std::string> columns) : name_(std::move(name)), columns_(std::move(columns)) {}
 
     class Row {
@@ -21,7 +21,7 @@ public:
         Row& add(std::string text) { return cells_.push_back({std::move(text), false}), *this; }
         Row& add(const char* text) { return add(std::string(text)); }
         Row& add(std::integral auto number) { return cells_.push_back({std::to_string(number), true}), *this; }
-        Row& add(double number);  // three decimals
+        Row& add(double number);  // with three decimals
 
     private:
         friend class TextTable;

@@ -20,7 +20,7 @@
 namespace coop::fabric {
 namespace {
 
-// Whether `what` succeeds in a process of its own: it may not leave traces in this one.
+// Tries `what` in a child process, so that it has no effect on this one.
 bool succeeds_apart(const std::function<bool()>& what) {
     const pid_t child = fork();
     if (child == 0) _exit(what() ? 0 : 1);
@@ -40,7 +40,7 @@ bool write_text(const char* path, const std::string& text) {
     return written;
 }
 
-// CAP_SYS_ADMIN of the namespace, so that it outlives exec: ambient, for which it must be inheritable.
+// Keeps CAP_SYS_ADMIN of the namespace across exec: as an ambient capability, which has to be inheritable.
 bool keep_capability() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2] = {};
@@ -49,7 +49,7 @@ bool keep_capability() {
     return syscall(SYS_capset, &header, data) == 0 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
 }
 
-// A user namespace in which this user is who they were.
+// Enters a new user namespace that maps this user to itself.
 bool enter_user_namespace() {
     const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
     return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/setgroups", "deny") &&
@@ -57,7 +57,7 @@ bool enter_user_namespace() {
            keep_capability();
 }
 
-// A setting of mpirun that the user may have made already.
+// Sets a parameter of mpirun unless the user has set it.
 void set_default(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
 
 }  // namespace
@@ -99,7 +99,7 @@ Error VirtualHosts::enter() const {
     setenv("PRTE_MCA_plm_ssh_agent", (own + " agent").c_str(), 1);
     set_default("OMPI_MCA_orte_default_hostfile", host_file_);
     set_default("PRTE_MCA_prte_default_hostfile", host_file_);
-    // Every daemon would bind its first rank to the machine's first core.
+    // By default every daemon binds its first rank to the machine's first core.
     set_default("OMPI_MCA_hwloc_base_binding_policy", "none");
     set_default("PRTE_MCA_hwloc_default_binding_policy", "none");
     return {};

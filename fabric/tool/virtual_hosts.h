@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One machine as several for mpirun: a host file with the subnet's hosts, and a
-// remote-shell agent that runs a command under the name of a host, in a UTS
-// namespace. mpirun then starts a daemon per host, and ranks on different hosts
-// share no memory.
+// Presents one machine as several hosts to mpirun: a host file with the subnet's
+// hosts, and a remote-shell agent that runs a command under a host's name, in a
+// UTS namespace. mpirun then starts a daemon per host, and ranks on different
+// hosts share no memory.
 //
-// That takes CAP_SYS_ADMIN. Who is not root gets it in a user namespace of their
-// own, around the whole command, where the system permits that: one for all,
-// because processes in different ones cannot copy from one another.
+// A UTS namespace needs CAP_SYS_ADMIN. Users other than root get it in a user
+// namespace, if the system permits that. One user namespace surrounds the whole
+// command, because processes in different ones cannot copy from one another.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ public:
 
     // Writes the host file. An error names what the system refuses, and the remedy.
     Error prepare(const Segment& subnet, unsigned slots);
-    // For the process that becomes the command: its namespace, and mpirun's settings in its environment.
+    // Called in the process that becomes the command: enters the namespace and puts mpirun's settings into the environment.
     Error enter() const;
 
 private:
@@ -34,10 +34,10 @@ private:
     bool needs_user_namespace_ = false;
 };
 
-// Why this process, or one in a user namespace that it makes, cannot have a UTS namespace; empty: it can.
+// The reason why neither this process nor one in a user namespace of its own can have a UTS namespace; empty: it can.
 std::string virtual_host_refusal();
 
-// Runs `command`, joined to one line for a shell as ssh does, as that host.
+// Runs `command` as that host. Like ssh, joins the words to one line for a shell.
 Error run_as_host(const std::string& host, const Words& command);
 
 }  // namespace coop::fabric

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// coop-fabric counters, trace, scenario: watching a subnet, and playing a list of
+// coop-fabric counters, trace, scenario: observe a subnet, and perform a list of
 // actions on it.
 #include <cstdio>
 
@@ -58,35 +58,35 @@ int run_scenario(Words words) {
 
 }  // namespace
 
-const Command kCountersCommand = {"counters", "what went through ports, links and queue pairs",
+const Command kCountersCommand = {"counters", "print the counters of ports, links and queue pairs",
                                   R"(coop-fabric counters [--links] [--qp] [--json]
 
-Prints, per port, what it sent and received, what was lost or damaged, and how long it waited for its link; per process,
-the CPU time that its engine took.
+Prints for each port what it sent and received, what was lost or damaged, and how long messages waited for its link;
+for each process, the CPU time that its engine took.
 
-  --links         each direction of each cable, too
-  --qp            each queue pair, too
-  --json          everything, for programs
+  --links         also each direction of each cable
+  --qp            also each queue pair
+  --json          everything, as JSON
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
                                   run_counters};
 
-const Command kTraceCommand = {"trace", "what happened, with times",
+const Command kTraceCommand = {"trace", "print the events on a subnet, with times",
                                R"(coop-fabric trace [--follow]
 
-Prints what happened since the subnet was made, with seconds from then: what went down and came up, retries, errors,
-migrations, events, processes; messages, if it was made with --trace-messages. The last 32768 entries are kept.
+Prints the events since the subnet was made, with times relative to that: state changes, retries, errors, migrations,
+asynchronous events, processes; also messages, if it was made with --trace-messages. The last 32768 entries are kept.
 
-  --follow        go on, until the subnet is removed
+  --follow        go on until the subnet is removed
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
                                run_trace};
 
-const Command kScenarioCommand = {"scenario", "do things at given times or counts",
+const Command kScenarioCommand = {"scenario", "perform actions at given times or counts",
                                   R"(coop-fabric scenario FILE [--check]
 
-Does what is in FILE, which has one action per line, in the words of the commands port, link, lid, hca, sm, fault and
-kill, behind a time or a count; '#' begins a comment:
+Performs the actions in FILE. Each line has a time or a count, followed by an action as the commands port, link, lid,
+hca, sm, fault and kill take it; '#' begins a comment:
 
   at 1.2s port h1/coop0/1 down
   at 1.5s port h1/coop0/1 up
@@ -94,10 +94,10 @@ kill, behind a time or a count; '#' begins a comment:
   at 2s fault all rnr --count 20
   at 3s kill h1
 
-Times are from the start. Counts are messages that all ports sent since then; they are looked at every millisecond.
-Nothing is done if a line is wrong.
+Times are relative to the start. Counts are messages that all ports have sent since then, checked every millisecond.
+If a line is wrong, no action is performed.
 
-  --check         only look whether the lines are right
+  --check         only check the lines
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
                                   run_scenario};

@@ -117,7 +117,7 @@ TEST_F(ActionsOnASubnet, set_faults) {
 }
 
 TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
-    EXPECT_EQ(act("prot h0 down"), "'prot' is no action (port, link, lid, hca, sm, fault, kill)");
+    EXPECT_EQ(act("prot h0 down"), "'prot' is not an action (port, link, lid, hca, sm, fault, kill)");
     EXPECT_EQ(act("port h9/coop0 down"), "there is no port 'h9/coop0' (h0/coop0/1, h0/coop1/1, h1/coop0/1, h1/coop1/1)");
     EXPECT_EQ(act("port h0/coop0 sideways"), "port: 'sideways' is not up, down, rate, latency or loss");
     EXPECT_EQ(act("port h0/coop0 rate 5"), "rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited'");
@@ -156,7 +156,7 @@ TEST_F(ActionsOnASubnet, of_a_scenario_are_refused_with_their_line) {
     EXPECT_EQ(refused("after 5 port h0/coop0 down"), "test:1: 'after' goes with a number and 'messages': after 500 messages …");
     EXPECT_EQ(refused("after five messages sm change"), "test:1: after: 'five' is not a whole number in 0..9223372036854775807");
     EXPECT_EQ(refused("\nat 1s"), "test:2: an action is missing (port, link, lid, hca, sm, fault, kill)");
-    EXPECT_EQ(refused("at 1s cut everything"), "test:1: 'cut' is no action (port, link, lid, hca, sm, fault, kill)");
+    EXPECT_EQ(refused("at 1s cut everything"), "test:1: 'cut' is not an action (port, link, lid, hca, sm, fault, kill)");
     EXPECT_EQ(port(0).down, 0u);
 }
 
