@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transport between two QPs, both of this process: what arrives, what is
-// completed, what goes wrong.
+// The transport between two QPs of this process: delivery, completions, failures.
 #include "fabric/engine/link.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/trace.h"
@@ -87,7 +86,7 @@ TEST_F(FabricEngine, rate_of_the_slowest_link_is_kept) {
     const std::int64_t start = now_ns();
     for (int i = 0; i < 4; ++i) ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 4 << 20, &to), 0);
     for (int i = 0; i < 4; ++i) ASSERT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
-    EXPECT_GE(now_ns() - start, 16ll * (1 << 20) * 5 - 1000);  // 200 MB/s are 5 ns a byte
+    EXPECT_GE(now_ns() - start, 16ll * (1 << 20) * 5 - 1000);  // 200 MB/s take 5 ns per byte
 }
 
 TEST_F(FabricEngine, lone_message_has_the_latency_of_its_links) {
@@ -230,7 +229,7 @@ TEST_F(FabricEngine, path_migrates_when_the_primary_lid_is_lost) {
     EXPECT_TRUE(same(4096));
 }
 
-// What the trace says of the kinds that `with` has in their name, from sequence number `from` on.
+// The trace from sequence number `from` on, restricted to kinds whose name contains `with`.
 std::vector<std::string> traced(const Segment& subnet, std::uint64_t from, const std::string& with) {
     std::vector<std::string> lines;
     read_traces(subnet, from, [&](const Trace& entry) {
@@ -294,8 +293,8 @@ TEST_F(FabricEngine, trace_names_faults_and_events) {
               (std::vector<std::string>{"event " + hca_name(subnet, 0) + " PATH_MIG " + qp_text(a), "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
 }
 
-// The engine's thread sleeps until something has to be done; who is awake finds what is due.
-TEST(FabricAgenda, engine_may_leave_what_can_wait_until_the_first_that_cannot) {
+// The engine's thread sleeps until the first of the latest times; threads that are awake do what is due before.
+TEST(FabricAgenda, engine_may_sleep_until_the_first_entry_that_cannot_wait) {
     Agenda agenda;
     EXPECT_TRUE(agenda.plan(1, 100, 400));
     EXPECT_EQ(agenda.earliest_ns(), 100);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Topology files: what they mean, what is refused and in which line, and that a
-// topology comes back from its text and from shared memory as it was.
+// Topology files: their meaning, the errors and the line that these name, and round
+// trips of a topology through text and through shared memory.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ TEST(Site19Fabric, ports_have_tables_of_pkeys) {
     EXPECT_EQ(t.ports[3].pkeys, std::vector<std::uint16_t>{1});
     EXPECT_EQ(to_text(parsed(to_text(t))), to_text(t));
     EXPECT_NE(to_text(t).find("port b/x/2 lid=0x4 lmc=0 mtu=4096 pkeys=0x1\n"), std::string::npos);
-    EXPECT_EQ(to_text(parsed(kTwoSpines)).find("pkeys"), std::string::npos);  // of the default nothing is said
+    EXPECT_EQ(to_text(parsed(kTwoSpines)).find("pkeys"), std::string::npos);  // the default is not printed
 }
 
 TEST(Site19Fabric, ports_demand_a_global_routing_header_and_have_prefixes) {
@@ -179,7 +179,7 @@ TEST(FabricFile, a_topology_comes_back_from_its_text) {
     EXPECT_EQ(to_text(parsed(to_text(generated))), to_text(generated));
 }
 
-// A subnet of its own for each test, removed at the end.
+// Gives each test a subnet of its own and removes it at the end.
 class InstalledSubnet : public testing::Test {
 protected:
     void install_as_test(const Topology& topology) {
@@ -187,7 +187,7 @@ protected:
         ASSERT_EQ(error.text, "");
     }
     void TearDown() override { [[maybe_unused]] const Error none = Segment::remove(name()); }
-    // Of the test itself, in its children too.
+    // The name is the same in the test's children.
     static const std::string& name() {
         static const std::string name = "unit-test-" + std::to_string(getpid());
         return name;
@@ -226,7 +226,7 @@ TEST_F(InstalledSubnet, routes_as_the_file_says) {
     EXPECT_FALSE(find_route(subnet, 0, 2, 6).leads_somewhere());
 }
 
-// Host a's second port and host b's are on switches that no cable connects, and all have the same prefix.
+// Host a's second port and host b's second port are on switches that no cable connects; all have the same prefix.
 constexpr const char* kIslands = "subnet islands=yes\nswitch s t u\nhost a b\nhca a/x b/x ports=2\n"
                                  "link a/x/1 s\nlink b/x/1 s\nlink a/x/2 t\nlink b/x/2 u\n";
 

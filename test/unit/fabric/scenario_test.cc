@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The words of actions and scenarios: what they do to a subnet, and what is
-// refused before anything is done.
+// Actions and scenarios as words: their effect on a subnet, and the errors that are
+// found before any action.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

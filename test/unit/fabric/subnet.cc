@@ -38,7 +38,7 @@ ibv_qp_attr at_state(ibv_qp_state state) {
 
 }  // namespace
 
-// By the client's mapping always: ThreadSanitizer knows memory by its address.
+// Always through the client's mapping, because ThreadSanitizer identifies memory by its address.
 const Segment& test_subnet() { return test_client().subnet(); }
 
 Client& test_client() {

@@ -2,7 +2,7 @@
 //
 // A small subnet for unit tests: two hosts with one HCA of one port each, LMC 1,
 // on one switch. This process plays both hosts. One subnet serves the whole
-// program, because a process joins but one; each test begins with clean links.
+// program, because a process can join only once; each test begins with clean links.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct TestCq {
     explicit TestCq(std::uint32_t depth = 64);
     ~TestCq();
     std::uint32_t index;
-    // Works until there is a completion, or `seconds` have passed; its status, or -1.
+    // Works until there is a completion or `seconds` have passed; returns its status, or -1.
     int wait(Completion& completion, double seconds = 5);
     bool is_empty();
 };
@@ -41,7 +41,7 @@ struct TestMemory {
     void fill(std::uint8_t seed);
 };
 
-// A reliable QP with its CQ.
+// A reliable QP with its own CQ.
 struct TestQp {
     explicit TestQp(std::uint32_t hca, std::uint32_t type = IBV_QPT_RC);
     ~TestQp();

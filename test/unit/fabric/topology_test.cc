@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// fabric/topo: LIDs, shortest paths, how the LIDs of a port spread, what is
-// refused.
+// fabric/topo: LIDs, shortest paths, the distribution of a port's LIDs over paths,
+// and errors.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -31,7 +31,7 @@ Forwarding routed(const Topology& topology) {
     return tables;
 }
 
-// Names of the nodes from a port to a LID, behind the port itself.
+// The names of the nodes on the way from a port to a LID, without the port itself.
 std::vector<std::string> way(const Topology& t, const Forwarding& tables, std::uint32_t port, std::uint32_t dlid) {
     std::vector<std::string> names;
     for (std::uint32_t link = 0; link < 2 * t.cables.size(); ++link) {
@@ -118,7 +118,7 @@ TEST(FabricTopology, the_lids_of_a_port_go_over_distinct_spines) {
     const Forwarding tables = routed(t);
     for (const PortPlan& to : t.ports) {
         std::set<std::string> spines;
-        const std::uint32_t from = to.hca < 2 ? 3 : 0;  // under the other leaf
+        const std::uint32_t from = to.hca < 2 ? 3 : 0;  // on the other leaf
         for (std::uint32_t bits = 0; bits < 4; ++bits) {
             const Names names = way(t, tables, from, to.lid + bits);
             ASSERT_EQ(names.size(), 4u);
@@ -187,7 +187,7 @@ TEST(FabricTopology, two_ports_can_be_cabled_to_each_other) {
     EXPECT_EQ(check(t).text, "");
 }
 
-// A chain of `switches`, a host at each end.
+// A chain of `switches` switches with a host at each end.
 Topology chain(std::uint32_t switches) {
     Topology t = made({});
     t.switches.clear();
