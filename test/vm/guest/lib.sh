@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the parts use: a job on the two nodes, and what the wires of the rails have carried.
+# Functions for the parts: jobs on the two nodes, and the byte counters of the rails' wires.
 # shellcheck disable=SC2154 # variables of tests
 
-# job PML [MPIRUN ARGUMENT…] -- PROGRAM…: two ranks, one on each node. A rank that waits lets the other work: the machine has two cores,
-# and the kernel does the packets.
+# job PML [MPIRUN ARGUMENT…] -- PROGRAM…: two ranks, one on each node. A waiting rank yields: the machine has two cores, and the
+# kernel processes the packets on them.
 job() {
     local pml=$1 arguments=()
     shift
@@ -14,26 +14,26 @@ job() {
         --mca mpi_yield_when_idle 1 "${arguments[@]}" "$here/guest/node" "$@" </dev/null
 }
 
-# storm_of MESSAGES PML [MPIRUN ARGUMENT…]: every byte checked.
+# storm_of MESSAGES PML [MPIRUN ARGUMENT…]: checks every byte.
 storm_of() {
     local messages=$1 pml=$2
     shift 2
     job "$pml" "$@" -- "$bin/storm" --seed 11 --messages "$messages" --max-size 1000000
 }
 
-# one_sided PML: two ranks on hosts of their own (by name), as osc/rdma gives work to the transport only between hosts.
+# one_sided PML: two ranks with different host names, because osc/rdma uses the transport only between hosts.
 one_sided() {
     time_limit 120 mpirun --host v0:1,v1:1 --mca plm_rsh_agent "$here/../mpi/vcluster/agent" -np 2 --map-by node --bind-to none \
         --mca pml "$1" --mca btl coopib,self --mca osc rdma --mca osc_rdma_btls coopib --mca btl_coopib_large_policy even_striping \
         --mca mpi_yield_when_idle 1 "$here/guest/node" "$bin/one_sided" 18 </dev/null
 }
 
-# Bytes that have arrived at the end of a rail, over its wire.
+# The number of bytes that have arrived at the end of a rail.
 arrived_at() { cat "/sys/class/net/$1/statistics/rx_bytes"; }
 
 ends=(a0 b0 a1 b1)
 
-# on_every_wire BYTES COMMAND…: runs the command; at least so many bytes must have arrived at each end of each rail meanwhile.
+# on_every_wire BYTES COMMAND…: runs the command; meanwhile at least BYTES bytes must arrive at each end of each rail.
 on_every_wire() {
     local least=$1 end before=() i
     shift

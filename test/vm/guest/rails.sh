@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Two virtual nodes in one kernel, a and b. Rail i is a pair of virtual Ethernet devices a<i> and b<i>, each with a Soft-RoCE device of
-# the same name on it, in a network of its own: 10.0.<i>.1 and 10.0.<i>.2.
+# Two virtual nodes, a and b, in one kernel. Rail i is a pair of virtual Ethernet devices a<i> and b<i>, each with a Soft-RoCE device of
+# the same name, in its own network: 10.0.<i>.1 and 10.0.<i>.2.
 #
-#     node a   a0 ======== b0   node b        rdma_rxe, all four: packets are UDP, port 4791
+#     node a   a0 ======== b0   node b        all four are rdma_rxe: packets are UDP, port 4791
 #              a1 ======== b1
 #
-# A kernel hands what it sends to an address of its own back to itself, over no device. So the table of its own addresses is asked
-# last, and only for what comes in at a device; what goes from one end of a rail to the other has a rule that says by which device.
-# Network namespaces would be simpler, but rdma_rxe of Linux 6.1 does not work inside of them.
+# A kernel delivers packets to its own addresses directly, without using a device. Therefore the table of its own addresses is consulted
+# last, and only for packets that come in at a device; a rule for each end of a rail sends packets to the other end through its device.
+# Network namespaces would be simpler, but rdma_rxe of Linux 6.1 does not work in them.
 rails=2
 
 set_all() { # FILE VALUE
@@ -29,7 +29,7 @@ make_rails() {
     local i end
     ip link set lo up
     ip rule add pref 100 lookup local && ip rule del pref 0 || return 1
-    # 9000 bytes hold the largest MTU of InfiniBand, 4096.
+    # 9000 bytes are enough for the largest MTU of InfiniBand, 4096.
     for ((i = 0; i < rails; ++i)); do ip link add "a$i" mtu 9000 type veth peer name "b$i" mtu 9000 || return 1; done
     set_all accept_local 1
     set_all rp_filter 0

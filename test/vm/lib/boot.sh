@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Starts the guest, waits for it, and passes on what it printed. Host and guest share the folder _results/vm/share, in the guest /run/vm:
+# Starts the guest, waits for it, and passes on its output. Host and guest share the folder _results/vm/share, which is /run/vm in the guest:
 #
-#     entry        host: what process 1 becomes
+#     entry        host: the script that process 1 executes
 #     interactive  host: the command has the terminal
 #     up           guest: the rails are there, the command begins
-#     out          guest: what the command prints
-#     status       guest: how it ended
+#     out          guest: the command's output
+#     status       guest: the command's exit status
 #
-# Set by run: here results kernel initramfs accel limit.
-# shellcheck disable=SC2154 # those of run
+# run sets: here results kernel initramfs accel limit.
+# shellcheck disable=SC2154 # variables of run
 
-boot_limit=60 # seconds until the command begins; it takes 5 on an idle machine
+boot_limit=60 # seconds until the command begins; 5 suffice on an idle machine
 
-# Whether QEMU can use the processor's own virtualization. Others than these two modules of KVM (kvm_pvm in some clouds) run the guest's
-# kernel instruction by instruction: far slower than QEMU does.
+# True if QEMU can use the processor's virtualization. KVM modules other than these two (kvm_pvm in some clouds) emulate the guest's
+# kernel instruction by instruction, far more slowly than QEMU.
 kvm_works() {
     [ -w /dev/kvm ] && { [ -d /sys/module/kvm_intel ] || [ -d /sys/module/kvm_amd ]; } &&
         echo quit | timeout 10 qemu-system-x86_64 -M none -accel kvm -nodefaults -display none -monitor stdio >/dev/null 2>&1
@@ -37,7 +37,7 @@ set_machine() {
         -fsdev "local,id=share,path=$share,security_model=none" -device virtio-9p-pci,fsdev=share,mount_tag=share)
 }
 
-# What process 1 becomes: guest/start COMMAND…, in the folder that is the current one here.
+# Writes the script of process 1: guest/start COMMAND…, in the current folder.
 write_entry() {
     share=$results/share
     rm -rf "$share"
@@ -46,7 +46,7 @@ write_entry() {
     printf ' %q' "$here/guest/start" "$@" >>"$share/entry"
 }
 
-# in_guest COMMAND…: prints what it prints, ends with its status; with 125 if the guest did not come up, or broke down.
+# in_guest COMMAND…: prints the command's output and returns its status, or 125 if the guest did not come up or broke down.
 in_guest() {
     local attempt console=$results/log/console.log
     for attempt in 1 2; do
@@ -64,7 +64,7 @@ in_guest() {
         wait "$guest" 2>/dev/null
         cp "$console" "$console.$attempt" 2>/dev/null
         echo "RETRIED vm.boot: attempt $attempt with $accel failed: $console.$attempt $(tr '\n' ' ' <"$results/log/qemu.log")"
-        # What KVM of this machine cannot do, the other can.
+        # TCG works where this machine's KVM does not.
         accel=tcg
     done
     return 125
@@ -78,7 +78,7 @@ wait_for_boot() {
     done
 }
 
-# A shell (or a command) with this terminal. ^C is the guest's.
+# Runs a shell (or a command) on this terminal. ^C goes to the guest.
 interactive_guest() {
     write_entry "$@" && set_machine || return 125
     : >"$share/interactive"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the guest boots: Debian's kernel as it is, and an initramfs of busybox, modules and guest/init. The kernel is kept under
-# _results/vm/kernel/PACKAGE, the initramfs is made anew each time.
+# Makes what the guest boots: Debian's unmodified kernel, and an initramfs with busybox, modules and guest/init. The kernel is cached in
+# _results/vm/kernel/PACKAGE; the initramfs is made again each time.
 #
-# Set by run: here results. Set here: kernel (a folder with vmlinux, modules/, and modules/order), initramfs.
-# shellcheck disable=SC2154 # those of run
+# run sets: here results. This file sets: kernel (a folder with vmlinux, modules/, and modules/order), initramfs.
+# shellcheck disable=SC2154 # variables of run
 
-# Roots of what is loaded, in this order; what they depend on is found. rxe asks for crc32 by an alias, which takes modprobe.
+# The modules to load, in this order; their dependencies are added. rxe loads crc32 through an alias, which would need modprobe.
 guest_modules=(virtio_pci 9pnet_virtio 9p overlay crc32_generic rdma_rxe rdma_ucm veth sch_netem)
 
-# The package with the kernel that this release of Debian boots by default: its name has the version, which changes.
+# The package of the kernel that this release of Debian boots by default. Its name contains the version, which changes.
 kernel_package() {
     apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1
 }
@@ -21,11 +21,11 @@ prepare_kernel() {
         apt-get -q update
         package=$(kernel_package)
     fi
-    # Without lists of packages the newest kernel of an earlier run serves.
+    # Without package lists, use the newest kernel of an earlier run.
     [ -n "$package" ] || package=$(find "$results/kernel" -mindepth 2 -maxdepth 2 -name order -printf '%h\n' 2>/dev/null | sort -V | tail -n 1 | xargs -r basename)
     [ -n "$package" ] || { echo "apt knows of no linux-image-amd64"; return 1; }
     kernel=$results/kernel/$package
-    # The list is written last: with it all is there.
+    # The list is written last: if it exists, everything does.
     [ -s "$kernel/order" ] || unpack_kernel "$package"
 }
 
@@ -33,7 +33,7 @@ download() { # PACKAGE FOLDER
     local _
     for _ in once again; do
         ! (cd "$2" && apt-get -q download "$1") || return 0
-        # The list may be older than the archive.
+        # The package list may be older than the archive: update it once.
         [ "$(id -u)" = 0 ] && apt-get -q update || return 1
     done
     return 1
@@ -51,16 +51,16 @@ unpack_kernel() { # PACKAGE
     return $status
 }
 
-# The ELF file inside of a bzImage starts in half the time: nobody has to unpack it in the guest. Its place is in the setup
-# header (Documentation/x86/boot.rst of the kernel: setup_sects, payload_offset, payload_length).
+# Extracts the ELF file from a bzImage. It starts in half the time, because the guest need not decompress it. The setup header says
+# where it is (Documentation/x86/boot.rst of the kernel: setup_sects, payload_offset, payload_length).
 extract_vmlinux() { # BZIMAGE OUT
     local sectors offset length
     sectors=$(od -An -tu1 -j $((0x1f1)) -N 1 "$1")
     read -r offset length < <(od -An -tu4 -j $((0x248)) -N 8 "$1")
     offset=$(((sectors + 1) * 512 + offset))
-    # Behind the compressed bytes are four with the size of the others.
+    # The compressed bytes are followed by four bytes with the uncompressed size.
     dd if="$1" bs=1M iflag=skip_bytes,count_bytes skip="$offset" count=$((length - 4)) status=none | xz -dc >"$2" 2>"$2.xz" || {
-        echo "not compressed with xz, it starts as it is: $(cat "$2.xz")"
+        echo "not compressed with xz, so it is used as it is: $(cat "$2.xz")"
         cp "$1" "$2"
     }
     rm -f "$2.xz"
@@ -77,7 +77,7 @@ take_modules() { # TREE
     printf '%s\n' "${order[@]}" >"$kernel/order"
 }
 
-take_module() { # NAME: and before it what it depends on
+take_module() { # NAME: adds a module after the modules that it depends on
     local name=${1//-/_} needed each
     [ -z "${taken[$name]:-}" ] || return 0
     [ -n "${file[$name]:-}" ] || { echo "the package has no module $name"; return 1; }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The programs that run in the guest, built outside: those of test/mpi and test/fabric that btl/coopib is tested with there.
-# shellcheck disable=SC2154 # those of run
+# Builds, outside of the guest, the programs of test/mpi and test/fabric that test btl/coopib in it.
+# shellcheck disable=SC2154 # variables of run
 
 # shellcheck source=test/fabric/lib/watch.sh
 . "$here/../fabric/lib/watch.sh"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What Soft-RoCE does in its own way, and what becomes of a job then.
+# Properties of Soft-RoCE that differ from hardware, and how jobs cope with them.
 # shellcheck disable=SC2154 # variables of tests
 
-# Everything that is sent on rail 1 is lost, at both ends; and no more.
+# Rail 1 loses everything that is sent, at both ends; and nothing any more.
 lose_all() { for end in a1 b1; do tc qdisc add dev "$end" root netem loss 100%; done; }
 lose_nothing() { for end in a1 b1; do tc qdisc del dev "$end" root; done; }
 
-# storm_and_then SECONDS [MPIRUN ARGUMENT…]: starts a storm of that time in the background, and returns when it has begun: `job`, $log.job.
+# storm_and_then SECONDS [MPIRUN ARGUMENT…]: starts a storm of that duration in the background and returns when it has begun. Sets `job`; output in $log.job.
 storm_and_then() {
     local seconds=$1
     shift
@@ -28,14 +28,14 @@ ended_with() { # prints the job's output, returns its status
     return $status
 }
 
-# A cable that is out for less than the retries take (timer 18 and six retries: some seconds) is not noticed.
+# A cable that is down for less time than the retries take (timer 18 and six retries: some seconds) must not disturb the job.
 short_cut() {
     storm_and_then 6 --mca btl_coopib_timeout 18 || return 1
     lose_all && sleep 1 && lose_nothing
     ended_with
 }
 
-# A lasting one ends the job, and says which rail and why.
+# If it stays down, the job ends and says which rail failed and why.
 lasting_cut() {
     storm_and_then 60 --mca btl_coopib_timeout 14 || return 1
     lose_all
@@ -47,15 +47,15 @@ lasting_cut() {
         grep -qE '^  Status: +transport retry counter exceeded' "$log.job"
 }
 
-# With the default timer and retries a rail is as patient as one of btl/openib (about half a minute).
+# With the default timer and retries a rail lasts as long as one of btl/openib (about half a minute).
 default_patience() {
     storm_and_then 8 || return 1
     lose_all && sleep 5 && lose_nothing
     ended_with
 }
 
-# A rail that is dead from the start (its port is active, but the peer's Ethernet address cannot be found out) is left out, and the job
-# runs on the other.
+# A rail that is dead from the start (its port is active, but the peer's Ethernet address cannot be resolved) is left out, and the job
+# uses the other rail.
 dead_from_the_start() {
     local status=0
     lose_all
@@ -65,7 +65,7 @@ dead_from_the_start() {
     return $status
 }
 
-# What the device says of itself, and what queue pairs get: 128 reads at once.
+# The read depth of the device, and that of the queue pairs: 128 reads at once.
 as_many_reads() {
     ibv_devinfo -v -d a0 | grep -E 'max_qp_(init_)?rd_atom|AUTO_PATH_MIG|atomic_cap|max_srq:'
     PRELOAD_INTO_RANKS=$bin/watch_reads.so storm_and_then 4 --mca btl_coopib_flags send,get || return 1

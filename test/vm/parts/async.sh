@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Progress while the application computes (pml_coop_async), through the kernel's own completion channels; and how many reads are under
-# way at a time, which the kernel is told.
+# Progress while the application computes (pml_coop_async), through the kernel's own completion channels; and the number of outstanding
+# reads, which is passed to the kernel.
 # shellcheck disable=SC2154 # variables of tests
 
 # shellcheck source=test/fabric/lib/watch.sh
 . "$here/../fabric/lib/watch.sh"
 
-# watched_job READS FIN [MPIRUN ARGUMENT…] -- PROGRAM…: READS 0 is as many as there may be. What is said is in $log.job, too.
+# watched_job READS FIN [MPIRUN ARGUMENT…] -- PROGRAM…: READS 0 means no limit. The output is also written to $log.job.
 watched_job() {
     local reads=$1 fin=$2 status=0
     shift 2
@@ -17,7 +17,7 @@ watched_job() {
     return $status
 }
 
-# 64 messages take a few interrupts, not 64. (Where an interrupt costs less beside the transfer, two do: test/fabric.)
+# 64 messages cause a few interrupts, not 64. (In test/fabric, where an interrupt is short compared with the transfer, two suffice.)
 burst() {
     watched_job 0 auto -- "$bin/interrupts" burst 8 && interrupted "$log.job" 1
 }
@@ -26,14 +26,14 @@ quiet() {
     watched_job 0 auto -- "$bin/interrupts" quiet
 }
 
-# What stalls in the line of reads is freed by completions, which interrupt too.
+# Reads that queue for one of the few places start when others complete, and completions interrupt, too.
 burst_of_few_reads() { # READS
     watched_job "$1" after --mca pml_coop_protocol rget --mca btl_coopib_report 1 -- "$bin/interrupts" burst 48 &&
         interrupted "$log.job" 1 && reads_were_limited "$log.job" "$1" && reads_have_waited "$log.job" "$1"
 }
 
-# Pauses of up to 300 µs between the calls: messages are read by one side or the other while it computes. Behind a fence the
-# device itself goes through the reads one by one, so those that were posted are no measure.
+# Pauses of up to 300 µs between the calls: either side reads messages while it computes. After a fence the device executes reads one
+# by one, so the number of posted reads is not checked with a fence.
 storm_with_pauses() { # READS FIN
     on_every_wire 80000 watched_job "$1" "$2" --mca pml_coop_protocol rget --mca btl_coopib_large_policy even_striping -- \
         "$bin/storm" --seed 17 --messages 120 --max-size 1000000 --compute 300 || return 1

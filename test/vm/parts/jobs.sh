@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Jobs over both rails, every byte checked: the storm of test/mpi by every policy.
+# Jobs over both rails: the storm of test/mpi, which checks every byte, with every policy.
 # shellcheck disable=SC2154 # variables of tests
 
 policies=(binding round_robin window_round_robin weighted_round_robin shortest_queue even_striping weighted_striping adaptive_striping bss epc)
 
-# Short messages take turns under every policy, so both rails must have been used.
+# With every policy the rails take turns for short messages, so both rails must have been used.
 storm_by() { # PML POLICY
     on_every_wire 40000 storm_of 120 "$1" --mca btl_coopib_large_policy "$2"
 }
 
-# While a job runs, each of its ranks has a shared receive queue on each of its two devices, and there is none before and behind.
+# During a job each rank has a shared receive queue on each of its two devices; before and after it there are none.
 queues_are_shared() {
     local job most=0 now
     [ "$(rdma resource show srq | wc -l)" = 0 ] || { echo "there are some before the job"; return 1; }
@@ -28,7 +28,7 @@ queues_are_shared() {
 
 part_jobs() {
     local i pml other
-    # test/fabric has them all.
+    # test/fabric covers all of them.
     [ "$long" = yes ] || policies=(adaptive_striping bss epc)
     check jobs.queues_are_shared queues_are_shared
     for i in "${!policies[@]}"; do
@@ -37,7 +37,7 @@ part_jobs() {
         check "jobs.$pml.${policies[i]}" storm_by $pml "${policies[i]}"
         [ "$long" = no ] || check "jobs.$other.${policies[i]}" storm_by $other "${policies[i]}"
     done
-    # epc is the last, with ob1, and the default.
+    # The loop has run epc, the default, under ob1 only.
     check jobs.coop.epc storm_by coop epc
     [ "$long" = no ] || np=4 check jobs.ob1.four_ranks storm_of 120 ob1
 }

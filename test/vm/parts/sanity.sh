@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Whether the ground holds: four devices, and packets that really cross.
+# The preconditions of the tests: four devices, and packets that really cross the wires.
 # shellcheck disable=SC2154 # variables of tests
 
 devinfo_sees_four() {
@@ -24,7 +24,7 @@ pingpong() { # PROGRAM RAIL
     wait $server && [ $status = 0 ]
 }
 
-# 50 messages go there and back: at both ends of this rail they arrive, and nothing of them at the other.
+# 50 messages go back and forth: their bytes must arrive at both ends of this rail, and not on the other rail.
 pingpong_crosses() { # PROGRAM RAIL BYTES
     local ends=("a$2" "b$2") other before
     other=a$((1 - $2))
@@ -33,7 +33,7 @@ pingpong_crosses() { # PROGRAM RAIL BYTES
     [ $(($(arrived_at "$other") - before)) -lt 10000 ] || { echo "the other rail has been used"; return 1; }
 }
 
-# What rxe itself counts, on both sides.
+# rxe's own packet counters, on both sides.
 rxe_counts() {
     local device
     for device in "${ends[@]}"; do

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Long messages by RDMA write alone, and by RDMA read alone: what a rendezvous does is the transport's flags' choice. One-sided
-# communication: put, get, fetch and add, compare and swap.
+# Long messages with RDMA write alone and with RDMA read alone, selected by the transport's flags. One-sided communication: put, get,
+# fetch and add, compare and swap.
 # shellcheck disable=SC2154 # variables of tests
 
 long_messages() { # PML FLAGS
