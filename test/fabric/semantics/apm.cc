@@ -32,7 +32,7 @@ struct Migrating {
         for (const auto& words : heal) tool(words);
     }
 
-    // From one side to the other by the second path, and by the first.
+    // These set the alternate path: alternate_to() to the second path between the two sides, original_to() to the first.
     ibv_qp_attr alternate_to(const Address& peer) const {
         ibv_qp_attr attr{};
         attr.alt_ah_attr = way_to(peer, {}, 1);
@@ -70,7 +70,7 @@ struct Migrating {
         pair.b->expect_send(count_);
         pair.a.memory.check(count_, 8192, 64);
     }
-    // Packets carry the request (the MigReq bit): it takes traffic.
+    // The request to arm travels in packets (the MigReq bit), so arming needs traffic.
     void wait_armed() {
         CHECK(wait_until([&] {
             exchange();
@@ -82,7 +82,7 @@ struct Migrating {
         rearm_b();
         wait_armed();
     }
-    // The first path of b is gone; the second is not.
+    // Takes down the first path of b; the second one stays up.
     void cut_primary() {
         if (by_port) change({"port", pair.b->port_name(), "down"}, {"port", pair.b->port_name(), "up"});
         else cut_lid(pair.at_b.lid);
@@ -168,10 +168,10 @@ CASE(lost_path_migrates_both_sides) {
     CHECK(m.on_alternate(m.pair.b->query(), m.pair.at_a));
     CHECK_EQ(m.pair.a.qp.query().qp_state, IBV_QPS_RTS);
     for (int i = 0; i < 5; ++i) m.exchange();
-    CHECK(!m.pair.a.context.has_event(IBV_EVENT_PATH_MIG, 1));  // once
+    CHECK(!m.pair.a.context.has_event(IBV_EVENT_PATH_MIG, 1));  // only once
 }
 
-// IBTA 17.2.8: a P_Key index is a part of each of the two paths.
+// IBTA 17.2.8: each of the two paths has its own P_Key index.
 CASE(alternate_path_has_a_key_of_its_own) {
     if (Context().port().pkey_tbl_len < 2) skip("one P_Key");
     for (const bool of_b : {true, false}) {
@@ -214,13 +214,13 @@ CASE(migration_on_request_moves_the_peer_too) {
     m.exchange();
     m.pair.b->expect_event(IBV_EVENT_PATH_MIG);
     CHECK_EQ(m.state_b(), IBV_MIG_MIGRATED);
-    m.cut_primary();  // nobody needs it any more
+    m.cut_primary();  // not used any more
     m.exchange();
 }
 
 CASE(unarmed_connection_does_not_migrate) {
     Migrating m;
-    m.rearm_a();  // b did not
+    m.rearm_a();  // b is not rearmed
     m.exchange();
     m.cut_primary();
     m.pair.a.qp.post(write(1, m.pair.a.memory.sge(0, 8), m.pair.at_b.remote()));
@@ -248,7 +248,7 @@ CASE(migrated_connection_is_armed_again_with_the_way_back) {
     }
 }
 
-// A stream of sends, writes and additions with the path cut in its middle: each is there once, in order.
+// Cuts the path in the middle of a stream of sends, writes and additions: each must be executed once, in order.
 CASE(migration_in_a_stream_loses_and_doubles_nothing) {
     Migrating m;
     m.arm();
@@ -293,7 +293,7 @@ CASE(dead_alternate_path_exceeds_retries) {
     CHECK_EQ(m.pair.a.qp.state(), IBV_QPS_ERR);
 }
 
-// The request comes by a path that is not the alternate one of the responder: it is not accepted, and the responder says so
+// The request arrives by a path that is not the responder's alternate one: the responder does not accept it and reports an error
 // (IBTA 17.2.8.1, 11.6.3.2 'path migration request error').
 CASE(migration_to_a_path_the_peer_does_not_know_is_an_error) {
     Migrating m;
@@ -313,7 +313,7 @@ CASE(migration_to_a_path_the_peer_does_not_know_is_an_error) {
 CASE(alternate_path_may_be_given_on_the_way_to_rts) {
     need_apm();
     Migrating m;
-    // Both sides anew, with the alternate path among the attributes of RTR -> RTS.
+    // Reconnects both sides, with the alternate path among the attributes of RTR -> RTS.
     CHECK_OK(m.pair.a.qp.to(IBV_QPS_RESET));
     CHECK_OK(m.pair.b->to(IBV_QPS_RESET));
     CHECK_OK(m.pair.a.to_init());

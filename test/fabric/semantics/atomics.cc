@@ -51,7 +51,7 @@ CASE(compare_and_swap_swaps_if_equal) {
     CHECK_EQ(pair.b->word(8), 42);
     pair.a.qp.post(compare_swap(2, pair.a.memory.sge(0, 8), pair.at_b.remote(8), 41, 43));
     pair.a.scq.expect(2);
-    CHECK_EQ(pair.a.memory.word(0), 42);  // what was there, though nothing was done
+    CHECK_EQ(pair.a.memory.word(0), 42);  // the previous value, although nothing was swapped
     CHECK_EQ(pair.b->word(8), 42);
 }
 
@@ -120,14 +120,14 @@ CASE(atomic_without_right_at_the_queue_pair_is_an_invalid_request) {
     pair.b->check_untouched(0, 64);
 }
 
-// --- from two sides at once -----------------------------------------------------------------------------------------
+// --- from two sides simultaneously ----------------------------------------------------------------------------------
 
 namespace {
 
 constexpr std::uint64_t kEach = 2000;
 
 
-// Connects to the queue pair it is told of and adds 1, kEach times; checks that what it sees only grows.
+// Connects to the given queue pair and adds 1, kEach times; checks that the values it gets only grow.
 ROLE(adds_and_swaps) {
     Node node;
     channel.put(node.address());
@@ -141,7 +141,7 @@ ROLE(adds_and_swaps) {
         CHECK(i == 0 || node.memory.word(0) > last);
         last = node.memory.word(0);
     }
-    // A lock made of compare and swap, around a plain read and write.
+    // A lock made with compare and swap protects a plain read and write.
     for (std::uint64_t i = 0; i < kEach / 10; ++i) {
         do {
             node.qp.post(compare_swap(1, node.memory.sge(0, 8), target.remote(8), 0, 1));
@@ -182,7 +182,7 @@ CASE(atomics_of_two_processes_lose_nothing) {
     CHECK_EQ(node.memory.word(16), 2 * (kEach / 10));
 }
 
-// IBTA 9.4.5.1: IBV_ATOMIC_GLOB promises it to the host's own instructions too; IBV_ATOMIC_HCA does not.
+// IBTA 9.4.5.1: IBV_ATOMIC_GLOB promises atomicity with the host's own instructions, too; IBV_ATOMIC_HCA does not.
 CASE(global_atomics_agree_with_the_processor) {
     Node node;
     if (node.context.device().atomic_cap != IBV_ATOMIC_GLOB) skip("atomics are of the device only");

@@ -13,7 +13,7 @@ using namespace verbstest;
 
 namespace {
 
-// Two sides here; everything of b completes on one queue with a channel. (The host's own queue pair is idle.)
+// Two sides in this process; all requests of b complete on one queue with a channel. (The host's own queue pair is idle.)
 struct Notified {
     Node a, host{on_last_device()};
     ChannelOfCompletions channel{host.context};
@@ -74,7 +74,7 @@ CASE(objects_in_use_cannot_be_destroyed) {
 
 // --- completions ----------------------------------------------------------------------------------------------------
 
-// IBTA 10.8.3.1: of one work queue, completions come in the order of posting, whatever the operations cost.
+// IBTA 10.8.3.1: completions of one work queue come in the order of posting, however long the operations take.
 CASE(completions_of_a_queue_come_in_posted_order) {
     Pair::Options options;
     options.a.bytes = options.b.bytes = 1 << 20;
@@ -122,7 +122,7 @@ CASE(work_completion_carries_what_the_operation_was) {
     CHECK_EQ(opcode(write_imm(3, pair.a.memory.sge(0, 33), pair.at_b.remote(128), 77)), IBV_WC_RDMA_WRITE);
     wc = pair.b->expect_receive(3);
     CHECK_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
-    CHECK_EQ(wc.byte_len, 33);  // what was written, not what was received (IBTA 11.4.2.1)
+    CHECK_EQ(wc.byte_len, 33);  // bytes written, not bytes of the receive (IBTA 11.4.2.1)
     CHECK_EQ(wc.imm_data, __builtin_bswap32(77));
     CHECK_EQ(opcode(write(4, pair.a.memory.sge(0, 33), pair.at_b.remote())), IBV_WC_RDMA_WRITE);
     pair.a.qp.post(read(5, pair.a.memory.sge(0, 40), pair.at_b.remote()));
@@ -157,7 +157,7 @@ CASE(one_cq_serves_send_and_receive_queues_of_several_qps) {
     const Cq cq(context, 64);
     Memory memory(pd, 4096);
     const Qp one(pd, cq, cq), two(pd, cq, cq);
-    // Through the port and back: both on one device.
+    // Both on one device: through the port and back.
     connect(context, one, address_of(context, two));
     connect(context, two, address_of(context, one), reversed({}));
     memory.fill(6, 0, 64);
@@ -189,7 +189,7 @@ CASE(overflow_raises_cq_error) {
     if (static_cast<int>(two.a.qp.cap().max_send_wr) < count) skip("the send queue is shorter than the CQ");
     for (int i = 0; i < count; ++i)
         if (two.a.qp.try_post(write(static_cast<std::uint64_t>(i), two.a.memory.sge(0, 8), two.b.memory.remote())) != 0)
-            break;  // it may be in Error already
+            break;  // the queue pair may be in the Error state already
     const Event event = two.a.context.wait_event(IBV_EVENT_CQ_ERR);
     CHECK(event.element == static_cast<ibv_cq*>(two.a.scq));
 }
@@ -219,24 +219,24 @@ CASE(resize_keeps_completions_and_their_order) {
     if (result == ENOSYS || result == EOPNOTSUPP) skip("CQs cannot be resized");
     CHECK_OK(result);
     CHECK(pair.a.scq->cqe >= 100);
-    post(80);  // the old size would overflow
+    post(80);  // would overflow the old size
     for (std::uint64_t id = 1; id < 60; ++id) pair.a.scq.expect(id);
     CHECK_OK(ibv_resize_cq(pair.a.scq, 40));
     for (std::uint64_t id = 60; id < 90; ++id) pair.a.scq.expect(id);
     CHECK(!pair.a.context.has_event(IBV_EVENT_CQ_ERR, 1));
 }
 
-// IBTA 11.2.8.4: the number of outstanding completions must fit, or the CQ stays as it is.
+// IBTA 11.2.8.4: the outstanding completions must fit, or else the CQ stays as it is.
 CASE(resize_below_what_waits_is_refused) {
     Pair::Options options;
     options.a.cqe = 256;
     Pair pair(options);
     for (std::uint64_t id = 0; id < 60; ++id) pair.a.qp.post(write(id, pair.a.memory.sge(0, 8), pair.at_b.remote()));
     pair.a.qp.post(write(60, pair.a.memory.sge(0, 8), pair.at_b.remote()));
-    CHECK(!pair.a.context.has_event(IBV_EVENT_CQ_ERR, 100));  // all of them are there now
+    CHECK(!pair.a.context.has_event(IBV_EVENT_CQ_ERR, 100));  // waits until all of them are there
     const int result = ibv_resize_cq(pair.a.scq, 1);
     if (result == ENOSYS || result == EOPNOTSUPP) skip("CQs cannot be resized");
-    // A device may round up, to a size in which they fit.
+    // A device may round the size up, so that they fit.
     if (result == 0) CHECK(pair.a.scq->cqe >= 61);
     else CHECK_EQ(result, EINVAL);
     CHECK_ERROR(ibv_resize_cq(pair.a.scq, 0), EINVAL);
@@ -258,7 +258,7 @@ CASE(armed_cq_raises_one_event_for_several_completions) {
     n.expect_no_event();
     for (std::uint64_t id = 1; id <= 5; ++id) n.send_one(id);
     n.expect_event();
-    n.expect_no_event();  // one shot (IBTA 11.4.2.2)
+    n.expect_no_event();  // notifies once (IBTA 11.4.2.2)
     for (std::uint64_t id = 1; id <= 5; ++id) n.cq.expect(id);
     n.cq.arm();
     n.send_one(6);
@@ -307,7 +307,7 @@ CASE(solicited_write_with_immediate_raises_an_event) {
     n.a.scq.expect(1);
 }
 
-// IBTA 11.4.2.2: solicited, or completed in error.
+// IBTA 11.4.2.2: a completion in error counts as solicited.
 CASE(error_completion_counts_as_solicited) {
     Notified n;
     n.cq.arm(true);
@@ -317,7 +317,7 @@ CASE(error_completion_counts_as_solicited) {
     n.cq.expect(1, IBV_WC_WR_FLUSH_ERR);
 }
 
-// The same paragraph: a request for the next completion is not weakened by one for the next solicited completion.
+// IBTA 11.4.2.2: a request for the next solicited completion does not weaken one for the next completion.
 CASE(arming_for_solicited_does_not_weaken_arming_for_any) {
     Notified n;
     n.cq.arm(false);
@@ -336,12 +336,12 @@ CASE(arming_for_any_strengthens_arming_for_solicited) {
     n.cq.expect(1);
 }
 
-// IBTA 11.4.2.2 promises an event for completions added behind the request only. ConnectX hardware compares with the
-// consumer's index, and fires at once if completions wait that were not polled: programs have come to count on that.
+// IBTA 11.4.2.2 promises an event only for completions added after the request. ConnectX hardware compares with the consumer's
+// index and fires at once if completions wait that were not polled, and programs rely on that.
 CASE(arming_with_waiting_completions_fires_at_once_unless_strict) {
     Notified n;
     n.send_one(1);
-    n.expect_no_event();  // it has arrived by now
+    n.expect_no_event();  // waits until it has arrived
     n.cq.arm();
     if (ground() == "strictarm") {
         n.expect_no_event();
@@ -355,8 +355,8 @@ CASE(arming_with_waiting_completions_fires_at_once_unless_strict) {
     }
 }
 
-// perftest arms between taking an event and polling: the completion that the event was for is no news to it.
-CASE(arming_before_polling_does_not_tell_of_the_same_completion_again) {
+// perftest arms after taking an event and before polling: it must not be notified again of the completion that the event was for.
+CASE(arming_before_polling_does_not_notify_of_the_same_completion_again) {
     Notified n;
     for (std::uint64_t id = 1; id <= 3; ++id) {
         n.cq.arm();
@@ -371,9 +371,9 @@ CASE(arming_before_polling_does_not_tell_of_the_same_completion_again) {
     }
 }
 
-// Each notification is for one completion: who polls less than has come is told again.
-CASE(arming_before_polling_tells_of_further_completions_unless_strict) {
-    if (ground() == "strictarm") skip("arming tells of later completions only");
+// Each notification is for one completion: a program that polls fewer than have come is notified again.
+CASE(arming_before_polling_notifies_of_further_completions_unless_strict) {
+    if (ground() == "strictarm") skip("arming notifies only of later completions");
     Notified n;
     n.cq.arm();
     for (std::uint64_t id = 1; id <= 3; ++id) n.send_one(id);
@@ -385,8 +385,8 @@ CASE(arming_before_polling_tells_of_further_completions_unless_strict) {
     n.expect_no_event();
 }
 
-// The acknowledgement has left before the receiver's program hears of the message (IBTA 9.7.5.1): no answer to it can come
-// before the sender's own completion. Messages that whoever posts executes, and that the HCA's thread does.
+// The acknowledgement is sent before the receiver's program learns of the message (IBTA 9.7.5.1), so no answer to it can come
+// before the sender's own completion. Covers messages that the posting thread executes, and those that the engine's thread does.
 CASE(sender_is_notified_before_the_receiver) {
     Notified n;
     const ChannelOfCompletions sent(n.a.context);
@@ -409,7 +409,7 @@ CASE(sender_is_notified_before_the_receiver) {
 
 CASE(arming_behind_the_last_poll_loses_no_wakeup) {
     Notified n;
-    for (std::uint64_t id = 1; id <= 50; ++id) {  // arm, look again, sleep: what every event-driven program does
+    for (std::uint64_t id = 1; id <= 50; ++id) {  // arm, poll again, sleep: as every event-driven program does
         n.cq.arm();
         n.send_one(id);
         if (!n.cq.poll()) {
@@ -503,8 +503,8 @@ CASE(destroying_a_cq_waits_for_acknowledgements) {
     destroyer.join();
 }
 
-// The acknowledgement has left before the receiver sees that it has the message (IBTA 9.7.5.1). All on one core: whoever is
-// woken up takes it from the one who sends.
+// The acknowledgement is sent before the receiver sees the message (IBTA 9.7.5.1). All threads are on one core, so that a thread that
+// is woken up takes it from the sender.
 CASE(message_has_arrived_though_its_receiver_quits_at_once) {
     cpu_set_t before, one;
     CHECK_OK(sched_getaffinity(0, sizeof before, &before));
@@ -520,7 +520,7 @@ CASE(message_has_arrived_though_its_receiver_quits_at_once) {
             sides.cq.expect(1);
             CHECK_OK(ibv_destroy_qp(sides.b.release()));
         });
-        usleep(200);  // until it sleeps
+        usleep(200);  // until the receiver sleeps
         sides.a.qp.post(send(1, sides.a.memory.sge(0, 64)));
         sides.a.scq.expect(1);
         receiver.join();

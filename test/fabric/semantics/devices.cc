@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a device, its ports and its tables say about themselves (IBTA 11.2.1 HCA, 4.1 addressing, 10.9 partitioning).
+// The attributes of a device, its ports and their tables (IBTA 11.2.1 HCA, 4.1 addressing, 10.9 partitioning).
 #include <cstring>
 #include <set>
 
@@ -78,7 +78,7 @@ CASE(device_attributes_allow_what_programs_count_on) {
     CHECK(device.max_pkeys >= 1);
     CHECK((device.page_size_cap & 4096) != 0);
     CHECK(device.max_mr_size >= std::uint64_t{1} << 32);
-    // Resources for RDMA READ and atomics: as responder, as initiator (IBTA 11.2.1.2).
+    // Depth of RDMA READ and atomics: as responder, as initiator (IBTA 11.2.1.2).
     CHECK(device.max_qp_rd_atom >= 1);
     CHECK(device.max_qp_init_rd_atom >= 1);
     CHECK((device.max_srq == 0) == (device.max_srq_wr == 0));
@@ -99,7 +99,7 @@ CASE(extended_attributes_contain_the_plain_ones) {
     CHECK_EQ(inside.phys_port_cnt, plain.phys_port_cnt);
     CHECK(inside.node_guid == plain.node_guid);
     CHECK(extended.phys_port_cnt_ex == 0 || extended.phys_port_cnt_ex == plain.phys_port_cnt);
-    // Either both or none: time stamps without a clock rate cannot be used.
+    // Timestamps are useless without a clock rate, so both are there or neither.
     CHECK((extended.completion_timestamp_mask != 0) == (extended.hca_core_clock != 0));
     ibv_query_device_ex_input unknown{};
     unknown.comp_mask = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The send queue drained (IBTA 10.3.1.5 SQD, 11.6.3.1 'send queue drained') and in error (10.3.1.6 SQE).
+// Draining the send queue (IBTA 10.3.1.5 SQD, 11.6.3.1 'send queue drained'), and its error state (10.3.1.6 SQE).
 #include "end.h"
 
 using namespace verbstest;
@@ -40,7 +40,7 @@ CASE(draining_completes_what_has_begun) {
         pair.a.qp.post(write(id, pair.a.memory.sge(), pair.at_b.remote()));
     CHECK_OK(drain(pair.a.qp, true));
     pair.a.context.wait_event(IBV_EVENT_SQ_DRAINED);
-    // Requests that had not begun may wait for RTS; those that had have completed, in order.
+    // Requests that had not begun may wait for RTS; those that had begun have completed, in order.
     std::uint64_t done = 0;
     while (const auto wc = pair.a.scq.poll(kQuietMs)) {
         CHECK_EQ(wc->status, IBV_WC_SUCCESS);
@@ -53,7 +53,7 @@ CASE(draining_completes_what_has_begun) {
 
 CASE(draining_waits_for_an_answer_that_is_late) {
     Pair pair;
-    pair.a.qp.post(send(1, pair.a.memory.sge(0, 8)));  // no receive: it is tried again and again
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 8)));  // there is no receive, so it is retried
     CHECK_OK(drain(pair.a.qp, true));
     CHECK(!pair.a.context.has_event(IBV_EVENT_SQ_DRAINED));
     CHECK_EQ(pair.a.qp.query().sq_draining, 1);
@@ -83,7 +83,7 @@ CASE(receive_queue_goes_on_while_the_send_queue_is_drained) {
     pair.a.memory.check(1, 0, 64);
 }
 
-// IBTA 11.2.5.2: in SQD attributes may change that may not in RTS, as the retry counters.
+// IBTA 11.2.5.2: SQD permits changes of attributes that RTS does not, such as the retry counters.
 CASE(attributes_change_while_drained) {
     Pair pair;
     CHECK_OK(drain(pair.a.qp, true));

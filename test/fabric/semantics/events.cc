@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asynchronous events (IBTA 11.6.3: affiliated events and errors, unaffiliated ones). Those of path migration are in apm.cc, of
-// shared receive queues in srq.cc, of completion queues in completion.cc, of a drained send queue in drain.cc.
+// Asynchronous events (IBTA 11.6.3: affiliated events and errors, unaffiliated ones). For events of path migration see apm.cc, of
+// shared receive queues srq.cc, of completion queues completion.cc, of a drained send queue drain.cc.
 #include <fcntl.h>
 
 #include <atomic>
@@ -57,9 +57,9 @@ CASE(port_of_another_host_is_not_our_event) {
     CHECK(!context.has_event(IBV_EVENT_PORT_ERR));
 }
 
-// IBTA 11.6.3.3: changes made by the subnet manager. A LID that it takes away, or gives back, is the change of LIDs that a
-// subnet without a manager can show.
-CASE(change_of_the_lids_is_told) {
+// IBTA 11.6.3.3: changes made by the subnet manager. The software subnet has no manager; taking a LID down or up is the change
+// of LIDs that it can show.
+CASE(lid_change_raises_an_event) {
     const Context context;
     if (context.ethernet()) skip("no LIDs on Ethernet");
     const std::string lid = std::to_string(context.port().lid);
@@ -77,8 +77,8 @@ CASE(change_of_the_subnet_manager_is_told) {
     CHECK(context.wait_event(IBV_EVENT_SM_CHANGE).port >= 1);
 }
 
-// IBTA 11.6.3.2 (Local Catastrophic Error): everything of the device is lost, and can be closed.
-CASE(lost_hca_is_told_and_can_be_closed) {
+// IBTA 11.6.3.2 (Local Catastrophic Error): all objects of the device are lost, and can be closed.
+CASE(lost_hca_raises_an_event_and_can_be_closed) {
     if (devices() < 2) skip("needs a second HCA");
     {
         Pair pair;
@@ -108,7 +108,7 @@ CASE(peer_of_a_lost_hca_exceeds_retries) {
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------
 
-// IBTA 10.3.1.3, 11.6.3.1: the first message finds the queue pair in RTR.
+// IBTA 10.3.1.3, 11.6.3.1: the queue pair is in RTR when the first message arrives.
 CASE(first_message_in_rtr_says_that_communication_is_established) {
     Node a, b(on_last_device());
     CHECK_OK(b.to_init());
@@ -143,12 +143,12 @@ CASE(access_error_names_the_queue_pair) {
 }
 
 // IBTA 11.6.3.2, Local Work Queue Catastrophic Error.
-CASE(killed_queue_pair_is_told_and_flushed) {
+CASE(killed_queue_pair_raises_an_event_and_is_flushed) {
     Two two;
     two.b.qp.receive(1, two.b.memory.sge(0, 8));
     two.b.qp.receive(2, two.b.memory.sge(0, 8));
     tool({"fault", "qp:" + hex(two.b.qp.number()), "kill-qp", "--count", "1"});
-    two.a.qp.post(send(1, two.a.memory.sge(0, 8)));  // the fault is met by a message
+    two.a.qp.post(send(1, two.a.memory.sge(0, 8)));  // the fault applies to a message
     CHECK(two.b.context.wait_event(IBV_EVENT_QP_FATAL).element == static_cast<ibv_qp*>(two.b.qp));
     two.b.qp.wait_state(IBV_QPS_ERR);
     two.b.rcq.expect(1, IBV_WC_WR_FLUSH_ERR);
@@ -192,7 +192,7 @@ CASE(waiting_for_an_async_event_blocks_until_it_comes) {
     waiter.join();
 }
 
-// ibv_get_async_event(3): what a destroyed object had to tell is not delivered any more.
+// ibv_get_async_event(3): events of a destroyed object are not delivered any more.
 CASE(events_of_a_destroyed_queue_pair_are_not_delivered) {
     Node b(on_last_device());
     {
@@ -205,7 +205,7 @@ CASE(events_of_a_destroyed_queue_pair_are_not_delivered) {
         a.qp.post(write(1, a.memory.sge(0, 8), wrong));
         a.scq.expect(1, IBV_WC_REM_ACCESS_ERR);
     }
-    // Neither read nor seen by poll() in such a way that ibv_get_async_event() would block: ask without blocking.
+    // poll() must not report an event that ibv_get_async_event() would then wait for: read without blocking.
     CHECK_EQ(fcntl(b.context->async_fd, F_SETFL, fcntl(b.context->async_fd, F_GETFL) | O_NONBLOCK), 0);
     ibv_async_event event{};
     errno = 0;
@@ -213,7 +213,7 @@ CASE(events_of_a_destroyed_queue_pair_are_not_delivered) {
     CHECK_EQ(errno, EAGAIN);
 }
 
-// The same page: destruction waits until the object's events have been acknowledged.
+// ibv_get_async_event(3): destruction waits until the object's events have been acknowledged.
 CASE(destroying_a_queue_pair_waits_for_acknowledgement) {
     Node a, b(on_last_device());
     Qp qp(b.pd, b.scq, b.rcq);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The newer interface of libibverbs: work requests built by calls (ibv_wr_post(3)) and extended completion queues
-// (ibv_create_cq_ex(3)). Their meaning is that of the plain one; IBTA does not have them.
+// (ibv_create_cq_ex(3)). Their semantics are those of the plain interface; they are not in IBTA.
 #include <cstring>
 
 #include "end.h"
@@ -31,7 +31,7 @@ ibv_qp* create(const Node& node, ibv_qp_type type, std::uint64_t operations) {
     return qp;
 }
 
-// A queue pair with the calls, connected to a plain one on the last device.
+// A queue pair with these calls, connected to a plain one on the last device.
 struct Built {
     Node a, b{on_last_device()};
     Qp qp{create(a, IBV_QPT_RC, kAllOps)};
@@ -191,7 +191,7 @@ CASE(aborted_requests_are_not_posted) {
     t.b.memory.check(1, 0, 64);
 }
 
-// All or nothing: ibv_wr_post(3).
+// ibv_wr_post(3): all or nothing.
 CASE(too_many_built_requests_are_refused_whole) {
     Built t;
     ibv_qp_init_attr init{};

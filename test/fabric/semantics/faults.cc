@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults set by the tool, and what a reliable connection makes of them (IBTA 9.7.5.1.2 duplicates, 9.7.6.1 retries, 9.5 ordering).
+// Faults set by the tool, and how a reliable connection handles them (IBTA 9.7.5.1.2 duplicates, 9.7.6.1 retries, 9.5 ordering).
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,7 +15,7 @@ void fault(const Pair& pair, const char* kind, int count, int after = 0) {
     tool(words);
 }
 
-std::string name_of(const Qp& qp) {  // a rule for it ends with it
+std::string name_of(const Qp& qp) {  // a rule for a queue pair ends with it
     char text[32];
     snprintf(text, sizeof text, "qp:0x%x", qp.number());
     return text;
@@ -85,7 +85,7 @@ CASE(lost_acknowledgement_alone_executes_once) {
             pair.a.qp.post(fetch_add(id, pair.a.memory.sge(0, 8), pair.at_b.remote(), 1));
             pair.a.scq.expect(id);
             CHECK_EQ(pair.b->word(0), 5 + id);
-            CHECK_EQ(pair.a.memory.word(0), 4 + id);  // the first answer, not that of a second addition (IBTA 9.7.5.1.4)
+            CHECK_EQ(pair.a.memory.word(0), 4 + id);  // the result of the first execution (IBTA 9.7.5.1.4)
         }
         fault(pair, "lose-ack", 1);
         pair.exchange(id, 500, 64);
@@ -102,8 +102,8 @@ CASE(read_whose_answer_is_lost_is_read_again) {
     pair.a.memory.check(1, 0, 5000);
 }
 
-// A requester that gets no answer cannot know whether the request was executed: both happen (IBTA 9.7.6, 10.10.2.2). Replaying
-// it on another path would do it twice.
+// A requester that gets no answer cannot know whether the request was executed: either is possible (IBTA 9.7.6, 10.10.2.2).
+// Replaying it on another path could execute it twice.
 CASE(lost_acknowledgement_before_the_path_dies_is_an_error_although_executed) {
     Pair pair;
     const std::string qp = name_of(pair.a.qp);
@@ -126,7 +126,7 @@ CASE(no_acknowledgement_at_all_is_an_error_although_executed_once) {
     if (atomics) pair.a.qp.post(fetch_add(1, pair.a.memory.sge(0, 8), pair.at_b.remote(), 1));
     else pair.a.qp.post(write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()));
     pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
-    if (atomics) CHECK_EQ(pair.b->word(0), 8);  // once, in spite of the retries
+    if (atomics) CHECK_EQ(pair.b->word(0), 8);  // executed once in spite of the retries
 }
 
 CASE(burst_of_receiver_not_ready_is_waited_out) {
@@ -139,14 +139,14 @@ CASE(burst_of_receiver_not_ready_counts_as_retries) {
     Pair::Options options;
     options.from_a.rnr_retry = 1;
     Pair pair(options);
-    pair.b->receive(1, 0, 64);  // there is one, and yet
+    pair.b->receive(1, 0, 64);  // posted, although the fault pretends otherwise
     fault(pair, "rnr", 2);
     pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
     pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-// IBTA 9.5, table of ordering rules: a SEND may pass an RDMA READ before it unless it is fenced; completions stay in order.
-CASE(unfenced_send_may_carry_what_was_there_before_the_read) {
+// IBTA 9.5, table of ordering rules: a SEND may pass an earlier RDMA READ unless it is fenced; completions stay in order.
+CASE(unfenced_send_may_carry_the_contents_from_before_the_read) {
     Pair pair;
     constexpr std::size_t kBytes = 2000;
     pair.b->fill(1, 0, kBytes);
@@ -157,7 +157,7 @@ CASE(unfenced_send_may_carry_what_was_there_before_the_read) {
     pair.a.scq.expect(1);
     pair.a.scq.expect(2);
     pair.b->expect_receive(2);
-    pair.b->check(2, 8192, kBytes);  // not what the read brought
+    pair.b->check(2, 8192, kBytes);  // not the data of the read
     pair.a.memory.check(1, 0, kBytes);
 }
 
@@ -193,7 +193,7 @@ CASE(fault_of_one_queue_pair_leaves_the_others_alone) {
     two.exchange(2);
 }
 
-// Every packet one way: those of a are lost, and the acknowledgements of what b sends.
+// A link that loses everything in one direction loses a's packets, and the acknowledgements of b's packets.
 CASE(loss_one_way_loses_requests_and_the_acknowledgements_of_the_other_side) {
     Pair one, two;
     const std::string cable = one.a.port_name() + "-sw0";

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fork() and registered memory: ibv_fork_init(3), ibv_is_fork_initialized(3), madvise(2) MADV_DONTFORK. IBTA says nothing of it. Kernels
-// from 5.12 on copy what is registered when a process forks; before that a child shares it, and whoever writes first gets another page than
-// the device has. ibv_fork_init() keeps it from children. The ground strictfork is such an old kernel at its worst (--strict-fork).
+// fork() and registered memory: ibv_fork_init(3), ibv_is_fork_initialized(3), madvise(2) MADV_DONTFORK. IBTA does not mention fork().
+// Kernels from 5.12 on copy registered pages when a process forks. Before that a child shares them, and the process that writes first
+// gets a page other than the device's. ibv_fork_init() keeps the memory from children. The ground strictfork (--strict-fork) simulates
+// the worst case of such an old kernel.
 //
-// What is asked for belongs to the process and cannot be taken back, so each case has a process of its own.
+// ibv_fork_init() applies to the whole process and cannot be undone, so each case runs in its own process.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -27,7 +28,7 @@ constexpr std::size_t kPage = 4096;
 
 bool strict() { return ground() == "strictfork"; }
 
-// Forks; the child does `what` and exits. Its wait status.
+// Forks; the child calls `what` and exits. Returns its wait status.
 int status_of_child(const std::function<void()>& what) {
     fflush(nullptr);
     const pid_t child = fork();
@@ -49,7 +50,7 @@ ibv_wc_status write_from_a_to_b(Two& two) {
     return two.a.scq.wait().status;
 }
 
-// Pages that are registered for themselves.
+// Pages with a registration of their own.
 struct Registered {
     explicit Registered(ibv_pd* pd)
         : at(static_cast<volatile unsigned char*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
@@ -94,7 +95,7 @@ ROLE(lets_a_child_look) {
     const auto look = [&] { _exit(memory.at[0]); };
     channel.put(status_of_child(look));
     CHECK_OK(ibv_dereg_mr(memory.mr));
-    channel.put(status_of_child(look));  // the other registration is still there
+    channel.put(status_of_child(look));  // the other registration still exists
     CHECK_OK(ibv_dereg_mr(again));
     channel.put(status_of_child(look));
     return 0;
@@ -120,7 +121,7 @@ CASE(fork_init_says_what_it_did) {
     CHECK_EQ(process.channel().get<int>(), strict() ? IBV_FORK_DISABLED : IBV_FORK_UNNEEDED);
     CHECK_EQ(process.channel().get<int>(), 0);
     CHECK_EQ(process.channel().get<int>(), strict() ? IBV_FORK_ENABLED : IBV_FORK_UNNEEDED);
-    CHECK_EQ(process.channel().get<int>(), 0);  // once more does no harm
+    CHECK_EQ(process.channel().get<int>(), 0);  // a second call does no harm
 }
 
 CASE(fork_init_comes_before_the_first_registration) {
@@ -143,7 +144,7 @@ CASE(registered_memory_is_lost_by_a_fork_without_fork_init_if_strict) {
     CHECK_EQ(process.channel().get<int>() == IBV_WC_SUCCESS, !strict());
 }
 
-// Of two registrations the last one that goes gives the page back to children.
+// If two registrations cover a page, it is returned to children when the last one ends.
 CASE(child_has_no_registered_memory_after_fork_init_if_strict) {
     Process process("lets_a_child_look", "h0");
     CHECK_EQ(process.channel().get<int>(), strict() ? SIGSEGV : 7 << 8);
@@ -151,7 +152,7 @@ CASE(child_has_no_registered_memory_after_fork_init_if_strict) {
     CHECK_EQ(process.channel().get<int>(), 7 << 8);
 }
 
-// Neither copies the memory: a child of vfork() has the parent's until it executes something.
+// Neither of them copies the memory: a child of vfork() uses the parent's memory until it executes a program.
 CASE(system_and_posix_spawn_need_no_fork_init) {
     Process process("spawns", "h0");
     CHECK_EQ(process.channel().get<int>(), IBV_WC_SUCCESS);

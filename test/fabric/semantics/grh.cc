@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports that take no packets without a global routing header, and ports of different prefixes, between which a router would be (IBTA
-// 8.3, 9.6.1, 13.5.4). On the ground 'grh' every port demands the header, on 'prefixes' the first and the last device differ in prefix.
+// Ports that accept only packets with a global routing header, and ports with different prefixes, between which there would be a router
+// (IBTA 8.3, 9.6.1, 13.5.4). On the ground 'grh' every port requires the header; on 'prefixes' the first and the last device differ in prefix.
 #include <cstring>
 
 #include "end.h"
@@ -85,7 +85,7 @@ CASE(header_with_the_gid_of_nobody_is_lost) {
     expect_lost(with_wrong_gid(ends.b.address()), ends);
 }
 
-// The request is executed: it is the answer that is lost.
+// The request is executed, but its acknowledgement is lost.
 CASE(acknowledgements_need_the_header_too) {
     const Ends ends;
     ends.connect(with_header(ends.b.address()), without_header(ends.a.address()));

@@ -28,8 +28,8 @@ CASE(every_pair_of_lids_is_a_connection) {
     }
 }
 
-// IBTA 11.6.3.3: the event is of the base LID. Another one of the port is lost without a word.
-CASE(only_the_base_lid_is_told_of_when_it_changes) {
+// IBTA 11.6.3.3: the event concerns only the base LID. The loss of another LID of the port raises none.
+CASE(only_the_base_lid_raises_an_event_when_it_changes) {
     need_lmc();
     const Context context;
     const int base = context.port().lid;

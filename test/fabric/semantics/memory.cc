@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory regions: what a key allows, and to whom (IBTA 10.6 memory management, 11.2.8 memory verbs, 9.9 error behaviour).
+// Memory regions: the access that a key gives, and to whom (IBTA 10.6 memory management, 11.2.8 memory verbs, 9.9 error behaviour).
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Pages of our own, for what Memory does not do.
+// Whole pages, for cases that Memory does not cover.
 struct Pages {
     std::size_t bytes;
     unsigned char* at;
@@ -34,7 +34,7 @@ ibv_mr* try_register(ibv_pd* pd, void* at, std::size_t bytes, int access) {
     return ibv_reg_mr(pd, at, bytes, static_cast<unsigned>(access));
 }
 
-// The request must fail with this status, and both queue pairs be in Error behind it (IBTA 9.9.2.4, 9.9.3.1).
+// The request must fail with this status, and both queue pairs must then be in Error (IBTA 9.9.2.4, 9.9.3.1).
 void expect_refused(Pair& pair, const Wr& wr, ibv_wc_status status) {
     pair.a.qp.post(wr);
     pair.a.scq.expect(wr.id, status);
@@ -97,14 +97,14 @@ CASE(unmapped_range_is_refused_with_efault) {
     CHECK_EQ(munmap(pages.at + kPage, kPage), 0);
     CHECK_NULL(try_register(pd, pages.at + kPage, kPage, kAllAccess), EFAULT);
     CHECK_NULL(try_register(pd, pages.at, 4 * kPage, kAllAccess), EFAULT);      // a hole
-    CHECK_NULL(try_register(pd, pages.at + 1, kPage, kAllAccess), EFAULT);      // its last byte
+    CHECK_NULL(try_register(pd, pages.at + 1, kPage, kAllAccess), EFAULT);      // its last byte is in the hole
     CHECK_NULL(try_register(pd, nullptr, kPage, kAllAccess), EFAULT);
-    ibv_mr* mr = try_register(pd, pages.at, kPage, kAllAccess);  // what is there still works
+    ibv_mr* mr = try_register(pd, pages.at, kPage, kAllAccess);  // mapped memory can still be registered
     CHECK(mr != nullptr);
     CHECK_OK(ibv_dereg_mr(mr));
 }
 
-// Linux pins pages for writing if local write is asked for: a read-only mapping can be registered for reading alone.
+// Linux pins pages for writing if local write is requested: a read-only mapping can be registered only for reading.
 CASE(read_only_mapping_allows_reading_only) {
     const Context context;
     const Pd pd(context);
@@ -123,8 +123,8 @@ CASE(range_that_wraps_around_is_refused) {
     CHECK(errno == EINVAL || errno == EFAULT || errno == ENOMEM);
 }
 
-// Linux refuses a registration of no pages, and takes length 0 inside of a page: providers differ. What must hold: nothing
-// can be read or written through it.
+// Linux refuses a registration of no pages and accepts length 0 inside a page; providers differ. In any case, such a region must
+// not permit reading or writing.
 CASE(region_of_length_0_gives_access_to_nothing) {
     Pair pair;
     Pages pages(1);
@@ -181,7 +181,7 @@ ROLE(registers_up_to_the_limit) {
     const Pd pd(context);
     Pages pages(256);  // 1 MiB
     CHECK_NULL(try_register(pd, pages.at, pages.bytes, kAllAccess), ENOMEM);
-    for (int round = 0; round < 3; ++round) {  // deregistration gives it back
+    for (int round = 0; round < 3; ++round) {  // deregistration releases it
         ibv_mr* some = try_register(pd, pages.at, 160 << 10, kAllAccess);
         CHECK(some != nullptr);
         CHECK_NULL(try_register(pd, pages.at + (512 << 10), 160 << 10, kAllAccess), ENOMEM);
@@ -234,7 +234,7 @@ CASE(write_one_byte_beyond_the_region_is_refused) {
     Pair pair;
     pair.a.memory.fill(1);
     expect_refused_remotely(pair, write(1, pair.a.memory.sge(0, 100), pair.at_b.remote(pair.at_b.bytes - 99)));
-    pair.b->check_untouched(0, pair.at_b.bytes);  // not even the part inside: R_Key is validated first (IBTA 9.7.4.1.5)
+    pair.b->check_untouched(0, pair.at_b.bytes);  // not even the valid part: R_Key is validated first (IBTA 9.7.4.1.5)
 }
 
 CASE(write_one_byte_before_the_region_is_refused) {
@@ -265,7 +265,7 @@ CASE(source_one_byte_beyond_the_region_is_refused) {
     pair.b->check_untouched(0, pair.at_b.bytes);
 }
 
-// IBTA 9.7.4.1.5 (R_Key of an RDMA request of length 0 is not validated); the same for an empty local list.
+// IBTA 9.7.4.1.5: the R_Key of an RDMA request of length 0 is not validated; neither is an empty local list.
 CASE(write_and_read_of_length_0_need_no_valid_key) {
     Pair pair;
     Wr nothing = write(1, {}, {0xdead0000, 0x12345678});
@@ -311,7 +311,7 @@ CASE(read_into_region_without_local_write_fails_locally) {
     pair.a.memory.check_untouched();
 }
 
-// IBTA 11.6.2: the receive fails by a Local Protection Error, the send by a Remote Operational Error.
+// IBTA 11.6.2: the receive fails with Local Protection Error, the send with Remote Operational Error.
 CASE(receive_into_region_without_local_write_fails_on_both_sides) {
     Pair pair(memory_of_b(IBV_ACCESS_REMOTE_READ));
     pair.a.memory.fill(1);
@@ -353,7 +353,7 @@ CASE(local_key_of_another_domain_is_refused) {
     expect_refused(pair, write(1, foreign.sge(0, 64), pair.at_b.remote()), IBV_WC_LOC_PROT_ERR);
 }
 
-// IBTA 10.2.3: the domain of the region must be that of the queue pair, on the responder too.
+// IBTA 10.2.3: the region must belong to the queue pair's protection domain, on the responder too.
 CASE(remote_key_of_another_domain_is_refused) {
     if (far()) skip("needs both sides here");
     Pair pair;
@@ -399,7 +399,7 @@ CASE(key_is_not_given_out_again_at_once) {
     CHECK_OK(ibv_dereg_mr(mr));
     mr = try_register(pd, pages.at, kPage, kAllAccess);
     CHECK(mr != nullptr);
-    CHECK(mr->rkey != rkey);  // or a late request would find the wrong region (IBTA 10.6.3.3 on R_Key reuse)
+    CHECK(mr->rkey != rkey);  // otherwise a late request would find the wrong region (IBTA 10.6.3.3 on R_Key reuse)
     CHECK_OK(ibv_dereg_mr(mr));
 }
 
@@ -451,7 +451,7 @@ CASE(reregistration_changes_rights_and_range) {
     CHECK(mr != nullptr);
     const int result = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, nullptr,
                                     pages.at + kPage, kPage, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-    if (result != 0) {  // it is up to the device (IBTA 11.2.8.5); then the region stays as it was, or is gone
+    if (result != 0) {  // optional for devices (IBTA 11.2.8.5); then the region is unchanged, or gone
         CHECK_OK(ibv_dereg_mr(mr));
         skip("reregistration is not offered");
     }
@@ -467,9 +467,9 @@ CASE(reregistration_changes_rights_and_range) {
 
 // --- stale registrations --------------------------------------------------------------------------------------------
 
-// Hardware pins pages: behind munmap() it goes on with the old ones, and what the program maps there is never seen by the
-// device. A subnet in user space follows the virtual address instead; in strict mode it must say that the registration is
-// stale rather than touch other memory.
+// Hardware pins pages: after munmap() it continues to use the old ones, and the device never sees new mappings at the address. A
+// subnet in user space uses the virtual address instead; in strict mode it must report that the registration is stale, and not
+// touch other memory.
 namespace {
 
 struct Stale {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In which order the bytes of an RDMA write become visible at the responder. IBTA (9.5) promises none before the completion; programs
-// that poll memory ask ibv_query_qp_data_in_order.
+// The order in which the bytes of an RDMA write become visible at the responder. IBTA (9.5) promises none before the completion;
+// programs that poll memory call ibv_query_qp_data_in_order.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -28,8 +28,8 @@ std::uint64_t look(const Memory& memory, std::size_t at) {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(memory.data() + at), __ATOMIC_ACQUIRE);
 }
 
-// Writes the numbers 1, 2, … into each word of the first `bytes`; returns how often a thread that polls the last word saw it
-// before all others.
+// Writes the numbers 1, 2, … into each word of the first `bytes`; returns how often a thread that polls the last word saw it before
+// the others had arrived.
 int early_ends(std::size_t bytes) {
     Two two(options());
     std::fill_n(two.b.memory.data(), bytes, 0);
@@ -55,7 +55,7 @@ int early_ends(std::size_t bytes) {
 
 }  // namespace
 
-// A driver that knows answers for a queue pair in RTS: it is a matter of the connection.
+// A driver that implements the query answers only for a queue pair in RTS, because the answer depends on the connection.
 CASE(query_answers_for_writes_into_a_connected_queue_pair) {
     Node a, b;
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Partitions (IBTA 10.9): the table of keys of a port, and who talks to whom. The ground 'pkeys' gives every port the table kTable.
+// Partitions (IBTA 10.9): a port's table of P_Keys, and the keys that match. On the ground 'pkeys' every port has the table kTable.
 #include <endian.h>
 
 #include "end.h"
@@ -31,7 +31,7 @@ void expect_both_ways(std::uint16_t a, std::uint16_t b) {
 
 std::uint32_t violations(const Context& context) { return context.port().bad_pkey_cntr; }
 
-// Neither way, and the port that is reached counts it.
+// Messages must be lost in both directions, and the destination port must count them.
 void expect_silence(std::uint16_t a, std::uint16_t b) {
     Two two(with_keys(a, b));
     const std::uint32_t before = violations(two.b.context);
@@ -59,7 +59,7 @@ CASE(table_has_the_keys_of_the_subnet) {
     CHECK(ibv_query_pkey(context, 1, kBehind, &key) != 0);
     CHECK(ibv_query_pkey(context, 1, -1, &key) != 0);
     CHECK(ibv_query_pkey(context, 9, 0, &key) != 0);
-    CHECK_EQ(ibv_get_pkey_index(context, 1, htobe16(0x0001)), -1);  // a full member's key is another one
+    CHECK_EQ(ibv_get_pkey_index(context, 1, htobe16(0x0001)), -1);  // a full member has a different key
 }
 
 CASE(index_behind_the_table_is_refused) {
@@ -109,7 +109,7 @@ CASE(write_and_read_of_another_partition_touch_nothing) {
     }
 }
 
-// Dropped in silence, like those with a wrong queue key; the key is looked at first.
+// Dropped silently, like datagrams with a wrong Q_Key; the P_Key is checked first.
 CASE(datagrams_of_another_partition_are_dropped_and_counted) {
     for (const auto& [key, arrives] : {std::pair(kDefault, true), {kOne, false}, {kEmpty, false}}) {
         Two two(with_keys(key, kDefault, IBV_QPT_UD));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of verbs objects when processes fork, end and die; and many queue pairs at once. IBTA says nothing of
-// processes: the operating system destroys what a dead one owned, so that its peers find a queue pair that does not answer.
+// Verbs objects of processes that fork, end or die, and many queue pairs at once. IBTA does not mention processes: the operating
+// system destroys the objects of a dead one, so that its peers find a queue pair that does not answer.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ using namespace verbstest;
 
 namespace {
 
-// A child that ends with its parent, and does not hang.
+// Forks a child that dies with its parent and cannot hang.
 pid_t fork_child() {
     fflush(nullptr);
     const pid_t child = fork();
@@ -57,7 +57,7 @@ CASE(parent_goes_on_while_its_child_lives) {
         close(ends[1]);
         _exit(::read(ends[0], &c, 1) == 0 ? 0 : 1);
     }
-    // Pages are shared until one of them writes: what the device sees must be the parent's (MADV_DONTFORK, or copied on fork).
+    // Pages are shared until one of them writes: the device must see the parent's (MADV_DONTFORK, or a copy on fork).
     for (std::uint64_t id = 1; id < 10; ++id) pair.exchange(id, 5000);
     close(ends[0]);
     close(ends[1]);
@@ -69,7 +69,7 @@ CASE(child_that_runs_exit_handlers_does_not_disturb_its_parent) {
     Pair pair;
     pair.exchange(1);
     const pid_t child = fork_child();
-    if (child == 0) exit(0);  // atexit handlers and destructors of libraries
+    if (child == 0) exit(0);  // runs atexit handlers and destructors of libraries
     CHECK_EQ(status_of(child), 0);
     for (std::uint64_t id = 2; id < 10; ++id) pair.exchange(id);
 }
@@ -185,7 +185,7 @@ CASE(killed_processes_give_back_what_they_held) {
     b->check(1, 0, 64);
 }
 
-// A new process on the host has its own queue pairs: an old number is nobody's.
+// A new process on the host has new queue pairs: the old number must not lead to any of them.
 CASE(successor_of_a_killed_process_is_not_mistaken_for_it) {
     Node a;
     std::unique_ptr<End> old = make_far({});
@@ -209,7 +209,7 @@ CASE(process_killed_by_a_fault_is_gone) {
     tool({"fault", b->port_name(), "kill-process", "--count", "1"});
     a.qp.post(write(1, a.memory.sge(0, 8), at_b.remote()));
     a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
-    kill_far(*b);  // waits for it
+    kill_far(*b);  // waits for its end
 }
 
 CASE(process_that_ends_without_destroying_anything_is_as_good_as_dead) {
@@ -218,7 +218,7 @@ CASE(process_that_ends_without_destroying_anything_is_as_good_as_dead) {
     const auto at = process.channel().get<Address>();
     process.channel().put(a.address());
     a.connect(at);
-    process.channel().get<char>();  // it is connected: retries do not wait for a process that has no core
+    process.channel().get<char>();  // until it is connected: retries do not wait for a process without a core
     a.qp.post(write(1, a.memory.sge(0, 8), at.remote()));
     a.scq.expect(1);
     CHECK_EQ(process.finish(), 0);

@@ -14,7 +14,7 @@ const char* name(ibv_qp_state state) {
     return names[state];
 }
 
-// The attributes that a transition requires (IBTA 11.2.5.2, table of required attributes; the same in Linux).
+// The attributes that a transition requires (IBTA 11.2.5.2, table of required attributes; Linux requires the same).
 int required(ibv_qp_type type, ibv_qp_state to) {
     switch (to) {
     case IBV_QPS_INIT:
@@ -43,7 +43,7 @@ struct Subject {
 
     ibv_qp_type type() const { return node.qp->qp_type; }
 
-    // Attributes that fit every transition: connected to itself.
+    // Attributes for every transition: the queue pair is connected to itself.
     ibv_qp_attr attributes(ibv_qp_state to) const {
         const Address self = node.address();
         ibv_qp_attr attr{};
@@ -63,7 +63,7 @@ struct Subject {
         return attr;
     }
     int step(ibv_qp_state from, ibv_qp_state to) const {
-        // To RTS from SQD or SQE, and from RTS itself, nothing is required.
+        // Transitions to RTS from SQD, SQE or RTS require no attributes.
         const int more = to == IBV_QPS_RTS && from != IBV_QPS_RTR ? 0 : required(type(), to);
         return node.qp.modify(attributes(to), IBV_QP_STATE | more);
     }
@@ -97,7 +97,7 @@ void follow_the_table(ibv_qp_type type) {
     for (const auto& [from, legal] : kLegal) {
         for (const ibv_qp_state to : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE,
                                       IBV_QPS_ERR}) {
-            // Linux leaves this one out, the specification has "any state to Error".
+            // Linux does not permit this one; the specification has "any state to Error".
             if (from == IBV_QPS_RESET && to == IBV_QPS_ERR) continue;
             subject.bring_to(from);
             CHECK_EQ(subject.node.qp.state(), from);
@@ -199,7 +199,7 @@ CASE(optional_attributes_change_without_a_transition) {
     CHECK_EQ(subject.node.qp.query().qp_access_flags & kAllAccess & ~IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ);
 }
 
-// IBTA 11.2.5.2: the consumer may say in which state it believes the queue pair to be.
+// IBTA 11.2.5.2: the consumer may pass the state in which it believes the queue pair to be.
 CASE(wrong_current_state_is_refused) {
     const Subject subject(IBV_QPT_RC);
     subject.bring_to(IBV_QPS_RTS);
@@ -325,9 +325,9 @@ CASE(capabilities_beyond_the_device_are_refused) {
     CHECK(errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS);
 }
 
-// --- what may be posted ---------------------------------------------------------------------------------------------
+// --- posting by state -----------------------------------------------------------------------------------------------
 
-// IBTA 10.3.1.1-10.3.1.3: immediate errors. Some providers (mlx5) do not look at the state when posting a receive in Reset.
+// IBTA 10.3.1.1-10.3.1.3: immediate errors. Some providers (mlx5) do not check the state when posting a receive in Reset.
 CASE(posting_before_its_time_is_refused) {
     const Subject subject(IBV_QPT_RC);
     const Memory& memory = subject.node.memory;
@@ -342,7 +342,7 @@ CASE(posting_before_its_time_is_refused) {
     CHECK_ERROR(qp.try_post(send(1, memory.sge(0, 8))), EINVAL);
 }
 
-// IBTA 10.3.1.7: in Error, everything that is posted completes, flushed.
+// IBTA 10.3.1.7: in Error, all posted requests complete as flushed.
 CASE(posting_in_error_completes_flushed) {
     const Subject subject(IBV_QPT_RC);
     subject.bring_to(IBV_QPS_RTS);
@@ -386,7 +386,7 @@ CASE(queue_pair_is_good_as_new_behind_reset) {
         two.a.scq.expect(round);
         two.b.rcq.expect(round);
         two.b.memory.check(round, 0, 500);
-        if (round == 2) {  // once by way of Error
+        if (round == 2) {  // once via Error
             CHECK_OK(two.a.qp.to(IBV_QPS_ERR));
             CHECK_OK(two.b.qp.to(IBV_QPS_ERR));
         }
@@ -397,7 +397,7 @@ CASE(queue_pair_is_good_as_new_behind_reset) {
     }
 }
 
-// IBTA 10.3.1.2: in Init, what arrives is dropped without an answer.
+// IBTA 10.3.1.2: in Init, incoming messages are dropped without an answer.
 CASE(message_to_a_queue_pair_in_init_is_dropped) {
     Two two;
     CHECK_OK(two.b.qp.to(IBV_QPS_RESET));
@@ -409,7 +409,7 @@ CASE(message_to_a_queue_pair_in_init_is_dropped) {
     two.b.memory.check_untouched();
 }
 
-// IBTA 10.3.1.3: in RTR the receive queue works already.
+// IBTA 10.3.1.3: in RTR the receive queue already works.
 CASE(message_to_a_queue_pair_in_rtr_is_received) {
     Node a, b(on_last_device());
     const Path back = reversed({});

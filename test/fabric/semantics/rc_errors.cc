@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How requests of a reliable connection fail (IBTA 9.9 error behaviour, 10.7.3.1, 10.10 error handling, 11.6.2 completion
-// status). The others of 11.6.2: access to memory in memory.cc, timers in retries.cc, Local QP Operation in ud.cc. Not reached
-// by any of our programs: Bad Response (a broken peer), Local EEC, RDD, Memory Window and Abort statuses.
+// How requests of a reliable connection fail (IBTA 9.9 error behaviour, 10.7.3.1, 10.10 error handling, 11.6.2 completion status).
+// Other statuses of 11.6.2: access to memory in memory.cc, timers in retries.cc, Local QP Operation in ud.cc. No test causes Bad
+// Response (needs a broken peer), Local EEC, RDD, Memory Window and Abort statuses.
 #include "end.h"
 
 using namespace verbstest;
@@ -36,8 +36,8 @@ CASE(message_longer_than_the_receive_fails_on_both_sides) {
     pair.b->check_untouched(164, 2048);
 }
 
-// IBTA 11.6.2, Local Length Error: the sum of the lengths is more than the port takes. (Where that is much, the memory is only claimed to
-// be as long: then it is for the device to choose what it looks at first.)
+// IBTA 11.6.2, Local Length Error: the sum of the lengths exceeds the port's limit. (If the limit is large, the scatter list exceeds the
+// registered memory; then the device may choose which of both it checks first.)
 CASE(message_longer_than_the_port_takes_is_not_sent) {
     const std::uint32_t longest = Context().port().max_msg_sz;
     const bool has_memory = longest <= 64u << 20;
@@ -62,7 +62,7 @@ CASE(message_longer_than_the_port_takes_is_not_sent) {
     }
 }
 
-// What ConnectX cards add to a status, by which people look for it; 0 where that is not known.
+// The vendor errors that ConnectX cards report with a status, which people search for; 0 if unknown.
 CASE(vendor_errors_are_those_of_a_connectx) {
     {
         Pair pair;
@@ -118,8 +118,8 @@ CASE(send_to_a_receive_without_buffers_needs_length_0) {
     pair.b->expect_receive(2, IBV_WC_LOC_LEN_ERR);
 }
 
-// IBTA 9.7.4.1.4 (responder: operation not supported by this queue pair) is a NAK 'invalid request', not 'access error': the
-// right of the queue pair is looked at before the key. Soft-RoCE and ConnectX agree.
+// IBTA 9.7.4.1.4 (responder: operation not supported by this queue pair): NAK 'invalid request', not 'access error', because the
+// queue pair's access flags are checked before the key. Soft-RoCE and ConnectX agree.
 CASE(write_without_right_at_the_queue_pair_is_an_invalid_request) {
     Pair::Options options;
     options.from_b.access = IBV_ACCESS_REMOTE_READ;
@@ -136,8 +136,8 @@ CASE(read_without_right_at_the_queue_pair_is_an_invalid_request) {
     pair.a.memory.check_untouched();
 }
 
-// IBTA 11.6.3.2, Invalid Request Local Work Queue Error: the responder found the request invalid, and no receive of its own
-// completes in error to tell. Some HCAs report the access error event here.
+// IBTA 11.6.3.2, Invalid Request Local Work Queue Error: the responder finds the request invalid, but no receive of its own
+// completes in error to report that. Some HCAs raise the access error event here.
 CASE(invalid_request_without_a_receive_raises_an_event) {
     Pair::Options options;
     options.from_b.access = 0;
@@ -159,7 +159,7 @@ CASE(right_of_the_queue_pair_given_later_counts) {
     pair.b->check(1, 0, 64);
 }
 
-// IBTA 9.7.4.1.4 (too many RDMA READ or atomic requests): a responder without resources for any.
+// IBTA 9.7.4.1.4 (too many RDMA READ or atomic requests): here the responder has a depth of 0.
 CASE(read_from_a_responder_without_read_resources_is_an_invalid_request) {
     Pair::Options options;
     options.from_b.max_dest_rd_atomic = 0;
@@ -168,7 +168,7 @@ CASE(read_from_a_responder_without_read_resources_is_an_invalid_request) {
     pair.a.memory.check_untouched();
 }
 
-// The same, by more requests at once than it was set up for: the first answer is on a slow link when the next request comes.
+// As above, with more requests at once than the responder's depth: its first answer is on a slow link when the next request comes.
 CASE(more_reads_at_once_than_the_responder_allows_are_an_invalid_request) {
     Pair::Options options;
     options.a.bytes = options.b.bytes = 1 << 20;
@@ -194,10 +194,9 @@ CASE(more_reads_at_once_than_the_responder_allows_are_an_invalid_request) {
     CHECK(refused);
 }
 
-// --- what is behind an error ----------------------------------------------------------------------------------------
+// --- requests after an error ----------------------------------------------------------------------------------------
 
-// IBTA 10.7.3.1, 10.8.3.1: all that was posted behind completes flushed, in order, signaled or not; what was before keeps its
-// result.
+// IBTA 10.7.3.1, 10.8.3.1: all later requests complete as flushed, in order, signaled or not; earlier ones keep their status.
 CASE(requests_behind_an_error_are_flushed_in_order) {
     Pair pair;
     std::vector<Wr> list;
@@ -217,7 +216,7 @@ CASE(requests_behind_an_error_are_flushed_in_order) {
     for (std::uint64_t id = 100; id < 110; ++id) pair.a.rcq.expect(id, IBV_WC_WR_FLUSH_ERR);
     pair.a.scq.expect_none();
     pair.a.rcq.expect_none(1);
-    pair.b->check_untouched(6 * 8, 14 * 8);  // nothing behind the error was done
+    pair.b->check_untouched(6 * 8, 14 * 8);  // no request after the error was executed
 }
 
 CASE(unsignaled_request_that_fails_completes) {
@@ -243,13 +242,13 @@ CASE(requests_behind_a_remote_error_have_no_effect) {
 
 CASE(moving_to_error_flushes_what_is_under_way) {
     Pair pair;
-    for (std::uint64_t id = 0; id < 10; ++id) pair.a.qp.post(send(id, pair.a.memory.sge(0, 8)));  // no receives at b
+    for (std::uint64_t id = 0; id < 10; ++id) pair.a.qp.post(send(id, pair.a.memory.sge(0, 8)));  // b has no receives
     CHECK_OK(pair.a.qp.to(IBV_QPS_ERR));
     for (std::uint64_t id = 0; id < 10; ++id) pair.a.scq.expect(id, IBV_WC_WR_FLUSH_ERR);
     pair.a.scq.expect_none();
 }
 
-// The peer is not told: it finds out when its next request is not answered (IBTA 10.10.2.2).
+// The peer is not informed: it finds out when its next request is not answered (IBTA 10.10.2.2).
 CASE(peer_of_a_queue_pair_in_error_finds_out_by_retrying) {
     Pair pair;
     CHECK_OK(pair.b->to(IBV_QPS_ERR));

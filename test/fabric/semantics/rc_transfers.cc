@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a reliable connection moves (IBTA 9.4 operations, 9.5 ordering, 9.7 reliable service, 10.7 work requests).
+// Data transfer over a reliable connection (IBTA 9.4 operations, 9.5 ordering, 9.7 reliable service, 10.7 work requests).
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 
 void pattern_fill(std::uint64_t key, std::vector<unsigned char>& to) { pattern::fill(key, 0, to.data(), to.size()); }
 
-// Around the path MTU, and what an emulation may cut at.
+// Sizes around the path MTU, and around lengths at which an emulation may split messages.
 constexpr std::size_t kSizes[] = {0, 1, 7, 8, 63, 255, 256, 257, 4095, 4096, 4097, 12289, 65536, 262144, 1048583};
 
 Pair::Options large() {
@@ -120,7 +120,7 @@ CASE(immediate_data_arrives_in_network_order) {
     pair.b->check(1, 0, 32);
 }
 
-// IBTA 9.4.3, 10.7.2.2: the receive is used up, its buffer is not written to.
+// IBTA 9.4.3, 10.7.2.2: the receive is consumed, but its buffer is not written to.
 CASE(write_with_immediate_uses_up_a_receive_but_not_its_buffer) {
     Pair pair;
     pair.a.memory.fill(1, 0, 1000);
@@ -148,7 +148,7 @@ CASE(write_with_immediate_of_length_0_is_a_signal) {
     CHECK_EQ(wc.imm_data, 0xffffffff);
 }
 
-// IBTA 9.5: what was written before a message is there when the message is.
+// IBTA 9.5: when a message has arrived, earlier writes have, too.
 CASE(write_is_visible_before_the_send_behind_it) {
     Pair pair(large());
     for (std::uint64_t id = 1; id <= 20; ++id) {
@@ -162,7 +162,7 @@ CASE(write_is_visible_before_the_send_behind_it) {
     }
 }
 
-// Not promised by IBTA 9.5 within one message, but by every HCA: eager RDMA protocols poll for the last byte.
+// IBTA 9.5 does not promise this within one message, but HCAs do it: eager RDMA protocols poll on the last byte.
 CASE(last_byte_of_a_write_lands_last) {
     Two two;
     if (ibv_query_qp_data_in_order(two.b.qp, IBV_WR_RDMA_WRITE, 0) == 0) skip("writes land in any order");
@@ -257,7 +257,7 @@ CASE(inline_data_is_taken_when_posted_and_needs_no_key) {
         const ibv_sge list{reinterpret_cast<std::uint64_t>(text.data()), static_cast<std::uint32_t>(room), 0xbad};
         pair.b->receive(id, 0, room);
         pair.a.qp.post(send(id, list).with(IBV_SEND_INLINE));
-        std::fill(text.begin(), text.end(), std::uint8_t{0});  // ours again at once (IBTA does not have this: verbs do)
+        std::fill(text.begin(), text.end(), std::uint8_t{0});  // may be changed at once (a feature of verbs, not in IBTA)
         pair.a.scq.expect(id);
         pair.b->expect_receive(id);
         pair.b->check(id, 0, room);
@@ -276,7 +276,7 @@ CASE(inline_data_longer_than_granted_is_refused) {
     Pair pair(options);
     const std::size_t room = pair.a.qp.cap().max_inline_data;
     const int result = pair.a.qp.try_post(send(1, pair.a.memory.sge(0, room + 1)).with(IBV_SEND_INLINE));
-    CHECK(result == EINVAL || result == ENOMEM);  // mlx providers say ENOMEM
+    CHECK(result == EINVAL || result == ENOMEM);  // mlx providers return ENOMEM
     pair.exchange(2);
 }
 
@@ -299,7 +299,7 @@ CASE(list_of_requests_is_posted_in_order) {
     }
 }
 
-// IBTA 11.4.1.1: those before the bad one are posted, it and those behind are not.
+// IBTA 11.4.1.1: the requests before the bad one are posted; it and the later ones are not.
 CASE(bad_wr_points_to_the_first_request_that_was_refused) {
     Pair pair;
     std::vector<Wr> list;
@@ -328,7 +328,7 @@ CASE(full_send_queue_refuses_with_enomem) {
     options.a.qp.send_wrs = 8;
     Pair pair(options);
     const std::uint32_t room = pair.a.qp.cap().max_send_wr;
-    // Without a receive at b, nothing completes.
+    // b has no receive, so nothing completes.
     std::uint64_t id = 0;
     for (; id < room; ++id) pair.a.qp.post(send(id, pair.a.memory.sge(0, 8)));
     CHECK_ERROR(pair.a.qp.try_post(send(id, pair.a.memory.sge(0, 8))), ENOMEM);
@@ -339,8 +339,8 @@ CASE(full_send_queue_refuses_with_enomem) {
     pair.exchange(1000);
 }
 
-// IBTA 10.7.3.1, 10.8.3.1: the place of an unsignaled request is free again when a later one was found completed, not
-// before: a queue of unsignaled requests alone fills up. An emulation that frees them earlier hides a bug from its users.
+// IBTA 10.7.3.1, 10.8.3.1: an unsignaled request occupies its place until a later one was found completed, so a queue of
+// unsignaled requests alone fills up. An emulation that frees places earlier hides a bug from its users.
 CASE(unsignaled_requests_hold_their_places_until_a_signaled_one_completes) {
     Pair::Options options;
     options.a.qp.send_wrs = 16;
@@ -392,8 +392,8 @@ CASE(sq_sig_all_signals_everything) {
 
 // --- fence and outstanding reads ------------------------------------------------------------------------------------
 
-// IBTA 10.8.3.3: a fenced request is not begun before the RDMA READs and atomics before it have completed. Without the fence
-// the contents of the send are undefined here; with it they are what was read.
+// IBTA 10.8.3.3: a fenced request does not begin before the earlier RDMA READs and atomics have completed. Without the fence the
+// contents of the send would be undefined here; with it the send carries the data that was read.
 CASE(fenced_send_carries_what_was_read_before) {
     Pair pair(large());
     constexpr std::size_t kBytes = 300000;

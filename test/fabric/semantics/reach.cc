@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mis-cabled and half-dead networks (test/fabric/topologies): everything that a port can tell of itself is good, and yet not every
-// port of the same prefix reaches every other one, or only one way. Needs --far: the two ends are on different hosts.
+// Mis-cabled and half-dead networks (test/fabric/topologies): all ports report a good state, yet some ports with the same prefix cannot
+// reach each other, or only in one direction. Needs --far: the two ends are on different hosts.
 #include <cstring>
 
 #include "end.h"
@@ -25,7 +25,7 @@ void expect_both_ways(int device_of_a, int device_of_b) {
     pair.b->expect_send(2);
 }
 
-// The sender's retries are exceeded in either case; whether the receiver has got something is what differs.
+// The sender's retries are exceeded in either case; the cases differ in whether the receiver got the message.
 void expect_a_loses(int device_of_a, int device_of_b) {
     Pair pair(between(device_of_a, device_of_b));
     pair.b->receive(1, 0, 64);

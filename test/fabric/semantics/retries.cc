@@ -33,7 +33,7 @@ CASE(rnr_retry_0_fails_at_the_first_nak) {
     pair.a.qp.post(send(1, pair.a.memory.sge(0, 8)));
     pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR);
     CHECK_EQ(pair.a.qp.state(), IBV_QPS_ERR);
-    CHECK_EQ(pair.b->query().qp_state, IBV_QPS_RTS);  // the responder has done nothing wrong
+    CHECK_EQ(pair.b->query().qp_state, IBV_QPS_RTS);  // the responder has made no error
 }
 
 CASE(rnr_retries_are_counted_and_each_waits_for_the_timer_of_the_responder) {
@@ -44,12 +44,12 @@ CASE(rnr_retries_are_counted_and_each_waits_for_the_timer_of_the_responder) {
     CHECK(ms_since(start) >= 2 * 20.48);
 }
 
-// The count is of one request: the next one begins anew (IBTA 9.7.6.1.2).
+// The retries are counted per request (IBTA 9.7.6.1.2).
 CASE(rnr_retries_are_counted_for_each_request_anew) {
     Pair pair(rnr(3, kRnr20ms));
     for (std::uint64_t id = 1; id <= 3; ++id) {
         pair.a.qp.post(send(id, pair.a.memory.sge(0, 8)));
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));  // one or two of them
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));  // time for one or two retries
         pair.b->receive(id, 0, 8);
         pair.a.scq.expect(id);
         pair.b->expect_receive(id);
@@ -60,7 +60,7 @@ CASE(rnr_retry_7_waits_for_ever) {
     Pair pair(rnr(7, 1));
     pair.a.memory.fill(1, 0, 64);
     pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
-    pair.a.scq.expect_none(50);  // 0.01 ms each: far more than 7
+    pair.a.scq.expect_none(50);  // at 0.01 ms each these are far more than 7
     pair.b->receive(1, 0, 64);
     pair.a.scq.expect(1);
     pair.b->expect_receive(1);
@@ -71,13 +71,13 @@ CASE(rnr_send_is_not_tried_again_before_the_timer) {
     Pair pair(rnr(7, kRnr20ms));
     const auto start = Clock::now();
     pair.a.qp.post(send(1, pair.a.memory.sge(0, 8)));
-    pair.a.scq.expect_none(5);  // it was refused by now
+    pair.a.scq.expect_none(5);  // until it has been refused
     pair.b->receive(1, 0, 8);
     pair.a.scq.expect(1);
     CHECK(ms_since(start) >= 20.48);
 }
 
-// IBTA 9.5: nothing overtakes a request that is tried again.
+// IBTA 9.5: no request overtakes one that is retried.
 CASE(requests_behind_a_not_ready_receiver_wait) {
     Pair pair(rnr(7, 12));
     pair.a.memory.fill(1, 0, 64);
@@ -127,7 +127,7 @@ CASE(own_port_down_exceeds_retries) {
 
 CASE(wrong_lid_exceeds_retries) {
     Pair::Options options;
-    options.from_a.dlid_offset = 0x700;  // nobody's
+    options.from_a.dlid_offset = 0x700;  // no port has this LID
     Pair pair(options);
     if (pair.at_b.global) skip("no LIDs on Ethernet");
     expect_retry_exceeded(pair);
@@ -155,7 +155,7 @@ CASE(wrong_queue_pair_number_exceeds_retries) {
     b.rcq.expect_none();
 }
 
-// The responder's queue pair is connected to somebody else: it drops what is not from there (IBTA 9.6.1, header checks: the
+// The responder's queue pair is connected to another one: it drops packets from elsewhere (IBTA 9.6.1, header checks: the
 // connection context names the peer).
 CASE(queue_pair_connected_to_another_does_not_listen) {
     Node a, b(on_last_device());
@@ -180,8 +180,8 @@ CASE(destroyed_queue_pair_of_the_peer_exceeds_retries) {
     a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
 }
 
-// IBTA 9.7.5.2.8, 9.7.6.1.1: a sequence error is answered by a NAK, which counts as a retry. (Real connections that begin with
-// the wrong number may also fall into the range of duplicates, which are acknowledged: this one is ahead.)
+// IBTA 9.7.5.2.8, 9.7.6.1.1: a sequence error is answered by a NAK, which counts as a retry. (A wrong initial number can also be in
+// the range of duplicates, which are acknowledged; this one is ahead.)
 CASE(wrong_packet_sequence_number_exceeds_retries) {
     Pair::Options options;
     options.from_a.my_psn = (kPsnOfA + 1000) & 0xffffff;
@@ -191,7 +191,7 @@ CASE(wrong_packet_sequence_number_exceeds_retries) {
     pair.b->expect_no_receive(1);
 }
 
-// IBTA 9.7.6.1.3: the timer runs for 4.096 us * 2^timeout at least (and up to four times that).
+// IBTA 9.7.6.1.3: the timer runs for at least 4.096 us * 2^timeout (and at most four times that).
 CASE(retries_wait_for_the_timeout_each) {
     Pair::Options options;
     options.from_a.timeout = 13;  // 33.6 ms

@@ -17,7 +17,7 @@ Pair::Options shared(std::uint32_t wrs = 32) {
     return options;
 }
 
-// Two connections into one shared receive queue; both sides here.
+// Two connections with one shared receive queue; both sides are in this process.
 struct Shared {
     Two two{shared()};
     Qp other_a{two.a.pd, two.a.scq, two.a.rcq}, other_b{two.b.pd, two.b.scq, two.b.rcq, {}, *two.b.srq};
@@ -124,7 +124,7 @@ CASE(srq_in_use_cannot_be_destroyed) {
     CHECK_ERROR(ibv_destroy_srq(*node.srq), EBUSY);
 }
 
-// IBTA 10.2.9.1: the event comes once, when fewer than the limit are left; then it must be armed anew.
+// IBTA 10.2.9.1: the event comes once, when fewer receives than the limit are left; then it must be armed again.
 CASE(limit_event_comes_once_when_fewer_are_left) {
     Shared s;
     for (std::uint64_t id = 0; id < 10; ++id) s.receive(id);
@@ -145,7 +145,7 @@ CASE(limit_event_comes_once_when_fewer_are_left) {
     s.two.b.context.wait_event(IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
-// With fewer there already the event comes at once (ConnectX), or with the next message (Soft-RoCE).
+// If fewer are left already, the event comes at once (ConnectX), or with the next message (Soft-RoCE).
 CASE(limit_armed_too_late_raises_the_event_all_the_same) {
     Shared s;
     for (std::uint64_t id = 0; id < 4; ++id) s.receive(id);
@@ -179,8 +179,8 @@ CASE(srq_grows_if_the_device_can) {
     s.two.b.rcq.expect(0);
 }
 
-// IBTA 10.3.1.7, 11.6.3.1: a queue pair with a shared receive queue in Error takes no more of its receives, and says when the
-// last one it took has completed. The others go on.
+// IBTA 10.3.1.7, 11.6.3.1: a queue pair in Error takes no more receives from its shared receive queue, and an event reports that
+// the last one it took has completed. The queue pairs that are not in Error continue.
 CASE(queue_pair_in_error_says_when_its_last_receive_is_done) {
     Shared s;
     for (std::uint64_t id = 0; id < 4; ++id) s.receive(id);
@@ -188,7 +188,7 @@ CASE(queue_pair_in_error_says_when_its_last_receive_is_done) {
     s.two.b.rcq.expect(0);
     CHECK_OK(s.two.b.qp.to(IBV_QPS_ERR));
     CHECK(s.two.b.context.wait_event(IBV_EVENT_QP_LAST_WQE_REACHED).element == static_cast<ibv_qp*>(s.two.b.qp));
-    s.two.b.rcq.expect_none();  // nothing is flushed
+    s.two.b.rcq.expect_none();  // no receive is flushed
     s.send_by(s.other_a, 1);
     s.two.b.rcq.expect(1);
     s.two.b.memory.check(1, 64, 64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Unreliable connections (IBTA 9.8.2): what is lost is lost silently, and the sender's completion says nothing of it.
+// Unreliable connections (IBTA 9.8.2): lost messages are lost silently, and the sender's completion does not show it.
 #include "end.h"
 
 using namespace verbstest;
@@ -90,7 +90,7 @@ CASE(read_and_atomics_are_not_possible) {
     else CHECK_EQ(result, EINVAL);
 }
 
-// IBTA 10.3.1.6: as with datagrams, a local error stops the send queue alone.
+// IBTA 10.3.1.6: as with datagrams, a local error stops only the send queue.
 CASE(local_error_stops_the_send_queue_alone) {
     Pair pair(unreliable());
     ibv_sge wrong = pair.a.memory.sge(0, 64);

@@ -9,7 +9,7 @@ using namespace verbstest;
 
 namespace {
 
-constexpr std::size_t kGrh = sizeof(ibv_grh);  // 40 bytes in front of every datagram received
+constexpr std::size_t kGrh = sizeof(ibv_grh);  // 40 bytes before every received datagram
 static_assert(kGrh == 40);
 
 Pair::Options datagrams() {
@@ -74,7 +74,7 @@ CASE(completion_tells_where_the_datagram_is_from) {
     CHECK_EQ(wc.dlid_path_bits, 0);
 }
 
-// IBTA 8.3: the global route header names source and destination. (RoCE v2 over IPv4 puts an IPv4 header there instead.)
+// IBTA 8.3: the global routing header contains source and destination. (RoCE v2 over IPv4 has an IPv4 header there instead.)
 CASE(global_datagram_carries_its_header) {
     Two two(datagrams());
     if (two.a.context.ethernet()) skip("the header is not an IPv6 one");
@@ -121,7 +121,7 @@ CASE(answer_finds_its_way_by_the_completion) {
     two.a.memory.check(5, 1024 + kGrh, 64);
 }
 
-// IBTA 10.2.5, 9.6.1.4: dropped, and counted at the port.
+// IBTA 10.2.5, 9.6.1.4: it is dropped, and counted at the port.
 CASE(datagram_with_a_wrong_queue_key_is_dropped) {
     Datagrams d;
     d.b->receive(1, 0, 1024);
@@ -135,7 +135,7 @@ CASE(datagram_with_a_wrong_queue_key_is_dropped) {
     d.b->check(2, kGrh, 64);
 }
 
-// IBTA 10.2.5: with the most significant bit set, the key of the sending queue pair is used instead.
+// IBTA 10.2.5: if the most significant bit is set, the Q_Key of the sending queue pair is used instead.
 CASE(queue_key_with_the_top_bit_stands_for_the_senders_own) {
     Datagrams d;
     d.b->receive(1, 0, 1024);
@@ -177,8 +177,8 @@ CASE(datagram_to_nobody_is_dropped) {
     CHECK_EQ(d.a.qp.state(), IBV_QPS_RTS);
 }
 
-// IBTA 9.8.3, 11.6.2 (Local Length Error): a datagram is one packet. The send queue is in error then, not the queue pair
-// (10.3.1.6). Soft-RoCE refuses it when posting.
+// IBTA 9.8.3, 11.6.2 (Local Length Error): a datagram is one packet. The error stops only the send queue, not the queue pair
+// (10.3.1.6). Soft-RoCE refuses such a request when it is posted.
 CASE(datagram_longer_than_the_mtu_fails_and_stops_the_send_queue) {
     Datagrams d;
     const std::size_t bytes = mtu_bytes(d.at_a.mtu) + 1;
@@ -187,7 +187,7 @@ CASE(datagram_longer_than_the_mtu_fails_and_stops_the_send_queue) {
     d.a.scq.expect(1, IBV_WC_LOC_LEN_ERR);
     d.a.scq.expect(2, IBV_WC_WR_FLUSH_ERR);
     CHECK_EQ(d.a.qp.state(), IBV_QPS_SQE);
-    d.a.rcq.expect_none(1);  // the receive queue goes on
+    d.a.rcq.expect_none(1);  // the receive queue continues
     CHECK_OK(d.a.qp.to(IBV_QPS_RTS));
     d.b->receive(3, 0, 1024);
     d.a.memory.fill(3, 0, 64);
@@ -206,7 +206,7 @@ CASE(unknown_local_key_stops_the_send_queue) {
     CHECK_EQ(d.a.qp.state(), IBV_QPS_SQE);
 }
 
-// IBTA 10.2.2.1, 11.6.2 (Local QP Operation Error): address handle and queue pair must be of one protection domain.
+// IBTA 10.2.2.1, 11.6.2 (Local QP Operation Error): address handle and queue pair must have the same protection domain.
 CASE(address_handle_of_another_domain_is_a_local_operation_error) {
     Datagrams d;
     const Pd other(d.a.context);
@@ -217,7 +217,7 @@ CASE(address_handle_of_another_domain_is_a_local_operation_error) {
     d.b->expect_no_receive();
 }
 
-// Refused when posting, or failed as a Local QP Operation Error (IBTA 10.2.2.3, table of operations per service).
+// Refused when posted, or completed with Local QP Operation Error (IBTA 10.2.2.3, table of operations per service).
 CASE(rdma_on_a_datagram_queue_is_not_possible) {
     Datagrams d;
     Wr wr = d.to_b(send(1, d.a.memory.sge(0, 64)));
@@ -227,8 +227,8 @@ CASE(rdma_on_a_datagram_queue_is_not_possible) {
     else CHECK_EQ(result, EINVAL);
 }
 
-// Not reported as received, and never beyond the buffer: IBTA 9.9.3 lets the responder drop it (Soft-RoCE) or complete the
-// receive as Local Length Error (ConnectX).
+// It must not be reported as received, nor written beyond the buffer: IBTA 9.9.3 lets the responder drop it (Soft-RoCE) or complete
+// the receive with Local Length Error (ConnectX).
 CASE(datagram_longer_than_the_receive_is_not_received) {
     Datagrams d;
     d.a.memory.fill(1, 0, 200);
