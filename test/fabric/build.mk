@@ -10,12 +10,12 @@ objects = $(patsubst $(1)/%.cc,$(OUT)/obj/$(2)/%.o,$(wildcard $(1)/*.cc))
 topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc)))
 library := $(call objects,$(SRC)/lib,lib)
 
-# Programs of rail/ have a part of our code in them: path/ and rail/verbs of common/coop.
+# Programs of rail/ include parts of this project: path/ and rail/verbs of common/coop.
 rail_topics := rails many
 rail_library := $(OUT)/obj/rail/node.o $(OUT)/obj/rail/crowd.o $(call objects,$(CORE)/coop/path,core/path) \
 	$(call objects,$(CORE)/coop/rail/verbs,core/rail/verbs)
 
-# Programs without the library: what the parts clients and measures need.
+# Programs without the library, for the parts clients and measures.
 others := $(basename $(notdir $(wildcard $(SRC)/clients/*.c $(SRC)/clients/*.cc)))
 
 all: $(topics:%=$(OUT)/%) $(rail_topics:%=$(OUT)/%) $(others:%=$(OUT)/%)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What one process can write to another at most by process_vm_writev, the call that the subnet copies with: the other has
- * memory and does nothing. One buffer on each side, used again and again, as ib_write_bw does.
+ * The most that one process can write to another with process_vm_writev, the call with which the subnet copies. The other process
+ * only owns the memory. One buffer on each side is used again and again, as in ib_write_bw.
  *
  *     copy_limit BYTES COPIES           prints GB/s (10^9)
  */
@@ -25,7 +25,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The child's own copy of the pages, at the same address. */
+/* The child has a private copy of the pages, at the same address. */
 static pid_t start_other(char *memory, size_t bytes)
 {
     int ready[2];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// crowd: many hosts, many queue pairs, all at once.
+// crowd: many hosts with many queue pairs, all active at once.
 //
 //     crowd HOSTS QPS SHOW
 //
-// A process per host of the subnet opens all of its HCAs and makes QPS reliable queue pairs, dealt out to them. The i-th of
-// host h is connected with the i-th of the host i/2+1 further, or so far back: neighbours, and those on the other side. When
-// all are there, SHOW runs (a command of the shell); then every queue pair sends one message and checks the one it gets.
+// One process per host of the subnet opens all its HCAs and makes QPS reliable queue pairs, distributed over the HCAs. Queue
+// pair i of host h is connected to the host i/2+1 after or before h: near and far neighbours. When all are connected, the shell
+// command SHOW runs; then every queue pair sends one message and checks the one that it receives.
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ struct Address {
     std::uint16_t lid;
 };
 
-// In memory of all: barriers count up, addresses lie by host and queue pair.
+// In memory shared by all: barriers are counted by increments, addresses are ordered by host and queue pair.
 struct Common {
     std::atomic<int> arrived, failed;
 };
@@ -47,7 +47,7 @@ int hosts, qps;
         }                                                                                   \
     while (false)
 
-// The number of those that have arrived anywhere; each stop is `hosts + 1` further.
+// Waits until all have arrived. `stop` is the total number of arrivals at this barrier; each barrier adds `hosts + 1`.
 bool wait_for_all(int stop) {
     common->arrived.fetch_add(1);
     while (common->arrived.load() < stop * (hosts + 1)) {
@@ -112,7 +112,7 @@ void connect(ibv_qp* qp, const Address& peer) {
                                          IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }
 
-// The queue pairs 2k and 2k + 1 of a host go k + 1 hosts on and back: 2k of one is connected with 2k + 1 of the other.
+// Queue pairs 2k and 2k + 1 of a host lead k + 1 hosts forward and back: 2k of one host is connected to 2k + 1 of the other.
 int peer_host(int host, int qp) { return ((qp % 2 == 0 ? host + qp / 2 + 1 : host - qp / 2 - 1) % hosts + hosts) % hosts; }
 Address& address_of(int host, int qp) { return addresses[host * qps + qp]; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs a program where the kernel denies a system call with EPERM, as a container's seccomp profile does:
+ * Runs a program while the kernel denies a system call with EPERM, as a container's seccomp profile does:
  *
  *     deny copies|descriptors PROGRAM ARGUMENT...
  *

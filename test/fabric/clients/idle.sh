@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On a subnet: two processes whose queue pairs are connected and have nothing to do, for a second. Prints how often their
-# engines got up meanwhile.
+# Run on a subnet: two processes with connected queue pairs have nothing to do for a second. Prints how often their engines
+# woke up meanwhile.
 #
 #     idle.sh PAIR       PAIR: pair.sh
 set -uo pipefail
 tool=${COOP_FABRIC_TOOL:-coop-fabric}
 
-# The engines' wake-ups, of both processes; nothing unless both run.
+# The wake-ups of both processes' engines; prints nothing unless both run.
 wakeups() {
     "$tool" counters --json | grep -o '"state": "running", .*"engine_wakeups": [0-9]*' |
         awk '{sum += $NF; ++n} END {if (n == 2) print sum}'
@@ -15,7 +15,7 @@ wakeups() {
 
 "$1" ib_send_bw -s 65536 -n 50 --wait_destroy=3 >/dev/null 2>&1 &
 pair=$!
-# Both stand still when nobody has sent or received anything for half a second.
+# The pair is idle when nothing has been sent or received for half a second.
 still=0 before=''
 while [ $still -lt 5 ]; do
     kill -0 $pair || exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On a subnet: kills the server of a transfer that runs for long. The client must see retries exceeded, nothing of the dead
-# process may stay, and a new pair must find the subnet as good as new.
+# Run on a subnet: kills the server of a long transfer. The client must see retries exceeded, nothing of the dead process may
+# remain, and a new pair must find the subnet in order.
 #
 #     killed_peer.sh PAIR       PAIR: pair.sh
 set -uo pipefail
@@ -12,7 +12,7 @@ pair=$1
 running=$!
 kill_server() {
     local pid
-    # The first one on the subnet is the server; it is in the middle of it when the client has sent something.
+    # The first process on the subnet is the server. The transfer is under way when the client has sent something.
     until "$tool" counters | awk '$1 ~ /^h1/ && $5 > 1000000 {found = 1} END {exit !found}'; do
         kill -0 $running || return 1
         sleep 0.02

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# On a subnet: takes a port away and gives it back while ibv_asyncwatch waits for events of its device. It prints what came.
+# Run on a subnet: takes a port down and up again while ibv_asyncwatch waits for events of its device. Prints the events.
 set -uo pipefail
 tool=${COOP_FABRIC_TOOL:-coop-fabric}
 said=$(mktemp)
@@ -16,7 +16,7 @@ await() { # WORDS
     return 1
 }
 await 'async event FD' &&
-    "$tool" port h0/coop0 down && "$tool" port h0/coop0 up && # another's: not to be seen
+    "$tool" port h0/coop0 down && "$tool" port h0/coop0 up && # of the other device: ibv_asyncwatch must not see these
     "$tool" port h0/coop1 down && await PORT_ERR &&
     "$tool" port h0/coop1 up && await PORT_ACTIVE
 status=$?

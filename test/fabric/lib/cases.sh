@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Running programs of CASEs, ground by ground. A part that does so has a function ground_options GROUND, which sets `options`
-# of 'coop-fabric run' and `arguments` of the program.
+# Runs programs of CASEs on one ground after the other. A part that uses this defines ground_options GROUND, which sets the
+# `options` of 'coop-fabric run' and the `arguments` of the program.
 # shellcheck disable=SC2154 # variables of run and launch.sh
 
 # shellcheck source=test/lib/cases.sh
 . "$here/../lib/cases.sh"
 
-# run_cases GROUND TOPIC…: runs the cases of each topic, all of a topic on one subnet; behind a failure, on a new one.
+# run_cases GROUND TOPIC…: runs the cases of each topic, all cases of a topic on one subnet; after a failure, on a new one.
 run_cases() {
     local ground=$1 topic options arguments
     ground_options "$ground"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pairs of connected queue pairs. Node is one side, in this process. A case holds side a as a Node and talks to side b
-// through End: either another Node here, on the last device of this host (Near), or one in another process on host h1
-// (Far, with --far). So every case that needs no more of b than End has runs both ways.
+// Pairs of connected queue pairs. A Node is one side, in this process. A case holds side a as a Node and controls side b
+// through End, which is either another Node here, on the last device of this host (Near), or one in another process on host
+// h1 (Far, with --far). Every case that needs of b only what End offers therefore runs both ways.
 #pragma once
 
 #include <memory>
@@ -14,59 +14,59 @@
 
 namespace verbstest {
 
-// What a side consists of.
+// The properties of a side.
 struct Shape {
-    int device = 0;  // -1: the last one
+    int device = 0;  // -1: the last device
     std::uint8_t port = 1;
     QpShape qp;
     std::size_t bytes = 1 << 16;
     int access = kAllAccess;        // of the memory
     int cqe = 512;
-    std::uint32_t srq_wrs = 0;      // receives come from a shared receive queue of this size; 0: none
+    std::uint32_t srq_wrs = 0;      // receives come from a shared receive queue of this size; 0: no SRQ
 };
 
 Shape on_last_device(Shape shape = {});  // unless the shape names a device
 
-// Where a side is to be found.
+// The address of a side.
 struct Address {
     std::uint16_t lid = 0;
     std::uint8_t lmc = 0;
     std::uint8_t port = 1;
-    std::uint16_t lid_of_port_2 = 0;  // 0: there is none
-    bool global = false;  // by GID: RoCE
-    bool header = false;  // by LID and GID: the port demands a global routing header
+    std::uint16_t lid_of_port_2 = 0;  // 0: no second port
+    bool global = false;  // address by GID: RoCE
+    bool header = false;  // address by LID and GID: the port requires a global routing header
     ibv_gid gid{};
     std::uint32_t qpn = 0;
     ibv_mtu mtu = IBV_MTU_256;
-    int max_rd_atomic = 0;  // what the device answers at once
+    int max_rd_atomic = 0;  // how many the device answers at a time
     Remote memory;
     std::size_t bytes = 0;
 
     Remote remote(std::size_t at = 0) const { return {memory.address + at, memory.rkey}; }
 };
 
-inline constexpr std::uint32_t kPsnOfA = 0xfffff0;  // wraps around soon
+inline constexpr std::uint32_t kPsnOfA = 0xfffff0;  // close to the wrap-around
 inline constexpr std::uint32_t kPsnOfB = 0x000123;
 inline constexpr std::uint32_t kQkey = 0x11112222;
 
-// How a side reaches the other: the attributes of its queue pair. Timeouts are short: 4.096 us * 2^timeout, about 1 ms.
+// The attributes of a side's queue pair for its connection. Timeouts are short: 4.096 us * 2^timeout, about 1 ms.
 struct Path {
     std::uint8_t timeout = 8, retry = 2;
-    std::uint8_t rnr_retry = 7, min_rnr = 1;    // for ever; 0.01 ms
-    int max_rd_atomic = 4, max_dest_rd_atomic = 4;  // at most what the devices have
+    std::uint8_t rnr_retry = 7, min_rnr = 1;    // infinite; 0.01 ms
+    int max_rd_atomic = 4, max_dest_rd_atomic = 4;  // limited to what the devices support
     int access = kAllAccess;                    // of the queue pair
-    ibv_mtu mtu = IBV_MTU_4096;                 // at most what the ports have
+    ibv_mtu mtu = IBV_MTU_4096;                 // limited to what the ports support
     std::uint8_t src_path_bits = 0;
     std::uint16_t dlid_offset = 0;
     std::uint16_t pkey_index = 0;
     std::uint32_t my_psn = kPsnOfA, peer_psn = kPsnOfB;
 };
 
-Path reversed(Path path);  // with the sequence numbers of the other side
+Path reversed(Path path);  // with the sequence numbers swapped
 
 ibv_ah_attr way_to(const Address& peer, const Path& path, std::uint8_t my_port);
 
-// One queue pair: its address, and its way to RTS.
+// For a single queue pair: its address, and its transitions to RTS.
 Address address_of(const Context& context, const Qp& qp, std::uint8_t port = 1);
 int to_init(const Qp& qp, const Path& path = {}, std::uint8_t port = 1);
 int to_rtr(const Context& context, const Qp& qp, const Address& peer, const Path& path = {}, std::uint8_t port = 1);
@@ -87,18 +87,18 @@ public:
     void connect(const Address& peer, const Path& path = {}) const {
         verbstest::connect(context, qp, peer, path, shape.port);
     }
-    std::string port_name() const;  // as the tool says it: h0/coop0/1
+    std::string port_name() const;  // as in the tool: h0/coop0/1
 
     const Shape shape;
     Context context;
     Pd pd;
-    Cq scq, rcq;  // of sends, of receives
+    Cq scq, rcq;  // for sends, for receives
     Memory memory;
     std::unique_ptr<Srq> srq;
     Qp qp;
 };
 
-// The other side. Calls are about its memory, its receive queue, its send queue (to us) and its events.
+// The other side: its memory, receive queue, send queue (to us) and events.
 class End {
 public:
     virtual ~End() = default;
@@ -116,7 +116,7 @@ public:
     virtual void check_untouched(std::size_t at, std::size_t bytes) = 0;
     virtual std::uint64_t word(std::size_t at) = 0;
     virtual void set_word(std::size_t at, std::uint64_t value) = 0;
-    virtual bool has_event(ibv_event_type type, int ms) = 0;  // passes by others
+    virtual bool has_event(ibv_event_type type, int ms) = 0;  // skips other events
 
     ibv_wc expect_receive(std::uint64_t id, ibv_wc_status status = IBV_WC_SUCCESS);
     void expect_send(std::uint64_t id, ibv_wc_status status = IBV_WC_SUCCESS);
@@ -129,9 +129,9 @@ public:
 
 std::unique_ptr<End> make_near(const Shape& shape);
 std::unique_ptr<End> make_far(const Shape& shape, const char* host = "h1");
-std::unique_ptr<End> make_end(const Shape& shape);  // as the program was started
+std::unique_ptr<End> make_end(const Shape& shape);  // Near or Far, as the program's options say
 
-// Two sides, connected.
+// Two connected sides.
 struct Pair {
     Node a;
     std::unique_ptr<End> b;
@@ -144,17 +144,17 @@ struct Pair {
     Pair() : Pair(Options{}) {}
     explicit Pair(const Options& options);
 
-    // One message a -> b of the bytes [at, at + bytes), checked.
+    // Sends one message a -> b with the bytes [at, at + bytes) and checks it.
     void exchange(std::uint64_t key, std::size_t bytes = 256, std::size_t at = 0);
 };
 
-// Two sides in this process, connected, on the first and the last device: for cases that need all of both.
+// Two connected sides in this process, on the first and the last device, for cases that need direct access to both.
 struct Two {
     Node a, b;
     explicit Two(const Pair::Options& options = {});
 };
 
-// Ends the process at the far end by SIGKILL, and waits for that.
+// Kills the process at the far end with SIGKILL and waits for its end.
 void kill_far(End& far_end);
 
 }  // namespace verbstest

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What all parts of test/fabric/run use: building, running on a subnet, cleaning up. What is said of a test: test/lib/report.sh.
+# Functions for all parts of test/fabric/run: building, running on a subnet, cleaning up. test/lib/report.sh reports results.
 #
-# Set by run: here prefix long pattern. Set here: results bin.
-# A part is a file parts/NAME.sh with a function part_NAME. It calls asked or check for every test it has.
-# shellcheck disable=SC2154 # those of run
+# run sets: here prefix long pattern. This file sets: results bin.
+# A part is a file parts/NAME.sh with a function part_NAME, which calls asked or check for each of its tests.
+# shellcheck disable=SC2154 # variables of run
 
 # shellcheck source=test/lib/report.sh
 . "$here/../lib/report.sh"
 # shellcheck source=test/lib/mpi_program.sh
 . "$here/../lib/mpi_program.sh"
 
-jobs=2 # make's
+jobs=2 # of make
 subnets=0
 
-# Everything of one run of the tests carries this in its environment, and each subnet in its name: what is left over can be
-# found, and nothing else is touched.
+# In the environment of every process of this run, and in the name of every subnet, so that leftovers can be found, and
+# nothing else is touched.
 export COOP_TEST_RUN=$$-$RANDOM
 
 prepare() {
@@ -27,21 +27,21 @@ prepare() {
     [ -x "$COOP_FABRIC_TOOL" ] || { echo "run: $prefix has no bin/coop-fabric: not an installation with the fabric" >&2; return 1; }
     need_debian libibverbs-dev || return 1
     log=$results/log/build.log
-    # Two runs may go on side by side: one builds, the other finds it done.
+    # Two runs may go on at the same time: the second waits until the first has built.
     if ! (flock 9 && make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" >"$log" 2>&1) 9<"$bin"; then
         report_fail build_of_the_test_programs
         return 1
     fi
 }
 
-# on_subnet [OPTION…] -- COMMAND…: a subnet of its own with these options of 'coop-fabric run', gone at the end. Ends with the
-# command's status, or with 124 after $limit seconds.
+# on_subnet [OPTION…] -- COMMAND…: runs a command on a new subnet with these options of 'coop-fabric run' and removes the subnet.
+# Returns the command's status, or 124 after $limit seconds.
 on_subnet() {
     subnets=$((subnets + 1))
     time_limit "${limit:-120}" "$COOP_FABRIC_TOOL" run --name "t$COOP_TEST_RUN-$subnets" "$@" </dev/null
 }
 
-# --- what is left over ----------------------------------------------------------------------------------------------
+# --- leftovers --------------------------------------------------------------------------------------------------------
 
 left_files() {
     find /dev/shm /tmp -maxdepth 1 -name "*t$COOP_TEST_RUN-*" 2>/dev/null

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Verbs objects that destroy themselves, and what cases ask of them again and again.
+// RAII wrappers of verbs objects, with the checks that cases use often.
 //
-// Ownership: each object refers to those it was made from, and must go before them (declare in that order). Errors: a verb
-// that fails here fails the case, but for those that return an error number. Threading: as verbs.
+// Ownership: an object refers to those it was made from and must be destroyed before them (declare in that order). Errors: a
+// verb that fails fails the case, except in functions that return an error number. Threading: as verbs.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,26 +20,26 @@
 
 namespace verbstest {
 
-inline constexpr int kPatienceMs = 8000;  // for what must happen
-inline constexpr int kQuietMs = 30;       // for what must not
+inline constexpr int kPatienceMs = 8000;  // for events that must happen
+inline constexpr int kQuietMs = 30;       // for events that must not happen
 
 using Clock = std::chrono::steady_clock;
 inline double ms_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Asks again until it holds; whether it did.
+// Polls `holds` until it is true or the time is over; returns its last value.
 bool wait_until(const std::function<bool()>& holds, int ms = kPatienceMs);
 
 struct Event {
     ibv_event_type type;
-    void* element;  // the queue pair, completion queue or shared receive queue; of port events null
+    void* element;  // the queue pair, completion queue or shared receive queue; null for port events
     int port;       // of port events
 };
 
 class Context {
 public:
-    explicit Context(int index = 0);  // of the device list; -1: the last one
+    explicit Context(int index = 0);  // index in the device list; -1: the last device
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
     ~Context();
@@ -52,9 +52,9 @@ public:
     bool ethernet(std::uint8_t port = 1) const { return this->port(port).link_layer == IBV_LINK_LAYER_ETHERNET; }
     std::string name() const { return ibv_get_device_name(context_->device); }
 
-    // Takes the next event off the queue and acknowledges it; none if there is none for so long.
+    // Takes the next event and acknowledges it; none if no event comes within this time.
     std::optional<Event> next_event(int ms) const;
-    // Passes by events of other types.
+    // Skips events of other types.
     Event wait_event(ibv_event_type type, int ms = kPatienceMs) const;
     bool has_event(ibv_event_type type, int ms = kQuietMs) const;
     void forget_events() const;
@@ -63,7 +63,7 @@ private:
     ibv_context* context_;
 };
 
-int devices();  // how many there are
+int devices();  // number of devices
 
 class Pd {
 public:
@@ -87,8 +87,8 @@ struct Remote {
     std::uint32_t rkey = 0;
 };
 
-// Registered memory between guard bytes that nothing may write to; the registration is exactly what is between them. Its
-// address is a multiple of 64. All of it begins as kUntouched.
+// Registered memory between guard bytes that nothing may write to; only the part between them is registered. Its address is a
+// multiple of 64. It is filled with kUntouched.
 class Memory {
 public:
     static constexpr unsigned char kUntouched = 0xa5;
@@ -109,11 +109,11 @@ public:
     void fill(std::uint64_t key, std::size_t at = 0, std::size_t bytes = kRest);
     void check(std::uint64_t key, std::size_t at = 0, std::size_t bytes = kRest) const;
     void check_untouched(std::size_t at = 0, std::size_t bytes = kRest) const;
-    void wipe();  // untouched again
+    void wipe();  // fills it with kUntouched again
     void check_guards() const;
     std::uint64_t word(std::size_t at) const;
     void set_word(std::size_t at, std::uint64_t value);
-    void deregister();  // early
+    void deregister();  // before the destructor
 
 private:
     std::size_t length(std::size_t at, std::size_t bytes) const { return bytes == kRest ? bytes_ - at : bytes; }
@@ -133,7 +133,7 @@ public:
     operator ibv_comp_channel*() const { return channel_; }
     ibv_comp_channel* operator->() const { return channel_; }
     bool readable(int ms) const;
-    // The completion queue of the next event, acknowledged; null if there is none for so long.
+    // The completion queue of the next event, which is acknowledged; null if no event comes within this time.
     ibv_cq* next(int ms) const;
 
 private:
@@ -150,8 +150,8 @@ public:
     ibv_cq* operator->() const { return cq_; }
 
     std::optional<ibv_wc> poll(int ms = 0) const;
-    ibv_wc wait() const;  // a completion must come
-    // The next completion must be this one.
+    ibv_wc wait() const;  // fails if no completion comes
+    // The next completion must have this ID and status.
     ibv_wc expect(std::uint64_t wr_id, ibv_wc_status status = IBV_WC_SUCCESS) const;
     void expect_none(int ms = kQuietMs) const;
     void arm(bool solicited_only = false) const;
@@ -160,7 +160,7 @@ private:
     ibv_cq* cq_;
 };
 
-// A work request for the send queue, to be changed at will before it is posted.
+// A work request for the send queue; cases change its fields before posting it.
 struct Wr {
     std::uint64_t id = 0;
     ibv_wr_opcode opcode = IBV_WR_SEND;
@@ -168,8 +168,8 @@ struct Wr {
     unsigned flags = IBV_SEND_SIGNALED;
     Remote remote;                     // RDMA and atomics
     std::uint32_t imm = 0;             // host byte order
-    std::uint64_t operand = 0, swap = 0;  // atomics: what is added or compared with, what is put there
-    ibv_ah* ah = nullptr;              // datagrams, with these two
+    std::uint64_t operand = 0, swap = 0;  // atomics: the value to add or to compare with; the value to store
+    ibv_ah* ah = nullptr;              // datagrams, with the next two
     std::uint32_t qpn = 0, qkey = 0;
 
     Wr with(unsigned more_flags) const {
@@ -200,7 +200,7 @@ struct QpShape {
 class Qp {
 public:
     Qp(ibv_pd* pd, ibv_cq* send_cq, ibv_cq* recv_cq, const QpShape& shape = {}, ibv_srq* srq = nullptr);
-    explicit Qp(ibv_qp* qp) : qp_(qp) {}  // takes it over
+    explicit Qp(ibv_qp* qp) : qp_(qp) {}  // takes ownership
     Qp(const Qp&) = delete;
     Qp& operator=(const Qp&) = delete;
     ~Qp();
@@ -209,7 +209,7 @@ public:
     std::uint32_t number() const { return qp_->qp_num; }
     const ibv_qp_cap& cap() const { return cap_; }  // as granted
 
-    ibv_qp* release() { return std::exchange(qp_, nullptr); }  // the caller destroys it
+    ibv_qp* release() { return std::exchange(qp_, nullptr); }  // the caller takes ownership
 
     int modify(ibv_qp_attr attr, int mask) const { return ibv_modify_qp(qp_, &attr, mask); }
     int to(ibv_qp_state state) const;  // without further attributes
@@ -219,7 +219,7 @@ public:
 
     int try_post(const Wr& wr) const;
     void post(const Wr& wr) const;
-    // As one list; on an error `bad` is the index of the request it was refused at.
+    // Posts them as one list; on an error `bad` is the index of the refused request.
     int try_post(const std::vector<Wr>& wrs, std::size_t* bad = nullptr) const;
     void post(const std::vector<Wr>& wrs) const;
     int try_receive(std::uint64_t id, const std::vector<ibv_sge>& list) const;
@@ -262,7 +262,7 @@ private:
     ibv_ah* ah_;
 };
 
-// Whether the device has what a case is about.
+// Whether the device supports the feature that a case needs.
 bool has_srq(const Context& context);
 bool has_apm(const Context& context);
 bool has_atomics(const Context& context);

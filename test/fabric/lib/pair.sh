@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs a program that wants a server and a client (those of ibverbs-utils, perftest and ucx-utils do) on a subnet: the server
-# on host h0, then, when it listens, the client on h1.
+# Runs the server and the client of a program (of ibverbs-utils, perftest, ucx-utils) on a subnet: the server on host h0 and,
+# when it listens, the client on h1.
 #
 #     pair.sh PROGRAM ARGUMENT…        PROGRAM -p PORT ARGUMENT… on h0, PROGRAM -p PORT ARGUMENT… localhost on h1
 #
-# Prints what the client says, then what the server said. Exit status 0 if both have it. When one of them fails, the other has
-# two seconds to find out. perftest refuses to report when its two clocks did not agree while it started, as happens on a busy
-# machine; then both start again, and the test's report says so (lib/report.sh).
+# Prints the output of the client, then that of the server. Exit status 0 if both succeed. When one of them fails, the other
+# has two seconds to end. perftest refuses to report if its two clocks disagree when it starts, as happens on a busy machine;
+# then both are started again, and the test's result mentions that (lib/report.sh).
 set -uo pipefail
 
 is_listened_to() { # PORT
@@ -23,7 +23,7 @@ free_port() {
 said=$(mktemp)
 trap 'rm -f "$said" "$said.client" "$said.ends"' EXIT
 
-# run_both PROGRAM ARGUMENT...: its status is 0 if both of theirs are.
+# run_both PROGRAM ARGUMENT...: returns 0 if both server and client do.
 run_both() {
     local program=$1 port server client first second
     local -A status=()

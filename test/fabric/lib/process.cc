@@ -19,7 +19,7 @@ extern char** environ;
 namespace verbstest {
 namespace {
 
-constexpr int kChannelFd = 100;  // of a role
+constexpr int kChannelFd = 100;  // descriptor of the channel in the process of a role
 
 struct Role {
     const char* name;
@@ -31,7 +31,7 @@ std::vector<Role>& roles() {
     return all;
 }
 
-// The environment with one variable set anew, or taken away if the value is empty.
+// The environment with one variable set, or removed if the value is empty.
 class Environment {
 public:
     Environment(const std::string& name, const std::string& value) {
@@ -62,7 +62,7 @@ std::string self() {
     return std::string(path, static_cast<std::size_t>(length));
 }
 
-// Starts the tool with its standard output on this descriptor; it needs no preloaded library.
+// Starts the tool with standard output to this descriptor. It does not need the preloaded library.
 pid_t start_tool(const std::vector<std::string>& words, int out) {
     const char* named = getenv("COOP_FABRIC_TOOL");
     std::vector<std::string> text{named == nullptr ? "coop-fabric" : named};
@@ -123,7 +123,7 @@ AddRole::AddRole(const char* name, RoleBody body) { roles().push_back({name, bod
 
 int run_role(const char* name) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (fcntl(kChannelFd, F_SETFD, FD_CLOEXEC) != 0) return 2;  // the parent is gone, or this is not ours to start
+    if (fcntl(kChannelFd, F_SETFD, FD_CLOEXEC) != 0) return 2;  // the parent is gone, or nobody started this as a role
     Channel channel(kChannelFd);
     for (const Role& role : roles())
         if (strcmp(role.name, name) == 0) return role.body(channel);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Other processes of a case: roles, and the fabric's tool.
+// Other processes of a case: roles, and the tool coop-fabric.
 //
-// A role is this program started anew (fork and exec, so that it makes its first verbs call itself) on another host of the
-// subnet, connected by a socket pair. It ends when its case does, whatever happens (PR_SET_PDEATHSIG).
+// A role is a new process of this program on another host of the subnet (fork and exec, because it has to make its first verbs
+// call itself), connected by a socket pair. It ends with its case, whatever happens (PR_SET_PDEATHSIG).
 //
 // Ownership: a Process ends its process when destroyed. Errors: a channel whose other end is gone fails the case.
 #pragma once
@@ -35,7 +35,7 @@ public:
         get_bytes(&value, sizeof value);
         return value;
     }
-    // False at the end of the other side, without failing.
+    // Returns false at the end of the other side, without failing the case.
     template <class T>
     bool try_get(T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -58,7 +58,7 @@ struct AddRole {
     AddRole(const char* name, RoleBody body);
 };
 
-// Called by main(): runs the role in a process that Process started.
+// main() calls this: it runs the role in a process that Process started.
 int run_role(const char* name);
 
 class Process {
@@ -70,8 +70,8 @@ public:
 
     Channel& channel() { return channel_; }
     pid_t pid() const { return pid_; }
-    void kill();   // SIGKILL, and waits
-    int finish();  // closes the channel, waits; the exit status, or 128 + signal
+    void kill();   // sends SIGKILL and waits
+    int finish();  // closes the channel and waits; returns the exit status, or 128 + signal
 
 private:
     int wait();
@@ -80,12 +80,12 @@ private:
     Channel channel_;
 };
 
-// Runs `coop-fabric WORDS` ($COOP_FABRIC_TOOL); what it prints goes to stderr. Anything but success fails the case.
+// Runs `coop-fabric WORDS` ($COOP_FABRIC_TOOL) with its output to stderr. Any failure fails the case.
 void tool(const std::vector<std::string>& words);
-// The same; returns what it prints.
+// As tool(), but returns the output.
 std::string tool_output(const std::vector<std::string>& words);
 
-// Runs a command of the tool now, and another one when it goes out of scope.
+// Runs a command of the tool, and another one when it goes out of scope.
 class Meanwhile {
 public:
     Meanwhile(std::vector<std::string> now, std::vector<std::string> after) : after_(std::move(after)) { tool(now); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The harness behind verbs_test.h, with main().
+// Implements verbs_test.h, with main().
 #include "verbs_test.h"
 
 #include <chrono>
@@ -42,7 +42,7 @@ AddCase::AddCase(const char* name, Body body) { cases::all<Body>().push_back({na
 
 void fail(const char* file, int line, const std::string& what) {
     cases::say_failed(file, line, what);
-    _exit(1);  // other processes of the case see their end of the channel closed
+    _exit(1);  // closes the channels, so that the other processes of the case end
 }
 
 void check_equal(long long a, long long b, const char* a_text, const char* b_text, const char* file, int line) {
@@ -80,6 +80,6 @@ int main(int argc, char** argv) {
         fprintf(stderr, "usage: %s [--list] [--from CASE] [--only CASE] [--far]\n", argv[0]);
         exit(2);
     });
-    setenv("COOP_FABRIC_HOST", "h0", 0);  // before any verbs call
+    setenv("COOP_FABRIC_HOST", "h0", 0);  // before the first verbs call
     for (const auto& test : chosen) run(test);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The smallest harness for programs that check what verbs do. A program is a list of CASEs, run in the order of the file in
-// one process; a ROLE is what another process of a case does (process.h). A CHECK that does not hold ends the program and
-// says what was expected: test/fabric/run starts it again behind that case, on a fresh subnet.
+// A minimal harness for programs that check verbs. A program is a list of CASEs, run in the order of the file in one process;
+// a ROLE runs in another process of a case (process.h). A CHECK that fails ends the program and prints what was expected;
+// test/fabric/run then starts it again with the next case, on a new subnet.
 //
 //     program [--list] [--from CASE] [--only CASE] [--far]
 //
@@ -27,16 +27,16 @@ struct AddCase {
 
 [[noreturn]] void fail(const char* file, int line, const std::string& what);
 void check_equal(long long a, long long b, const char* a_text, const char* b_text, const char* file, int line);
-// What returns 0 or an error number, as most verbs do.
+// For verbs that return 0 or an error number, as most do.
 void check_number(int number, int expected, const char* text, const char* file, int line);
 
-// Ends this case without a verdict; objects are destroyed on the way out.
+// Ends this case as skipped; objects are destroyed on the way out.
 [[noreturn]] void skip(const std::string& why);
 
-// The value of COOP_TEST_GROUND, set by test/fabric/run: which subnet this is ("ib" if unset).
+// The kind of subnet: the value of COOP_TEST_GROUND, which test/fabric/run sets ("ib" if unset).
 std::string ground();
 
-// Whether the other end of a pair is in another process.
+// True if the other end of a pair is in another process.
 bool far();
 
 }  // namespace verbstest
@@ -50,10 +50,10 @@ bool far();
     ((condition) ? (void)0 : verbstest::fail(__FILE__, __LINE__, "not true: " #condition))
 #define CHECK_EQ(a, b) \
     verbstest::check_equal(static_cast<long long>(a), static_cast<long long>(b), #a, #b, __FILE__, __LINE__)
-// A verb that succeeds; a verb that returns this error number.
+// The verb must succeed; the verb must return this error number.
 #define CHECK_OK(call) verbstest::check_number((call), 0, #call, __FILE__, __LINE__)
 #define CHECK_ERROR(call, number) verbstest::check_number((call), (number), #call, __FILE__, __LINE__)
-// A verb that returns no object, and errno.
+// The verb must return null and set errno.
 #define CHECK_NULL(call, number)                                                           \
     (errno = 0, (call) == nullptr                                                          \
          ? verbstest::check_number(errno, (number), "errno of " #call, __FILE__, __LINE__) \

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Programs of others, unmodified from Debian: they print or check what they got. --long: all of it 20 times, and after each
-# time nothing may be left over.
+# Unmodified programs from Debian, which print or check what they received. --long: everything 20 times; after each round no
+# process or file may be left over.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 two=(--hosts 2 --hcas 2)
 roce=(--hosts 2 --hcas 2 --link-layer roce)
 
-# test_on NAME OPTION… -- COMMAND…: a command on a subnet of its own.
+# test_on NAME OPTION… -- COMMAND…: runs a command on a subnet of its own.
 test_on() {
     local name=$1
     shift
     check "$name$round" on_subnet "$@"
 }
 
-# pair NAME OPTION… -- PROGRAM ARGUMENT…: a server and a client of it.
+# pair NAME OPTION… -- PROGRAM ARGUMENT…: runs a server and a client of the program.
 pair() {
     local name=$1 options=()
     shift
@@ -23,12 +23,12 @@ pair() {
     test_on "$name" "${options[@]}" -- "$here/lib/pair.sh" "$@"
 }
 
-# passed NAME: the test that has just run has been asked for, and has not failed.
+# passed NAME: true if the last test was asked for and has not failed.
 passed() {
     asked "$1$round" && ! tail -n 1 "$log" | grep -q '^(exit status'
 }
 
-# says NAME PATTERN TIMES: the log of the test that has just run has that many lines like that.
+# says NAME PATTERN TIMES: the log of the last test must contain that many lines that match.
 says() {
     local found
     passed "$1" || return 0
@@ -40,7 +40,7 @@ says() {
 
 # --- ibverbs-utils ----------------------------------------------------------------------------------------------------
 
-devinfo_says() { # OPTION… -- WORDS…: each is in what 'ibv_devinfo -v' prints, blanks squeezed
+devinfo_says() { # OPTION… -- WORDS…: 'ibv_devinfo -v' prints each of WORDS, with blanks squeezed
     local options=() words status=0
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
@@ -88,7 +88,7 @@ ibverbs_utils() {
 
 # --- perftest ---------------------------------------------------------------------------------------------------------
 
-# perf NAME SIZE MESSAGES PROGRAM ARGUMENT…: it reports as many messages of that size as were asked for.
+# perf NAME SIZE MESSAGES PROGRAM ARGUMENT…: the program must report the number of messages of that size.
 perf() {
     local name=perftest.$1 size=$2 messages=$3
     shift 3
@@ -104,7 +104,7 @@ perftest() {
             perf "${verb}_${kind}_long" 1000000 20 "ib_${verb}_$kind"
         done
     done
-    # Their clock is calibrated anew for each size, for 0.2 s.
+    # perftest calibrates its clock again for each size, for 0.2 s.
     pair perftest.write_bw_all_sizes "${two[@]}" -- ib_write_bw -a -n 5
     says perftest.write_bw_all_sizes '^ [0-9]+ +5 +[0-9]+\.' 23
     for kind in lat bw; do
@@ -119,7 +119,7 @@ perftest() {
         perf "read_${kind}_events" 4096 100 "ib_read_$kind" -e
         perf "atomic_${kind}_events" 8 100 "ib_atomic_$kind" -e
     done
-    # More than 32 KiB is executed by the HCA's thread: whose event comes first?
+    # Messages of more than 32 KiB are executed by the engine's thread. Is the order of events still right?
     perf send_lat_events_64k 65536 200 ib_send_lat -e
     perf send_lat_events_long 1000000 20 ib_send_lat -e
     perf send_bw_events_64k 65536 200 ib_send_bw -e
@@ -151,7 +151,7 @@ perftest() {
 mpi_common=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -x COOP_TEST_RUN)
 openib=(--mca pml ob1 --mca btl 'openib,self' --mca btl_openib_allow_ib 1 --mca btl_openib_warn_default_gid_prefix 0)
 
-# storm NAME RANKS OPTION… -- ARGUMENT…: options of the subnet, arguments of mpirun. The storm checks every byte.
+# storm NAME RANKS OPTION… -- ARGUMENT…: OPTION for the subnet, ARGUMENT for mpirun. The storm checks every byte.
 storm() {
     local name=$1 ranks=$2 options=()
     shift 2
@@ -162,7 +162,7 @@ storm() {
     says "$name" '^storm: [0-9]+ messages received and checked' 1
 }
 
-# carried NAME PORT BYTES: the port has sent that much in the test that has just run.
+# carried NAME PORT BYTES: the port must have sent that many bytes in the last test.
 carried() {
     passed "$1" || return 0
     ! awk -v port="$2" -v least="$3" '$1 == port && $2 == "active" && $5 >= least {found = 1} END {exit !found}' "$log" || return 0
@@ -172,7 +172,7 @@ carried() {
 
 openib_survives_a_cut_lid() {
     local trace=$log.trace
-    # The base LID of h0 goes away; both ends migrate to the other one.
+    # The base LID of h0 goes down; both ends migrate to the other LID.
     echo 'after 300 messages lid 0x2 down' >"$log.scenario"
     on_subnet --hosts 2 --lmc 1 --scenario "$log.scenario" --trace-to "$trace" -- mpirun -n 2 "${mpi_common[@]}" "${openib[@]}" \
         --mca orte_tmpdir_base "$scratch" --mca btl_openib_max_lmc 0 --mca btl_openib_enable_apm_over_lmc 1 --mca btl_openib_ib_timeout 12 \
@@ -204,7 +204,7 @@ openib() {
 
 # --- UCX ----------------------------------------------------------------------------------------------------------------
 
-# The transport has to be told: a subnet in software is no hardware that UCX finds by itself.
+# The transport has to be named: UCX does not choose the software subnet by itself.
 ucx() {
     local test
     for test in tag_lat tag_bw tag_sync_lat ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap stream_bw ucp_am_bw; do
@@ -233,9 +233,9 @@ ucx() {
     storm ucx.pml_four_ranks 4 "${two[@]}" -- "${pml[@]}"
 }
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------------
 
-# ends_with WORDS COMMAND…: it ends by itself with an error, and says so.
+# ends_with WORDS COMMAND…: the command must end by itself with an error message that matches WORDS.
 ends_with() {
     local words=$1 said=$log.said
     shift
@@ -244,7 +244,7 @@ ends_with() {
     grep -qE "$words" "$said" || { echo "not there: $words" && return 1; }
 }
 
-# complains WORDS COMMAND…: likewise, by one line of the library or tool.
+# complains WORDS COMMAND…: as ends_with, with exactly one message from the library or tool.
 complains() {
     ends_with "$@" || return 1
     [ "$(grep -c '^coop-fabric' "$log.said")" = 1 ] || { echo "more than one message" && return 1; }
@@ -258,7 +258,7 @@ cable_is_pulled() {
 
 cable_is_pulled_and_put_back() {
     printf '%s\n' 'at 0.5s link h1/coop0/1-sw0 down' 'at 0.7s link h1/coop0/1-sw0 up' >"$log.scenario"
-    # Retries last for longer than that.
+    # Retries last longer than the cable is down.
     on_subnet "${two[@]}" --scenario "$log.scenario" --counters -- "$here/lib/pair.sh" ib_write_bw -D 2 -u 16
 }
 
@@ -272,7 +272,7 @@ without_writable_shared_memory() { # COMMAND…
     unshare -m bash -c 'mount -t tmpfs -o ro none /dev/shm && exec "$@"' bash "$@"
 }
 
-# What the two ports have lost, in a transfer over a cable that loses three packets in a hundred.
+# Prints what the two ports lost in a transfer over a cable with a loss of 3 %.
 lost_with_seed() { # SEED
     printf '%s\n' 'switch sw0' 'host h0 h1' 'hca h0/coop0 h1/coop0' 'link h0/coop0/1 sw0 loss=3%' 'link h1/coop0/1 sw0' >"$log.topology"
     on_subnet --topology "$log.topology" --seed "$1" --counters -- "$here/lib/pair.sh" ibv_rc_pingpong -n 120 -s 64 -c |
@@ -315,7 +315,7 @@ part_clients() {
     local package round='' number scratch storm
     local limit=60
     # shellcheck disable=SC2034 # for on_subnet
-    [ "$long" = no ] || limit=300 # many rounds meet a busy machine sooner or later
+    [ "$long" = no ] || limit=300 # with many rounds the machine is busy at some time
     for package in ibverbs-utils perftest ucx-utils libopenmpi-dev openmpi-bin; do need_debian $package || return 0; done
     log=$results/log/build_storm.log
     storm=$(mpi_program storm 2>"$log") || { report_fail clients.build_of_the_storm; return; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# How btl/coopib connects: with peers that compute or are stopped, over rails that are silent; what HCAs report meanwhile.
+# How btl/coopib connects: peers that compute or are stopped, rails that are silent, events that HCAs report meanwhile.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_contact() {
@@ -17,7 +17,7 @@ prepare_contact() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
-# contact_job PML RANKS [MPIRUN ARGUMENT…] -- [ARGUMENT…] of first_contact behind its file
+# contact_job PML RANKS [MPIRUN ARGUMENT…] -- [ARGUMENT…]: the arguments of first_contact after its file
 contact_job() {
     local pml=$1 ranks=$2 extra=() shared
     shift 2
@@ -28,7 +28,7 @@ contact_job() {
         --mca mpi_yield_when_idle 1 "${extra[@]}" "$results/bin-mpi/first_contact" "$shared" "$@"
 }
 
-# Who waits for a stopped peer hears of it once, and goes on when the peer does.
+# A rank that waits for a stopped peer warns once, and goes on when the peer continues.
 stopped_peer_is_waited_for() { # SECONDS
     local output
     output=$(limit=$(($1 + 60)) contact_job ob1 2 --mca btl_coopib_connect_timeout 1 -- single stop "$1" 2>&1) || { echo "$output"; return 1; }
@@ -36,8 +36,8 @@ stopped_peer_is_waited_for() { # SECONDS
     grep -q '^first contact: all right$' <<<"$output" && [ "$(grep -c 'its peer has not answered yet' <<<"$output")" = 1 ]
 }
 
-# Messages to coop1 of host h1, or away from it, are lost, and those in the other direction are not. The job goes on over the other rail
-# alone, and a process names the silent one.
+# Messages to coop1 of host h1 (or from it) are lost, but not those in the other direction. The job uses only the other rail, and a
+# process names the silent one.
 silent_rail_is_left_out() { # TARGET of coop-fabric fault
     local output
     # shellcheck disable=SC2016 # expanded by that shell
@@ -48,21 +48,21 @@ silent_rail_is_left_out() { # TARGET of coop-fabric fault
         grep -qE '^  Rail:   coop[01] port 1 to hca [01] port 1, LID ' <<<"$output" && [ "$(grep -cE '^  [0-9] +coop[01] ' <<<"$output")" = 2 ]
 }
 
-# Without a shared receive queue. The first messages arrive while their receiver connects; it takes them when it has connected.
+# Without a shared receive queue. The first messages arrive while their receiver is connecting; it accepts them once connected.
 credits_come_after_the_connection() { # MILLISECONDS inside MPI meanwhile
     limit=60 on_subnet --hosts 2 --hcas 1 --profile nosrq --latency 50ms -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
         --mca btl_coopib_ring_threshold 0 --mca mpi_yield_when_idle 1 "$results/bin-mpi/late_credits" "$1" 1000
 }
 
-# A driver that does not let completion queues grow: each of 12 processes has more rails than the first one had room for.
+# The driver does not let completion queues grow: each of 12 processes needs more rails than the first one has room for.
 queues_that_do_not_grow_serve() { # [MPIRUN ARGUMENT…]
     # shellcheck disable=SC2016 # expanded where a rank starts
     limit=100 on_subnet --hosts 4 --hcas 1 -- mpirun -np 12 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 "$@" \
         sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2" --messages 100 --seed 5' sh "$results/bin-mpi/no_resize.so" "$storm"
 }
 
-# events_of_a_job COMMAND: what a job of two ranks over two HCAs, of which one waits for the other, says while the shell command is
-# carried out on its subnet ($log.job); and its status.
+# events_of_a_job COMMAND: runs the shell command on the subnet of a job with two ranks over two HCAs, one of which waits for the
+# other. Writes the job's output to $log.job and returns its status.
 events_of_a_job() {
     # shellcheck disable=SC2016 # expanded by that shell
     limit=60 on_subnet --hosts 2 --hcas 2 -- sh -c 'mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 \
@@ -84,7 +84,7 @@ hca_that_fails_ends_the_job() {
     [ $status != 0 ] && [ $status != 124 ] && grep -q '^An HCA that btl/coopib uses has failed' "$log.job" && grep -qx '  HCA:   coop1' "$log.job"
 }
 
-# Of twelve HCAs a process uses eight, and says which.
+# With twelve HCAs a process uses eight, and names the others.
 eight_hcas_serve() {
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 12 -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \

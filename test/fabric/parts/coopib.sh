@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# btl/coopib under both point-to-point components: the storm of test/mpi, every byte checked, over one rail and many, by every
-# policy, with rings of several shapes. Test names are ground.pml.policy; ring_what.ground.pml, receives.what, bad_input.what,
-# report.what for the rest.
+# btl/coopib under both point-to-point components: the storm of test/mpi, which checks every byte, over one rail and many, with every
+# policy and with rings of several shapes. Test names: ground.pml.policy; ring_what.ground.pml; receives.what, bad_input.what and
+# report.what for the other tests.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 prepare_storm() {
@@ -89,7 +89,7 @@ coopib_ring_storm() {
         --mca mpi_yield_when_idle 1 "$@" "$storm" --seed 12 --messages 600
 }
 
-# 37 slots of 8256 bytes, which is an odd number of cache lines, lie without gaps.
+# Slots with an odd number of cache lines need no padding: the 37 slots of 8256 bytes are contiguous.
 says_that_a_slot_is_broken() { # PML
     local output
     output=$(ends_with_an_error coopib_pair "$1" --mca btl_coopib_ring_slots 37 --mca btl_coopib_ring_bytes 8256 "$broken_ring" 37 8256 2>&1) ||
@@ -126,8 +126,8 @@ unordered() { # PML [MPIRUN ARGUMENT…]
         --mca btl_coopib_ring_threshold 1 --mca mpi_yield_when_idle 1 "${@:2}"
 }
 
-# The subnet shows what would be: messages of several packets in a ring arrive damaged. With many slots most of them are where none
-# has been before, so that the header is not there yet. Else the storm finds other bytes, or that a message is missing.
+# Without protection, messages of several packets in a ring arrive damaged. With many slots most messages land where none has been
+# before, so that the header is not there yet. Otherwise the storm finds wrong bytes or a missing message.
 damage_is_seen() { # PML
     local output status=0
     output=$(unordered "$1" --mca btl_coopib_ring_in_order yes --mca btl_coopib_ring_slots 512 "$storm" --seed 13 --messages 600 --stall 10 2>&1) ||
@@ -150,7 +150,7 @@ coopib_order_of_bytes() {
 
 # --- receive buffers ---------------------------------------------------------------------------------------------------
 
-# Without shared receive queues a message has a credit, so none finds the receiver not ready (RNR), however few buffers there are.
+# Without shared receive queues every message needs a credit, so the receiver is always ready (no RNR), however few buffers it has.
 credits_keep_rnr_away() { # PML
     local trace=$results/log/receives.trace times
     limit=60 on_subnet --hosts 2 --hcas 2 --profile nosrq --trace-to "$trace" -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
@@ -193,14 +193,14 @@ coopib_receives() {
 
 two_by_two() { on_subnet --hosts 2 --hcas 2 -- "$@"; }
 
-# Exactly so many lines of OUTPUT are LINE.
+# OUTPUT must contain LINE exactly TIMES times.
 has_line() { # OUTPUT TIMES LINE
     local found
     found=$(grep -cFx -- "$3" <<<"$1")
     [ "$found" = "$2" ] || { echo "expected $2 times, found $found times: $3"; return 1; }
 }
 
-# The job ends, and one message names parameter, value and what is allowed.
+# The job must end, and exactly one message must name the parameter, its value and the permitted values.
 says_what_is_wrong() { # PARAMETER VALUE ALLOWED [MPIRUN ARGUMENT…]
     local name=$1 value=$2 allowed=$3 output
     shift 3
@@ -210,7 +210,7 @@ says_what_is_wrong() { # PARAMETER VALUE ALLOWED [MPIRUN ARGUMENT…]
     has_line "$output" 1 "  Parameter: btl_coopib_$name" && has_line "$output" 1 "  Value:     $value" && has_line "$output" 1 "  Allowed:   $allowed"
 }
 
-# What depends on the rails is known when they are: by then each process may say it.
+# Parameters that depend on the rails are checked when these are open: each process may report the error then.
 says_what_does_not_fit() { # PARAMETER VALUE ALLOWED
     local output
     output=$(limit=60 ends_with_an_error two_by_two mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
@@ -233,7 +233,7 @@ not_named_without_hca() {
     [ "$output" = "done" ]
 }
 
-# The number that the message asks for is enough, with what the large messages of ring need: 2 MiB on each HCA.
+# The memory limit that the message asks for must suffice, together with the large messages of ring: 2 MiB on each HCA.
 says_how_much_memory() {
     local output needed
     output=$(limit=60 ends_with_an_error on_subnet --hosts 2 --hcas 2 --memlock 1048576 -- mpirun -np 2 --oversubscribe --mca pml ob1 \
@@ -289,7 +289,7 @@ coopib_bad_input() {
     check bad_input.too_little_locked_memory says_how_much_memory
 }
 
-# --- partitions, and what packets carry -----------------------------------------------------------------------------------
+# --- partitions and packet headers ------------------------------------------------------------------------------------------
 
 on_ground() { # GROUND PML [MPIRUN ARGUMENT…]
     local options np
@@ -297,8 +297,8 @@ on_ground() { # GROUND PML [MPIRUN ARGUMENT…]
     limit=60 on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$2" --mca btl "${btl:-coopib,self}" --mca mpi_yield_when_idle 1 "${@:3}"
 }
 
-# A sentence that names both keys; then Open MPI ends the job, because nothing else carries messages. It may end one process before
-# that has said it, but not both.
+# A sentence must name both P_Keys. Then Open MPI ends the job, because no other transport carries messages; it may end one process
+# before that has printed the sentence, but not both.
 refuses_by_pkey() { # GROUND RANK_0_SAYS RANK_1_SAYS
     local output said status=0
     output=$(on_ground "$1" ob1 "$ring" 2>&1) || status=$?
@@ -315,7 +315,7 @@ goes_by_another_transport() { # GROUND TIMES_SAID
     has_line "$output" 1 "done" && [ "$(grep -c '^  Reason: ' <<<"$output")" = "$2" ] && ! grep -q '^btl/coopib: rank 0 to rank 1' <<<"$output"
 }
 
-# Every process: the same in all its reliable queue pairs and address handles.
+# In every process all reliable queue pairs, and all address handles, must have these values.
 carries() { # GROUND FIELDS [MPIRUN ARGUMENT…]
     local file=$log.addresses
     rm -f "$file"
@@ -352,7 +352,7 @@ coopib_partitions() {
 
 # --- rails that do not open -----------------------------------------------------------------------------------------------
 
-# Ranks 0 and 1 with three HCAs each, of which coop1 makes no rail on one side: rail 1, for both.
+# Ranks 0 and 1 have three HCAs each. On one side coop1 makes no rail, so rail 1 is missing on both.
 without_a_rail() { # RANK [MPIRUN ARGUMENT…]
     local rank=$1
     shift
@@ -362,7 +362,7 @@ without_a_rail() { # RANK [MPIRUN ARGUMENT…]
         sh -c '[ "$OMPI_COMM_WORLD_RANK" != '"$rank"' ] || export REFUSE_RAIL=coop1; LD_PRELOAD=$1:$LD_PRELOAD exec "$2"' sh "$refuse_rail" "$ring" 2>&1
 }
 
-# Of the weights 60, 30, 20 those of the other two rails are left, and that is said once by each process.
+# Of the weights 60, 30, 20 the two of the other rails remain, and each process reports that once.
 goes_on_with_the_weights_of_the_others() { # RANK
     local output
     output=$(without_a_rail "$1" --mca btl_coopib_weights 60,30,20 --mca btl_coopib_large_policy weighted_striping) || { echo "$output"; return 1; }
@@ -371,7 +371,7 @@ goes_on_with_the_weights_of_the_others() { # RANK
         [ "$(grep -cE "^  last large message: 1048576 bytes go in 2 stripes on rails .* by fixed weight (75/25|25/75) " <<<"$output")" = 2 ]
 }
 
-# Nothing was said of the rails, so there is nothing to say now.
+# No parameter mentions the rails, so nothing is reported.
 goes_on_in_silence() {
     local output
     output=$(without_a_rail 1) || { echo "$output"; return 1; }
@@ -395,7 +395,7 @@ coopib_pair() { # PML PROGRAM [ARGUMENT…]: two ranks with four rails
         --mca mpi_yield_when_idle 1 "$@"
 }
 
-# Four lines to each of the two peers, with an HCA, a port, path bits, and more than nothing carried; then what was decided.
+# Four lines for each of the two peers, with an HCA, a port, path bits and a positive byte count; then the last decisions.
 report_has_each_rail() { # PML REASON
     local output rail
     output=$(coopib_pair "$1" --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
@@ -420,7 +420,7 @@ report_names_peers_on_other_hosts() {
     has_line "$output" 1 "btl/coopib: rank 0 to rank 1" && has_line "$output" 1 "btl/coopib: rank 1 to rank 0"
 }
 
-# The weights of the rails to a peer are 100 % together, but for rounding.
+# The weights of the rails to a peer add up to 100 %, apart from rounding.
 report_weights_are_shares() {
     local output
     output=$(coopib_pair ob1 --mca btl_coopib_report 1 "$ring" 2>&1) || { echo "$output"; return 1; }
@@ -428,8 +428,8 @@ report_weights_are_shares() {
     awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
 }
 
-# Two processes on each of two hosts, all on one rail each: to other hosts the two of a host have different HCAs. Inside of one
-# a port is paired with itself, so there both of them are on the same.
+# Two processes on each of two hosts, one rail each: for other hosts, the two of a host use different HCAs. Within a host a port is
+# paired with itself, so both use the same one.
 binding_spreads_a_node() {
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml ob1 --mca btl coopib,self \
@@ -461,9 +461,9 @@ coopib_report() {
     check report.pvars_of_full_rails coopib_pair ob1 --mca btl_coopib_send_depth 4 "$pvars" 2 4 rails
 }
 
-# --- kinds of calls, for epc ----------------------------------------------------------------------------------------------
+# --- kinds of calls, for the policy epc -----------------------------------------------------------------------------------
 
-# Two virtual hosts: within a node pml/coop copies from both sides.
+# Two virtual hosts, because within a node pml/coop copies from both sides.
 calls() { # PML PROTOCOL [ARGUMENT…] of coopib_kinds
     local pml=$1 protocol=$2
     shift 2
@@ -479,8 +479,8 @@ coopib_calls() {
 
 # --- order ------------------------------------------------------------------------------------------------------------
 
-# Of 21 short messages 20 have to wait for the slow rail, and the one on the fast rail arrives ahead of them: 380 of 8000, of which three
-# in four are asked for.
+# Of 21 short messages 20 have to wait for the slow rail, and the one on the fast rail overtakes them: 380 of 8000. The test requires
+# three quarters of that.
 far_ahead() { # PML
     limit=100 on_subnet --hosts 2 --hcas 2 --rate 10MB/s,250MB/s -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
         --mca btl_coopib_small_policy weighted_round_robin --mca btl_coopib_weights 20,1 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_stream" 285
@@ -493,7 +493,7 @@ coopib_order() {
 
 # --- sweeps -----------------------------------------------------------------------------------------------------------
 
-# Each process looks at the queues of all HCAs before it handles what they have.
+# Each process must poll the queues of all HCAs before it handles the completions.
 queues_are_polled_together() { # PML
     local output
     # shellcheck disable=SC2016 # expanded where a rank starts
@@ -510,7 +510,7 @@ coopib_sweeps() {
 
 # --- the longest operations -------------------------------------------------------------------------------------------
 
-# One rail, so nothing is shorter because it is striped.
+# With a single rail, so that striping does not shorten the operations.
 longest_of() { # PROFILE LIMIT PML [MPIRUN ARGUMENT…]
     local profile=$1 expected=$2 pml=$3
     shift 3
@@ -546,7 +546,7 @@ without_fork_init() { # auto | on
         sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2"' sh "$refuse_fork" "$forks" 2>&1
 }
 
-# Open MPI's own message; its daemon of 4.1.4 may stumble over it, and then says only that.
+# Open MPI prints the warning; the daemon of 4.1.4 may fail to print it and only report that.
 warns_of_a_fork() {
     local output
     output=$(without_fork_init auto) || { echo "$output"; return 1; }
@@ -575,7 +575,7 @@ coopib_forks() {
 
 # --- memory -----------------------------------------------------------------------------------------------------------
 
-# Nine hosts, so eight peers. Send queues are short, because those of the software subnet are large: 1.5 KiB for each place.
+# Nine hosts, so eight peers. The send queues are short, because the software subnet needs 1.5 KiB for each entry.
 memory_of_a_peer() { # MOST_KIB [OPTION of the subnet…]
     local most=$1
     shift
@@ -590,7 +590,7 @@ coopib_memory() {
 
 # --- one-sided communication ------------------------------------------------------------------------------------------
 
-# Two hosts of one rank each: Open MPI's osc/rdma leaves put, get and atomic operations to the transport, also those on a rank's own window.
+# Two hosts of one rank each: Open MPI's osc/rdma leaves put, get and atomic operations to the transport, also on a rank's own window.
 one_sided_says() { # PML [MPIRUN ARGUMENT…]
     local pml=$1 output
     shift
@@ -601,7 +601,7 @@ one_sided_says() { # PML [MPIRUN ARGUMENT…]
         has_line "$output" 1 "btl/coopib: rank 0 to rank 1"
 }
 
-# Rank 1 has no rail by coop0, the HCA that each process names for atomic operations. An update by coop1 could be lost.
+# Rank 1 has no rail on coop0, the HCA that each process names for atomic operations. An update over coop1 could be lost.
 says_that_there_are_no_atomics() {
     local output status=0
     # shellcheck disable=SC2016 # expanded where a rank starts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Progress while the application computes (pml_coop_async): storms with pauses in them, in which every message is checked, and
-# how often a receiver is interrupted. Test names are ground.fin.threads.messages for the storms.
+# Progress while the application computes (pml_coop_async): storms with pauses, which check every message, and the number of
+# interrupts of a receiver. Test names of the storms: ground.fin.threads.messages.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # shellcheck source=test/fabric/parts/coopib.sh
@@ -24,7 +24,7 @@ interrupts_build() {
         build_watches "$here/programs" "$results/bin-mpi"
 }
 
-# interrupts_storm GROUND FIN THREADS MESSAGES [STORM ARGUMENT…]: pauses of up to 300 µs between the calls. At most $limit seconds.
+# interrupts_storm GROUND FIN THREADS MESSAGES [STORM ARGUMENT…]: pauses of up to 300 µs between the calls; at most $limit seconds.
 interrupts_storm() {
     local ground=$1 fin=$2 threads=$3 messages=$4 options np btl=coopib,self
     shift 4
@@ -39,7 +39,7 @@ interrupts_of() { # burst | quiet
     limit=120 two_by_two mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,self --mca pml_coop_async interrupt "$interrupts" "$1"
 }
 
-# watched [OPTION of the subnet…] -- [MPIRUN ARGUMENT…] PROGRAM…: two ranks. What is said is in $log.job, too.
+# watched [OPTION of the subnet…] -- [MPIRUN ARGUMENT…] PROGRAM…: two ranks. The output is also written to $log.job.
 watched() {
     local subnet=() status=0
     while [ "$1" != -- ]; do subnet+=("$1"); shift; done
@@ -50,7 +50,7 @@ watched() {
     return $status
 }
 
-# What stalls in the line of reads is freed by completions, which interrupt too.
+# Reads that queue for one of the few places start when others complete, and completions interrupt, too.
 burst_of_few_reads() { # READS
     # shellcheck disable=SC2016 # expanded where a rank starts
     watched --hosts 2 --hcas 2 -- --mca pml_coop_protocol rget --mca pml_coop_fin after --mca btl_coopib_max_reads "$1" --mca btl_coopib_report 1 \
@@ -58,7 +58,7 @@ burst_of_few_reads() { # READS
     interrupted "$log.job" 1 && reads_were_limited "$log.job" "$1" && reads_have_waited "$log.job" "$1"
 }
 
-# message_moves WHAT [OPTION of the subnet…] -- [MPIRUN ARGUMENT…]: the receiver computes (programs/moves.c has the cases).
+# message_moves WHAT [OPTION of the subnet…] -- [MPIRUN ARGUMENT…]: the receiver computes (programs/moves.c describes the cases).
 message_moves() {
     local what=$1 subnet=() file status=0
     shift
@@ -71,13 +71,13 @@ message_moves() {
     return $status
 }
 
-# Put, get and messages of others than the PML are complete, or there, when the handler is woken for a message of the PML.
+# While the handler is awake for a message of the PML, put, get and messages of other users of the transport complete or arrive.
 callbacks_run_in_the_application() {
     on_subnet --hosts 2 --hcas 2 --rate 100MB/s --virtual-hosts -- mpirun -np 2 --mca pml coop --mca btl coopib,self --mca osc rdma \
         --mca osc_rdma_btls coopib --mca pml_coop_async interrupt --mca mpi_yield_when_idle 1 "$kept_callbacks"
 }
 
-# One of two HCAs interrupts no more: that is reported by each process, the other one still interrupts, and nobody is woken for nothing.
+# The completion channel of one of two HCAs fails: each process reports that, the other HCA still interrupts, and no thread spins.
 channel_that_fails_does_not_spin() {
     # shellcheck disable=SC2016 # expanded where a rank starts
     watched --hosts 2 --hcas 2 -- sh -c 'BROKEN_CHANNEL=coop1 LD_PRELOAD=$1:$WATCHES:$LD_PRELOAD exec "$2" burst 48' sh "$broken_channel" \
@@ -86,9 +86,9 @@ channel_that_fails_does_not_spin() {
     awk '/^rank [01]: [0-9]+ interrupts/ && $3 > 2000 { print "too often: " $0; wrong = 1 } END { exit wrong }' "$log.job"
 }
 
-# turns_beside_a_copy [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one virtual host, of which one sends a long message to the other,
-# and receives by rendezvous, over the HCA, from the third, on another host. That one does not yield: who shares its core would have it
-# for some milliseconds.
+# turns_beside_a_copy [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks share a virtual host. One sends a long message to the other and
+# receives by rendezvous, over the HCA, from a third rank on another host. The third does not yield: a rank that shares its core would
+# keep the core for some milliseconds.
 turns_beside_a_copy() {
     local for_mpirun=()
     while [ "$1" != -- ]; do for_mpirun+=("$1"); shift; done
@@ -99,11 +99,11 @@ turns_beside_a_copy() {
         sh "$turns" "$@"
 }
 
-# Who comes from another host is answered between two chunks of a copy inside the node; not during a copy that is not cut, unless
+# A rank on another host is answered between two chunks of a copy inside the node. During a copy in one piece it is answered only if
 # the handler is a thread that needs no turn.
 beside_a_copy() {
     local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
-    # A chunk takes longer than a machine with two cores needs to wake whoever has to run.
+    # A chunk takes longer than a machine with two cores needs to wake a thread.
     local cut=(--mca pml_coop_copy_chunk 2m)
     check beside_a_copy.coop turns_beside_a_copy "${cut[@]}" --mca pml_coop_protocol coop --
     check beside_a_copy.rput turns_beside_a_copy "${cut[@]}" --mca pml_coop_protocol rput --
@@ -112,7 +112,7 @@ beside_a_copy() {
     check beside_a_copy.in_one_piece.by_the_handler turns_beside_a_copy "${whole[@]}" --mca pml_coop_async interrupt -- --multiple
 }
 
-# The job runs, and one message of each process says why nothing interrupts.
+# The job must run, and one message of each process must say why nothing interrupts.
 without_a_transport() {
     local output
     output=$(time_limit 60 mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_async interrupt "$ring" 2>&1) ||
@@ -152,6 +152,6 @@ part_interrupts() {
     done
     for ground in one_rail unequal roce nosrq small four_hosts; do interrupts_storm "$ground" auto 1 1000; done
     interrupts_storm site_28.strict_arm auto 1 1000
-    # So many that a race of application and handler that takes two instructions is met: short pauses, and no message above 60 kB.
+    # Enough messages to hit a race of two instructions between application and handler: short pauses, no message above 60 kB.
     [ "$long" = no ] || limit=1800 interrupts_storm two_hcas auto 1 1000000 --compute 20 --max-size 60000
 }

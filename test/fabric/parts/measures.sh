@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the subnet promises in figures. Other programs disturb single runs: of five runs the condition has to hold for three, and all
-# figures are reported. Only ratios and shares are asserted in a normal run; absolute times with --long.
+# Performance of the subnet. Other programs disturb single runs, so the condition has to hold in three of five runs; all figures are
+# reported. A normal run asserts only ratios and shares; --long also asserts absolute times.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# holds NAME WHAT CONDITION COMMAND…: the command ends with a line 'figure X', and CONDITION (awk's, about x) holds for it in most runs.
-# It runs until three runs agree; with rounds=1 once, for what does not vary. WHAT goes into the line that is printed, with the median of
-# X in place of %s.
+# holds NAME WHAT CONDITION COMMAND…: the command prints a last line 'figure X', and CONDITION (awk, about x) must hold in most runs.
+# Runs until three runs agree; with rounds=1 once, for figures that do not vary. WHAT is the format of the result, with the median of
+# X for %s.
 holds() {
     local name=measures.$1 what=$2 condition=$3 figure figures=() good=0 bad=0 majority=$(((${rounds:-5} + 1) / 2))
     shift 3
@@ -18,7 +18,7 @@ holds() {
         if [ -n "$figure" ] && awk -v x="$figure" "BEGIN {exit !($condition)}"; then good=$((good + 1)); else bad=$((bad + 1)); fi
     done
     echo "figures: ${figures[*]}; wanted: $condition" >>"$log"
-    # shellcheck disable=SC2059 # a format it is
+    # shellcheck disable=SC2059 # the format is a variable on purpose
     if [ $good = $majority ]; then
         report_pass "$name" "$(printf "$what" "$(median_of "${figures[@]}")"), of ${figures[*]}"
     else
@@ -28,14 +28,14 @@ holds() {
 
 median_of() { printf '%s\n' "$@" | grep -v none | sort -g | awk '{x[NR] = $1} END {print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2}'; }
 
-# reported NAME WHAT CONDITION COMMAND…: the condition counts with --long only; otherwise there has to be a figure.
+# reported NAME WHAT CONDITION COMMAND…: asserts the condition only with --long; otherwise the command just has to print a figure.
 reported() {
     local condition=1 rounds=1
     [ "$long" = no ] || condition=$3 rounds=5
     holds "$1" "$2" "$condition" "${@:4}"
 }
 
-# perftest_figure COLUMN FACTOR SIZE OPTION… -- PROGRAM ARGUMENT…: a column of what it reports for that size, times FACTOR.
+# perftest_figure COLUMN FACTOR SIZE OPTION… -- PROGRAM ARGUMENT…: a column of the program's report for that size, times FACTOR.
 perftest_figure() {
     local column=$1 factor=$2 size=$3 options=()
     shift 3
@@ -45,12 +45,12 @@ perftest_figure() {
         awk -v size="$size" -v column="$column" -v factor="$factor" '{print} $1 == size {x = $column * factor} END {if (x != "") print "figure", x}'
 }
 
-# In MB/s, of 10^6 bytes: what perftest calls MB has 2^20, what it calls Gb is 10^9 bits.
+# In MB/s of 10^6 bytes: perftest's MB has 2^20 bytes, its Gb 10^9 bits.
 bandwidth() { perftest_figure 4 125 "$1" "${@:2}" --report_gbits; }
 
 # --- a limited link -------------------------------------------------------------------------------------------------------
 
-# UCX's MB have 2^20 bytes.
+# UCX's MB has 2^20 bytes.
 ucx_bandwidth() { # OPTION…
     UCX_TLS=rc_v,self on_subnet --hosts 2 "$@" -- "$here/lib/pair.sh" ucx_perftest -t tag_bw -s 4194304 -n 100 -w 5 |
         awk '{print} $1 == "Final:" {printf "figure %.1f\n", $7 * 1.048576; exit}'
@@ -68,8 +68,8 @@ two_rails_over_one() {
     ratio "$two" "$one"
 }
 
-# Of the time that the bytes take at that rate, the engines' share, in percent: both processes'. A program that polls does a
-# part of the work itself, while it waits; one that sleeps (-e) leaves all of it to the engine, which wakes it up, too.
+# The share of the transfer time that the engines of both processes compute, in percent. A program that polls does a part of the
+# work itself; one that sleeps (-e) leaves all of it to the engine, which also wakes it up.
 engine_share() { # SIZE ARGUMENT…
     on_subnet --hosts 2 --rate 250MB/s --latency 2us --counters -- "$here/lib/pair.sh" ib_send_bw -s "$1" -n $((150000000 / $1)) "${@:2}" |
         awk '{print}
@@ -87,13 +87,13 @@ limited() {
                 bandwidth $size --hosts 2 --rate 250MB/s -- ib_${verb}_bw -n $messages
         done
     done
-    # The engine gets up for several of them at a time.
+    # The engine wakes up once for several messages.
     holds limit_of_250_holds.send_65536_sleeping '%s MB/s' 'x >= 245 && x <= 255' \
         bandwidth 65536 --hosts 2 --rate 250MB/s -- ib_send_bw -e -n 1526
     holds limit_of_2000_holds.write_1048576 '%s MB/s' 'x >= 1960 && x <= 2040' \
         bandwidth 1048576 --hosts 2 --rate 2GB/s -- ib_write_bw -n 1000
     holds two_limited_rails_carry_twice_as_much_of_ucx 'ratio %s' 'x >= 1.9 && x <= 2.1' two_rails_over_one
-    # Processor time is dearer on a busy machine: with --long the machine is taken to be ours alone.
+    # A busy machine needs more processor time: --long assumes that no other program runs.
     for size in 65536 262144 1048576; do
         share_is_at_most 20 emulating_250_takes_at_most_a_fifth_of_a_core $size
         share_is_at_most 20 emulating_250_for_sleepers_takes_at_most_a_fifth_of_a_core $size -e
@@ -104,9 +104,9 @@ limited() {
 }
 share_is_at_most() { holds "$2.$3" '%s %% of a core' "x <= $1" engine_share "${@:3}"; } # PERCENT NAME SIZE ARGUMENT…
 
-# --- an unlimited one -------------------------------------------------------------------------------------------------------
+# --- an unlimited link ----------------------------------------------------------------------------------------------------
 
-# Measured one right behind the other.
+# Compares the two, measured one directly after the other.
 share_of_copying() { # SIZE COPIES
     local copy subnet
     copy=$("$bin/copy_limit" "$1" "$2")
@@ -124,7 +124,7 @@ unlimited() {
     holds idle_engines_sleep '%s wake-ups in a second' 'x == 0' on_subnet --hosts 2 -- "$here/clients/idle.sh" "$here/lib/pair.sh"
 }
 
-# --- a large one --------------------------------------------------------------------------------------------------------------
+# --- a large subnet -----------------------------------------------------------------------------------------------------------
 
 crowd() {
     on_subnet --hosts 64 --hcas 2 -- "$bin/crowd" 64 32 "$COOP_FABRIC_TOOL show --memory" |

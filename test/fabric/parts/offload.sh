@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Messages inside a node of which HCAs copy a part by loopback (pml_coop_hca): every byte, what the counters say, refusals, a
-# node without a way, four pairs at once, threads. The CPU's copies are slowed down (pml_coop_copy_rate): HCAs of software have
-# no processor of their own, and would get nothing beside two that copy.
+# Messages inside a node of which HCAs copy a part by loopback (pml_coop_hca): checks of every byte, counters, refusals, a node
+# without loopback, four pairs at once, threads. The CPU's copies are slowed down (pml_coop_copy_rate), because simulated HCAs
+# have no processor of their own and would get no share next to two CPUs that copy.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 offload_build() {
@@ -14,8 +14,8 @@ offload_build() {
     turns=$(mpi_program turns)
 }
 
-# An RTS from another host, over the HCAs, during a copy between two processes of one: ranks 0 and 1 share a host. Rank 2 does not yield
-# while it waits: who shares its core would have it for some milliseconds.
+# An RTS arrives from another host, over the HCAs, during a copy between ranks 0 and 1 of one host. Rank 2 does not yield while it
+# waits: a rank that shares its core would keep the core for some milliseconds.
 turns_over_hcas() {
     # shellcheck disable=SC2016 # expanded where a rank starts
     limit=240 check "turns_over_hcas${1:+.$1}" on_subnet --hosts 2 --virtual-hosts --slots 2 -- mpirun -np 3 --map-by slot --mca pml coop \
@@ -33,20 +33,20 @@ offload_by() {
         --mca mpi_yield_when_idle 1 --mca pml_coop_copy_rate 200m "$@" "$offload" "$expected" 2
 }
 
-# A sender does not wait for a receiver that has stopped polling, whatever HCAs were to copy.
+# A sender must not wait for a receiver that has stopped polling, whatever the HCAs were to copy.
 left_by_its_receiver() { # WISH
     limit=60 on_subnet --hosts 1 --loopback-rate 100MB/s -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl coopib,vader,self \
         --mca pml_coop_overlap no --mca pml_coop_copy_rate 100m --mca pml_coop_hca on --mca pml_coop_protocol "$1" "$offload" leave 12
 }
 
-# What four pairs move together, without and with HCAs.
+# Prints the total rate of four pairs, with or without HCAs.
 four_pairs_rate() { # MODE
     limit=240 on_subnet --hosts 1 --loopback-rate 100MB/s -- mpirun -np 8 --oversubscribe --mca pml coop --mca btl coopib,vader,self \
         --mca mpi_yield_when_idle 1 --mca pml_coop_copy_rate 10m --mca pml_coop_hca "$1" --mca pml_coop_hca_load 8 "$offload" rate 2 |
         awk '/MB\/s by/ { print int($1) }'
 }
 
-# By half, by rights; a fifth is asked for, in two comparisons of three.
+# HCAs should gain a half; the test requires a fifth, in two comparisons of three.
 four_pairs_gain() {
     local alone striped good=0 bad=0
     while [ $good -lt 2 ] && [ $bad -lt 2 ]; do
@@ -57,7 +57,7 @@ four_pairs_gain() {
     [ $good = 2 ]
 }
 
-# Asked for, and nothing there that could: each process says so once, and the CPUs copy.
+# Offload is on, but no HCA can do it: each process must say so once, and the CPUs copy.
 without_a_way() {
     limit=60 on_subnet --hosts 1 -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_hca on "$offload" none 2 \
         >"$log.job" 2>&1 || { cat "$log.job"; return 1; }
@@ -78,7 +78,7 @@ part_offload() {
     offload_by halves none 2 -- "${on[@]}" --mca pml_coop_protocol coop_fixed
     offload_by short_ones none 2 -- "${on[@]}" --mca pml_coop_hca_min 64m
     for wish in coop coop_coll; do offload_by "by_$wish" some 2 -- "${on[@]}" --mca pml_coop_protocol "$wish"; done
-    # One of the two copies a whole message there.
+    # With coop_load one of the two CPUs copies a whole message.
     offload_by by_coop_load none 2 -- "${on[@]}" --mca pml_coop_protocol coop_load
     for fault in hca_get:2 hca_get:1 hca_busy:3 hca_lost:2 hca_lost:1; do
         offload_by "under_$fault" refused 2 -- "${on[@]}" --mca pml_coop_fault "$fault"
@@ -95,7 +95,7 @@ part_offload() {
     offload_by threads some 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
     offload_by interrupts some 2 -- "${on[@]}" --mca pml_coop_async interrupt
     turns_over_hcas ""
-    # With HCAs a copy is cut into pieces of 256 KiB; that many bytes shall be a turn.
+    # With HCAs a copy is cut into pieces of 256 KiB; make a turn the same size.
     turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_chunk 256k
     check site_36.hcas_make_four_pairs_faster four_pairs_gain
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# path/ and rail/verbs of common/coop: processes that connect on demand over all rails. Test names are ground.program.case.
+# path/ and rail/verbs of common/coop: processes connect on demand over all rails. Test names: ground.program.case.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # shellcheck source=test/fabric/lib/cases.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What InfiniBand promises: one program per topic, many cases each; test names are ground.topic.case. A ground is a kind of
+# The semantics of InfiniBand: one program per topic, with many cases. Test names: ground.topic.case. A ground is a kind of
 # subnet.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# How messages are spread over the rails of btl/coopib. Rates are so low that the machine does not matter, and only shares and ratios
-# are asserted.
+# How messages are spread over the rails of btl/coopib. The rates are so low that the machine's speed does not matter, and only
+# shares and ratios are asserted.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 striping_build() {
@@ -14,10 +14,10 @@ striping_build() {
     [ -x "$bench/coop_bw" ] && mpicc -O1 -Wall -Wextra -Werror -o "$rail_pairs" "$here/programs/rail_pairs.c"
 }
 
-# --- site_03: ports of the same kind meet ------------------------------------------------------------------------------------
+# --- site_03: pairing of ports -----------------------------------------------------------------------------------------------
 
-# links_allow RATE0 RATE1: which part of the sum of both rates, in MB/s, two hosts reach that have moved the bytes of the subnet's counters,
-# if nothing but the links holds them up: the one with most to do, for its rate, decides. That does not depend on the machine.
+# links_allow RATE0 RATE1: the bandwidth that the two hosts would reach with the byte counts of the subnet's counters if only the links
+# limited them, as a part of the sum of both rates (MB/s). The link with the longest time decides. It does not depend on the machine.
 links_allow() {
     awk -v rate0="$1" -v rate1="$2" '$1 ~ "^h[01]/coop[01]/1$" && $2 == "active" {
             rate = substr($1, 8, 1) == 0 ? rate0 : rate1
@@ -27,8 +27,8 @@ links_allow() {
         END { if (longest > 0) print all / longest / (rate0 + rate1); else print 0 }'
 }
 
-# pairs_of_ranks LEAST PML RANKS BINDING MESSAGES [MPIRUN ARGUMENT…]: so many ranks on each of two hosts, whose HCAs have 50 and 20 MB/s.
-# What each rank sends to each of the other host, pair by pair, reaches the part LEAST of the sum.
+# pairs_of_ranks LEAST PML RANKS BINDING MESSAGES [MPIRUN ARGUMENT…]: RANKS ranks on each of two hosts, whose HCAs have 50 and 20 MB/s.
+# When each rank sends to each rank of the other host, pair by pair, this must reach the part LEAST of the sum.
 pairs_of_ranks() {
     local output reached least=$1 pml=$2 ranks=$3 binding=$4 messages=$5
     shift 5
@@ -41,8 +41,8 @@ pairs_of_ranks() {
     [ "$(grep -c '^local ranks .* MB/s$' <<<"$output")" = $((ranks * ranks)) ] && awk -v x="$reached" -v least="$least" 'BEGIN { exit !(x >= least && x <= 1) }'
 }
 
-# Each leaf has one HCA of each of three hosts. What goes from an HCA to another one of the same place stays below its leaf: no byte is
-# counted between a leaf and a spine.
+# Each leaf has one HCA of each of three hosts. Traffic between HCAs with the same index stays below its leaf: no byte may be counted
+# between a leaf and a spine.
 crosses_no_spine() { # PML [MPIRUN ARGUMENT…]
     local output pml=$1
     shift
@@ -53,7 +53,7 @@ crosses_no_spine() { # PML [MPIRUN ARGUMENT…]
         END { print cables " links to and from spines, " crossed " bytes, " used " ports used"; exit !(cables == 8 && crossed == 0 && used == 6) }' <<<"$output"
 }
 
-# The second rank has its HCAs in the planes the other way round: most bytes go from the first HCA of one host to the second of the other.
+# The second rank has its HCAs in swapped planes: most bytes must go from the first HCA of one host to the second of the other.
 pairs_planes() {
     local output
     # shellcheck disable=SC2016 # expanded where a rank starts
@@ -68,7 +68,7 @@ pairs_planes() {
             exit !(same < 10000 && same > -10000 && other < 10000 && other > -10000 && (ratio > 8 || ratio < 1 / 8)) }' <<<"$output"
 }
 
-# num_rails 1: each process has one HCA for all its peers, and the two of a node have different ones.
+# num_rails 1: each process uses one HCA for all its peers, and the two processes of a node use different ones.
 one_rail_of_two() {
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml coop --mca btl coopib,self \
@@ -85,21 +85,21 @@ striping_pairs() {
     check site_03.no_byte_crosses_a_spine.bound crosses_no_spine coop --bind-to core:overload-allowed
     check site_03.planes_are_paired_as_each_host_says pairs_planes
     check site_03.with_one_rail_each_process_keeps_its_hca one_rail_of_two
-    # With weights that fit, one pair of sixteen whose ports were crossed would take it below 0.92. Rails have the same numbers for all pairs.
+    # With exact weights, one pair of sixteen with crossed ports would give less than 0.92. Rails have the same numbers for all pairs.
     local weights=(--mca btl_coopib_large_policy weighted_striping --mca btl_coopib_weights "5,2")
     check site_03.each_pair_of_local_ranks_has_the_sum.ob1.2 pairs_of_ranks 0.95 ob1 2 none 3 "${weights[@]}"
     for ranks in 1 2 4; do
         check "site_03.each_pair_of_local_ranks_has_the_sum.$ranks" pairs_of_ranks 0.95 coop $ranks none 3 "${weights[@]}"
         check "site_03.each_pair_of_local_ranks_has_the_sum.bound.$ranks" pairs_of_ranks 0.95 coop $ranks core:overload-allowed 3 "${weights[@]}"
     done
-    # By default the weights begin equal, as HCAs that slow all say 250 MB/s, and are learnt by each pair.
+    # By default the weights begin equal, because slow HCAs all report 250 MB/s, and each pair learns its own.
     check site_03.each_pair_learns_its_weights pairs_of_ranks 0.8 coop 2 none 24
 }
 
-# --- site_27: messages too short to be cut -----------------------------------------------------------------------------------
+# --- site_27: messages too short for striping --------------------------------------------------------------------------------
 
-# striped_whole PML ARGUMENT…: two hosts with two rails, and a shortest stripe that is longer than the messages of coop_bw. Each message
-# goes whole, and both rails are used.
+# striped_whole PML ARGUMENT…: two hosts with two rails, and a shortest stripe longer than the messages of coop_bw. Each message must
+# go whole, and both rails must be used.
 striped_whole() {
     local pml=$1 output
     shift
@@ -107,7 +107,7 @@ striped_whole() {
         --mca btl_coopib_min_stripe 1m --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$bench/coop_bw" -w 8 -i 5 -b 2 "$@" 2>&1) ||
         { local status=$?; echo "$output"; return $status; }
     echo "$output"
-    # Column 8 of the report: stripes. The side that reads or writes has posted them all.
+    # Column 8 of the report is the number of stripes. The side that reads or writes has posted them all.
     awk '/^btl.coopib: rank/ { rank = $3 } / coop[01] / { if ($8 > 0) ++used[rank] } END { exit !(used[0] == 2 || used[1] == 2) }' <<<"$output" ||
         { echo "a rail was not used"; return 1; }
 }
@@ -122,8 +122,8 @@ striping_waits() {
 
 # --- site_31: rails that are never full --------------------------------------------------------------------------------------
 
-# One message at a time there and back, over two equal rails without a limit: latency is most of its time. At the end each rail has about
-# half of the weight, on both sides.
+# One message at a time goes back and forth over two equal, unlimited rails, so that latency dominates. At the end each rail must have
+# about half of the weight, on both sides.
 keeps_equal_weights() { # PML SIZE
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts -- mpirun -np 2 --map-by node --mca pml "$1" --mca btl coopib,self \

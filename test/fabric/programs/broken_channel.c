@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: completion channels of the HCA that $BROKEN_CHANNEL names fail from the beginning, as those of a device that was
- * removed do. Their descriptor is ready for ever, and nothing can be read from it. */
+/* To be preloaded: the completion channels of the HCA named by $BROKEN_CHANNEL fail from the beginning, like those of a device that was
+ * removed. Their descriptor is always ready, but reading from it fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks: short messages to and fro; then rank 1 writes over the last byte of each slot of the ring that it has made for
- * rank 0. Arguments: slots, and bytes from one slot to the next: a ring of that size is found by the mmap() that made it.
+/* Two ranks exchange short messages; then rank 1 overwrites the last byte of each slot of the ring that it has made for rank 0.
+ * Arguments: the number of slots, and the bytes per slot; the mmap() of a ring of that size is recognised by its length.
  * Exit code 3 if there was none. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -15,7 +15,7 @@ enum { TURNS = 100, PAGE = 4096 };
 static size_t slots, stride;
 static volatile unsigned char *ring;
 
-/* In place of libc's, for all libraries of the process. */
+/* Replaces libc's mmap for all libraries of the process. */
 __attribute__((visibility("default"))) void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
     void *memory = (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);

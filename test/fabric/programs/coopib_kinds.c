@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks, messages of 96 KiB by calls of different kinds: which of them go whole, in turn over the rails, and which
- * are cut? Arguments: "get", "put" or "unmarked", rails. Says what it sees; exit code 1 if it is not what the policy epc
- * does: nonblocking ones in turn, all others cut. Who reads knows both calls, who writes its own; unmarked ones are cut. */
+/* Two ranks exchange messages of 96 KiB by calls of different kinds. Which of them go whole, with the rails taking turns, and which are
+ * striped? Arguments: "get", "put" or "unmarked"; the number of rails. Prints what it sees; exit code 1 if it does not follow the policy
+ * epc: messages of nonblocking calls go whole, all others are striped. A reader knows the calls of both sides, a writer only its own;
+ * messages without a known call are striped. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static MPI_T_pvar_handle of_whole, of_striped, of_stripes;
 static char *out, *in;
 static int rank, failed;
 
-/* Both ranks together: who reads or writes is the protocol's business. */
+/* The sum over both ranks, because the protocol determines which of them reads or writes. */
 static Seen look(void)
 {
     Seen here, all;
@@ -78,8 +79,8 @@ static void nonblocking_collective(void)
 
 typedef enum {
     TURNS,  /* every operation goes whole, and each rail has its share of them */
-    CUT,    /* every one is cut */
-    MOSTLY, /* several are under way: adaptive striping leaves one to one rail where the others have enough to do */
+    CUT,    /* every operation is striped */
+    MOSTLY, /* several operations are outstanding: adaptive striping leaves one to a single rail if the others are busy enough */
 } Way;
 
 static void expect(const char *name, void (*communicate)(void), Way way, int rails)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a connected peer costs rank 0: it talks to one rank after the other for the first time, and looks at its heap before
- * and after. Argument: the most that may be, in KiB. Of the heap, so with what Open MPI has for a peer and with the queue
- * pairs of the software subnet; the first two peers make what all share, and do not count. */
+/* The memory that a connected peer costs rank 0: it talks to one rank after the other for the first time, and compares its heap before
+ * and after. Argument: the permitted maximum in KiB. This includes Open MPI's data for a peer and the queue pairs of the software
+ * subnet. The first two peers do not count, because they also allocate what all share. */
 #include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks, 4 MiB from each to the other, then many messages at once: what do the variables of btl/coopib say? Arguments:
- * HCAs, rails, and what is too short for the many: "reads" (outstanding ones of a rail) or "rails" (send queues). Exit code
- * 1 if one is not as expected. The handles are made before MPI_Init, when no HCA is open yet. MPI_T_finalize comes first:
- * behind MPI_Finalize it ends in a segmentation fault in Open MPI 4.1.4, with stock components alone too. */
+/* Two ranks send each other 4 MiB, then many messages at once. Are the performance variables of btl/coopib right? Arguments: the number
+ * of HCAs, of rails, and the resource that the many messages exhaust: "reads" (outstanding reads of a rail) or "rails" (send queues).
+ * Exit code 1 if a variable is wrong. The handles are made before MPI_Init, when no HCA is open yet. MPI_T_finalize comes before
+ * MPI_Finalize: after it, it crashes in Open MPI 4.1.4, with stock components alone too. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     expect_of_one_message(hcas, rails);
     expect_sums();
 
-    /* What was sent first, to connect, has waited for that on one side at least. */
+    /* The first messages, which cause the connection, have waited for it on at least one side. */
     unsigned long long waited = sum(CONNECT_WAITS), all_waited = 0;
     MPI_Allreduce(&waited, &all_waited, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     expect(all_waited >= 1, "something has waited for the connection");

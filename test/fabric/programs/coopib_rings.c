@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks: messages to and fro, then many from rank 0 alone. Are they written into rings, and do the credits come back?
- * Arguments: 'on'; 'off' if nothing may be; 'not' if these messages may not, but those of MPI itself; and how many bytes each
- * has (160). Exit code 1 if a variable of btl/coopib is not as expected.
- * The handles are made before MPI_Init, as a handle counts from when it is made; MPI_T_finalize comes before MPI_Finalize for the
- * reason that coopib_pvars.c tells. */
+/* Two ranks exchange messages, then rank 0 sends many. Are they written into rings, and are the credits returned? Arguments: 'on';
+ * 'off' if no message may be; 'not' if only MPI's own messages may be; and the number of bytes of each message (160). Exit code 1
+ * if a variable of btl/coopib is wrong.
+ * The handles are made before MPI_Init, because a handle counts from its creation; MPI_T_finalize comes before MPI_Finalize for the
+ * reason given in coopib_pvars.c. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 has many short messages under way at once, rank 1 receives them, in order and with what was sent in them. Argument: at least so
- * many of them have to arrive ahead of an earlier one, by btl/coopib's own count. Exit code 1 if something is not as expected. */
+/* Rank 0 has many short messages outstanding at once; rank 1 receives them and checks their order and contents. Argument: the number of
+ * messages that at least have to arrive ahead of an earlier one, by btl/coopib's own count. Exit code 1 on failure. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     if (rank == 1) printf("%d wrong; %llu messages of %d arrived ahead of an earlier one, expected at least %llu\n", wrong, early, MESSAGES, least);
     wrong += rank == 1 && early < least;
     MPI_T_pvar_session_free(&session);
-    MPI_T_finalize(); /* before MPI_Finalize: Open MPI 4.1 takes down vader twice otherwise */
+    MPI_T_finalize(); /* before MPI_Finalize: otherwise Open MPI 4.1 closes vader twice */
     MPI_Finalize();
     return wrong != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_T variables, for test programs: read by a handle; one of a counter counts from when it was made. The session is the program's to
- * open, before MPI_Init, and to free. What cannot be found or read ends the program. */
+/* MPI_T variables for test programs, read through a handle; a counter's handle counts from its creation. The program opens the session
+ * before MPI_Init and frees it. A variable that cannot be found or read ends the program. */
 #ifndef COOP_TEST_COUNTER_H
 #define COOP_TEST_COUNTER_H
 
@@ -10,7 +10,7 @@
 
 static MPI_T_pvar_session session;
 
-/* Of a variable of so many elements. */
+/* A handle of a variable with this number of elements. */
 static inline MPI_T_pvar_handle handle_of_class(const char *name, int class, int elements)
 {
     MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;

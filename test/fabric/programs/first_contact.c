@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * First contact with peers that are not inside MPI. All ranks but 0 stay outside of MPI until rank 0 has sent to each of them,
- * and that send, being the first to its peer, takes a connection. So the program ends only if peers are connected meanwhile.
+ * First contact with peers that are outside of MPI. All ranks but 0 stay outside of MPI until rank 0 has sent to each of them. Each
+ * of these sends is the first to its peer and needs a connection, so the program ends only if peers outside of MPI can be connected.
  *
  *     first_contact FILE LEVEL sleep|spin     LEVEL: single funneled serialized multiple
- *     first_contact FILE LEVEL stop SECONDS   rank 1 stops itself (SIGSTOP), and goes on after so many seconds
+ *     first_contact FILE LEVEL stop SECONDS   rank 1 stops itself (SIGSTOP) and continues after that many seconds
  *
- * FILE is made by this program for what the ranks tell each other beside MPI. */
+ * The program creates FILE, through which the ranks communicate without MPI. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 enum { BYTES = 100, MOST_PEERS = 64 };
 
 struct shared {
-    volatile int told; /* by rank 0: everything is sent */
+    volatile int told; /* set by rank 0: everything has been sent */
     volatile int outside; /* ranks that have left MPI */
     volatile pid_t stopped;
 };
@@ -66,7 +66,7 @@ static void contact(int size, const char *how, int seconds) {
     while (shared->outside < size - 1) usleep(1000);
     if (strcmp(how, "stop") == 0) {
         while (shared->stopped == 0) usleep(1000);
-        usleep(100000); /* until it has stopped */
+        usleep(100000); /* until rank 1 has stopped */
         signal(SIGALRM, wake_the_stopped);
         alarm((unsigned)seconds);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All ranks but the last send COUNT messages of BYTES bytes each to the last one, which stays outside of MPI for the first SECONDS
- * and then receives them in turn. Every byte is checked, and the memory that btl/coopib takes for messages that arrive ahead of an
- * earlier one: not more than a window of 1024 fragments from each sender, and, with the word 'early', more than nothing.
+ * and then receives them in order. Checks every byte, and the memory in which btl/coopib keeps messages that arrive ahead of an
+ * earlier one: at most a window of 1024 fragments from each sender, and, with the word 'early', more than nothing.
  *
  *     flood COUNT BYTES SECONDS [early] */
 #include <mpi.h>

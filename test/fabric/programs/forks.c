@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks start programs in four ways, between long messages and while they are under way: system(), fork() and exec(), and fork() with a
- * child that lives on for a while and ends by _exit(), or by exit(), as one does whose program was not found. Every byte of the messages is checked. Exit code 1 if something is wrong. Argument: rounds (default 8). */
+/* Two ranks start programs in four ways, between long messages and during them: system(); fork() and exec(); fork() with a child that
+ * lives on for a while and ends by _exit(); and the same by exit(), like a child whose program was not found. Every byte of the messages
+ * is checked. Exit code 1 on failure. Argument: the number of rounds (default 8). */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static void check(const unsigned char *buffer, int round)
         if (buffer[i] != byte_of(1 - rank, round, i)) give_up("a byte is wrong");
 }
 
-/* 0: there is none. */
+/* Returns 0 if no child was left running. */
 static pid_t start(int way)
 {
     if (way == 0) {

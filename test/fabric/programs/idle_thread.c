@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether the thread that answers peers sleeps while nobody connects: how often it gave up its core during COUNT round trips of
+ * Does the thread that answers peers sleep while nobody connects? Counts how often it gave up its core during COUNT round trips of
  * 8 bytes between ranks 0 and 1.
  *
  *     idle_thread COUNT          counts, and fails if it woke more than once
- *     idle_thread 0 SECONDS      rank 0 waits for rank 1, which sleeps for that long: something for HCAs to report events into */
+ *     idle_thread 0 SECONDS      rank 0 waits for rank 1, which sleeps for SECONDS: time for HCAs to report events */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the thread's status file; -1: there is no such thread. */
+/* Voluntary context switches, from the thread's status file; -1: there is no such thread. */
 static long switches(void) {
     long found = -1;
     DIR *tasks = opendir("/proc/self/task");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How often is a receiver interrupted that computes? Two ranks, pml_coop_async=interrupt; exit code 1 if it is not as expected.
+/* How often is a receiver interrupted while it computes? Two ranks with pml_coop_async=interrupt; exit code 1 if too often or never.
  *
- *     burst [MOST]    rank 0 sends 64 long messages back to back to receives that are posted: all are read while rank 1 computes,
- *                     every byte right, and in most of five rounds MOST interrupts do (default: 2)
- *     quiet           short messages go to and fro, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
+ *     burst [MOST]    rank 0 sends 64 long messages back to back to posted receives: all must be read while rank 1 computes, with every
+ *                     byte right, and with at most MOST interrupts (default: 2) in most of five rounds
+ *     quiet           short messages go back and forth, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,16 +46,16 @@ static void check(int round)
     }
 }
 
-/* On rank 1, the interrupts of a round. The round counts only if all messages came while rank 1 computed: otherwise 0, and it computes
- * longer from then on. */
+/* Returns, on rank 1, the number of interrupts in a round. The round counts only if all messages arrived while rank 1 computed; otherwise
+ * it returns 0, and rank 1 computes longer from then on. */
 static unsigned long long burst(int round)
 {
-    static double enough = 0.2; /* seconds, for a machine that has nothing else to do */
+    static double enough = 0.2; /* seconds, for an idle machine */
     MPI_Request requests[MESSAGES];
     if (rank == 0) {
         fill(round);
         MPI_Barrier(MPI_COMM_WORLD);
-        compute(0.01); /* rank 1 is out of the library again */
+        compute(0.01); /* until rank 1 has left the library */
         for (int m = 0; m < MESSAGES; ++m) {
             MPI_Isend(buffer[m], BYTES, MPI_BYTE, 1, m, MPI_COMM_WORLD, &requests[m]);
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where do callbacks of others than the PML run, when a long message wakes the thread of pml_coop_async? Two ranks over btl/coopib,
- * MPI_THREAD_SINGLE: Open MPI takes no locks, so they belong to the thread that calls MPI. Exit code 1 if one ran elsewhere, if data are
- * wrong, or if none was ever due while the application computed.
+/* When a long message wakes the thread of pml_coop_async, where do callbacks of other users than the PML run? Two ranks over btl/coopib
+ * with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must run in the thread that calls MPI. Exit code 1 if one ran
+ * elsewhere, if data is wrong, or if none was ever due while the application computed.
  *
- * One-sided communication (osc/rdma): put and get of the transport are wrapped, and the thread of each callback is noted whose operation is
- * not marked as the PML's (coop/sched/marker.h). Messages: one goes in each direction past the PML, with a tag of its own; noted are the
- * threads of its arrival and of its completion. Argument: rounds (default 30). */
+ * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback of an operation that
+ * is not marked as the PML's (coop/sched/marker.h). Messages: one goes in each direction, bypassing the PML with its own tag; the threads
+ * of its arrival and of its completion are recorded. Argument: the number of rounds (default 30). */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct noted {
 static int rank, here, elsewhere, arrived, completed;
 static pthread_t application;
 static mca_btl_base_module_t *coopib;
-static struct mca_btl_base_endpoint_t *peer; /* valid once something was put */
+static struct mca_btl_base_endpoint_t *peer; /* valid after the first put */
 static mca_btl_base_module_put_fn_t real_put;
 static mca_btl_base_module_get_fn_t real_get;
 static MPI_T_pvar_handle handled, kept;
@@ -130,7 +130,7 @@ static void check(const char *what, int round, const unsigned char *buffer, int 
         }
 }
 
-/* Until the thread has handled something; it does not enter the library. */
+/* Computes, without calling the library, until the thread has handled something. */
 static void compute_until_handled(unsigned long long before)
 {
     for (const double end = MPI_Wtime() + LIMIT; value_of(handled) == before;)
@@ -145,7 +145,7 @@ static void sender(int round, unsigned char *buffer)
     char go;
     for (int i = 0; i < LONG; ++i) buffer[i] = byte_of(round, i);
     MPI_Recv(&go, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    usleep(2000); /* the operations of rank 1 are complete */
+    usleep(2000); /* until the operations of rank 1 are complete */
     send_past_the_pml(round);
     MPI_Send(buffer, LONG, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 sends as many short messages as take more than the first credits, and rank 1 sends nothing that could carry others back. Rank 1
- * is inside MPI while the two connect, and outside until all that rank 0 may send has arrived. Arguments: milliseconds inside, outside. */
+/* Rank 0 sends more short messages than the first credits permit, and rank 1 sends none that could return credits. Rank 1 is inside MPI
+ * while the two connect, and outside until all messages with credits have arrived. Arguments: milliseconds inside, outside. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange messages, and put and get data, of more bytes than a port takes at once; every byte is checked. And the limits of
- * btl/coopib are as long as the first argument says, whatever the parameters were set to. Exit code 1 if something is wrong.
+/* Two ranks exchange messages, and put and get data, that are longer than a port's largest message; every byte is checked. The limits of
+ * btl/coopib must be what the first argument says, whatever the parameters were set to. Exit code 1 on failure.
  *
  *     longest LIMIT [BYTES]      default: 12 MiB and 13 bytes */
 #include <mpi.h>
@@ -32,7 +32,7 @@ static void check_limit(const char *name, unsigned long long expected)
     int index, count;
     size_t value = 0;
     MPI_T_cvar_handle handle;
-    if (strcmp(name, "btl_coopib_get_limit") == 0 && MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return; /* it has no get */
+    if (strcmp(name, "btl_coopib_get_limit") == 0 && MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return; /* btl/coopib has no get here */
     if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS || MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS ||
         MPI_T_cvar_read(handle, &value) != MPI_SUCCESS) {
         printf("%s cannot be read\n", name);

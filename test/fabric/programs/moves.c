@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Does a long message move while its receiver computes, although the receiver called MPI in an unusual way before? Two ranks of one node,
- * pml_coop_async=interrupt; exit code 1 if a message stays where it is.
+/* Does a long message arrive while its receiver computes, if the receiver has called MPI in an unusual way before? Two ranks of one node
+ * with pml_coop_async=interrupt; exit code 1 if a message does not move.
  *
  *     moves backlog FILE     100 short messages and the request of a long one are there when the receive is posted
- *     moves get_status FILE  the receiver polls for an earlier message by MPI_Request_get_status, which tells nobody that it ends
- *     moves flush FILE       likewise by MPI_Win_flush
+ *     moves get_status FILE  the receiver polls for an earlier message with MPI_Request_get_status, which does not show that polling ended
+ *     moves flush FILE       likewise with MPI_Win_flush
  *
- * FILE is an empty file: by it the ranks tell each other where they are, without MPI. */
+ * FILE is an empty file through which the ranks synchronise without MPI. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void wait_for(int next)
         }
 }
 
-/* Computes until the message is there. */
+/* Computes until the message has arrived. */
 static void compute_until_moved(const unsigned char *buffer, const char *what)
 {
     const volatile unsigned char *last = buffer + BYTES - 1;
@@ -66,7 +66,7 @@ static void backlog(void)
 {
     MPI_Request request;
     char byte = 0;
-    /* What interrupts rank 1 here leaves it with nothing expected, so that no interrupts are requested when the backlog comes. */
+    /* The interrupt of this message leaves rank 1 with nothing expected, so that no interrupts are requested when the backlog arrives. */
     if (rank == 0) MPI_Send(second, BYTES, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
     else MPI_Recv(second, BYTES, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 0) {
@@ -104,7 +104,7 @@ static void poll_by_flush(MPI_Request request, MPI_Win win)
     }
 }
 
-/* Rounds until interrupts were left to the polling receiver a few times: that is what it is about. */
+/* Repeats until interrupts were left to the polling receiver a few times, which is the case under test. */
 static void polling(const char *what, void (*poll)(MPI_Request, MPI_Win), MPI_Win win)
 {
     int round = 0, enough = 0;

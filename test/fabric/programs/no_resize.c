@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: the driver does not let a completion queue grow; and with MOST_CQE in the environment none is larger. */
+/* To be preloaded: the driver does not let completion queues grow; with MOST_CQE in the environment none is larger than that. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

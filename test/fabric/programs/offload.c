@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages inside a node, of which HCAs copy a part (pml_coop_hca). Ranks 2k and 2k + 1 are a pair: each sends the other
- * messages of 64 KiB to 8 MiB, by calls that wait and calls that do not, receives posted before and after, and all of them
- * checks every byte. Arguments: what the HCAs must have had in the end,
- *   some      pieces, and none was refused
+ * messages of 64 KiB to 8 MiB, with blocking and nonblocking calls and with receives posted before and after, and checks every
+ * byte. Arguments: what the HCAs must have done in the end,
+ *   some      copied pieces, and refused none
  *   none      nothing
- *   refused   whatever they had, pieces were refused
- *   held      whatever they had, they were found busy
- *   used      some pieces, and others may have been refused
- * and, optionally, how many rounds. "leave" instead: rank 1 tests its receive for a while and then computes until rank 0 has sent the message,
- * which must not depend on rank 1. "rate" instead: all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong, or the counters say something else. */
+ *   refused   refused pieces
+ *   held      been found busy
+ *   used      copied pieces; others may have been refused
+ * and, optionally, the number of rounds. Instead "leave": rank 1 tests its receive for a while and then computes until rank 0 has sent
+ * the message, which must not depend on rank 1. Instead "rate": all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s.
+ * Exit code 1 if a byte is wrong or the counters differ. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static void round_of(int number)
     }
 }
 
-/* From when all begin until the last one is done. */
+/* Measures from the common start until the last pair is done. */
 static void print_rate(int rounds)
 {
     int ranks;
@@ -107,7 +108,7 @@ static void print_rate(int rounds)
     if (rank == 0) printf("%.1f MB/s by %d pairs\n", (double)LARGEST * rounds * (ranks / 2) / longest * 1e-6, ranks / 2);
 }
 
-/* Every sender ends its message although its receiver, having made some progress with it, makes no more calls. */
+/* Every sender must complete its message although its receiver, after some progress with it, makes no more calls. */
 static void leave_receives(int rounds)
 {
     volatile int *sent;
@@ -117,7 +118,7 @@ static void leave_receives(int rounds)
     MPI_Win_allocate_shared(rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&sent, &window);
     MPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&sent);
     if (rank == 0) *sent = 0;
-    for (int message = 1000; message < 1010; ++message) exchange(message, LARGEST, 1); /* the HCAs' way is connected, and has shown what it can do */
+    for (int message = 1000; message < 1010; ++message) exchange(message, LARGEST, 1); /* connect the loopback, and measure its rate */
     for (int number = 1; number <= rounds; ++number) {
         fill(number, LARGEST);
         if (rank == 0) {
@@ -131,7 +132,7 @@ static void leave_receives(int rounds)
             MPI_Request request;
             int done = 0;
             const double until = MPI_Wtime() + 0.002 * number;
-            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* then its message is here, and finds the receive */
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* after this the message has arrived and matches at once */
             MPI_Irecv(in, LARGEST, MPI_BYTE, 0, number, MPI_COMM_WORLD, &request);
             while (!done && MPI_Wtime() < until) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
             while (*sent < number) sched_yield();
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
     free(out);
     free(in);
     MPI_T_pvar_session_free(&session);
-    MPI_T_finalize(); /* before MPI_Finalize: Open MPI 4.1 takes down vader twice otherwise */
+    MPI_T_finalize(); /* before MPI_Finalize: otherwise Open MPI 4.1 closes vader twice */
     MPI_Finalize();
     return fits && !any_wrong ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks, one window: put, get, fetch-and-add, compare-and-swap, each on the other's memory and on one's own while the other does
- * the same, and every result checked. Exit code 1 if one is wrong. Argument: rounds (default 20). */
+/* Two ranks, one window: put, get, fetch-and-add, compare-and-swap, each on the other's memory and on the own memory while the other rank
+ * does the same; every result is checked. Exit code 1 if one is wrong. Argument: the number of rounds (default 20). */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void check_words(const char *what, int round, const uint64_t *words, int 
         }
 }
 
-/* From one word to 1 MiB: each size once or more. */
+/* From one word to 1 MiB; each size occurs at least once. */
 static int words_of(int round) { return 1 << (round % 18); }
 
 static void transfers(int round, uint64_t *buffer)
@@ -42,7 +42,7 @@ static void transfers(int round, uint64_t *buffer)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_sync(win);
     check_words("put by the other", round, window + FIRST, other, count);
-    /* What I have put there comes back. */
+    /* Get back what this rank has put there. */
     memset(buffer, 0, (size_t)count * sizeof *buffer);
     MPI_Get(buffer, count, MPI_UINT64_T, other, FIRST, count, MPI_UINT64_T, win);
     MPI_Win_flush(other, win);
@@ -51,7 +51,7 @@ static void transfers(int round, uint64_t *buffer)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* All ranks count in one place: each value is given out once, and they grow. */
+/* All ranks increment one counter: each value must be returned once, in increasing order. */
 static void counting(int times)
 {
     const uint64_t one = 1;
@@ -70,7 +70,7 @@ static void counting(int times)
     MPI_Win_unlock_all(win);
 }
 
-/* A lock that both want, around a word that is read and written without one. */
+/* Both ranks compete for a lock that protects a word which is read and written without atomics. */
 static void locking(int times)
 {
     const uint64_t mine = (uint64_t)rank + 1, nobody = 0;

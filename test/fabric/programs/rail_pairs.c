@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rail_pairs MESSAGES: two hosts with as many ranks each, in blocks. Each rank of the first host sends messages of 1 MiB to each rank of
- * the second, one pair after the other, and nobody else sends meanwhile. Prints how fast each pair was.
+ * rail_pairs MESSAGES: two hosts with equal numbers of ranks, in blocks. Each rank of the first host sends messages of 1 MiB to each rank of
+ * the second, one pair after the other, with no other traffic. Prints the rate of each pair.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { BYTES = 1 << 20, WINDOW = 4, TAG = 7 };
 static char buffers[WINDOW][BYTES];
 static int rank;
 
-/* Who is not in the pair sleeps: the machine has fewer cores than there are ranks. */
+/* Ranks outside the pair sleep, because the machine has fewer cores than there are ranks. */
 static void wait_for_all(void)
 {
     MPI_Request request;

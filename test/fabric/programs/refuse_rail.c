@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: an HCA, the one that $REFUSE_RAIL names, makes no reliable queue pair once it has made one for
- * datagrams. To btl/coopib it is then there, but rails on it do not open. */
+/* To be preloaded: the HCA named by $REFUSE_RAIL makes no reliable queue pair after it has made one for datagrams. To btl/coopib it is
+ * usable, but rails on it do not open. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

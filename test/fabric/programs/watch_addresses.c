@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: each process says at its end, in the file that $WATCH_ADDRESSES names, what the addresses of its reliable queue
- * pairs and of its address handles had in common, one line each: 'rc sl 3 tc 16 grh 1 gid 0 pkey 2'; '?' where they differed. */
+/* To be preloaded: at its end each process appends to the file $WATCH_ADDRESSES what the addresses of its reliable queue pairs and of its
+ * address handles had in common, one line each: 'rc sl 3 tc 16 grh 1 gid 0 pkey 2'; '?' where they differed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: how often a process of an MPI job was interrupted between MPI_Init and MPI_Finalize (pml/coop). Says there
+/* To be preloaded: prints how often a process of an MPI job was interrupted between MPI_Init and MPI_Finalize (pml/coop):
  *
  *     rank 1: 17 interrupts, 230 events handled */
 #include "counter.h"

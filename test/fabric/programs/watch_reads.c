@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: how many RDMA reads and atomic operations were under way on a queue pair at a time, as who posts them and
- * polls for their completions sees it; and what its queue pairs were given (ibv_modify_qp). Says at the end of the process
+/* To be preloaded: records the largest number of RDMA reads and atomic operations outstanding on a queue pair, between posting and polling
+ * the completion, and the depths given to ibv_modify_qp. If any was posted, prints at the end of the process
  *
  *     reads: at most 4 at once; given 4 to begin, 4 to answer
  *
- * if any was posted. The first read of a queue pair does not count if it is of 8 bytes: that is btl/coopib's probe, which is over before
- * anything else is posted, although its completion is polled for later. Each read has to be signalled, and sends of one queue pair have one completion queue. A read with a fenced send
- * behind it is counted as any other, although the device goes through those one by one. */
+ * The first read of a queue pair does not count if it has 8 bytes: it is btl/coopib's probe, which completes before anything else is
+ * posted, although its completion is polled later. Each read must be signalled, and all sends of a queue pair must use one completion queue.
+ * Reads followed by a fenced send count as usual, although the device executes those one by one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -18,9 +18,9 @@
 
 enum { HCAS = 8, QPS = 1 << 10 };
 
-static struct ibv_context *_Atomic contexts[HCAS]; /* those that are open */
-static _Atomic int under_way[HCAS][QPS];           /* by the lower bits of the number of the queue pair, which two HCAs may have in common */
-static _Atomic unsigned long probes[HCAS][QPS];    /* wr_id of the first read; 0: there was none */
+static struct ibv_context *_Atomic contexts[HCAS]; /* the open ones */
+static _Atomic int under_way[HCAS][QPS];           /* indexed by the lower bits of the queue pair's number, which two HCAs may share */
+static _Atomic unsigned long probes[HCAS][QPS];    /* wr_id of the first read; 0: none */
 static _Atomic int most, given_to_begin, given_to_answer;
 static int (*real_post)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 static int (*real_poll)(struct ibv_cq *, int, struct ibv_wc *);
@@ -90,7 +90,7 @@ static int poll(struct ibv_cq *cq, int room, struct ibv_wc *wc)
     return n;
 }
 
-/* ibv_post_send() and ibv_poll_cq() are inline: they call what the context has. */
+/* ibv_post_send() and ibv_poll_cq() are inline: they call functions in the context, which are replaced here. */
 EXPORTED struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct ibv_context *context = ((struct ibv_context * (*)(struct ibv_device *)) next("ibv_open_device"))(device);

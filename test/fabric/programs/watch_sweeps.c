@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload, for a process with two HCAs, coop0 and coop1: whether the completion queues of both are polled one after the other,
- * before anything that was found is handled. What is handled takes time and posts new operations: a rail whose queue is polled behind it
- * looks slower than it is, or is not looked at. Says at the end of the process
+/* To be preloaded into a process with two HCAs, coop0 and coop1: checks that it polls the completion queues of both before it handles any
+ * completion. Handling takes time and posts new operations, so a rail whose queue is polled after that looks slower than it is, or is not
+ * polled at all. Prints at the end of the process
  *
  *     sweeps: 4711 found something on coop0; of these 0 left coop1 out, 0 read the clock or posted before coop1 was polled
  *
- * Only queues of reliable queue pairs count. */
+ * Considers only the completion queues of reliable queue pairs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -19,7 +19,7 @@
 
 static struct ibv_cq *_Atomic queues[2];
 static _Atomic long found, left_out, too_early;
-static _Thread_local int between, polling; /* coop0 has been polled, and had something: coop1 is next; inside of the device */
+static _Thread_local int between, polling; /* coop0 had completions and coop1 has not been polled yet; inside a call of the device */
 static int (*real_post)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 static int (*real_poll)(struct ibv_cq *, int, struct ibv_wc *);
 
@@ -70,7 +70,7 @@ EXPORTED int clock_gettime(clockid_t clock, struct timespec *time)
     return real(clock, time);
 }
 
-/* ibv_post_send() and ibv_poll_cq() are inline: they call what the context has. */
+/* ibv_post_send() and ibv_poll_cq() are inline: they call functions in the context, which are replaced here. */
 EXPORTED struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct ibv_context *context = ((struct ibv_context * (*)(struct ibv_device *)) next("ibv_open_device"))(device);
@@ -83,7 +83,7 @@ EXPORTED struct ibv_context *ibv_open_device(struct ibv_device *device)
     return context;
 }
 
-/* Not those that are made to find out what the device can do. */
+/* Ignores queue pairs that are made only to find out what the device supports. */
 EXPORTED struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     const char *name = ibv_get_device_name(pd->context->device);

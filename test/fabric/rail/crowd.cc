@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Orders and reports: the side of the program in node.h.
+// The controlling side of node.h: sends orders and collects reports.
 #include "node.h"
 #include "verbs_test.h"
 

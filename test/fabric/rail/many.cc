@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 64 processes on 8 hosts, all to all and all at once: how long it takes, and what memory a peer costs.
+// 64 processes on 8 hosts connect all to all at once; prints how long it takes, and the memory that a peer costs.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint32_t kNodes = 64, kHosts = 8;
 std::string host_of(std::uint32_t number) { return "h" + std::to_string(number * kHosts / kNodes); }
 
 void all_to_all(Who who) {
-    alarm(200);  // more than the harness gives a case
+    alarm(200);  // longer than the harness gives a case
     Crowd crowd({.nodes = kNodes, .who = who}, host_of);
     const auto reports = crowd.connect();
     std::uint64_t us = 0, heap = 0, sent = 0, repeated = 0, rails = 0;
@@ -46,7 +46,7 @@ void all_to_all(Who who) {
 CASE(everyone_connects_to_everyone) { all_to_all(Who::kFirst); }
 CASE(everyone_asks_everyone_at_once) { all_to_all(Who::kBoth); }
 
-// Most datagrams are lost, here or there.
+// With few buffers and address handles most datagrams are lost, at the sender or at the receiver.
 CASE(few_buffers_and_address_handles_suffice) {
     alarm(200);
     Crowd crowd({.nodes = 16, .who = Who::kBoth, .scarce = true}, [](std::uint32_t number) { return "h" + std::to_string(number / 2); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node: what a transport does with path/ and rail/verbs, and nothing more.
+// A node does with path/ and rail/verbs what a transport does, and nothing more.
 #include "node.h"
 
 #include <malloc.h>
@@ -28,7 +28,7 @@ using path::Do;
 
 constexpr std::size_t kMessageBytes = 1000;
 constexpr std::size_t kSlotBytes = 1024;
-constexpr std::uint64_t kNoNumber = UINT64_MAX;  // of a node
+constexpr std::uint64_t kNoNumber = UINT64_MAX;  // no node has this number
 
 std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
@@ -42,7 +42,7 @@ T must(rail::Wanted<T> wanted) {
 
 std::uint64_t key_of(std::uint32_t from, std::uint32_t to, std::size_t rail) { return 1 + from * 1'000'000ull + to * 1000 + rail; }
 
-// Registered memory for one message to and one from each rail, on one HCA.
+// Registered memory on one HCA, for one message to and one from each rail.
 struct Messages {
     std::vector<unsigned char> bytes;
     rail::Mr mr;
@@ -55,7 +55,7 @@ struct Peer {
     path::PortList ports;
     path::Connection connection;
     std::vector<rail::RcQp> qps;
-    std::vector<bool> heard;  // of each rail: its message has arrived
+    std::vector<bool> heard;  // by rail: its message has arrived
 };
 
 class Node {
@@ -119,7 +119,7 @@ private:
     rail::Hca& hca_of(const Peer& peer, std::size_t rail) { return hcas_[ports_.ports[peer.connection.path(rail).local_port].hca]; }
     std::size_t hca_number(const Peer& peer, std::size_t rail) const { return ports_.ports[peer.connection.path(rail).local_port].hca; }
 
-    // Slots of messages: for all rails to send, then as many to receive.
+    // Message slots: first those to send on all rails, then the same number to receive.
     void make_queues() {
         messages_.resize(hcas_.size());
         for (std::size_t h = 0; h < hcas_.size(); ++h) {
@@ -185,7 +185,7 @@ private:
         carry_out(peer, peer.connection.on_qps_ready(ends, now_ns()));
     }
 
-    // Where the word of a peer lands, that was read over rail `r`.
+    // Where the peer's word that was read over rail `r` lands.
     std::uint64_t& landing(const Peer& peer, std::size_t r) { return words_[1 + peer.number * path::kMaxRails + r]; }
 
     void probe(Peer& peer) {
@@ -233,7 +233,7 @@ private:
         }
     }
 
-    // The queue pair goes where the rail says.
+    // The queue pair's attributes must be those of the rail's path.
     void check_path(Peer& peer, std::size_t r) {
         const auto& way = peer.connection.path(r);
         ibv_qp_attr attr{};
@@ -292,13 +292,13 @@ private:
     std::unique_ptr<rail::Connector> connector_;
     path::PortList ports_;
     std::size_t most_rails_ = 0, sends_ = 0, receives_ = 0, sent_ = 0, heap_before_ = 0;
-    std::vector<std::uint64_t> words_;  // ours, then those that come from peers
-    std::vector<Messages> messages_;    // of each HCA, as are the next three
+    std::vector<std::uint64_t> words_;  // ours, then those read from peers
+    std::vector<Messages> messages_;    // by HCA, as are the next three
     std::vector<rail::Mr> words_mr_;
     std::vector<rail::Cq> cqs_;
     std::vector<rail::Srq> srqs_;
     std::map<std::uint32_t, Peer> peers_;
-    std::map<std::pair<std::size_t, std::uint32_t>, std::pair<Peer*, std::size_t>> rail_of_;  // of a QP number on an HCA
+    std::map<std::pair<std::size_t, std::uint32_t>, std::pair<Peer*, std::size_t>> rail_of_;  // by HCA and QP number
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two processes on two hosts connect over all rails that the subnet has: on demand, at once, through losses.
+// Two processes on two hosts connect over all rails of the subnet: on demand, simultaneously, despite losses.
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -17,7 +17,7 @@ namespace {
 
 std::string host_of(std::uint32_t number) { return "h" + std::to_string(number); }
 
-// What there is on the subnet, as each host has it.
+// The number of paths on each host.
 std::size_t paths_of(const path::PortList& list) {
     std::size_t paths = 0;
     for (const path::PortRecord& port : list.ports) paths += std::size_t{1} << port.lmc;
@@ -30,7 +30,7 @@ std::string ud_qp(const path::PortRecord& port) {
     return text;
 }
 
-// Both connect with these limits; returns how many rails there were.
+// Connects two nodes with these limits and returns the number of rails.
 std::size_t rails_with(path::Limits limits, Who who = Who::kFirst) {
     Crowd crowd({.who = who, .limits = limits}, host_of);
     const auto reports = crowd.connect();
@@ -69,7 +69,7 @@ CASE(peer_that_computes_is_waited_for) {
     CHECK(reports[0].repeated >= 1);
 }
 
-// Three in a row, from the first, second or third that a process sends over an HCA.
+// Loses three datagrams in a row, beginning with the first, second or third that a process sends over an HCA.
 CASE(lost_datagrams_are_repeated) {
     for (const Who who : {Who::kFirst, Who::kBoth})
         for (std::uint32_t loser = 0; loser < 2; ++loser)
@@ -165,7 +165,7 @@ CASE(limit_on_reads_is_kept_and_told_to_peers) {
     }
 }
 
-// The ground 'pkeys' has the tables 0x7fff, 0, 0x8001.
+// On the ground 'pkeys' the tables are 0x7fff, 0, 0x8001.
 CASE(site_19_key_is_found_by_its_value) {
     const bool keyed = verbstest::ground() == "pkeys";
     std::vector<rail::Said> said;
@@ -199,7 +199,7 @@ CASE(site_19_port_without_the_gid_does_not_serve_and_its_indices_are_said) {
     for (const rail::Hca& hca : open_hcas({.ports = {.gid_index = 0}}, said))
         for (const path::PortRecord& port : hca.ports()) {
             CHECK_EQ(port.gid_index, 0);
-            CHECK_EQ(port.roce, roce ? 1 : 0);  // its first GID is a link-local one
+            CHECK_EQ(port.roce, roce ? 1 : 0);  // its first GID is link-local
         }
     CHECK(said.empty());
 }
