@@ -83,7 +83,7 @@ ibverbs_utils() {
     done
     for name in ud srq uc; do pair "pingpong.${name}_pingpong.roce" "${roce[@]}" -- ibv_${name}_pingpong -g 1 -n 200 -c; done
     pair pingpong.far_over_a_fat_tree --fat-tree 2,2,1 --lmc 1 --rate 500MB/s --latency 1us -- ibv_rc_pingpong -n 200 -c
-    test_on asyncwatch.a_port_goes_and_comes "${two[@]}" -- "$here/clients/watched_port.sh"
+    test_on asyncwatch.a_port_goes_down_and_up "${two[@]}" -- "$here/clients/watched_port.sh"
 }
 
 # --- perftest ---------------------------------------------------------------------------------------------------------

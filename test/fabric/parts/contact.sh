@@ -70,7 +70,7 @@ events_of_a_job() {
         sh "$1" "$results/bin-mpi/idle_thread" "$log.job"
 }
 
-port_that_goes_and_comes_is_said() {
+port_that_goes_down_and_up_is_reported() {
     local port="$COOP_FABRIC_TOOL port h0/coop1/1"
     events_of_a_job "$port down && sleep 0.3 && $port up" || { cat "$log.job"; return 1; }
     cat "$log.job"
@@ -112,7 +112,7 @@ part_contact() {
     check site_18.queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=65536
     check site_18.small_queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=1100
     check site_23.eight_of_twelve_hcas_serve eight_hcas_serve
-    check site_18.port_that_goes_and_comes_is_said port_that_goes_and_comes_is_said
+    check site_18.port_that_goes_down_and_up_is_reported port_that_goes_down_and_up_is_reported
     check site_18.hca_that_fails_ends_the_job hca_that_fails_ends_the_job
     check site_01.thread_sleeps_while_nobody_connects on_subnet --hosts 2 --hcas 2 -- mpirun -np 2 --oversubscribe --mca pml ob1 \
         --mca btl coopib,self --mca mpi_yield_when_idle 1 "$results/bin-mpi/idle_thread"

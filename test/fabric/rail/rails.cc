@@ -134,7 +134,7 @@ CASE(interface_that_is_not_there_is_wrong) {
     CHECK(said.size() == 1 && said[0].about == rail::About::kInterfaces);
 }
 
-CASE(port_that_is_down_is_not_used_and_said) {
+CASE(port_that_is_down_is_not_used_and_that_is_reported) {
     const std::size_t all = names({}).size();
     const verbstest::Meanwhile down({"port", "h0/coop0/1", "down"}, {"port", "h0/coop0/1", "up"});
     std::vector<rail::Said> said;
@@ -180,7 +180,7 @@ CASE(site_19_key_is_found_by_its_value) {
     CHECK(said.empty());
 }
 
-CASE(site_19_port_without_the_key_does_not_serve_and_its_keys_are_said) {
+CASE(site_19_port_without_the_key_is_not_used_and_its_keys_are_reported) {
     std::vector<rail::Said> said;
     CHECK(names({.ports = {.pkey = 0x8123}}, said).empty());
     CHECK_EQ(said.size(), names({}).size());
@@ -188,7 +188,7 @@ CASE(site_19_port_without_the_key_does_not_serve_and_its_keys_are_said) {
     CHECK(said[0].sentence == (verbstest::ground() == "pkeys" ? "coop0:1: 0x7fff, 0x8001" : "coop0:1: 0xffff"));
 }
 
-CASE(site_19_port_without_the_gid_does_not_serve_and_its_indices_are_said) {
+CASE(site_19_port_without_the_gid_is_not_used_and_its_indices_are_reported) {
     const bool roce = verbstest::ground() == "roce";
     std::vector<rail::Said> said;
     CHECK(names({.ports = {.gid_index = 7}}, said).empty());

@@ -195,7 +195,7 @@ CASE(alternate_path_has_a_key_of_its_own) {
     }
 }
 
-CASE(migration_starts_the_retries_anew) {
+CASE(migration_resets_the_retry_count) {
     Migrating m;
     m.arm();
     m.cut_primary();

@@ -407,7 +407,7 @@ CASE(sender_is_notified_before_the_receiver) {
     }
 }
 
-CASE(arming_behind_the_last_poll_loses_no_wakeup) {
+CASE(arming_after_the_last_poll_loses_no_wakeup) {
     Notified n;
     for (std::uint64_t id = 1; id <= 50; ++id) {  // arm, poll again, sleep: as every event-driven program does
         n.cq.arm();

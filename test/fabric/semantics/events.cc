@@ -22,7 +22,7 @@ std::string hex(std::uint32_t number) {
 
 // --- ports and devices ----------------------------------------------------------------------------------------------
 
-CASE(port_down_and_up_is_told_to_every_context_of_the_device) {
+CASE(port_down_and_up_raises_events_in_every_context_of_the_device) {
     const Context one, two, other(-1);
     const bool alone = devices() == 1;
     Meanwhile down({"port", "h0/coop0/1", "down"}, {"port", "h0/coop0/1", "up"});
@@ -70,7 +70,7 @@ CASE(lid_change_raises_an_event) {
     CHECK_EQ(context.wait_event(IBV_EVENT_LID_CHANGE).port, 1);
 }
 
-CASE(change_of_the_subnet_manager_is_told) {
+CASE(subnet_manager_change_raises_an_event) {
     const Context context;
     if (context.ethernet()) skip("no subnet manager on Ethernet");
     tool({"sm", "change"});

@@ -80,7 +80,7 @@ CASE(requests_with_the_header_arrive) {
     CHECK_EQ(std::memcmp(way.grh.dgid.raw, ends.b.context.gid().raw, sizeof way.grh.dgid.raw), 0);
 }
 
-CASE(header_with_the_gid_of_nobody_is_lost) {
+CASE(header_with_an_unknown_gid_is_lost) {
     const Ends ends;
     expect_lost(with_wrong_gid(ends.b.address()), ends);
 }

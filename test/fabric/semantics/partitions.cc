@@ -62,7 +62,7 @@ CASE(table_has_the_keys_of_the_subnet) {
     CHECK_EQ(ibv_get_pkey_index(context, 1, htobe16(0x0001)), -1);  // a full member has a different key
 }
 
-CASE(index_behind_the_table_is_refused) {
+CASE(index_beyond_the_table_is_refused) {
     Node node;
     Path path;
     path.pkey_index = kBehind;

@@ -377,7 +377,7 @@ CASE(reset_forgets_what_was_posted) {
     }
 }
 
-CASE(queue_pair_is_good_as_new_behind_reset) {
+CASE(queue_pair_is_as_new_after_reset) {
     Two two;
     for (std::uint64_t round = 1; round <= 3; ++round) {
         two.a.memory.fill(round, 0, 500);

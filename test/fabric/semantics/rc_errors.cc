@@ -197,7 +197,7 @@ CASE(more_reads_at_once_than_the_responder_allows_are_an_invalid_request) {
 // --- requests after an error ----------------------------------------------------------------------------------------
 
 // IBTA 10.7.3.1, 10.8.3.1: all later requests complete as flushed, in order, signaled or not; earlier ones keep their status.
-CASE(requests_behind_an_error_are_flushed_in_order) {
+CASE(requests_after_an_error_are_flushed_in_order) {
     Pair pair;
     std::vector<Wr> list;
     for (std::uint64_t id = 0; id < 20; ++id) {
@@ -226,7 +226,7 @@ CASE(unsignaled_request_that_fails_completes) {
     pair.a.scq.expect(2, IBV_WC_LOC_PROT_ERR);
 }
 
-CASE(requests_behind_a_remote_error_have_no_effect) {
+CASE(requests_after_a_remote_error_have_no_effect) {
     Pair pair;
     Remote beyond = pair.at_b.remote(pair.at_b.bytes);
     pair.a.qp.post({write(1, pair.a.memory.sge(0, 8), beyond).unsignaled(),

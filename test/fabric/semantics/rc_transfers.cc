@@ -149,7 +149,7 @@ CASE(write_with_immediate_of_length_0_is_a_signal) {
 }
 
 // IBTA 9.5: when a message has arrived, earlier writes have, too.
-CASE(write_is_visible_before_the_send_behind_it) {
+CASE(write_is_visible_before_the_following_send) {
     Pair pair(large());
     for (std::uint64_t id = 1; id <= 20; ++id) {
         pair.a.memory.fill(id, 0, 100000);

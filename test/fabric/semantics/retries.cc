@@ -45,7 +45,7 @@ CASE(rnr_retries_are_counted_and_each_waits_for_the_timer_of_the_responder) {
 }
 
 // The retries are counted per request (IBTA 9.7.6.1.2).
-CASE(rnr_retries_are_counted_for_each_request_anew) {
+CASE(rnr_retries_are_counted_per_request) {
     Pair pair(rnr(3, kRnr20ms));
     for (std::uint64_t id = 1; id <= 3; ++id) {
         pair.a.qp.post(send(id, pair.a.memory.sge(0, 8)));
@@ -78,7 +78,7 @@ CASE(rnr_send_is_not_tried_again_before_the_timer) {
 }
 
 // IBTA 9.5: no request overtakes one that is retried.
-CASE(requests_behind_a_not_ready_receiver_wait) {
+CASE(requests_after_one_that_finds_the_receiver_not_ready_wait) {
     Pair pair(rnr(7, 12));
     pair.a.memory.fill(1, 0, 64);
     pair.a.qp.post({send(1, pair.a.memory.sge(0, 8)), write(2, pair.a.memory.sge(0, 64), pair.at_b.remote(4096)),

@@ -35,7 +35,7 @@ struct Datagrams : Pair {
 
 }  // namespace
 
-CASE(datagram_arrives_behind_40_bytes_of_header) {
+CASE(datagram_arrives_after_40_bytes_of_header) {
     Datagrams d;
     const std::size_t sizes[] = {0, 1, 255, 256, mtu_bytes(d.at_b.mtu)};
     std::uint64_t id = 1;

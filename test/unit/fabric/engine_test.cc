@@ -64,7 +64,7 @@ TEST_F(FabricEngine, read_brings_the_bytes_back) {
     EXPECT_TRUE(same(3 << 20));
 }
 
-TEST_F(FabricEngine, send_passes_an_unfenced_read_and_waits_behind_a_fenced_one) {
+TEST_F(FabricEngine, unfenced_send_passes_a_read_and_a_fenced_one_waits) {
     for (Link& link : subnet.links()) link.rate = 100'000'000;
     for (const bool fenced : {false, true}) {
         to.bytes.assign(to.bytes.size(), 0);
