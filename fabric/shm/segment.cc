@@ -89,7 +89,7 @@ Error Segment::map(int fd, std::uint64_t bytes) {
 }
 
 Error Segment::create(const std::string& name, const Capacity& capacity) {
-    if (!is_good_name(name)) return {"'" + name + "' is no name for a subnet: 1 to 63 characters without '/'"};
+    if (!is_good_name(name)) return {"'" + name + "' is not a name for a subnet: 1 to 63 characters without '/'"};
     const std::string file = path(name);
     const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) return {"a subnet '" + name + "' exists already (coop-fabric destroy " + name + ")"};
@@ -128,7 +128,7 @@ Error Segment::create(const std::string& name, const Capacity& capacity) {
 void Segment::publish() { header().ready.store(1, std::memory_order_release); }
 
 Error Segment::attach(const std::string& name) {
-    if (!is_good_name(name)) return {"'" + name + "' is no name for a subnet"};
+    if (!is_good_name(name)) return {"'" + name + "' is not a name for a subnet"};
     const std::string file = path(name);
     const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT) return {"there is no subnet '" + name + "' (coop-fabric list)"};
@@ -136,11 +136,11 @@ Error Segment::attach(const std::string& name) {
     struct stat info {};
     if (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 0077) != 0) {
         close(fd);
-        return {file + " is not this user's alone: refused"};
+        return {file + " is refused, because other users can access it"};
     }
     if (static_cast<std::uint64_t>(info.st_size) < sizeof(Header)) {
         close(fd);
-        return {file + " is no subnet"};
+        return {file + " is not a subnet"};
     }
     if (const Error error = map(fd, static_cast<std::uint64_t>(info.st_size))) {
         close(fd);

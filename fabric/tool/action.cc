@@ -21,7 +21,7 @@ Action for_each(Indices indices, Done&& done) {
 
 Error expect_words(const Words& words, std::size_t count, const char* form) {
     if (words.size() < count) return {words[0] + ": too few words (" + form + ")"};
-    if (words.size() > count) return {words[0] + ": '" + words[count] + "' is too much (" + form + ")"};
+    if (words.size() > count) return {words[0] + ": '" + words[count] + "' is unexpected (" + form + ")"};
     return {};
 }
 

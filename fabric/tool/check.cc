@@ -88,7 +88,7 @@ bool report(const char* what, const std::string& refusal, bool needed) {
 
 int run_check(Words words) {
     if (Error error = take_options(kCheckCommand, words, {})) return misuse(kCheckCommand, error);
-    if (!words.empty()) return misuse(kCheckCommand, {"'" + words[0] + "' is too much"});
+    if (!words.empty()) return misuse(kCheckCommand, {"'" + words[0] + "' is unexpected"});
     bool works = report("the library", library_refusal(), true);
     works &= report("copying between processes", sibling_refusal(), true);
     works &= report("room in /dev/shm", room_refusal(), true);

@@ -19,7 +19,7 @@ int run_create(Words words) {
     std::vector<Option> options;
     subnet_options.add_to(options);
     if (Error error = take_options(kCreateCommand, words, options)) return misuse(kCreateCommand, error);
-    if (words.size() > 1) return misuse(kCreateCommand, {"'" + words[1] + "' is too much"});
+    if (words.size() > 1) return misuse(kCreateCommand, {"'" + words[1] + "' is unexpected"});
     std::string name = words.empty() ? subnet_options.name() : words[0];
     if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr) name = environment;
     if (name.empty()) name = kDefaultName;
@@ -43,7 +43,7 @@ const char* state_of(const Segment& subnet) {
 
 int run_list(Words words) {
     if (Error error = take_options(kListCommand, words, {})) return misuse(kListCommand, error);
-    if (!words.empty()) return misuse(kListCommand, {"'" + words[0] + "' is too much"});
+    if (!words.empty()) return misuse(kListCommand, {"'" + words[0] + "' is unexpected"});
     std::vector<std::string> names = Segment::list();
     std::ranges::sort(names);
     TextTable table("subnets", {"name", "hosts", "HCAs", "ports", "processes", "memory_KiB", "state"});
@@ -67,7 +67,7 @@ int run_destroy(Words words) {
     bool abandoned = false;
     const Option options[] = {text("--subnet", name), flag("--abandoned", abandoned)};
     if (Error error = take_options(kDestroyCommand, words, options)) return misuse(kDestroyCommand, error);
-    if (words.size() > 1) return misuse(kDestroyCommand, {"'" + words[1] + "' is too much"});
+    if (words.size() > 1) return misuse(kDestroyCommand, {"'" + words[1] + "' is unexpected"});
     if (abandoned) {
         for (const std::string& one : Segment::list()) {
             Segment subnet;

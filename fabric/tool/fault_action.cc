@@ -98,7 +98,7 @@ Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
     const bool is_link = words.size() > 1 && words[1] == "link";
     if (is_link) words.erase(words.begin() + 1);
     if (words.size() < 3) return {std::string("fault: too few words (") + kForm + ")"};
-    if (words.size() > 3) return {"fault: '" + words[3] + "' is too much (" + kForm + ")"};
+    if (words.size() > 3) return {"fault: '" + words[3] + "' is unexpected (" + kForm + ")"};
     if (Error error = is_link ? parse_link_target(subnet, words[1], rule) : parse_target(subnet, words[1], rule)) return error;
     if (Error error = parse_kind(words[2], rule.kind)) return error;
     action = [rule](const Segment& on) {

@@ -75,7 +75,7 @@ Error find_lid(const Segment& subnet, const std::string& name, std::uint32_t& li
     if (!number) return bad_value("LID", name, "a number such as 0x10 or 16");
     const auto lids = subnet.lids();
     if (*number >= lids.size() || lids[*number].port == kNone)
-        return {"nobody has LID " + name + " (they go up to " + hex_text(lids.size() - 1) + ")"};
+        return {"no port has LID " + name + " (LIDs go up to " + hex_text(lids.size() - 1) + ")"};
     if (subnet.ports()[lids[*number].port].lid == 0) return {"LID " + name + ": RoCE has no LIDs"};
     lid = static_cast<std::uint32_t>(*number);
     return {};

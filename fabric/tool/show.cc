@@ -63,7 +63,7 @@ int run_show(Words words) {
     bool memory = false;
     const Option options[] = {text("--subnet", name), flag("--memory", memory)};
     if (Error error = take_options(kShowCommand, words, options)) return misuse(kShowCommand, error);
-    if (words.size() > 1) return misuse(kShowCommand, {"'" + words[1] + "' is too much"});
+    if (words.size() > 1) return misuse(kShowCommand, {"'" + words[1] + "' is unexpected"});
     if (!words.empty()) name = words[0];
     Segment subnet;
     if (Error error = open_subnet(name, subnet)) return fail(kShowCommand, error);

@@ -18,7 +18,7 @@ int run_counters(Words words) {
     CounterChoice choice;
     const Option options[] = {text("--subnet", name), flag("--qp", choice.qps), flag("--links", choice.links), flag("--json", json)};
     if (Error error = take_options(kCountersCommand, words, options)) return misuse(kCountersCommand, error);
-    if (!words.empty()) return misuse(kCountersCommand, {"'" + words[0] + "' is too much"});
+    if (!words.empty()) return misuse(kCountersCommand, {"'" + words[0] + "' is unexpected"});
     Segment subnet;
     if (Error error = open_subnet(name, subnet)) return fail(kCountersCommand, error);
     reap(subnet);
@@ -32,7 +32,7 @@ int run_trace(Words words) {
     bool follow = false;
     const Option options[] = {text("--subnet", name), flag("--follow", follow)};
     if (Error error = take_options(kTraceCommand, words, options)) return misuse(kTraceCommand, error);
-    if (!words.empty()) return misuse(kTraceCommand, {"'" + words[0] + "' is too much"});
+    if (!words.empty()) return misuse(kTraceCommand, {"'" + words[0] + "' is unexpected"});
     Segment subnet;
     if (Error error = open_subnet(name, subnet)) return fail(kTraceCommand, error);
     if (follow)

@@ -21,11 +21,11 @@ Flaw check_sizes(const Topology& t) {
 
 Flaw check_names(const Topology& t) {
     for (const HostPlan& host : t.hosts)
-        if (!is_good_name(host.name, kLongestHostName)) return {"'" + host.name + "' is no name for a host"};
+        if (!is_good_name(host.name, kLongestHostName)) return {"'" + host.name + "' is not a name for a host"};
     for (const SwitchPlan& plan : t.switches)
-        if (!is_good_name(plan.name, kLongestHostName)) return {"'" + plan.name + "' is no name for a switch"};
+        if (!is_good_name(plan.name, kLongestHostName)) return {"'" + plan.name + "' is not a name for a switch"};
     for (const HcaPlan& hca : t.hcas)
-        if (!is_good_name(hca.name, kLongestHcaName)) return {"'" + hca.name + "' is no name for an HCA"};
+        if (!is_good_name(hca.name, kLongestHcaName)) return {"'" + hca.name + "' is not a name for an HCA"};
     std::set<std::string> names;
     const auto is_new = [&](const std::string& name) { return names.insert(name).second; };
     for (const HostPlan& host : t.hosts)
@@ -43,7 +43,7 @@ Flaw check_lids(const Topology& t) {
         const PortPlan& plan = t.ports[port];
         const std::uint32_t count = 1u << plan.lmc;
         const std::string lid = t.port_name(port) + ": LID " + hex_text(plan.lid);
-        if (plan.lid % count != 0) return {lid + " is no multiple of 2^LMC, " + std::to_string(count), port};
+        if (plan.lid % count != 0) return {lid + " is not a multiple of 2^LMC, " + std::to_string(count), port};
         if (plan.lid == 0 || plan.lid + count - 1 > kHighestLid) return {lid + " is not in 0x1..0xbfff", port};
         for (std::uint32_t i = plan.lid; i < plan.lid + count; ++i) {
             if (owner[i] != kNone) return {t.port_name(port) + ": LID " + hex_text(i) + " is " + t.port_name(owner[i]) + "'s", port};
@@ -82,8 +82,8 @@ Flaw check_cables(const Topology& t) {
 Flaw check_route(const Topology& t, const RoutePlan& route) {
     const std::string name = "route " + hex_text(route.slid) + " " + hex_text(route.dlid);
     const std::uint32_t from = port_of_lid(t, route.slid), to = port_of_lid(t, route.dlid);
-    if (from == kNone) return {name + ": nobody has LID " + hex_text(route.slid)};
-    if (to == kNone) return {name + ": nobody has LID " + hex_text(route.dlid)};
+    if (from == kNone) return {name + ": no port has LID " + hex_text(route.slid)};
+    if (to == kNone) return {name + ": no port has LID " + hex_text(route.dlid)};
     if (from == to) return {name + ": both LIDs are " + t.port_name(to) + "'s"};
     if (route.links.size() > kMaxHops)
         return {name + ": " + std::to_string(route.links.size()) + " cables; the longest route has " + std::to_string(kMaxHops)};

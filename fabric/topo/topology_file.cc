@@ -114,12 +114,12 @@ private:
         if (form == forms().end())
             return fail(s.line, "'" + s.keyword + "' is not a statement (subnet, switch, host, hca, port, link, route)");
         if (s.names.size() < form->min_names)
-            return fail(s.line, s.keyword + ": " + std::to_string(s.names.size()) + " names are too few, it needs " + std::to_string(form->min_names));
-        if (s.names.size() > form->max_names) return fail(s.line, s.keyword + ": '" + s.names[form->max_names] + "' is too much");
+            return fail(s.line, s.keyword + ": " + std::to_string(s.names.size()) + " names instead of at least " + std::to_string(form->min_names));
+        if (s.names.size() > form->max_names) return fail(s.line, s.keyword + ": '" + s.names[form->max_names] + "' is unexpected");
         for (const auto& [key, value] : s.settings)
             if (std::ranges::find(form->settings, key) == form->settings.end())
-                return fail(s.line, "'" + key + "' is no setting of " + s.keyword +
-                                        (form->settings.empty() ? ": it has none" : " (" + joined(form->settings) + ")"));
+                return fail(s.line, "'" + key + "' is not a setting of " + s.keyword +
+                                        (form->settings.empty() ? ", which has none" : " (" + joined(form->settings) + ")"));
         return {};
     }
 
@@ -165,7 +165,7 @@ private:
             return fail(s.line, bad_value(s.keyword, name,
                                           "a name: 1.." + std::to_string(longest) + " letters, digits, '_', '.', '-', a letter first"));
         const auto [found, is_new] = lines_.emplace(name, s.line);
-        if (!is_new) return fail(s.line, "the name '" + name + "' is taken in line " + std::to_string(found->second));
+        if (!is_new) return fail(s.line, "the name '" + name + "' is already used in line " + std::to_string(found->second));
         return {};
     }
 
@@ -282,7 +282,7 @@ private:
         const std::size_t comma = text->find(',');
         const auto first = parse(std::string_view(*text).substr(0, comma));
         const auto second = comma == std::string::npos ? first : parse(std::string_view(*text).substr(comma + 1));
-        if (!first || !second) return fail(s.line, bad_value(key, *text, std::string(wanted) + ", nor two with a comma"));
+        if (!first || !second) return fail(s.line, bad_value(key, *text, std::string(wanted) + ", or two of them with a comma"));
         there = *first;
         back = *second;
         return {};

@@ -121,10 +121,10 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("port h9/coop0 down"), "there is no port 'h9/coop0' (h0/coop0/1, h0/coop1/1, h1/coop0/1, h1/coop1/1)");
     EXPECT_EQ(act("port h0/coop0 sideways"), "port: 'sideways' is not up, down, rate, latency or loss");
     EXPECT_EQ(act("port h0/coop0 rate 5"), "rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited'");
-    EXPECT_EQ(act("port h0/coop0 down now"), "port: 'now' is too much (port HOST/HCA[/PORT] up|down|rate R|latency T|loss P)");
+    EXPECT_EQ(act("port h0/coop0 down now"), "port: 'now' is unexpected (port HOST/HCA[/PORT] up|down|rate R|latency T|loss P)");
     EXPECT_EQ(act("link leaf0-leaf1 down"), "there is no cable 'leaf0-leaf1' (A-B or A-B:K, with ends such as h0/coop0/1 -> leaf0)");
     EXPECT_EQ(act("link leaf1-spine1:3 down"), "leaf1-spine1:3, cable: '3' is not a whole number in 1..2");
-    EXPECT_EQ(act("lid 0x99 down"), "nobody has LID 0x99 (they go up to 0x9)");
+    EXPECT_EQ(act("lid 0x99 down"), "no port has LID 0x99 (LIDs go up to 0x9)");
     EXPECT_EQ(act("lid 0x2 off"), "lid: 'off' is not 'up' or 'down'");
     EXPECT_EQ(act("hca h0 down"), "there is no HCA 'h0' (h0/coop0, h0/coop1, h1/coop0, h1/coop1)");
     EXPECT_EQ(act("fault h0/coop0 explode"), "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, kill-qp, kill-process");
