@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sphinx reads this in a copy of docs/ with generated/ beside it: see build.sh.
+# Sphinx reads this in a copy of docs/ that also contains generated/: see build.sh.
 import importlib.util
 import os
 import sys
@@ -11,7 +11,7 @@ author = copyright = "The ompi-coop authors"
 with open("generated/VERSION", encoding="ascii") as file:
     version = release = file.read().strip()
 
-extensions = ["sphinx.ext.graphviz", "coop_figures"]
+extensions = ["sphinx.ext.graphviz", "coop_figures", "coop_charts"]
 graphviz_output_format = "svg"
 exclude_patterns = ["generated"]
 highlight_language = "none"

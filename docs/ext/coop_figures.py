@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx directives. Two draw, as SVG inside of the page and in its colours; the third quotes.
+"""Sphinx directives. Two draw SVG inside the page, in its colours; the third quotes a message.
 
-A header of a packet, from lines "offset bytes name" (written by generate/reference.cc), 8 bytes a row:
+A packet header, from lines "offset bytes name" (written by generate/reference.cc), 8 bytes a row:
 
     .. packet:: FIN (32 bytes)
        :then: what follows the header
@@ -16,7 +16,7 @@ An exchange of packets, one line per event, top to bottom:
        => data to the right             x> refused, to the right        <x refused, to the left
        --- a line across
 
-A message as it is in a component's help file, of pml/coop if no other one is named:
+A message from a component's help file; pml/coop is the default:
 
     .. help-message:: parameter
     .. help-message:: btl-coopib/parameter
