@@ -62,7 +62,7 @@ without_a_way() {
     limit=60 on_subnet --hosts 1 -- mpirun -np 2 --oversubscribe --mca pml coop --mca btl vader,self --mca pml_coop_hca on "$offload" none 2 \
         >"$log.job" 2>&1 || { cat "$log.job"; return 1; }
     cat "$log.job"
-    [ "$(grep -ac 'no way by loopback' "$log.job")" = 2 ]
+    [ "$(grep -ac 'no HCA loopback' "$log.job")" = 2 ]
 }
 
 part_offload() {

@@ -272,7 +272,7 @@ part_coop_sharing() {
 
 said_once_without_memory() {
     launch_and_keep vader 2 -x LD_PRELOAD="$bin/no_memfd.so" -x NO_MEMFD=none "$bin/sharing" none || return 1
-    [ "$(grep -ac 'gives no memory that the processes of this node could' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
+    [ "$(grep -ac 'cannot create memory that the processes of this node share' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
     grep -a 'Reason: *memfd_create: Permission denied' "$log.job"
 }
 
