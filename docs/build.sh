@@ -4,7 +4,7 @@
 #
 # BUILDER    html or man
 # OUT        folder for the results (OUT/html, OUT/man); scratch files go there too
-# REFERENCE  the program made from generate/reference.cc; without it, it is compiled here
+# REFERENCE  the program compiled from generate/reference.cc; compiled here if not given
 #
 # From the environment: SPHINX_BUILD (sphinx-build), SPHINX_OPTIONS (-W: a warning is an error), CXX (c++).
 set -eu
@@ -22,7 +22,7 @@ if [ -z "$reference" ]; then
         "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/btl/coopib/params.cc "$top"/opal/mca/common/coop/*/*.cc
 fi
 
-# Sphinx reads one tree: what is written by hand and what is generated.
+# Sphinx reads one tree: a copy of docs/ with the generated parts in it.
 rm -rf "$out/source"
 mkdir -p "$out/source"
 cp -R "$docs/." "$out/source"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Prints what the documentation takes from the declarations of the code, as
-// reStructuredText: reference PART, where PART is one of the names below.
+// Prints the parts of the documentation that are generated from declarations in
+// the code, as reStructuredText: reference PART, where PART is one of these:
 //
 //     parameters        every parameter of pml/coop: help, type, unit, default, range, level
 //     parameters-short  the same as a list, for the manual page
@@ -9,11 +9,11 @@
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
 //     packets           the control headers, field by field
-//     decisions         the choice of a protocol: what is asked, in order, and the answer
+//     decisions         the choice of a protocol: conditions in order, and results
 //
-// Offsets and sizes come from the compiler, rows and reasons from choose(): what
-// is printed cannot differ from what runs. A field or a reason that is missing
-// here ends the program with an error, and so the build of the documentation.
+// Offsets and sizes come from the compiler, rows and reasons from choose(), so the
+// output agrees with the code. If a field or a reason is missing here, the program
+// ends with an error, and the build of the documentation fails.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -78,27 +78,27 @@ const char* meaning(coop::Fault fault) {
     case Fault::kAlloc: return "the transport has no descriptor";
     case Fault::kSendi: return "the immediate send is refused";
     case Fault::kRegister: return "memory cannot be registered";
-    case Fault::kNoId: return "there is no memory for the id of another send";
+    case Fault::kNoId: return "no memory for the id of a send";
     case Fault::kGet: return "get is not available";
     case Fault::kGetBusy: return "a get is refused: the transport is out of resources";
     case Fault::kPut: return "put is not available";
     case Fault::kPutBusy: return "a put is refused: the transport is out of resources";
-    case Fault::kHcaGet: return "an HCA that is to copy inside the node does not (pml_coop_hca)";
-    case Fault::kHcaBusy: return "the same: it is out of resources";
-    case Fault::kHcaLost: return "such a copy has been tried, and has failed";
-    case Fault::kHcaKey: return "the buffer that an HCA is to read cannot be registered";
+    case Fault::kHcaGet: return "a copy by an HCA inside the node is not started (pml_coop_hca)";
+    case Fault::kHcaBusy: return "the same, because the HCA is out of resources";
+    case Fault::kHcaLost: return "a copy by an HCA has started and fails";
+    case Fault::kHcaKey: return "the buffer for a copy by an HCA cannot be registered";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
-    case Fault::kCorruptRts: return "the same of an RTS";
-    case Fault::kCorruptCts: return "the same of a CTS";
-    case Fault::kCorruptFrag: return "the same of a FRAG";
-    case Fault::kCorruptFin: return "the same of a FIN";
+    case Fault::kCorruptRts: return "the same for an RTS";
+    case Fault::kCorruptCts: return "the same for a CTS";
+    case Fault::kCorruptFrag: return "the same for a FRAG";
+    case Fault::kCorruptFin: return "the same for a FIN";
     case Fault::kCount: break;
     }
     fail("a fault has no meaning");
 }
 
 void print_faults() {
-    std::vector<std::vector<std::string>> rows = {{"Name", "What the call of that site does"}};
+    std::vector<std::vector<std::string>> rows = {{"Name", "Effect on the chosen call"}};
     for (std::size_t i = 0; i < coop::kFaultCount; ++i)
         rows.push_back({code(coop::kFaultLabels[i]), meaning(static_cast<coop::Fault>(i))});
     print_table("25 75", rows);
@@ -158,11 +158,11 @@ struct Field {
 
 constexpr Field kMatch[] = {
     FIELD(MatchHeader, kind, "1; the other kinds follow in the order of this page"),
-    FIELD(MatchHeader, flags, "0 in a MATCH; for those of an RTS see below"),
+    FIELD(MatchHeader, flags, "0 in a MATCH; flags of an RTS: see below"),
     FIELD(MatchHeader, context, "context id of the communicator"),
     FIELD(MatchHeader, source, "rank of the sender in that communicator"),
-    FIELD(MatchHeader, tag, "tag of the message; negative: the library's own"),
-    FIELD(MatchHeader, sequence, "number of the message among those of this sender on this communicator; wraps"),
+    FIELD(MatchHeader, tag, "tag of the message; negative: internal to the library"),
+    FIELD(MatchHeader, sequence, "sequence number of the message for this sender and communicator; wraps"),
     FIELD(MatchHeader, check, "check word over the header"),
 };
 
@@ -199,23 +199,23 @@ void print_packets() {
     print_header(Kind::kMatch, sizeof(coop::wire::MatchHeader), "payload", kMatch);
 
     const Field rts[] = {
-        FIELD(RtsHeader, match, "as above, with kind 2; its check word covers the RTS and the handle"),
+        FIELD(RtsHeader, match, "a MATCH header with kind 2; its check word covers the RTS and the handle"),
         FIELD(RtsHeader, length, "bytes of the whole message"),
         FIELD(RtsHeader, send_id, "names the send request in the answer; never 0"),
-        FIELD(RtsHeader, address, "of the send buffer; valid with the flag *get*"),
+        FIELD(RtsHeader, address, "address of the send buffer; valid with the flag *get*"),
         FIELD(RtsHeader, inline_bytes, "payload in this packet; with the flag *pieces*: bytes of their list"),
-        FIELD(RtsHeader, handle_bytes, "registration handle behind the header"),
+        FIELD(RtsHeader, handle_bytes, "size of the registration handle after the header"),
         FIELD(RtsHeader, row, "protocol that the sender offers"),
-        FIELD(RtsHeader, reason, "and why"),
-        FIELD(RtsHeader, call, "the sender's MPI call"),
+        FIELD(RtsHeader, reason, "reason for this row"),
+        FIELD(RtsHeader, call, "MPI call of the sender"),
     };
     print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces; bounce: nothing", rts);
     const std::vector<std::vector<std::string>> flags = {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
         {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
-        {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even when all data came along"},
-        {"share", std::to_string(coop::wire::kFlagShare), "the sender sees the receiver's board and may put"},
+        {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even if the RTS contains all data"},
+        {"share", std::to_string(coop::wire::kFlagShare), "the sender has mapped the receiver's board and may put"},
         {"pieces", std::to_string(coop::wire::kFlagPieces), "the send buffer is not contiguous; its pieces follow (with *get*)"},
         {"wish", std::to_string(coop::wire::kFlagWish), "three bits: the sender's ``pml_coop_protocol``"},
     };
@@ -227,19 +227,19 @@ void print_packets() {
         FIELD(CtsHeader, kind, "3"),
         FIELD(CtsHeader, row, "protocol granted"),
         FIELD(CtsHeader, check, "check word over header and handle"),
-        FIELD(CtsHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(CtsHeader, sender, "rank in the job of the process that wrote this header"),
         FIELD(CtsHeader, send_id, "from the RTS"),
         FIELD(CtsHeader, recv_id, "names the receive request in FRAG and FIN"),
         FIELD(CtsHeader, offset, "start of the granted range of the message"),
-        FIELD(CtsHeader, length, "its length; 0: everything is there already"),
-        FIELD(CtsHeader, address, "where ``offset`` lands; valid for rput and coop"),
-        FIELD(CtsHeader, copy, "slot, generation and chunk of a copy by claims, and who leads it; coop, and rput of two that see each other's boards, otherwise 0"),
-        FIELD(CtsHeader, handle_bytes, "registration handle behind the header; rput and coop only"),
-        FIELD(CtsHeader, reason, "why this row"),
+        FIELD(CtsHeader, length, "its length; 0: all data has arrived"),
+        FIELD(CtsHeader, address, "address of the byte at ``offset``; valid for rput and coop"),
+        FIELD(CtsHeader, copy, "slot, generation and chunk of a copy by claims, and which side leads; coop, and rput with boards, otherwise 0"),
+        FIELD(CtsHeader, handle_bytes, "size of the registration handle after the header; rput and coop only"),
+        FIELD(CtsHeader, reason, "reason for this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
-        FIELD(CtsHeader, counted, "1: what the sender is to copy is on its load; rput and coop only"),
-        FIELD(CtsHeader, offloads, "1: an HCA could read some of it, if the sender puts the key of its buffer into the slot; coop only"),
-        FIELD(CtsHeader, sees, "1: the receiver has mapped the sender's shared memory, and can read bounce buffers"),
+        FIELD(CtsHeader, counted, "1: the sender's part is included in its load; rput and coop only"),
+        FIELD(CtsHeader, offloads, "1: an HCA could read a part if the sender writes the key of its buffer into the slot; coop only"),
+        FIELD(CtsHeader, sees, "1: the receiver has mapped the sender's shared memory and can read bounce buffers"),
         FIELD(CtsHeader, reserved, "zero"),
     };
     print_header(Kind::kCts, sizeof(coop::wire::CtsHeader), "handle, pieces", cts);
@@ -248,9 +248,9 @@ void print_packets() {
         FIELD(FragHeader, kind, "4"),
         FIELD(FragHeader, reserved, "zero"),
         FIELD(FragHeader, check, "check word over the header"),
-        FIELD(FragHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(FragHeader, sender, "rank in the job of the process that wrote this header"),
         FIELD(FragHeader, recv_id, "from the CTS"),
-        FIELD(FragHeader, offset, "of the payload in the message"),
+        FIELD(FragHeader, offset, "offset of the payload in the message"),
     };
     print_header(Kind::kFrag, sizeof(coop::wire::FragHeader), "payload", frag);
 
@@ -258,7 +258,7 @@ void print_packets() {
         FIELD(FinHeader, kind, "5"),
         FIELD(FinHeader, what, "0: to the receiver; otherwise, to the sender: 1 + the reason"),
         FIELD(FinHeader, check, "check word over the header"),
-        FIELD(FinHeader, sender, "rank in the job of who wrote this header"),
+        FIELD(FinHeader, sender, "rank in the job of the process that wrote this header"),
         FIELD(FinHeader, id, "the request"),
         FIELD(FinHeader, bytes, "put or read, in the lower six bytes; to the sender also, in the seventh byte, the row that moved the data and, in the eighth, the number of FINs and 128 for *sees* of the CTS"),
     };
@@ -306,19 +306,19 @@ struct Case {
 constexpr Case kCases[] = {
     {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
     {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
-    {"``hybrid``, each side sees the other's board, *one way*, no longer than ``pml_coop_bounce_max``",
+    {"``hybrid``, both boards are mapped, *one way*, at most ``pml_coop_bounce_max``",
      [](const Situation& s) { return s.wish == Wish::kHybrid && s.can_share && s.one_way && !s.synchronous && s.send_call == SendCall::kSend && s.bytes <= s.bounce_max; }},
     {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
     {"*free*, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
-    {"*free*, RDMA is possible, they are on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
+    {"*free*, RDMA is possible, on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) && s.bytes < s.isend_rdma_min; }},
     {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
 
     {"*shared*, the sender has taken an offer", [](const Situation& s) { return both_may_copy(s) && s.offered; }},
-    {"*boards*, the sender would copy, or both, but the receiver has no slot left, or no room for the CTS", no_slot},
+    {"*boards*, the sender or both would copy, but the receiver has no free slot or cannot send the CTS", no_slot},
     {"*boards*, ``rput``", [](const Situation& s) { return on_boards(s) && s.wish == Wish::kRput; }},
     {"*shared*, ``coop``", [](const Situation& s) { return by(Wish::kCoop, s); }},
     {"*shared*, ``coop_fixed``", [](const Situation& s) { return by(Wish::kCoopFixed, s); }},
@@ -326,7 +326,7 @@ constexpr Case kCases[] = {
     {"*shared*, ``coop_coll``: the receiver waits", [](const Situation& s) { return by(Wish::kCoopColl, s) && receiver_waits(s); }},
     {"*shared*, ``coop_coll``: the sender waits, or its send is buffered",
      [](const Situation& s) { return by(Wish::kCoopColl, s) && sender_is_the_one(s); }},
-    {"*shared*, ``coop_coll``: nobody waits", [](const Situation& s) { return by(Wish::kCoopColl, s); }},
+    {"*shared*, ``coop_coll``: neither waits", [](const Situation& s) { return by(Wish::kCoopColl, s); }},
     {"*shared*, ``coop_load``: the receiver has *clearly less* to copy",
      [](const Situation& s) { return by(Wish::kCoopLoad, s) && clearly_lighter_receiver(s); }},
     {"*shared*, ``coop_load``: the sender has *clearly less* to copy",
@@ -341,7 +341,7 @@ constexpr Case kCases[] = {
     {"*shared*, ``hybrid``, the receiver sends as well: the receiver has less to copy",
      [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_receiver(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: otherwise", [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
-    {"*shared*, ``hybrid``, both wait, cores enough", [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
+    {"*shared*, ``hybrid``, both wait, enough cores", [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
     {"*shared*, ``hybrid``, *busy*, *undecided*: the sender has *much less* to copy",
      [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && much_lighter_sender(s); }},
     {"*shared*, ``hybrid``, *busy*, *undecided*: the receiver has less to copy",
@@ -358,13 +358,13 @@ constexpr Case kCases[] = {
     {"*shared*, ``hybrid``, the sender waits, or its send is buffered", hybrid},
 
     {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
-    {"``rput``, the transport puts, and does not get if they are on one node", [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
+    {"``rput``, the transport puts; on one node, only if it does not get", [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
     {"*free*, the transport gets", [](const Situation& s) { return !forced(s) && gets(s); }},
     {"``rput``, the transport gets", gets},
     {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
     {"``rget``, the transport puts", [](const Situation& s) { return puts(s) && s.wish == Wish::kRget; }},
     {"*free*, the transport puts", puts},
-    {"the kernel lets neither copy from the other", [](const Situation& s) { return s.kernel_copy_denied; }},
+    {"the kernel denies copies between the two", [](const Situation& s) { return s.kernel_copy_denied; }},
     {"get or put was refused", refused},
     {"``rget`` or ``rput``, neither get nor put", forced},
     {"*free*, neither get nor put", [](const Situation&) { return true; }},
@@ -376,21 +376,21 @@ const char* copiers(const Choice& choice) {
     case Row::kSend: return "–";
     case Row::kBounce: return "sender, then receiver";
     case Row::kRget: return "receiver";
-    case Row::kRput: return choice.split == Split::kSenderLeads ? "sender; the receiver if it makes no progress" : "sender";
+    case Row::kRput: return choice.split == Split::kSenderLeads ? "sender; receiver if the sender makes no progress" : "sender";
     case Row::kRtr: return "as without the offer";
     case Row::kCoop: break;
     }
     switch (choice.split) {
     case Split::kBoth: return "both, chunk by chunk";
-    case Split::kHalves: return "each one half, or all if the other makes no progress";
-    case Split::kReceiverLeads: return "receiver; the sender helps if it is idle, or if the receiver makes no progress";
-    case Split::kSenderLeads: return "sender; the receiver helps if it is idle, or if the sender makes no progress";
+    case Split::kHalves: return "each one half; all if the other side makes no progress";
+    case Split::kReceiverLeads: return "receiver; the sender helps if it is idle or the receiver makes no progress";
+    case Split::kSenderLeads: return "sender; the receiver helps if it is idle or the sender makes no progress";
     }
-    fail("a row is copied by nobody");
+    fail("a row has no copier");
 }
 
-// Every combination of what the choice depends on: each call of pick(n) yields
-// one of n values, by the digits of one number.
+// Enumerates all combinations of inputs: each call of pick(n) returns one of n
+// values, a digit of one number.
 class Digits {
 public:
     explicit Digits(unsigned long number) : rest_(number) {}
@@ -419,7 +419,7 @@ void pick_common(Situation& s, Digits& digits) {
     s.put_refused = digits.bit();
 }
 
-// Two processes that each see the other's board.
+// Two processes that have mapped each other's board.
 bool pick_sharing(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
@@ -443,7 +443,7 @@ bool pick_sharing(Situation& s, unsigned long number) {
     return digits.used_up();
 }
 
-// Two others, on one node or on two.
+// Two processes without boards, on one node or on two.
 bool pick_apart(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
@@ -456,11 +456,11 @@ bool pick_apart(Situation& s, unsigned long number) {
     return digits.used_up();
 }
 
-// The table holds for every situation, or there is no table.
+// Fails unless the table holds for every situation.
 void print_decisions() {
     std::vector<std::optional<Choice>> answers(std::size(kCases));
     std::vector<bool> shown(coop::rndv::kReasons, false);
-    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // the receiver's own: the last line
+    shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // decided by the receiver alone: the last line
     for (auto pick : {pick_apart, pick_sharing})
         for (unsigned long n = 0;; ++n) {
             Situation s;
@@ -476,13 +476,13 @@ void print_decisions() {
     for (std::size_t i = 0; i < shown.size(); ++i)
         if (!shown[i]) fail(std::string("no situation leads to the reason \"") + coop::rndv::text(static_cast<Reason>(i)) + '"');
 
-    std::vector<std::vector<std::string>> rows = {{"", "First that holds", "Row", "Who copies", "Reason, as reported"}};
+    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Row", "Copied by", "Reason in the report"}};
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
         if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
         rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)), copiers(*answers[i]),
                         coop::rndv::text(answers[i]->reason)});
     }
-    rows.push_back({"–", "receiver: nothing is missing once the RTS is here", "as offered", "–", coop::rndv::text(Reason::kNothingLeft)});
+    rows.push_back({"–", "receiver: the RTS contains all data", "as offered", "–", coop::rndv::text(Reason::kNothingLeft)});
     print_table("6 38 10 18 28", rows);
 }
 

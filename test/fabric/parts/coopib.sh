@@ -251,7 +251,7 @@ coopib_bad_input() {
     local all='binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue'
     check bad_input.interface_that_is_not_there says_what_is_wrong if_include nosuch0 "coop0, coop1"
     check bad_input.port_that_is_not_there says_what_is_wrong if_exclude coop1:7 "coop0, coop1"
-    check bad_input.include_and_exclude says_what_is_wrong if_exclude coop1 "empty where if_include is given" --mca btl_coopib_if_include coop0
+    check bad_input.include_and_exclude says_what_is_wrong if_exclude coop1 "empty if if_include is set" --mca btl_coopib_if_include coop0
     check bad_input.unknown_policy says_what_is_wrong large_policy fastest \
         "$all, even_striping, weighted_striping, adaptive_striping, bss, epc"
     check bad_input.site_03_pairing says_what_is_wrong pairing fastest \
@@ -260,7 +260,7 @@ coopib_bad_input() {
     check bad_input.small_messages_are_not_striped says_what_is_wrong small_policy even_striping "$all"
     check bad_input.alpha says_what_is_wrong alpha 101 "1..100 percent"
     check bad_input.batch_above_paths says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_bss_paths)" --mca btl_coopib_bss_paths 2
-    check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, with commas between"
+    check bad_input.weights_that_are_no_numbers says_what_is_wrong weights 1,x "whole numbers 1..1000000, one for each rail, separated by commas"
     check bad_input.more_weights_than_num_rails says_what_is_wrong weights 1,2,3 "at most 2 weights (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.more_paths_than_num_rails says_what_is_wrong bss_paths 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
@@ -281,8 +281,8 @@ coopib_bad_input() {
     check bad_input.pkey_of_17_bits says_what_is_wrong pkey 65536 "0..65535"
     check bad_input.pkey_that_no_port_has says_what_is_wrong pkey 0x8001 "the P_Keys of a port here (coop0:1: 0xffff; coop1:1: 0xffff)"
     check bad_input.weights_for_other_rails says_what_does_not_fit weights 1,2,3 "2 weights, one for each rail"
-    check bad_input.more_paths_than_rails says_what_does_not_fit bss_paths 3 "0..2 (the rails that there are)"
-    check bad_input.batch_above_rails says_what_does_not_fit bss_batch 3 "0..2 (the rails that there are)"
+    check bad_input.more_paths_than_rails says_what_does_not_fit bss_paths 3 "0..2 (rails to this peer)"
+    check bad_input.batch_above_rails says_what_does_not_fit bss_batch 3 "0..2 (rails to this peer)"
     check bad_input.named_without_hca named_without_hca
     check bad_input.silent_when_not_named not_named_without_hca vader,self
     check bad_input.silent_when_excluded not_named_without_hca ^coopib,openib

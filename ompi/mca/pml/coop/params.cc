@@ -18,123 +18,122 @@ constexpr const char* kAsyncs[] = {"off", "interrupt", "auto"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority", .type = ParamType::kInt, .default_value = 5, .min = 0, .max = 100,
-     .help = "Priority among the pmls that the parameter pml names. Open MPI 4.1 considers pml/coop only where it is "
-             "named there (--mca pml coop, or pml = coop in openmpi-mca-params.conf), whatever its priority.",
+     .help = "Priority among the components that the parameter pml names. Open MPI 4.1 considers pml/coop only if pml names it "
+             "(--mca pml coop, or pml = coop in openmpi-mca-params.conf), whatever its priority.",
      .level = 4},
     {.name = "protocol", .type = ParamType::kChoice, .choices = rndv::kWishNames,
-     .help = "How messages beyond the eager limit travel. hybrid: chosen for each message from the calls and the load "
-             "of both sides; rget: the receiver reads; rput: the sender writes; send: fragments, copied in and out. "
-             "Inside a node also coop: both sides copy, chunk by chunk; coop_fixed: each copies one half; coop_coll: "
-             "chosen by the calls of both sides (blocking or not); coop_load: who has less to copy copies. Where "
-             "something is not possible the next best is taken and the report says so. A sender's wish goes before "
-             "the receiver's, unless it is hybrid.",
+     .help = "Protocol of messages above the eager limit. hybrid: chosen for each message from the MPI calls and the load of both "
+             "sides; rget: the receiver reads; rput: the sender writes; send: fragments, copied in and out. Inside a node also coop: "
+             "both sides copy, chunk by chunk; coop_fixed: each side copies one half; coop_coll: chosen from the MPI calls of both "
+             "sides (blocking or not); coop_load: the side that has less to copy copies. If a protocol is not possible, the next "
+             "best is used, and the report says so. The sender's choice takes precedence over the receiver's, unless it is hybrid.",
      .level = 2, .settable_at_run_time = true},
     {.name = "eager_limit", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 64, .max = kGiB,
-     .help = "Largest message that is sent at once, with no handshake. The transport's own eager limit applies "
-             "where that is lower (btl_vader_eager_limit, btl_tcp_eager_limit, ...). It cannot be below the size "
-             "of a control header.",
+     .help = "Largest message that is sent at once, without a handshake. If the transport's own eager limit is lower, that applies "
+             "(btl_vader_eager_limit, btl_tcp_eager_limit, ...). It cannot be below the size of a control header.",
      .level = 4},
     {.name = "rndv_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 0, .max = kGiB,
-     .help = "Payload that travels beside the RTS of a message which goes by fragments. The transport's "
-             "rndv_eager_limit applies where that is lower.",
+     .help = "Payload that is sent together with the RTS of a message that uses fragments. If the transport's rndv_eager_limit is "
+             "lower, that applies.",
      .level = 5},
     {.name = "rdma_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 0, .min = 0, .max = 1024 * kGiB,
-     .help = "Smallest message that goes by RDMA (rget, rput); shorter ones go by fragments. 0: all that are beyond "
-             "the eager limit.",
+     .help = "Smallest message that uses RDMA (rget, rput); shorter ones use fragments. 0: all messages above the eager limit.",
      .level = 5},
     {.name = "isend_rdma_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
-     .help = "Smallest message that goes by RDMA where its sender does not wait for it (MPI_Isend), between nodes, and nothing "
-             "interrupts (async off); shorter ones go by fragments, the first one with the RTS. 0: all that are beyond the eager limit.",
+     .help = "Smallest message between nodes that uses RDMA if its sender does not wait for it (MPI_Isend) and asynchronous progress "
+             "is off (parameter async); shorter ones use fragments, the first of which is sent with the RTS. 0: all messages above "
+             "the eager limit.",
      .level = 5},
     {.name = "rdma_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = kGiB, .min = 4 * kKiB,
      .max = kGiB,
-     .help = "Largest single RDMA operation. The transport's get or put limit applies where that is lower.",
+     .help = "Largest single RDMA operation. If the transport's get or put limit is lower, that applies.",
      .level = 5},
     {.name = "rdma_depth", .type = ParamType::kInt, .unit = "operations", .default_value = 4, .min = 1, .max = 1024,
-     .help = "RDMA operations of one message that are under way at a time.", .level = 5},
+     .help = "RDMA operations of one message that may be in flight at a time.", .level = 5},
     {.name = "coop_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 32 * kKiB, .min = 0, .max = 1024 * kGiB,
-     .help = "Smallest message inside a node that both sides copy under the hybrid protocol; shorter ones are copied by "
-             "the receiver. With more processes than cores on the node: four times that.",
+     .help = "Smallest message inside a node that both sides copy under the hybrid protocol; shorter ones are copied by the "
+             "receiver. On a node with more processes than cores, four times this value applies.",
      .level = 4, .settable_at_run_time = true},
     {.name = "copy_chunk", .type = ParamType::kSize, .unit = "bytes", .default_value = 512 * kKiB, .min = 16 * kKiB, .max = kGiB,
-     .help = "Largest piece of a copy inside a node; between two pieces other messages get their turn. Cooperative "
-             "copies of less than eight such pieces are cut into eighths, of 256 KiB or half the message at least.",
+     .help = "Largest part of a copy inside a node; between two parts, other messages make progress. A cooperative copy of less than "
+             "eight such parts is divided into eighths, but into parts of at least 256 KiB or half the message.",
      .level = 4, .settable_at_run_time = true},
     {.name = "patience", .type = ParamType::kInt, .unit = "microseconds", .default_value = 2000, .min = 0, .max = 1000000000,
-     .help = "Inside a node: how long a side waits for the other one, which is to copy a message or a half of it and makes no progress "
-             "with it, before it copies that itself.",
+     .help = "Inside a node: time without progress after which a side takes over the copy, or the half of it, that the other side "
+             "should make.",
      .level = 5, .settable_at_run_time = true},
     {.name = "rtr_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 64 * kKiB, .min = 0, .max = 1024 * kGiB,
-     .help = "Smallest posted receive that is offered to its sender, inside a node: the sender then writes without "
-             "asking, even while the receiver computes (RTR). 0: none is offered.",
+     .help = "Smallest posted receive that is offered to its sender, inside a node. The sender then writes without a handshake, even "
+             "while the receiver computes (RTR). 0: no receive is offered.",
      .level = 4, .settable_at_run_time = true},
     {.name = "bounce_max", .type = ParamType::kSize, .unit = "bytes", .default_value = rndv::kBounceBytes, .min = 0, .max = rndv::kBounceBytes,
-     .help = "Largest message inside a node that a blocking send leaves in shared memory, under the hybrid protocol, where such "
-             "messages follow each other with none back in between. 0: none. Each process has 32 such buffers, in memory that is taken "
-             "when they are first used.",
+     .help = "Largest message inside a node that a blocking send leaves in shared memory, under the hybrid protocol. This applies to "
+             "consecutive blocking sends in one direction. 0: none. Each process has 32 such buffers, whose memory is allocated at "
+             "first use.",
      .level = 4, .settable_at_run_time = true},
     {.name = "piece_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 8 * kKiB, .min = 64, .max = kGiB,
-     .help = "Average length of the contiguous pieces of a derived datatype from which on they are copied directly, one "
-             "by one, inside a node; shorter ones are packed by the sender and unpacked by the receiver.",
+     .help = "Smallest average length of the contiguous pieces of a derived datatype that are copied directly, one by one, inside a "
+             "node. Types with shorter pieces are packed by the sender and unpacked by the receiver.",
      .level = 5, .settable_at_run_time = true},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "fragments", .default_value = 8, .min = 1, .max = 1024,
-     .help = "Fragments of one message that are under way at a time when it goes by fragments.", .level = 5},
+     .help = "Fragments of one message that may be in flight at a time.", .level = 5},
     {.name = "unexpected_inline", .type = ParamType::kSize, .unit = "bytes", .default_value = 128, .min = 64,
      .max = 64 * kKiB,
-     .help = "Room for header and payload in each record of an unexpected message; longer ones take memory from the "
-             "heap.",
+     .help = "Space for header and payload in each record of an unexpected message; longer messages use memory from the heap.",
      .level = 8},
     {.name = "free_list_num", .type = ParamType::kInt, .unit = "items", .default_value = 4, .min = 0, .max = 1 << 20,
-     .help = "Requests and message records allocated at start, each.", .level = 8},
+     .help = "Requests and message records, each, that are allocated at start.", .level = 8},
     {.name = "free_list_max", .type = ParamType::kInt, .unit = "items", .default_value = -1, .min = -1, .max = 1 << 30,
-     .help = "Most requests and message records, each; -1: no limit. A call that would need one more returns MPI_ERR_NO_MEM, unless its "
-             "message fits one packet: that waits for room. Beyond that many messages that no receive has asked for, the job ends.",
+     .help = "Largest number of requests and of message records; -1: no limit. A call that needs one more returns MPI_ERR_NO_MEM; if "
+             "its message fits one packet, it waits instead. If more unexpected messages than this arrive, the job ends.",
      .level = 8},
     {.name = "free_list_inc", .type = ParamType::kInt, .unit = "items", .default_value = 64, .min = 1, .max = 1 << 20,
-     .help = "Requests and message records allocated when they run out, each time.", .level = 8},
+     .help = "Requests and message records, each, that are allocated whenever they run out.", .level = 8},
     {.name = "report", .type = ParamType::kInt, .default_value = 0, .min = 0, .max = 2,
-     .help = "Report at MPI_Finalize. 1: rank 0 prints which protocol carried how many messages and bytes of which "
-             "size, and why. 2: the same per pair of processes.",
+     .help = "Report at MPI_Finalize. 1: rank 0 prints which protocol carried how many messages and bytes of which size, and why. 2: "
+             "the same for each pair of processes, too.",
      .level = 1},
     {.name = "overlap", .type = ParamType::kChoice, .choices = kOverlaps,
-     .help = "Whether this process computes while its messages inside a node travel. auto: as its calls look (blocking ones "
-             "wait, nonblocking ones compute); yes: it computes, the other side is to copy; no: it waits, and copies.",
+     .help = "Whether this process computes while its messages inside a node travel. auto: deduced from the MPI calls (blocking "
+             "calls wait, nonblocking ones compute); yes: it computes, so the other side should copy; no: it waits, so it should "
+             "copy.",
      .level = 3, .settable_at_run_time = true},
     {.name = "async", .type = ParamType::kChoice, .choices = kAsyncs,
-     .help = "Whether messages make progress while this process computes, between nodes, over btl/coopib. off: in calls of the "
-             "library alone; interrupt: a long message that arrives for a posted receive interrupts, and a thread that sleeps "
-             "otherwise starts its transfer; auto: interrupt, unless the node has more processes than cores.",
+     .help = "Whether messages between nodes over btl/coopib make progress while this process computes. off: only during MPI calls; "
+             "interrupt: a long message that arrives for a posted receive interrupts, and a thread that otherwise sleeps starts its "
+             "transfer; auto: interrupt, unless the node has more processes than cores.",
      .level = 2},
     {.name = "fin", .type = ParamType::kChoice, .choices = kFins,
-     .help = "When a receiver that reads a message (rget) tells its sender that it is over, between nodes, over btl/coopib. "
-             "after: when the read is complete, which it has to notice; fenced: it posts that message with the read, behind a fence, "
-             "and the HCA sends it, but also holds back what is sent later; auto: fenced where an interrupt has started the read.",
+     .help = "When a receiver that reads a message (rget) between nodes over btl/coopib acknowledges it. after: when the process "
+             "notices that the read is complete; fenced: the acknowledgement is posted together with the read, behind a fence, and "
+             "sent by the HCA, which delays later sends of the same queue pair; auto: fenced if an interrupt started the read, else "
+             "after.",
      .level = 5},
     {.name = "hca", .type = ParamType::kChoice, .choices = kHcas,
-     .help = "Whether HCAs, by loopback over btl/coopib, copy a part of long messages inside a node that both sides copy: as much as they "
-             "can do while the CPUs copy the rest, by the rates measured so far. It needs btl/coopib beside btl/vader, a receiver that "
-             "waits for that message (MPI_Recv, MPI_Wait, MPI_Waitall), and contiguous buffers. off: never; on: whenever the HCAs have not "
-             "enough to do already; auto: likewise, but not where the node has more processes than cores.",
+     .help = "Whether HCAs, through loopback over btl/coopib, copy a part of long messages inside a node that both sides copy. The "
+             "part is the amount that they can copy while the CPUs copy the rest, according to measured rates. It requires "
+             "btl/coopib next to btl/vader, a receiver that waits for the message (MPI_Recv, MPI_Wait, MPI_Waitall) and contiguous "
+             "buffers. off: never; on: unless the HCAs are busy; auto: as on, but not on a node with more processes than cores.",
      .level = 3},
     {.name = "hca_min", .type = ParamType::kSize, .unit = "bytes", .default_value = 1024 * kKiB, .min = 128 * kKiB, .max = 1024 * kGiB,
      .help = "Smallest message inside a node of which HCAs copy a part.", .level = 5, .settable_at_run_time = true},
     {.name = "hca_load", .type = ParamType::kInt, .unit = "operations", .default_value = 32, .min = 0, .max = 1 << 20,
-     .help = "Large operations that all processes of the node together may have on an HCA, to other nodes and inside this one, before "
-             "nothing more inside the node is given to it. 0: nothing ever is.",
+     .help = "Number of large operations in flight on an HCA, from all processes of the node, from which on it gets no more work "
+             "inside the node. 0: it never gets any.",
      .level = 5, .settable_at_run_time = true},
     {.name = "copy_rate", .type = ParamType::kSize, .unit = "bytes/s", .default_value = 0, .min = 0, .max = 1024 * kGiB,
-     .help = "For tests and measurements: the CPU of this process copies no faster than that from and to other processes of its node. "
-             "0: as fast as it can.",
+     .help = "For tests and measurements: limits the rate at which the CPU of this process copies from and to other processes of its "
+             "node. 0: no limit.",
      .level = 9},
     {.name = "fault", .type = ParamType::kString,
-     .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas; names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, "
-             "hca_get, hca_busy, hca_lost, hca_key (copies by HCAs), and "
-             "corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, which may end in =byte.",
+     .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), separated by "
+             "commas. Names: busy, alloc, sendi, register, no_id, get, get_busy, put, put_busy, hca_get, hca_busy, hca_lost, hca_key "
+             "(copies by HCAs), and corrupt_match, corrupt_rts, corrupt_cts, corrupt_frag, corrupt_fin, to which =byte may be "
+             "appended.",
      .level = 9},
 };
 
-// Row by row where the value lies: a number or a text, and for a kChoice the index that counts, and what was given.
+// Where the value of each row is stored: a number or a text, and for a kChoice also the index as Open MPI has it.
 constexpr ParamPlace<Config, Setting> kPlaces[] = {
     {&Config::priority, nullptr},          {&Config::protocol, nullptr, &Config::protocol_index},  {&Config::eager_limit, nullptr},
     {&Config::rndv_inline, nullptr},       {&Config::rdma_min, nullptr},       {&Config::isend_rdma_min, nullptr},
@@ -159,8 +158,8 @@ constexpr auto kSettable = [] {
     return rows;
 }();
 
-// Of a row that may be written while the job runs, as Open MPI has it. That writes 4 or 8 aligned bytes at once, under a lock that
-// nobody else can take: they are read whole, which ThreadSanitizer cannot know.
+// The value that Open MPI holds for a row that can change while the job runs. Open MPI writes 4 or 8 aligned bytes at once, under a lock
+// that is not accessible here. The read is therefore atomic, but ThreadSanitizer cannot know that.
 __attribute__((no_sanitize("thread"))) std::int64_t given_value(const ParamPlace<Config, Setting>& place, const Config& given) noexcept {
     if (place.index) return *static_cast<const volatile int*>(&(given.*place.index));
     return *reinterpret_cast<const volatile std::int64_t*>(&(given.*place.number));

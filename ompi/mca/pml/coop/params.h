@@ -13,7 +13,7 @@
 
 namespace coop::pml {
 
-// Values in the units of their rows. Ranges hold after check(). Those that may be written while the job runs change under way.
+// Values in the units of their rows. Ranges hold after check(). Settable parameters can change at any time.
 struct Config {
     Setting priority = 0;
     Setting protocol = 0;  // rndv::Wish
@@ -54,11 +54,11 @@ struct Config {
 const ParamTable<Config, Setting>& param_table() noexcept;
 inline std::span<const ParamRow> params() noexcept { return param_table().rows(); }
 
-// What the values of `config` do not keep to; sets the index of each kChoice.
+// Returns the first value that its row does not allow; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);
 
-// Parameters that Open MPI writes while the job runs, from any thread: whether `given` differs from `config`, which is in use; and
-// taking over what it says, but for values that are not allowed, of which the first is returned.
+// Open MPI can write settable parameters while the job runs, from any thread. is_rewritten() says whether `given` differs from `config`,
+// which is in use. take_rewritten() copies the allowed values into `config` and returns the first one that is not allowed.
 bool is_rewritten(const Config& given, const Config& config) noexcept;
 std::optional<ParamError> take_rewritten(const Config& given, Config& config);
 

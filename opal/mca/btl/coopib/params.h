@@ -14,9 +14,9 @@
 
 namespace coop::ib {
 
-constexpr std::int64_t kMostReceives = 16384;  // of the parameter `receives`
+constexpr std::int64_t kMostReceives = 16384;  // largest value of `receives`
 
-// Of ring_in_order: whether the last byte of a write that arrives says that all of it is there.
+// ring_in_order: whether the arrival of the last byte of a write implies that all of it has arrived.
 enum class RingInOrder : std::uint8_t { kAuto, kYes, kNo };
 inline constexpr const char* kRingInOrderNames[] = {"auto", "yes", "no"};
 
@@ -69,12 +69,12 @@ enum class Fork : std::uint8_t { kAuto, kOn, kOff };
 const ParamTable<Config>& param_table() noexcept;
 inline std::span<const ParamRow> params() noexcept { return param_table().rows(); }
 
-// What the values of `config` do not keep to; sets the index of each kChoice.
+// Returns the first value that its row does not allow; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);
 
 // The settings of the schedulers. The error names the parameter.
 std::optional<ParamError> make_sched_config(const Config& config, sched::SchedConfig& sched);
-// What of them does not fit a channel of so many rails.
+// Returns the first setting that does not fit a channel of `rails` rails.
 std::optional<ParamError> check_rails(const Config& config, const sched::SchedConfig& sched, std::size_t rails);
 
 }  // namespace coop::ib

@@ -10,7 +10,7 @@
 namespace coop::ib {
 namespace {
 
-constexpr double kMillion = 1e6;  // of rail_weight
+constexpr double kMillion = 1e6;  // unit of rail_weight
 
 std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quantity) noexcept {
     switch (quantity) {
@@ -68,7 +68,7 @@ std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
     return 0;
 }
 
-// A handle may be older than the HCAs are, so its length cannot follow them.
+// A handle may be allocated before the HCAs are open, so its length does not depend on them.
 int length_of(const Variable& v) noexcept {
     switch (v.scope) {
     case Scope::kProcess: return 1;
@@ -95,7 +95,7 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
     }
 }
 
-// What the process counts for itself. False: it is counted for each peer.
+// Reads a quantity that is counted per process; returns false if it is counted per peer.
 bool read_own(Quantity quantity, unsigned long long* values) {
     const bool of_hca = is_of_hca(quantity);
     for (std::size_t i = 0; of_hca && i < module.uses.size(); ++i)

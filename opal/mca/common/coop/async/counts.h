@@ -25,11 +25,11 @@ struct HandlerVariable {
     const char* help;
 };
 inline constexpr HandlerVariable kHandlerVariables[] = {
-    {"interrupts", &HandlerCounts::interrupts, "Times that a transport has woken the thread for asynchronous progress."},
-    {"interrupts_requested", &HandlerCounts::requests, "Times that transports were asked to interrupt."},
-    {"interrupts_left", &HandlerCounts::left, "Interrupts that were left to the application, because it was polling."},
-    {"events_handled", &HandlerCounts::events, "Completions that the thread for asynchronous progress has handled."},
-    {"callbacks_left", &HandlerCounts::callbacks_left, "Callbacks of other parts of Open MPI than pml/coop, found by the thread for asynchronous progress and left to the application's next call."},
+    {"interrupts", &HandlerCounts::interrupts, "Interrupts: wake-ups of the thread for asynchronous progress."},
+    {"interrupts_requested", &HandlerCounts::requests, "Requests to transports to interrupt."},
+    {"interrupts_left", &HandlerCounts::left, "Interrupts that the thread left to the application because it was polling."},
+    {"events_handled", &HandlerCounts::events, "Completions that the thread for asynchronous progress handled."},
+    {"callbacks_left", &HandlerCounts::callbacks_left, "Callbacks of other parts of Open MPI that the thread for asynchronous progress left to the application's next call."},
 };
 static_assert(sizeof(HandlerCounts) == sizeof kHandlerVariables / sizeof *kHandlerVariables * sizeof(std::uint64_t), "each has a name");
 

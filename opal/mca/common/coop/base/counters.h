@@ -5,8 +5,8 @@
 // not here: they derive from the usage table (usage.h).
 //
 // Units: events, or objects at present. Threading: as Tally: call
-// set_threads(true) before the first event when several threads may count.
-// Ownership, errors: none. Fit for a hot path.
+// set_threads(true) before the first event if several threads count.
+// Cheap enough for a hot path.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ enum class Counter : std::uint8_t {
     kOutOfOrder,
     kCopies,
     kCopiedBytes,
-    kCopyTime,  // in the unit of its owner's clock
+    kCopyTime,  // in ticks of its owner's clock
     kOffers,
     kOffersTaken,
     kTakeovers,
@@ -58,7 +58,7 @@ public:
         counts_[static_cast<std::size_t>(counter)].add(n, threads_);
     }
 
-    // One more, or one less, of what the gauge shows.
+    // One object more, or one less.
     void up(Gauge gauge) noexcept {
         Level& level = levels_[static_cast<std::size_t>(gauge)];
         level.high.raise_to(level.now.add(1, threads_), threads_);
@@ -122,27 +122,27 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kRetryGet, "retries_get", "RDMA reads tried again because the transport refused them."),
     detail::total_of(Counter::kRetryPut, "retries_put", "RDMA writes tried again because the transport refused them."),
     detail::total_of(Counter::kOutOfOrder, "out_of_order",
-                     "Messages that arrived ahead of an earlier one of the same sender and communicator."),
-    detail::total_of(Counter::kCopies, "copies", "Copies between processes of this node that this process made (each chunk is one)."),
+                     "Messages that arrived before an earlier one of the same sender and communicator."),
+    detail::total_of(Counter::kCopies, "copies", "Copies between processes of this node that this process made; each chunk counts."),
     detail::total_of(Counter::kCopiedBytes, "copied_bytes", "Bytes of these copies."),
-    detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in those of them that are 16 KiB or longer."),
+    detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in such copies of 16 KiB or more."),
     detail::total_of(Counter::kOffers, "offers", "Receives that were offered to their sender (RTR)."),
-    detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives that this process, as sender, has written into."),
+    detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives into which this process wrote as the sender."),
     detail::total_of(Counter::kTakeovers, "takeovers",
-                     "Copies inside the node that the other side was to make, or its half of them, and that this process made because nothing moved."),
-    detail::total_of(Counter::kOffloads, "offloads", "Pieces of messages inside the node that an HCA has read by loopback for this process."),
+                     "Copies inside the node, or halves of them, that this process took over because the other side made no progress."),
+    detail::total_of(Counter::kOffloads, "offloads", "Pieces of messages inside the node that an HCA read through loopback for this process."),
     detail::total_of(Counter::kOffloadedBytes, "offloaded_bytes", "Bytes of these pieces."),
-    detail::total_of(Counter::kOffloadsHeld, "offloads_held", "Times that a message was not given to an HCA, or no more of it, because that had enough to do."),
-    detail::total_of(Counter::kOffloadsRefused, "offloads_refused", "Pieces that an HCA was to read and did not: the CPU has copied them."),
+    detail::total_of(Counter::kOffloadsHeld, "offloads_held", "Messages, or remainders of messages, that were not given to an HCA because it was busy."),
+    detail::total_of(Counter::kOffloadsRefused, "offloads_refused", "Pieces that an HCA could not read and the CPU copied instead."),
     detail::level_of(Gauge::kUnexpected, "unexpected_now",
-                     "Messages that have arrived and that no receive has asked for yet."),
-    detail::high_of(Gauge::kUnexpected, "unexpected_high", "Longest the queue of unexpected messages has been."),
+                     "Messages that have arrived without a matching receive."),
+    detail::high_of(Gauge::kUnexpected, "unexpected_high", "Largest number of unexpected messages at a time."),
     detail::level_of(Gauge::kRendezvous, "rendezvous_now", "Rendezvous transfers in flight."),
-    detail::high_of(Gauge::kRendezvous, "rendezvous_high", "Most rendezvous transfers that were in flight at a time."),
+    detail::high_of(Gauge::kRendezvous, "rendezvous_high", "Largest number of rendezvous transfers in flight at a time."),
     detail::level_of(Gauge::kDeferred, "deferred_now", "Operations that wait for resources of a transport."),
-    detail::high_of(Gauge::kDeferred, "deferred_high", "Most operations that waited for resources at a time."),
-    detail::level_of(Gauge::kProcesses, "processes_now", "Processes that this one has sent to; those of other jobs until they are disconnected."),
-    detail::high_of(Gauge::kProcesses, "processes_high", "Most such processes at a time."),
+    detail::high_of(Gauge::kDeferred, "deferred_high", "Largest number of operations that waited for resources at a time."),
+    detail::level_of(Gauge::kProcesses, "processes_now", "Processes to which this one has sent; processes of other jobs until they disconnect."),
+    detail::high_of(Gauge::kProcesses, "processes_high", "Largest number of such processes at a time."),
 };
 
 namespace detail {
@@ -163,7 +163,7 @@ constexpr bool variables_match_their_enums() {
 
 static_assert(detail::variables_match_their_enums(), "every counter and every gauge has its variables, in order");
 
-// The value of a variable in a process's counters.
+// The value of a variable, read from the counters of a process.
 inline std::uint64_t value_of(const Variable& variable, const Counters& counters) noexcept {
     switch (variable.kind) {
         case VariableKind::kTotal: return counters.total(variable.counter);

@@ -44,7 +44,7 @@ std::string_view trimmed(std::string_view text) noexcept {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// The power of 1024 that a suffix stands for, as a shift; -1 for no suffix.
+// The power of 1024 of a suffix, as a shift; -1 if the suffix is unknown.
 int shift_of(std::string_view suffix) {
     const std::string s = lower(suffix);
     if (s == "" || s == "b") return 0;
@@ -83,7 +83,7 @@ std::optional<std::int64_t> bool_of(std::string_view text) {
     return std::nullopt;
 }
 
-// What stands for the value of a row: the number, or the word of a choice.
+// The value of `text` for this row: a number, or the index of a choice.
 std::optional<std::int64_t> value_of(const ParamRow& row, std::string_view text) {
     switch (row.type) {
         case ParamType::kInt: return number_of(trimmed(text), false);
@@ -202,7 +202,7 @@ std::string to_rst(std::string_view title, std::string_view prefix, std::span<co
 std::variant<std::int64_t, ParamError> parse(const ParamRow& row, std::string_view text) {
     const auto value = value_of(row, text);
     if (!value) return error(row, text);
-    if (check(row, *value)) return error(row, text);  // in the words of the user
+    if (check(row, *value)) return error(row, text);  // quotes the text that the user gave
     return *value;
 }
 

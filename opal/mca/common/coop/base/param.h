@@ -16,7 +16,7 @@
 //
 // Threading: rows are constants and every function here is pure.
 // Errors: a value that a row does not allow is returned as a ParamError, which
-// names the parameter, the value and what would have been allowed.
+// names the parameter, the value and the allowed range.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ namespace coop {
 
 enum class ParamType : std::uint8_t {
     kInt,     // a whole number
-    kSize,    // a whole number that may carry k, m or g (powers of 1024)
+    kSize,    // a whole number, optionally followed by k, m or g (powers of 1024)
     kBool,    // 0 or 1
     kChoice,  // one word of a list; its value is the index in that list
     kString,  // free text
@@ -55,7 +55,7 @@ struct ParamRow {
 
 struct ParamError {
     std::string name;   // of the row
-    std::string value;  // as it was given
+    std::string value;  // as the user gave it
     std::string range;  // in words, e.g. "64..4096 bytes"
 
     // "pml_coop_eager_limit: the value "-5" is not allowed (allowed: …)".
@@ -80,8 +80,7 @@ COOP_EXPORT std::string to_rst(std::string_view title, std::string_view prefix,
 
 // --- checking a value -----------------------------------------------------
 
-// The value that `text` stands for, or why it does not stand for one. A
-// kString has the value 0.
+// The value of `text`, or an error. A kString has the value 0.
 COOP_EXPORT std::variant<std::int64_t, ParamError> parse(const ParamRow& row, std::string_view text);
 
 COOP_EXPORT std::optional<ParamError> check(const ParamRow& row, std::int64_t value);
@@ -112,7 +111,7 @@ constexpr bool has_repeated_or_empty_words(std::span<const char* const> words) {
 
 }  // namespace detail
 
-// What is wrong with a declaration; null when nothing is.
+// The defect of a declaration, or null.
 constexpr const char* declaration_defect(const ParamRow& row) {
     if (!row.name || !detail::is_lower_case_name(row.name)) return "name is not lower case";
     if (!row.unit || !row.help || !row.default_text) return "a text is null";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The rows of a component (param.h) with the place of each value in its Config:
-// what it registers, fills with defaults and checks.
+// used to register them, to set defaults, and to check values.
 //
 //     constexpr ParamPlace<Config> kPlaces[] = {{&Config::eager_limit, nullptr}, {&Config::protocol, &Config::protocol_name}};
 //     constexpr ParamTable<Config> kTable(kParams, kPlaces);
 //     static_assert(kTable.is_valid());
 //
-// A kChoice is given as its word, or, if it may be written at run time, as the index of that: a text could go while somebody reads it.
+// A kChoice is given as its word. If it can be written at run time it is given as an index, because a text could be freed while it is read.
 //
 // Threading: constants; a Config belongs to its owner. Errors: as in param.h.
 #pragma once
@@ -53,8 +53,8 @@ public:
 
     constexpr std::span<const Place> places() const noexcept { return places_; }
 
-    // Gives the row its default. Returns where its value is given: a const char* if is_given_as_text(), an int if is_given_as_index(),
-    // else 64 bits.
+    // Sets the default of the row. Returns the address that Open MPI writes: of a const char* if is_given_as_text(), of an int if
+    // is_given_as_index(), else of 64 bits.
     void* set_default(Config& config, std::size_t i) const noexcept {
         const ParamRow& row = rows_[i];
         if (is_given_as_index(row)) {
@@ -70,7 +70,7 @@ public:
         return &text;
     }
 
-    // The first value that its row does not allow; sets the index of each kChoice before.
+    // Returns the first value that its row does not allow. Sets the index of each kChoice first.
     std::optional<ParamError> check(Config& config) const {
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const ParamRow& row = rows_[i];
