@@ -15,7 +15,7 @@ sys.path[:0] = [os.path.join(top, "tools"), os.path.join(top, "bench")]
 
 from coop_ab import host, plot, stats  # noqa: E402
 from coop_fig import draw  # noqa: E402
-from overlap_parts import ratio  # noqa: E402
+from overlap_parts import ratio, rounds  # noqa: E402
 
 
 def rounded(value):
@@ -74,16 +74,25 @@ def overlap(pages):
     return [panel(f"{record['title']} computes", of_sizes(record), "% hidden", "linear", min=-20, max=110) for record in pages]
 
 
-PANELS = {"small": small, "bandwidth": bandwidth, "bcast": bcast, "patterns": times, "stencil": times, "overlap": overlap}
+# name: (title, panels of its comparisons)
+CHARTS = {
+    "small": ("Short and medium messages between two ranks of a node", small),
+    "bandwidth": ("Bandwidth of blocking messages between two ranks of a node", bandwidth),
+    "bcast": ("Broadcast along a chain of ranks, by number of chunks", bcast),
+    "patterns": ("Scatter, gather, and reduction by reduce-scatter and gather", times),
+    "stencil": ("Halo exchange of a 3-D stencil, time of an iteration", times),
+    "overlap": ("Share of a transfer that overlaps with computing", overlap),
+}
 
 
 def of_coop_figures(data):
     name, pages = data["figure"], data["comparisons"]
-    if name not in PANELS:
-        sys.exit(f"condense.py: no chart is made of '{name}' (there are {', '.join(PANELS)}, overlap-ratio)")
-    rounds = max(run["round"] for record in pages for run in record["runs"])
-    source = f"{host.one_line(pages[0]['host'])}; {pages[0]['command'][2]} ranks, {rounds} rounds"
-    return name, {"title": draw.FIGURES[name][0], "source": source, "panels": PANELS[name](pages)}
+    if name not in CHARTS:
+        sys.exit(f"condense.py: there is no chart '{name}' (there are {', '.join(CHARTS)}, overlap-ratio)")
+    title, panels = CHARTS[name]
+    count = max(run["round"] for record in pages for run in record["runs"])
+    source = f"{host.one_line(pages[0]['host'])}; {pages[0]['command'][2]} ranks, {count} rounds"
+    return name, {"title": title, "source": source, "panels": panels(pages)}
 
 
 def ratio_line(name, points, column):
@@ -110,10 +119,11 @@ def ratio_panel(runs, side, size):
 
 def of_overlap(data):
     if data["part"] != "ratio":
-        sys.exit("condense.py: of bench/overlap only the part 'ratio' is a chart")
+        sys.exit("condense.py: bench/overlap has a chart for the part 'ratio' only")
     runs = data["runs"]
     panels = [ratio_panel(runs, side, size) for side in ratio.SIDES for size in ratio.sizes_in(runs)]
-    return "overlap-ratio", {"title": ratio.TITLE, "source": f"{host.one_line(data['host'])}; {data['end']['rounds']} rounds", "panels": panels}
+    source = f"{rounds.describe(data['end'])}; {host.one_line(data['host'])}; {rounds.of_machine(runs)}"
+    return "overlap-ratio", {"title": "Computing time by total time (W/T)", "source": source, "panels": panels}
 
 
 def main():
@@ -127,8 +137,8 @@ def main():
         name, chart = (of_overlap if data.get("program") == "overlap" else of_coop_figures)(data)
         with open(os.path.join(options.out, f"{name}.json"), "w", encoding="utf-8") as file:
             # One line for each series: a new measurement is a diff that can be read.
-            words = json.dumps(chart).replace('{"name"', '\n  {"name"').replace('{"title": ', '\n {"title": ').strip()
-            file.write(words + "\n")
+            words = json.dumps(chart).replace(' {"name"', '\n  {"name"').replace('[{"name"', '[\n  {"name"')
+            file.write(words.replace('{"title": ', '\n {"title": ').replace(", \n", ",\n").strip() + "\n")
 
 
 if __name__ == "__main__":
