@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line."""
 
-import argparse
 import dataclasses
-import json
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
 
-from coop_ab import errors, host, plot
+from coop_ab import errors, files, host, plot, program
 from coop_ab.errors import BadInput, RunFailed
+from coop_ab.program import Parser
 
 from . import mixed, ratio, rounds, timeline, wait
 
 PARTS = {"ratio": ratio, "timeline": timeline, "wait": wait, "mixed": mixed}
+PROGRAM = "overlap"
 SCHEMA = 1
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise BadInput(f"{message} (--help lists the options)")
-
-
 def parser():
-    p = Parser(prog="overlap", usage="bench/overlap [options] [PART ...]", allow_abbrev=False,
+    p = Parser(prog=PROGRAM, usage="bench/overlap [options] [PART ...]", allow_abbrev=False,
                description="How much of a transfer hides behind computing, on a subnet in software with one rank per virtual host and "
                "one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, pml/ucx, interleaved, in rounds until the "
                "figures are stable. ratio: W/T over W of the sender and of the receiver. timeline: time stamps of one transfer. wait: "
@@ -96,6 +90,10 @@ def use_installation(prefix):
     os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
 
 
+def path_of(name, folder):
+    return f"{folder}/overlap-{name}.json"
+
+
 def measure(name, options):
     facts = host.facts()
     with tempfile.TemporaryDirectory(prefix="coop-overlap-") as scratch:
@@ -104,22 +102,8 @@ def measure(name, options):
     facts["load_after"] = host.load()
     if not any(sample["figures"] for sample in runs):
         raise RunFailed(f"{name}: no run worked")
-    record = {"program": "overlap", "schema": SCHEMA, "part": name, "seed": options.seed, "host": facts, "end": end, "runs": runs}
-    with open(f"{options.out}/overlap-{name}.json", "w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
-        file.write("\n")
-    return record
-
-
-def load(name, folder):
-    path = f"{folder}/overlap-{name}.json"
-    try:
-        with open(path, encoding="utf-8") as file:
-            record = json.load(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot read '{path}': {error}") from None
-    if not isinstance(record, dict) or record.get("program") != "overlap" or record.get("schema") != SCHEMA:
-        raise BadInput(f"'{path}' was not written by this program")
+    record = {"program": PROGRAM, "schema": SCHEMA, "part": name, "seed": options.seed, "host": facts, "end": end, "runs": runs}
+    files.save(record, path_of(name, options.out))
     return record
 
 
@@ -132,52 +116,31 @@ def show(name, record):
 
 
 def draw(name, record, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-overlap", "axes.edgecolor": "#888888"})
     part = PARTS[name]
-    figure = pyplot.figure(figsize=(11, part.HEIGHT), constrained_layout=True)
-    figure.suptitle(part.TITLE, x=0.01, ha="left", fontsize=11, fontweight="bold")
     words = "" if name == "timeline" else f"{rounds.describe(record['end'])}\n"
-    figure.supxlabel(f"{words}{host.one_line(record['host'])}; {rounds.of_machine(record['runs'])}", x=0.99, ha="right", fontsize=7.5,
-                     color="#777777")
-    part.draw(figure, record["runs"], record["end"])
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    words += f"{host.one_line(record['host'])}; {rounds.of_machine(record['runs'])}"
+    with plot.page(path, PROGRAM, part.HEIGHT, part.TITLE, words) as figure:
+        part.draw(figure, record["runs"], record["end"])
 
 
-def terminated(_signal, _frame):
-    raise KeyboardInterrupt
+def start(arguments):
+    options = parser().parse_args(arguments)
+    names = check(options)
+    if not options.redraw:
+        use_installation(options.prefix)
+    failed = False
+    for name in names:
+        record = files.load(path_of(name, options.out), PROGRAM, SCHEMA) if options.redraw else measure(name, options)
+        failed |= any(sample["error"] for sample in record["runs"])
+        show(name, record)
+        if plot.available():
+            path = f"{options.out}/overlap-{name}.svg"
+            draw(name, record, path)
+            print(f"figure: {path}")
+        else:
+            print(f"overlap: no figures: {plot.MISSING}", file=sys.stderr)
+    return errors.RUN_FAILED if failed else errors.OK
 
 
 def main(arguments):
-    signal.signal(signal.SIGTERM, terminated)  # so that a run under way is stopped with us
-    try:
-        options = parser().parse_args(arguments)
-        names = check(options)
-        if not options.redraw:
-            use_installation(options.prefix)
-        failed = False
-        for name in names:
-            record = load(name, options.out) if options.redraw else measure(name, options)
-            failed |= any(sample["error"] for sample in record["runs"])
-            show(name, record)
-            if plot.available():
-                path = f"{options.out}/overlap-{name}.svg"
-                draw(name, record, path)
-                print(f"figure: {path}")
-            else:
-                print(f"overlap: no figures: {plot.MISSING}", file=sys.stderr)
-        return errors.RUN_FAILED if failed else errors.OK
-    except BadInput as error:
-        print(f"overlap: {error}", file=sys.stderr)
-        return errors.BAD_INPUT
-    except RunFailed as error:
-        print(f"overlap: {error}", file=sys.stderr)
-        return errors.RUN_FAILED
-    except KeyboardInterrupt:
-        print("overlap: interrupted", file=sys.stderr)
-        return errors.INTERRUPTED
+    return program.run(PROGRAM, lambda: start(arguments))

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: what is asked for, checked before the first run, so that nobody waits minutes for a typing error."""
+"""The command line. All of it is checked before the first run, so that a typing error shows at once."""
 
-import argparse
 import os
 import random
 import shlex
-import signal
 import sys
 
-from . import errors, gates, plot, record as records, session, settings as setting_lib, table
+from . import errors, gates, plot, program, record as records, session, settings as setting_lib, table
 from .errors import BadInput, RunFailed
+from .program import Parser
 from .reading import Reader
 from .summary import summarise
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise BadInput(f"{message} (--help lists the options)")
 
 
 def parser():
@@ -30,15 +24,15 @@ def parser():
     p.add_argument("--env", action="append", default=[], metavar="NAME:VAR=VALUE", help="environment of a setting")
     p.add_argument("--base", metavar="NAME", help="the setting to compare with (default: the last)")
     p.add_argument("--repeats", type=int, metavar="N",
-                   help="rounds (default: 10 of two settings, 10 to 16 of more, so that each runs first equally often; 6 are the "
-                   "least for 95 %%)")
+                   help="rounds (default: 10 for two settings, 10 to 16 for more, so that each runs first equally often; an "
+                   "interval of 95 %% needs at least 6)")
     p.add_argument("--warmup", type=int, default=0, metavar="N", help="rounds whose numbers are thrown away (default 0)")
-    p.add_argument("--seed", type=int, metavar="N", help="of the order of the runs (default: a new one, printed)")
-    p.add_argument("--timeout", type=float, default=600, metavar="S", help="for one run (default 600)")
+    p.add_argument("--seed", type=int, metavar="N", help="seed for the order of the runs (default: a new one, printed)")
+    p.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for one run (default 600)")
     p.add_argument("--keep-going", action="store_true", help="leave failing runs out instead of stopping; the comparison is then incomplete (exit code 3)")
-    how = p.add_argument_group("reading numbers (default: lines 'SIZE VALUE', those with # left out)")
+    how = p.add_argument_group("reading numbers (default: lines 'SIZE VALUE'; lines with # are ignored)")
     how.add_argument("--column", type=int, metavar="N", help="the column of the value (default 2)")
-    how.add_argument("--match", metavar="REGEX", help="one figure, in the group of the expression")
+    how.add_argument("--match", metavar="REGEX", help="one figure: the group of the expression")
     how.add_argument("--wall", action="store_true", help="wall time of the command")
     how.add_argument("--unit", metavar="U", help="unit of the values")
     how.add_argument("--lower-is-better", dest="better", action="store_const", const="lower")
@@ -46,15 +40,15 @@ def parser():
     out = p.add_argument_group("results")
     out.add_argument("--title", metavar="T")
     out.add_argument("--tolerance", type=float, default=3, metavar="PERCENT",
-                     help="differences up to this count as 'same' (default 3)")
+                     help="differences up to this are called 'same' (default 3)")
     out.add_argument("--assert", dest="gates", action="append", default=[], metavar="EXPR",
                      help="e.g. 'ratio(coop)>=0.97', 'ratio(coop, 8)>=0.95', 'geomean(coop)>=1'; exit code 1 if violated")
     out.add_argument("--assert-by", choices=gates.BY, default="median",
-                     help="which ratio must pass: the median (default), or the favourable or the strict end of its interval")
+                     help="the ratio that must pass: the median (default), or the favourable or the strict end of its interval")
     out.add_argument("--json", metavar="FILE", help="write samples and summary")
     out.add_argument("--plot", metavar="FILE", help="draw; .svg, .png or .pdf")
     out.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    saved = p.add_argument_group("from files written with --json")
+    saved = p.add_argument_group("working from files written with --json")
     saved.add_argument("--replot", metavar="FILE", help="table, plot and assertions of a finished comparison")
     saved.add_argument("--merge", nargs="+", metavar="FILE", help="several comparisons on one page of plots")
     return p
@@ -79,7 +73,7 @@ def parse_gates(options, names, base):
 
 
 def draw(options, pages):
-    """A plot is never worth losing the numbers for: without matplotlib it is left out, with a word."""
+    """Without matplotlib there is a warning and no plot: the numbers are not lost."""
     if not plot.available():
         print(f"coop-ab: no plot: {plot.MISSING}", file=sys.stderr)
         return
@@ -88,7 +82,7 @@ def draw(options, pages):
 
 
 def finish(options, record, gate_list):
-    """Table, gates, plot. Returns the exit code: an incomplete comparison proves nothing, whatever its gates say."""
+    """Table, gates, plot. Returns the exit code, which is an error for an incomplete comparison even if its gates hold."""
     summary = summarise(record, options.tolerance / 100)
     print(table.render(record, summary))
     results = [gates.check(gate, summary, options.assert_by) for gate in gate_list]
@@ -123,7 +117,7 @@ def merge(options):
 
 
 def describe_numbers(options, record, header):
-    """Unit, direction, key and title: as asked for, else as the program says in its header."""
+    """Unit, direction, key and title: from the options, else from the header that the program prints."""
     record["unit"] = options.unit or ("s" if options.wall else header.get("unit", ""))
     record["better"] = options.better or ("lower" if options.wall else header.get("better", ""))
     record["key"] = header.get("key", "size")
@@ -135,19 +129,19 @@ def describe_numbers(options, record, header):
 
 def compare(options, command):
     if not command:
-        raise BadInput("no command: write it behind --, e.g. -- mpirun -n 2 {} ./coop_latency")
+        raise BadInput("no command: write it after --, e.g. -- mpirun -n 2 {} ./coop_latency")
     setting_list = setting_lib.parse_settings(options.setting, options.env, command)
     names = [setting.name for setting in setting_list]
     base = options.base or names[-1]
     if base not in names:
-        raise BadInput(f"--base '{base}': no such setting (there are {', '.join(names)})")
+        raise BadInput(f"--base '{base}': no such setting (settings: {', '.join(names)})")
     gate_list = parse_gates(options, names, base)
     rounds = options.repeats or session.balanced_rounds(len(names))
     reader = Reader(options.wall, options.match or "", options.column or 2)
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
     record = records.new(command, setting_list, base, reader, seed, rounds, options.timeout)
     if options.json:
-        records.save(record, options.json)  # a folder that cannot be written to shows now
+        records.save(record, options.json)  # fails now if the folder is not writable
     if options.plot and not plot.available():
         print(f"coop-ab: there will be no plot: {plot.MISSING}", file=sys.stderr)
     if not options.quiet:
@@ -161,36 +155,25 @@ def compare(options, command):
         record["complete"] = True
     finally:
         if options.json and not record["complete"]:
-            records.save(record, options.json)  # what there is
+            records.save(record, options.json)  # the runs until now
     if not record["better"]:
         raise RunFailed("every run failed")
     return finish(options, record, gate_list)
 
 
-def terminated(_signal, _frame):
-    raise KeyboardInterrupt
+def start(arguments):
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser().parse_args(arguments[:split])
+    check_ranges(options)
+    command = arguments[split + 1:]
+    if options.replot or options.merge:
+        if command or options.setting or options.env:
+            raise BadInput("--replot and --merge run nothing: give no settings and no command with them")
+        return merge(options) if options.merge else replot(options)
+    return compare(options, command)
 
 
 def main(arguments):
-    split = arguments.index("--") if "--" in arguments else len(arguments)
     sys.stdout.reconfigure(errors="replace")  # an old locale may not know every sign of the table
     sys.stderr.reconfigure(errors="replace")
-    signal.signal(signal.SIGTERM, terminated)  # so that a run under way is stopped with us
-    try:
-        options = parser().parse_args(arguments[:split])
-        check_ranges(options)
-        command = arguments[split + 1:]
-        if options.replot or options.merge:
-            if command or options.setting or options.env:
-                raise BadInput("--replot and --merge run nothing: give no settings and no command with them")
-            return merge(options) if options.merge else replot(options)
-        return compare(options, command)
-    except BadInput as error:
-        print(f"coop-ab: {error}", file=sys.stderr)
-        return errors.BAD_INPUT
-    except RunFailed as error:
-        print(f"coop-ab: {error}", file=sys.stderr)
-        return errors.RUN_FAILED
-    except KeyboardInterrupt:
-        print("coop-ab: interrupted", file=sys.stderr)
-        return errors.INTERRUPTED
+    return program.run("coop-ab", lambda: start(arguments))

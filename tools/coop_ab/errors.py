@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can end coop-ab early, with the exit code of each."""
+"""Exit codes, and the errors that end a program early."""
 
 OK = 0
 GATE_VIOLATED = 1
@@ -9,8 +9,12 @@ INTERRUPTED = 130
 
 
 class BadInput(Exception):
-    """The command line or a file is wrong; the text is one line."""
+    """The command line or a file is wrong. The text is one line."""
+
+    exit_code = BAD_INPUT
 
 
 class RunFailed(Exception):
     """A run of the command failed, timed out, or printed nothing that can be read. The text may have several lines."""
+
+    exit_code = RUN_FAILED

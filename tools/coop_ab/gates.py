@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""--assert: what must hold, e.g. ratio(coop)>=0.97, ratio(coop, 8)>=0.95, ratio(coop, 1:4K)>=1, geomean(coop)>1,
+"""Assertions (--assert), e.g. ratio(coop)>=0.97, ratio(coop, 8)>=0.95, ratio(coop, 1:4K)>=1, geomean(coop)>1,
 median(coop, 8)<0.3."""
 
 import dataclasses
@@ -24,8 +24,8 @@ class Gate:
     limit: float
 
     def end(self, entry, by):
-        """Which end of the interval speaks: 'favourable' fails only what is surely bad, 'strict' passes only what is
-        surely good."""
+        """The number to compare with the limit. 'favourable' takes the end of the interval that is nearer to passing, so
+        that only a sure violation fails; 'strict' takes the other end."""
         if self.function == "median":
             return entry["median"]
         upwards = self.sign in (">=", ">")
@@ -49,7 +49,7 @@ def parse(text, settings, base):
                        "or median(SETTING, SIZE)…")
     function, setting, keys, sign, limit = match.groups()
     if setting not in settings:
-        raise BadInput(f"--assert '{text}': no setting '{setting}' (there are {', '.join(settings)})")
+        raise BadInput(f"--assert '{text}': no setting '{setting}' (settings: {', '.join(settings)})")
     if setting == base and function != "median":
         raise BadInput(f"--assert '{text}': '{base}' is the base, its ratio is always 1")
     if keys and function == "geomean":
@@ -67,7 +67,7 @@ def parse(text, settings, base):
 
 
 def check(gate, summary, by):
-    """(holds, one line that says why)"""
+    """Returns (holds, one line with the reason)."""
     if gate.function == "geomean":
         entries = [("geometric mean", summary["geometric_mean"].get(gate.setting))]
     else:
@@ -76,7 +76,7 @@ def check(gate, summary, by):
     seen = [(name, gate.end(entry, by) if entry else None) for name, entry in entries]
     how = "" if by == "median" or gate.function == "median" else f" ({by} end of the interval)"
     if not seen:
-        return False, f"VIOLATED  {gate.text}: nothing of that size was measured"
+        return False, f"VIOLATED  {gate.text}: no such size was measured"
     wrong = [f"{name}: {figure(value)}" for name, value in seen if not gate.holds(value)]
     if wrong:
         count = f"{len(wrong)} of {len(seen)}: " if len(seen) > 1 else ""

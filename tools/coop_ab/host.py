@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about the machine that someone reading the numbers later will want. No host name: it identifies nobody's figure."""
+"""Facts about the machine for later readers of the numbers. The host name is left out on purpose."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ def open_mpi_version():
 
 
 def revision():
-    """The state of the source that these programs were built from; none in a source tree."""
+    """The revision of the source that these programs were built from; None when run from a source tree."""
     try:
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "revision"), encoding="utf-8") as file:
             return file.read().strip() or None

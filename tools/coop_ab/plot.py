@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plots: per comparison one row of two panels, the values on the left and the ratio to the base on the right.
-Colours are Okabe and Ito's, told apart by everyone; markers differ too, for printers."""
+Colours are from Okabe and Ito, for colour-blind readers. Markers differ too, for prints in grey."""
 
+import contextlib
 import os
 
 from . import host
@@ -12,6 +13,8 @@ ENDINGS = (".svg", ".png", ".pdf")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = "os^Dv<"
 BASE_COLOUR = "#555555"
+TITLE = {"x": 0.01, "ha": "left", "fontsize": 11, "fontweight": "bold"}
+FACTS = {"x": 0.99, "ha": "right", "fontsize": 7.5, "color": "#777777"}
 SUBTITLE = {"loc": "left", "fontsize": 8.5, "color": "#444444"}
 MISSING = "Python's matplotlib is missing: install the package python3-matplotlib"
 
@@ -35,7 +38,7 @@ def check_path(path):
 def style(record, name):
     if name == record["base"]:
         return {"color": BASE_COLOUR, "marker": "o", "mfc": "white", "markersize": 7, "linestyle": "--",
-                "zorder": 2}  # a ring that shows around the dot of a setting with the same value
+                "zorder": 2}  # a ring, still visible around the dot of a setting with the same value
     index = names(record).index(name) % len(COLOURS)
     return {"color": COLOURS[index], "marker": MARKERS[index], "markersize": 4, "linestyle": "-", "zorder": 3}
 
@@ -51,7 +54,7 @@ def byte_text(value, _position=None):
 
 
 def key_axis(axes, record, keys):
-    """Sizes are powers of two: a tick at about every eighth of the range, as 1 B, 64 B, 4 KiB ..."""
+    """Sizes are powers of two. There are at most eight ticks, such as 1 B, 64 B, 4 KiB ..."""
     from matplotlib import ticker
 
     axes.set_xscale("log", base=2)
@@ -79,7 +82,7 @@ def plain(value, _position=None):
 
 
 def columns(rows, name, *fields):
-    """Keys, and per field the values, of the rows that have them."""
+    """The keys, and for each field its values, of the rows that have all fields."""
     kept = [row for row in rows if None not in [row["settings"][name][field] for field in fields]]
     return [row["key"] for row in kept], *[[row["settings"][name][field] for row in kept] for field in fields]
 
@@ -94,7 +97,7 @@ def values_over_size(axes, record, summary):
         axes.plot(keys, medians, label=name, linewidth=1.4, **look)
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    if high / low < 200:  # with decades alone there would be a label or two
+    if high / low < 200:  # decades alone would give only one or two labels
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(plain))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
@@ -102,7 +105,7 @@ def values_over_size(axes, record, summary):
 
 
 def ratio_scale(axes, low, high):
-    """Linear and at least ±10 % around 1, so that noise looks like noise; logarithmic where factors are large."""
+    """Linear and at least ±10 % around 1, so that noise does not look large; logarithmic where factors are large."""
     from matplotlib import ticker
 
     low, high = min(low, 0.9), max(high, 1.1)
@@ -136,7 +139,7 @@ def ratio_over_size(axes, record, summary):
 
 
 def single_values(axes, record):
-    """No sizes: every run as a dot, the median as a bar."""
+    """Without sizes: every run is a dot, the median a bar."""
     from . import stats
 
     shown = names(record)
@@ -152,7 +155,7 @@ def single_values(axes, record):
     axes.set_xticks(range(len(shown)), shown)
     axes.set_xlim(-0.6, len(shown) - 0.4)
     low, high = axes.get_ylim()
-    pad = max(0, 0.1 * abs(high + low) / 2 - (high - low)) / 2  # differences below 10 % shall look small
+    pad = max(0, 0.1 * abs(high + low) / 2 - (high - low)) / 2  # differences below 10 % should look small
     axes.set_ylim(low - pad, high + pad)
 
 
@@ -195,24 +198,35 @@ def draw_row(left, right, record, summary):
                     f"±{summary['tolerance'] * 100:g} %", **SUBTITLE)
 
 
-def save(pages, path):
-    """pages: (record, summary) pairs, one row each."""
+@contextlib.contextmanager
+def page(path, program, height, title="", facts=""):
+    """Yields an empty page and writes it to the path at the end. The facts are small print below the drawing."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-ab", "axes.edgecolor": "#888888"})
-    page = pyplot.figure(figsize=(11, 4.1 * len(pages)), constrained_layout=True)
-    rows = page.subfigures(len(pages), 1, squeeze=False, hspace=0.03)[:, 0]
-    for row, (record, summary) in zip(rows, pages):
-        title = record["title"] + (f" (incomplete: {summary['incomplete']})" if summary["incomplete"] else "")
-        row.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        row.supxlabel(host.one_line(record["host"]), x=0.99, ha="right", fontsize=7.5, color="#777777")
-        draw_row(*row.subplots(1, 2, gridspec_kw={"wspace": 0.06}), record, summary)
+    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": program, "axes.edgecolor": "#888888"})
+    figure = pyplot.figure(figsize=(11, height), constrained_layout=True)
     try:
-        page.savefig(path, dpi=150)
+        if title:
+            figure.suptitle(title, **TITLE)
+        if facts:
+            figure.supxlabel(facts, **FACTS)
+        yield figure
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.endswith(".svg") else None)
     except OSError as error:
         raise BadInput(f"cannot write '{path}': {error.strerror}") from None
     finally:
-        pyplot.close(page)
+        pyplot.close(figure)
+
+
+def save(comparisons, path):
+    """Draws one row of panels for each (record, summary)."""
+    with page(path, "coop-ab", 4.1 * len(comparisons)) as figure:
+        rows = figure.subfigures(len(comparisons), 1, squeeze=False, hspace=0.03)[:, 0]
+        for row, (record, summary) in zip(rows, comparisons):
+            title = record["title"] + (f" (incomplete: {summary['incomplete']})" if summary["incomplete"] else "")
+            row.suptitle(title, **TITLE)
+            row.supxlabel(host.one_line(record["host"]), **FACTS)
+            draw_row(*row.subplots(1, 2, gridspec_kw={"wspace": 0.06}), record, summary)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From what a program prints to numbers: {key: value}, where key is the first column ("size") or None for one figure."""
+"""Reads numbers from a program's output: {key: value}. The key is the first column ("size"), or None for a single figure."""
 
 import dataclasses
 import math
@@ -59,7 +59,7 @@ def read_columns(text, column):
         if line.lstrip().startswith("#") or len(words) < column:
             continue
         key, value = number(words[0]), number(words[column - 1])
-        # A line of prose may start with a number; only one whose second word is a number too is a row.
+        # Prose may start with a number. A row is a line whose second word is a number, too.
         if key is None or value is None or number(words[1]) is None:
             continue
         if tidy(key) in values:
@@ -73,13 +73,13 @@ def read_columns(text, column):
 def read_match(pattern, text):
     found = re.findall(pattern, text, re.M)
     if len(found) != 1:
-        raise Unreadable(f"--match '{pattern}' fits {len(found)} times, must fit once")
+        raise Unreadable(f"--match '{pattern}' matches {len(found)} times, must match once")
     value = number(found[0])
     if value is None:
-        raise Unreadable(f"--match '{pattern}' caught '{found[0]}', which is no number")
+        raise Unreadable(f"--match '{pattern}' found '{found[0]}', which is not a number")
     return value
 
 
 def read_header(text):
-    """What our benchmarks say about themselves in '# name: value' lines."""
+    """The lines '# name: value' in which our benchmarks describe themselves."""
     return {found[1]: found[2] for found in map(HEADER.match, text.splitlines()) if found}

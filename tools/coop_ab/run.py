@@ -22,12 +22,12 @@ class Run:
     out: str
     err: str
     wall_s: float
-    exit_code: int  # negative: died of that signal
+    exit_code: int  # negative: killed by that signal
     timeout_s: float
     timed_out: bool
 
     def complaint(self):
-        """Why this run does not count, or None."""
+        """The reason why this run does not count, or None."""
         if self.timed_out:
             return f"did not end within {self.timeout_s:g} s (--timeout)"
         if self.exit_code < 0:
@@ -43,8 +43,8 @@ class Run:
 
 
 class Deadline:
-    """Ends a process group: SIGTERM (which mpirun passes on to its ranks), a little later SIGKILL. A timer thread
-    does it, because Popen.wait(timeout) polls every 50 ms, and that would be the resolution of the wall time."""
+    """Ends a process group with SIGTERM (which mpirun passes on to its ranks) and a little later SIGKILL. It uses a timer
+    thread, because Popen.wait(timeout) polls every 50 ms, which would limit the resolution of the wall time."""
 
     def __init__(self, process):
         self.process, self.passed, self.timer = process, False, None
@@ -69,8 +69,8 @@ class Deadline:
 
 @contextlib.contextmanager
 def signals_held():
-    """What would end us waits; in the list that it gives are the signals that came. While a process is being started nobody could
-    end it."""
+    """Collects SIGINT and SIGTERM in the list that it yields. While a process is being started, a signal that ended us
+    would leave that process running."""
     came = []
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -82,7 +82,7 @@ def signals_held():
 
 def run(command, setting, timeout_s):
     argv = expand(command, setting)
-    # Files, not pipes: a stray grandchild that keeps a pipe open could hold us up for ever.
+    # Files, not pipes: a stray grandchild that keeps a pipe open could block us forever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.monotonic()
         try:

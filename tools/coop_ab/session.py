@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The loop: rounds of runs, one per setting, in an order that lets drift hit all settings alike."""
+"""The loop: rounds of runs, one run per setting, in an order that spreads a drift of the machine over all settings."""
 
 import random
 import sys
@@ -13,21 +13,21 @@ from .settings import shown
 
 
 def balanced(count):
-    """The fewest rounds after which each of so many settings has been the first of a round equally often."""
+    """The smallest number of rounds in which each of `count` settings is the first of a round equally often."""
     return count if count % 2 == 0 else 2 * count
 
 
 def balanced_rounds(count, least=10):
-    """A number of rounds that favours no setting; 10 of two settings, which give the interval of 95 % its second smallest and second
-    largest ratio."""
+    """A number of rounds that favours no setting. With the default of 10, the 95 % interval reaches from the second smallest
+    to the second largest ratio."""
     return -(-least // balanced(count)) * balanced(count)
 
 
 def orders(count, rounds, seed):
-    """Which setting runs when. Rounds come in pairs: an order, then its mirror image (A B, B A), so that over a pair each
-    setting has the same mean position and a slow drift of the machine cancels. The orders of balanced(count) rounds are
-    rotations of one random order, chosen so that each setting is the first of a round equally often: the first run of a round
-    may meet another machine than the second."""
+    """The order of the settings in each round. Rounds come in pairs: an order, then its mirror image (A B, B A), so that over
+    a pair each setting has the same mean position and a slow drift of the machine cancels. The orders of balanced(count)
+    rounds are rotations of one random order, chosen so that each setting is the first of a round equally often, because the
+    first run of a round may find the machine in another state than the second."""
     generator = random.Random(seed)
     result = []
     while len(result) < rounds:
@@ -44,7 +44,7 @@ def duration(seconds):
 
 
 class Progress:
-    """One line per run on stderr; on a terminal it stays one line."""
+    """One line per run on stderr. On a terminal each replaces the one before."""
 
     def __init__(self, runs, quiet):
         self.left, self.quiet, self.spent, self.done = runs, quiet, 0.0, 0
@@ -67,7 +67,7 @@ class Progress:
 
 
 def one_sample(record, setting, reader):
-    """Runs once; returns what the record keeps of it, and the header the program printed."""
+    """Runs once. Returns the sample for the record, the header that the program printed, and details for an error message."""
     load = host.load()
     result = run(record["command"], setting, record["timeout_s"])
     sample = {"setting": setting.name, "wall_s": round(result.wall_s, 6), "load": load, "exit_code": result.exit_code,
@@ -82,10 +82,10 @@ def one_sample(record, setting, reader):
 
 
 def measure(record, settings, reader, on_header, warmup, keep_going, quiet):
-    """Fills record["runs"]. on_header(header) is called after the first run that worked, so that a missing direction
-    is noticed after seconds and not after the last round."""
+    """Fills record["runs"]. Calls on_header(header) after the first successful run, so that a missing direction is an error
+    after seconds and not after the last round."""
     rounds, count = record["rounds"], len(settings)
-    # The rounds that count begin with a balanced order, whatever went before.
+    # The rounds after the warm-up start with a balanced order of their own.
     plan = list(enumerate(orders(count, warmup, record["seed"]), 1 - warmup)) + list(enumerate(orders(count, rounds, record["seed"]), 1))
     progress = Progress(len(plan) * len(settings), quiet)
     header_seen = False

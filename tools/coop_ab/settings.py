@@ -51,18 +51,18 @@ def split(setting):
 
 
 def words_to_env(setting):
-    """The command has no {}: the words can only be meant as environment."""
+    """Moves the words to the environment. It is called for a command without {}, in which words have no other place."""
     for word in split(setting):
         match = ASSIGNMENT.match(word)
         if not match:
             raise BadInput(f"the command has no {{}} to replace by '{setting.words}' of setting '{setting.name}' "
-                           "(only VAR=VALUE words work without)")
+                           "(without it, all words must be VAR=VALUE)")
         setting.env[match[1]] = match[2]
     setting.words = ""
 
 
 def expand(command, setting):
-    """The argument list: {} alone becomes the setting's words, {} inside a word (sh -c '... {} ...') their text."""
+    """The argument list. {} alone becomes the setting's words; {} inside a word (sh -c '... {} ...') becomes their text."""
     argv = []
     for word in command:
         if word == "{}":
@@ -73,6 +73,6 @@ def expand(command, setting):
 
 
 def shown(command, setting):
-    """The command as one would type it."""
+    """The command as a user would type it."""
     env = [f"{name}={shlex.quote(value)}" for name, value in setting.env.items()]
     return " ".join(env + [shlex.join(expand(command, setting))])

@@ -5,7 +5,7 @@ import math
 import statistics
 
 LEVEL = 0.95
-MIN_FOR_VERDICT = 6  # below that even the widest interval covers less than LEVEL
+MIN_FOR_VERDICT = 6  # with fewer samples even the widest interval covers less than LEVEL
 
 median = statistics.median
 
@@ -22,7 +22,7 @@ def quartiles(values):
 
 
 def half_iqr_percent(values):
-    """Half the interquartile range in % of the median: about what the middle half of the runs deviates."""
+    """Half the interquartile range in % of the median: about the deviation of the middle half of the runs."""
     if len(values) < 2 or median(values) == 0:
         return None
     low, high = quartiles(values)
@@ -30,14 +30,14 @@ def half_iqr_percent(values):
 
 
 def coverage(n, k):
-    """Probability that the k-th smallest and k-th largest of n samples enclose the median of what they come from:
-    the number of samples below it is binomial (n, 1/2)."""
+    """Probability that the k-th smallest and k-th largest of n samples enclose the true median: the number of samples below
+    it is binomial (n, 1/2)."""
     return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n
 
 
 def median_interval(values, level=LEVEL):
-    """(low, high, coverage) of the narrowest pair of order statistics that covers the true median with at least
-    `level`; of the extremes where there are too few samples (below 6 for 95 %)."""
+    """(low, high, coverage) of the narrowest pair of order statistics that covers the true median with at least `level`.
+    With too few samples for that (below 6 for 95 %) these are the extremes."""
     n = len(values)
     k = 1
     while k + 1 <= n // 2 and coverage(n, k + 1) >= level:

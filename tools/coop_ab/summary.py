@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From samples to the comparison: per size and setting a median, a spread, and the ratio to the base with its interval.
+"""Turns samples into the comparison: per size and setting a median, a spread, and the ratio to the base with its interval.
 
-Convention, everywhere: a ratio above 1 means better than the base. Where lower is better it is base / setting, else
-setting / base. Ratios are formed within a round, between runs made next to each other, and then the median is taken."""
+A ratio above 1 always means better than the base: it is base / setting where lower is better, else setting / base. Each
+round gives a ratio, from runs made next to each other; the result is the median of these ratios."""
 
 from . import stats
 
@@ -28,7 +28,7 @@ def by_round(record):
 
 
 def ratio(value, base_value, better):
-    """None where a ratio has no meaning."""
+    """None if a value is missing or not positive."""
     if value is None or base_value is None or value <= 0 or base_value <= 0:
         return None
     return base_value / value if better == "lower" else value / base_value
@@ -44,7 +44,7 @@ def verdict(low, high, count, tolerance):
 
 
 def compare(ratios, tolerance):
-    """ratios: one per round. All fields are None without any."""
+    """ratios: one per round. Without ratios, the numbers are None."""
     if not ratios:
         return {"rounds": 0, "ratio": None, "low": None, "high": None, "coverage": None, "verdict": UNCLEAR}
     low, high, coverage = stats.median_interval(ratios)
@@ -60,7 +60,7 @@ def describe(values):
 
 
 def all_sizes(rounds, name, base, keys, better, tolerance):
-    """The geometric mean over sizes, formed within each round: sizes of one run share its luck, rounds do not."""
+    """The geometric mean over sizes, one per round: the sizes of a run are not independent of each other, rounds are."""
     means = []
     for runs in rounds.values():
         pairs = [ratio(runs.get(name, {}).get(key), runs.get(base, {}).get(key), better) for key in keys]
@@ -70,13 +70,12 @@ def all_sizes(rounds, name, base, keys, better, tolerance):
 
 
 def counted(parts):
-    """'fast 1, slow 2' of what is not 0."""
+    """The parts whose count is not 0, as 'fast 1, slow 2'."""
     return ", ".join(f"{name} {count}" for name, count in parts if count)
 
 
 def missing(record):
-    """What a complete comparison would have besides, in words; "" if it is complete. A value is missing if other runs of its setting
-    have it."""
+    """Describes the missing runs and values; "" if there are none. A value is missing if other runs of its setting have it."""
     good = {setting["name"]: [run for run in record["runs"] if run["setting"] == setting["name"] and not run["error"]]
             for setting in record["settings"]}
     runs = [(name, record["rounds"] - len(found)) for name, found in good.items()]

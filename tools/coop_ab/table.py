@@ -5,7 +5,7 @@ from . import host, session, stats
 
 
 def figure(value):
-    """Four significant digits, never an exponent where people expect a number."""
+    """Four significant digits, without an exponent for large numbers."""
     if value is None:
         return "-"
     return f"{value:.0f}" if abs(value) >= 10000 else f"{value:.4g}"
@@ -37,17 +37,17 @@ def header(record, summary, other):
         f"{rounds} rounds, order seed {record['seed']}; "
         f"unit {record['unit'] or 'not given'}, {better} is better; ± is half the interquartile range",
         f"ratio = {formula}, median of the rounds' ratios: above 1, {other} is better; [95 % interval]",
-        f"same: whole interval within ±{summary['tolerance'] * 100:g} %; unclear: it says neither that nor better or worse",
+        f"same: whole interval within ±{summary['tolerance'] * 100:g} %; unclear: neither same, better nor worse",
     ]
     if summary["incomplete"]:
         lines.insert(1, f"INCOMPLETE: {summary['incomplete']}")
     settings = len(record["settings"])
     if record["rounds"] % session.balanced(settings):
-        lines.append(f"{record['rounds']} rounds: not every setting runs first equally often, which moves the ratio where the place in a "
-                     f"round matters; a multiple of {session.balanced(settings)} favours none")
+        lines.append(f"{record['rounds']} rounds: not every setting runs first equally often, which may bias the ratio; "
+                     f"a multiple of {session.balanced(settings)} avoids this")
     if 0 < count and stats.coverage(count, 1) < stats.LEVEL:
-        lines.append(f"few rounds: the intervals below cover {100 * stats.coverage(count, 1):.1f} %, not 95 %; "
-                     "6 rounds are the least for that")
+        lines.append(f"few rounds: the intervals below cover {100 * stats.coverage(count, 1):.1f} %, not 95 %, "
+                     "which needs at least 6 rounds")
     return lines
 
 

@@ -1,39 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line."""
 
-import argparse
-import json
 import os
-import signal
 import sys
 
-from coop_ab import errors, host, plot
-from coop_ab.errors import BadInput, RunFailed
+from coop_ab import errors, files, host, plot, program
+from coop_ab.errors import BadInput
+from coop_ab.program import Parser
 
 from . import draw, measure
 from .jobs import figure_jobs
 
+PROGRAM = "coop-figures"
 SCHEMA = 1
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise BadInput(f"{message} (--help lists the options)")
-
-
 def parser():
-    p = Parser(prog="coop-figures", allow_abbrev=False,
+    p = Parser(prog=PROGRAM, allow_abbrev=False,
                description="Compares rendezvous protocols of pml/coop and stock components on this machine, interleaved, and "
                "draws the results: per figure an SVG and a JSON file with every sample.")
     p.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(draw.FIGURES)} (default: all)")
     p.add_argument("--out", default="figures", metavar="FOLDER", help="where the files go (default: figures)")
     p.add_argument("--quick", action="store_true", help="one round, fewer sizes: to see that everything works")
     p.add_argument("--redraw", action="store_true", help="draw from the JSON files in the folder, measure nothing")
-    p.add_argument("--rounds", type=int, metavar="N", help="at most (default 6; 1 with --quick)")
-    p.add_argument("--minutes", type=float, default=7, metavar="M", help="no round begins that would end later (default 7)")
-    p.add_argument("--ranks", type=int, metavar="N", help="of bcast, patterns and stencil (default: cores, from 4 to 8)")
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the runs (default 1)")
-    p.add_argument("--mpirun", default="mpirun", metavar="PROGRAM", help="of the Open MPI that is measured")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most this many rounds (default 6; 1 with --quick)")
+    p.add_argument("--minutes", type=float, default=7, metavar="M", help="do not start a round that would end later (default 7)")
+    p.add_argument("--ranks", type=int, metavar="N", help="ranks of bcast, patterns and stencil (default: the cores, from 4 to 8)")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed for the order of the runs (default 1)")
+    p.add_argument("--mpirun", default="mpirun", metavar="PROGRAM", help="the mpirun of the Open MPI to measure")
     p.add_argument("--bench", metavar="FOLDER", help="where the benchmarks are")
     p.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return p
@@ -50,7 +44,7 @@ def check(options, bench):
             raise BadInput(f"{name} {value}: must be from {low} to {high}")
     unknown = [name for name in options.figures if name not in draw.FIGURES]
     if unknown:
-        raise BadInput(f"there is no figure '{unknown[0]}' (there are {', '.join(draw.FIGURES)})")
+        raise BadInput(f"there is no figure '{unknown[0]}' (figures: {', '.join(draw.FIGURES)})")
     if not options.redraw and not os.access(f"{options.bench}/coop_bw", os.X_OK):
         raise BadInput(f"the benchmarks are not in '{options.bench}' (--bench FOLDER)")
     os.makedirs(options.out, exist_ok=True)
@@ -61,20 +55,11 @@ def keep(name, pages, folder):
     load = host.load()
     for record in pages:
         record["host"]["load_after"] = load
-    with open(f"{folder}/{name}.json", "w", encoding="utf-8") as file:
-        json.dump({"program": "coop-figures", "schema": SCHEMA, "figure": name, "comparisons": pages}, file, indent=1)
-        file.write("\n")
+    files.save({"program": PROGRAM, "schema": SCHEMA, "figure": name, "comparisons": pages}, f"{folder}/{name}.json")
 
 
 def load_pages(name, folder):
-    try:
-        with open(f"{folder}/{name}.json", encoding="utf-8") as file:
-            data = json.load(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot read '{folder}/{name}.json': {error}") from None
-    if not isinstance(data, dict) or data.get("program") != "coop-figures" or data.get("schema") != SCHEMA:
-        raise BadInput(f"'{folder}/{name}.json' was not written by this coop-figures")
-    return data["comparisons"]
+    return files.load(f"{folder}/{name}.json", PROGRAM, SCHEMA)["comparisons"]
 
 
 def draw_all(pages_of, folder):
@@ -97,25 +82,14 @@ def measure_all(names, options):
     return errors.RUN_FAILED if failures else errors.OK
 
 
-def terminated(_signal, _frame):
-    raise KeyboardInterrupt
+def start(arguments, bench):
+    options = parser().parse_args(arguments)
+    names = check(options, bench)
+    if options.redraw:
+        draw_all({name: load_pages(name, options.out) for name in names}, options.out)
+        return errors.OK
+    return measure_all(names, options)
 
 
 def main(arguments, bench):
-    signal.signal(signal.SIGTERM, terminated)  # so that a run under way is stopped with us
-    try:
-        options = parser().parse_args(arguments)
-        names = check(options, bench)
-        if options.redraw:
-            draw_all({name: load_pages(name, options.out) for name in names}, options.out)
-            return errors.OK
-        return measure_all(names, options)
-    except BadInput as error:
-        print(f"coop-figures: {error}", file=sys.stderr)
-        return errors.BAD_INPUT
-    except RunFailed as error:
-        print(f"coop-figures: {error}", file=sys.stderr)
-        return errors.RUN_FAILED
-    except KeyboardInterrupt:
-        print("coop-figures: interrupted", file=sys.stderr)
-        return errors.INTERRUPTED
+    return program.run(PROGRAM, lambda: start(arguments, bench))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures. A line is the median over the rounds, a band the middle half of the runs."""
+"""The figures. A line is the median over the rounds; a band is the middle half of the runs."""
 
 from coop_ab import host, plot, stats
 
@@ -10,7 +10,7 @@ COPY, POLL, COMPUTE = "#0072B2", "#DDAA33", "#BBBBBB"
 
 
 def samples(record, setting, column):
-    """{size: values of the rounds}; column 0 is the figure of the benchmark."""
+    """{size: values of the rounds}. Column 0 is the benchmark's main figure."""
     found = {}
     for run in record["runs"]:
         for key, row in run["values"] if run["setting"] == setting and not run["error"] else []:
@@ -24,7 +24,7 @@ def setting_names(record):
 
 
 def draw_lines(axes, record, column=0, scale=1.0):
-    """Returns the sizes."""
+    """Draws a line per setting. Returns the sizes."""
     seen = set()
     for name in setting_names(record):
         values = samples(record, name, column)
@@ -93,7 +93,7 @@ def draw_small(page, pages):
 
 
 def draw_stack(axes, record, name, first):
-    """Shares of one side; its columns begin with the time in MPI, then copying, polling, computing."""
+    """How one side spends its time. Its columns, from `first`: in MPI, copying, polling, computing."""
     shares = [samples(record, name, first + 1 + i) for i in range(3)]
     known = all(shares[0].get(key) for key in shares[2])
     if not known or not shares[0]:
@@ -157,8 +157,8 @@ def draw_patterns(page, pages):
 
 
 def rank_values(record, name, size, column):
-    """{rank: percent of the ideal} of the last round that has them; columns of a rank: size, rank, copies, ideal copies,
-    milliseconds, ideal milliseconds, bytes, operations."""
+    """{rank: percent of the ideal} from the last round that measured them. The columns of a rank: size, rank, copies, ideal
+    copies, milliseconds, ideal milliseconds, bytes, operations."""
     for run in record["runs"][::-1]:
         rows = [row for row in run["ranks"] if row[0] == size] if run["setting"] == name and not run["error"] else []
         if rows and None not in [row[column] for row in rows] and sum(row[column] for row in rows) > 0:
@@ -177,7 +177,7 @@ def draw_ranks(axes, record, size, column, title):
         axes.axhline(100, color=plot.BASE_COLOUR, linestyle="--", linewidth=1.2, label="ideal")
         axes.set_xticks(sorted(found[0][1]))
     else:
-        nothing(axes, "no component told of its copies")
+        nothing(axes, "no component reported its copies")
     axes.set_xlabel("rank")
     axes.set_ylabel("% of the ideal")
     axes.set_title(title, loc="left", fontsize=9.5)
@@ -206,31 +206,21 @@ def draw_overlap(page, pages):
 
 # name: (title, drawing, height of a row in inches)
 FIGURES = {
-    "profile": ("What sender and receiver of a blocking message do meanwhile", draw_profile, 2.3),
+    "profile": ("How sender and receiver of a blocking message spend their time", draw_profile, 2.3),
     "small": ("Short and medium messages between two ranks of a node", draw_small, 4.0),
     "bandwidth": ("Bandwidth of blocking messages between two ranks of a node", draw_bandwidth, 4.3),
     "bcast": ("Broadcast along a chain of ranks, in chunks", draw_bcast, 4.0),
     "patterns": ("One to all, all to one, and reduce by reduce-scatter and gather", draw_patterns, 4.0),
-    "stencil": ("Halo exchange of a 3-D stencil, and who copies", draw_stencil, 4.0),
-    "overlap": ("Share of a transfer that hides behind computing", draw_overlap, 4.0),
+    "stencil": ("Halo exchange of a 3-D stencil, and the copies of each rank", draw_stencil, 4.0),
+    "overlap": ("Share of a transfer that overlaps with computing", draw_overlap, 4.0),
 }
 
 
 def save(name, pages, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-figures", "axes.edgecolor": "#888888"})
     title, drawing, height = FIGURES[name]
     rows = len(setting_names(pages[0])) if name == "profile" else 1
-    page = pyplot.figure(figsize=(11, height * rows + 0.6), constrained_layout=True)
-    page.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     rounds = max((run["round"] for record in pages for run in record["runs"]), default=0)
     ranks = pages[0]["command"][2]
-    words = f"{host.one_line(pages[0]['host'])}; {ranks} ranks, {rounds} rounds"
-    page.supxlabel(words, x=0.99, ha="right", fontsize=7.5, color="#777777")
-    drawing(page, pages)
-    page.savefig(path, metadata={"Date": None})
-    pyplot.close(page)
+    facts = f"{host.one_line(pages[0]['host'])}; {ranks} ranks, {rounds} rounds"
+    with plot.page(path, "coop-figures", height * rows + 0.6, title, facts) as page:
+        drawing(page, pages)

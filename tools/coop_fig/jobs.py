@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which benchmark, with which options, under which settings, makes which figure."""
+"""The benchmarks of each figure, with their options and settings."""
 
 import dataclasses
 
@@ -18,14 +18,14 @@ LIMITS = (Setting("both", ""), Setting("one", "--one"))
 
 @dataclasses.dataclass
 class Job:
-    """One comparison: the benchmark prints `SIZE VALUE ...` lines, of which all columns are kept."""
+    """One comparison. The benchmark prints lines `SIZE VALUE ...`; all columns are kept."""
 
     name: str
     program: str
     options: list
     ranks: int
     settings: tuple
-    limit: bool = False  # no component to choose: the settings are options of the program
+    limit: bool = False  # the settings are options of the program and choose no component
 
     def command(self, mpirun, bench, cores):
         placement = ["--bind-to", "core"] if self.ranks <= cores else ["--oversubscribe"]
@@ -39,7 +39,7 @@ def sizes(low, high, seconds):
 
 
 def figure_jobs(quick, ranks):
-    """{figure: its jobs}. Sizes are those that go by rendezvous, but in `small`."""
+    """{figure: its jobs}. Except in `small`, all sizes use a rendezvous protocol."""
     seconds = 0.01 if quick else 0.03
     top = "4M" if quick else "16M"
     pair, group = sizes("16K", top, seconds), sizes("16K", "1M" if quick else "4M", seconds)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the jobs in rounds: a round runs every setting of every job once, in coop-ab's order, so that a drift of the machine
-meets all of them alike. Records are coop-ab's, except that a value is the list of all columns of a row ('-' is None)."""
+"""Runs the jobs in rounds. A round runs every setting of every job once, in coop-ab's order, so that a drift of the machine
+affects all of them alike. Records are as in coop-ab, except that a value is the list of all columns of a row ('-' is None)."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ RUN_TIMEOUT_S = 60
 
 
 class AllColumns:
-    """Rows `SIZE VALUE ...`, and what coop_stencil says of each rank (`# rank SIZE RANK ...`)."""
+    """Reads rows `SIZE VALUE ...`, and the lines of coop_stencil about each rank (`# rank SIZE RANK ...`)."""
 
     def __init__(self):
         self.ranks = []
@@ -39,7 +39,7 @@ class AllColumns:
 
 
 class Progress:
-    """One line per run, with the time that is left by the measure of what was done."""
+    """One line per run, with the remaining time as extrapolated from the runs until now."""
 
     def __init__(self, runs, quiet):
         self.runs, self.quiet, self.done, self.start = runs, quiet, 0, time.monotonic()
@@ -54,7 +54,7 @@ class Progress:
 
 
 def available(mpirun, bench):
-    """Names of the settings that can send a message on this machine; tells why others are left out."""
+    """Names of the settings that can send a message on this machine. Prints why the others are left out."""
     present = []
     for setting in SETTINGS.values():
         command = [mpirun, "-n", "2", "--oversubscribe", "{}", f"{bench}/coop_bw", "-m", "64K", "-i", "1", "-b", "1", "-x", "0"]
@@ -66,7 +66,7 @@ def available(mpirun, bench):
         else:
             present.append(setting.name)
     if not present:
-        raise RunFailed("no setting works here (is Open MPI's mpirun in the PATH, and coop-env evaluated?)")
+        raise RunFailed("no setting works here (is Open MPI's mpirun in the PATH, and was coop-env evaluated?)")
     return present
 
 
@@ -89,8 +89,8 @@ def one_run(record, setting, position, round_number):
 
 
 def measure(figures, present, options, cores):
-    """{figure: [records]}. Ends after options.rounds, or before a round that would pass the time limit. The second result
-    is the number of failed runs."""
+    """Returns {figure: [records]} and the number of failed runs. Ends after options.rounds, or before a round that would
+    exceed the time limit."""
     plan = []  # (figure, record, settings, orders)
     for figure, jobs in figures.items():
         for job in jobs:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is compared, in one place: stock components and the rendezvous protocols of pml/coop, each with its look in every
-figure. Those that this machine's installation does not have are left out when coop-figures starts."""
+"""The settings to compare: stock components and the rendezvous protocols of pml/coop, each with its look in all figures.
+coop-figures leaves out settings that do not work on this machine."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def coop(protocol):
 
 SETTINGS = {setting.name: setting for setting in (
     Setting("ob1", "--mca pml ob1 --mca btl vader,self"),
-    # Open MPI's pml/ucx refuses machines without a network card of its list, unless told that any will do.
+    # By default pml/ucx refuses machines that have none of the network cards on its list.
     Setting("ucx", "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any", {"UCX_TLS": "self,posix,cma"}),
     *map(coop, ("rget", "rput", "send", "coop", "coop_fixed", "coop_coll", "coop_load", "hybrid")))}
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures, in the look of coop-ab's."""
+"""The figures, in the style of coop-ab."""
 
 import textwrap
 
 from coop_ab import plot
-from coop_ab.errors import BadInput
 
 from . import figures, tables
 
@@ -21,7 +20,7 @@ def heat_map(axes, result, title, highest):
 
 
 def link_usage(axes, results):
-    """Figure 3.5: how many messages share each cable from the first leaf up."""
+    """Figure 3.5: the number of messages that share each uplink of the first leaf."""
     plot.panel_frame(axes)
     for index, policy in enumerate(("original", "hsam:4")):
         loads = tables.loads(results[f"{policy} step 12"])
@@ -43,9 +42,9 @@ def ring(page, results):
 
 
 def bars(axes, groups, title):
-    """groups: {group: {policy: time in us}}, drawn against each one's original."""
+    """groups: {group: {policy: time in us}}. Bars are relative to the policy `original` of their group."""
     plot.panel_frame(axes)
-    policies = list(max(groups.values(), key=len))  # a group may lack some
+    policies = list(max(groups.values(), key=len))  # a group need not have all of them
     width = 0.8 / len(policies)
     for index, policy in enumerate(policies):
         heights = [times.get(policy, 0) / times["original"] for times in groups.values()]
@@ -58,7 +57,7 @@ def bars(axes, groups, title):
 
 
 def legend(axes):
-    """Above the bars."""
+    """Draws the legend above the bars."""
     axes.set_ylim(0, 1.2 * axes.get_ylim()[1])
     axes.legend(frameon=False, fontsize=7.5, ncol=8, loc="upper left")
 
@@ -85,18 +84,5 @@ def grouped(page, results, time_us=tables.settled_us):
 
 
 def save(draw, results, path, title, height):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams.update({"font.size": 9, "svg.hashsalt": "coop-sim", "axes.edgecolor": "#888888"})
-    page = pyplot.figure(figsize=(11, height), constrained_layout=True)
-    page.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    draw(page, results)
-    try:
-        page.savefig(path, dpi=150, metadata={"Date": None})
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror}") from None
-    finally:
-        pyplot.close(page)
+    with plot.page(path, "coop-sim", height, title) as page:
+        draw(page, results)

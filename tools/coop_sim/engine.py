@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of the engine: options in, a dictionary out; several at a time."""
+"""Runs the engine, several at a time. A run takes a dictionary of options and returns a dictionary of results."""
 
 import concurrent.futures
 import json
@@ -45,7 +45,7 @@ class Progress:
 
 
 def run_all(engine, runs, jobs, quiet):
-    """runs: {name: options}. Results by name, in their order."""
+    """runs: {name: options}. Returns the results by name, in the same order."""
     progress, results = Progress(len(runs), quiet), {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         waiting = {pool.submit(run, engine, options): name for name, options in runs.items()}

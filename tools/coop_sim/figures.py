@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is run for each table and figure, and what the dissertation has beside it (sections in brackets)."""
+"""The runs of each table and figure, and the dissertation's results for comparison (sections in brackets)."""
 
 SWITCH = {"fat-tree": "12,12:12", "lmc": 4}  # the 144-port switch [3, 8.3.1]
 CLUSTER = SWITCH | {"cluster": 64}  # its 64 nodes [8.4.1]
@@ -8,9 +8,9 @@ MAIN_POLICIES = ("original", "even:4", "hsam:4", "bss:12,3")
 COLLECTIVES = {"alltoall": "128KiB", "allgather": "128KiB", "allreduce": "8MiB"}
 RANKS = (32, 48, 64)
 MAPPINGS = ("sequential", "random")
-ITERATIONS, WARM = 10, 6  # adaptive policies learn in the first ones
+ITERATIONS, WARM = 10, 6  # adaptive policies learn during the first WARM iterations
 
-# Change of the time, in percent, against the original; and of bss:12,3 against hsam:4.
+# Change of the time in percent against the policy `original`; "bss/hsam" is the change of bss:12,3 against hsam:4.
 PAPER = {
     ("alltoall", 48, "sequential"): {"even:4": 0, "hsam:4": -25, "hsam:8": "worse", "bss:12,3": -50, "bss/hsam": -27},
     ("alltoall", 64, "sequential"): {"hsam:4": -27, "bss/hsam": -32},
@@ -22,7 +22,7 @@ PAPER = {
     ("allreduce", 64, "random"): {"bss/hsam": -32},
 }
 
-# The assumptions that may make a difference, one at a time: Alltoall of 64 processes.
+# Assumptions that may affect the results, varied one at a time: Alltoall of 64 processes.
 SLOW_CPU = {"post": "4us", "completion": "3us"}
 TO_THE_LETTER = {"as-in-paper": True, "min-stripe": 1024}
 ASSUMPTIONS = {
@@ -60,7 +60,7 @@ def routes(forwarding):
 
 
 def collectives(forwarding):
-    """On a subnet manager's routes the four policies that say most."""
+    """On the routes of a subnet manager only MAIN_POLICIES are run."""
     policies = MAIN_POLICIES if forwarding else POLICIES
     return {f"{pattern} {ranks} {mapping} {policy}":
             CLUSTER | {"pattern": pattern, "bytes": size, "ranks": ranks, "mapping": mapping, "policy": policy, "iterations": ITERATIONS}
@@ -75,7 +75,8 @@ def why(forwarding):
 
 
 def scale():
-    """512 endpoints; beside neighbours; with a spine lost. 4096 endpoints have a command of their own: it takes longer."""
+    """512 endpoints; with neighbour jobs; with a lost spine. 4096 endpoints are a figure of their own (huge), because they take
+    longer."""
     large = {"fat-tree": "16,32:16", "lmc": 4, "bytes": "256KiB", "iterations": 3, "ranks": 512, "slice": "24us"}
     beside = {"fat-tree": "12,12:12", "lmc": 4, "bytes": "128KiB", "iterations": 16, "ranks": 32, "mapping": "random", "neighbours": 3,
               "neighbour-ranks": 32}
@@ -89,8 +90,8 @@ def scale():
 
 
 def huge():
-    """4096 endpoints: one whole Alltoall, in which nobody can have learnt anything (so HSAM is even striping, and left out: it would take
-    longest); then eight times each 61st step of it."""
+    """4096 endpoints: one whole Alltoall, then eight iterations of every 61st step. HSAM is left out of the whole one: in a first
+    iteration it has learnt nothing, is the same as even striping, and takes longest to simulate."""
     base = {"fat-tree": "16,16,16:16,16", "lmc": 3, "bytes": "256KiB", "ranks": 4096, "slice": "46us"}
     whole, sample = {"iterations": 1}, {"every": 61, "iterations": 8}
     runs = {f"4096, whole, first | {policy}": base | whole | {"policy": policy} for policy in ("original", "bss:8,2")}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routes of a real subnet manager: opensm on ibsim (Debian's packages opensm and ibsim-utils), with the topology of a run;
-its forwarding tables as a file for the engine's --forwarding."""
+"""Routes of a real subnet manager: runs opensm on ibsim (Debian's packages opensm and ibsim-utils) with the topology of a
+simulation, and writes its forwarding tables as a file for the engine's --forwarding."""
 
 import glob
 import os
@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+from coop_ab import files
 from coop_ab.errors import BadInput, RunFailed
 
 PRELOAD = "/usr/lib/*/umad2sim/libumad2sim.so"
@@ -17,14 +18,14 @@ SECONDS = 600  # a large subnet takes a while
 
 
 def fat_tree(shape):
-    """Nodes and cables as the engine numbers them (topology.cc): [(name, ports)], each port (peer, its port)."""
+    """Nodes and cables, numbered as in the engine (topology.cc): {name: ports}, each port (peer, the peer's port)."""
     match = re.fullmatch(r"(\d+(?:,\d+)*)(?::(\d+(?:,\d+)*))?", shape)
     if not match:
-        raise BadInput(f"'{shape}' is no fat tree, such as 12,12:12")
+        raise BadInput(f"'{shape}' is not a fat tree such as 12,12:12")
     down = [int(word) for word in match[1].split(",")]
     up = [int(word) for word in match[2].split(",")] if match[2] else []
     if len(up) != len(down) - 1 or 0 in down + up:
-        raise BadInput(f"fat tree '{shape}': {len(down)} levels need {len(down) - 1} numbers behind ':'")
+        raise BadInput(f"fat tree '{shape}': {len(down)} levels need {len(down) - 1} numbers after ':'")
     levels = len(down)
 
     def product(values):
@@ -62,7 +63,7 @@ def programs():
     preload = glob.glob(PRELOAD)
     opensm = shutil.which("opensm") or shutil.which("opensm", path="/usr/sbin:/sbin")
     if not preload or not opensm or not shutil.which("ibsim"):
-        raise BadInput("routes of a subnet manager need opensm and ibsim: install the packages opensm and ibsim-utils")
+        raise BadInput("opensm or ibsim is missing: install the packages opensm and ibsim-utils")
     return opensm, preload[0]
 
 
@@ -82,18 +83,18 @@ def sweep(nodes, lmc, folder, routing_engine):
             done = subprocess.run(manager, env=env | {"LD_PRELOAD": preload}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            raise RunFailed(f"opensm is not done after {SECONDS} s") from None
+            raise RunFailed(f"opensm did not finish within {SECONDS} s") from None
         finally:
             ibsim.kill()
     dump = os.path.join(folder, "opensm-lfts.dump")
     if not os.path.exists(dump):
-        raise RunFailed(f"opensm has left no tables: {done.stdout.strip()[-300:]}")
+        raise RunFailed(f"opensm wrote no tables: {done.stdout.strip()[-300:]}")
     with open(dump, encoding="ascii") as file:
         return file.read()
 
 
 def to_forwarding(dump, nodes, lmc):
-    """The engine's form (forwarding_file.h)."""
+    """Converts opensm's dump to the format of the engine (forwarding_file.h)."""
     lines, base, switch = [], {}, None
     for line in dump.splitlines():
         if head := re.match(r"Unicast lids .* switch .* \('(.*)'\):", line):
@@ -115,8 +116,4 @@ def make(shape, lmc, path, routing_engine=None):
     nodes = fat_tree(shape)
     with tempfile.TemporaryDirectory(prefix="coop-sim-") as folder:
         text = to_forwarding(sweep(nodes, lmc, folder, routing_engine), nodes, lmc)
-    try:
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-    except OSError as error:
-        raise BadInput(f"cannot write '{path}': {error.strerror}") from None
+    files.write(text, path)

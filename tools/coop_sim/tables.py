@@ -5,14 +5,14 @@ from . import figures
 
 
 def settled_us(result):
-    """Mean time of an iteration once the weights have settled; of few iterations the last."""
+    """Mean time of an iteration after the weights have settled, or of the last one if there are few."""
     times = result["iteration_us"]
     warm = figures.WARM if len(times) > figures.WARM else len(times) - 1
     return sum(times[warm:]) / len(times[warm:])
 
 
 def last_us(result):
-    """Of runs of different lengths: mean time of the last iterations; as settled_us() where there are ITERATIONS."""
+    """Mean time of the last iterations, for runs of different lengths. With ITERATIONS it equals settled_us()."""
     times = result["iteration_us"][figures.WARM - figures.ITERATIONS:]
     return sum(times) / len(times)
 
@@ -33,12 +33,12 @@ def paper_cell(row, column):
 
 
 def policies_in(results):
-    """Of collectives, in their order."""
+    """The policies of these runs of collectives, in the order of POLICIES."""
     return [policy for policy in figures.POLICIES if any(name.endswith(" " + policy) for name in results)]
 
 
 def collectives(results):
-    """Change of the time against the original in percent; the dissertation's in brackets, which are about scattered routes."""
+    """Change of the time against `original` in percent. In brackets the dissertation's value, measured on scattered routes."""
     policies = policies_in(results)
     rows = [["", "original us"] + [f"{policy} %" for policy in policies[1:]] + ["bss/hsam %"]]
     for pattern in figures.COLLECTIVES:
@@ -53,7 +53,7 @@ def collectives(results):
 
 
 def by_group(results, title, time_us=settled_us):
-    """Names are 'GROUP | POLICY': a row per group, percent against its original; BSS of 12 paths against HSAM of 4, if both are there."""
+    """Names are 'GROUP | POLICY'. A row per group: percent against its `original`, and bss:12,3 against hsam:4 if both ran."""
     groups, policies = {}, []
     for name, result in results.items():
         group, policy = name.split(" | ")
@@ -89,7 +89,7 @@ def ring(results):
 
 
 def loads(result):
-    """Messages per cable from the first leaf up to each spine, in one step of the ring (of the bytes of one iteration)."""
+    """Messages on each cable from the first leaf to a spine in one step of the ring, from the bytes of one iteration."""
     per_message = result["bytes"] * len(result["iteration_us"])
     return [round(carried / per_message, 1) if carried % per_message else int(carried / per_message)
             for source, target, carried in result["cables"] if source == "leaf0" and target.startswith("spine")]
