@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What happens when: a heap of events. Events of the same time come in the order
-// in which they were entered, so a run is the same each time.
+// A heap of events in order of time. Events of the same time keep the order in
+// which they were entered, so that a run is reproducible.
 //
 // Units: nanoseconds. Threading: none.
 #pragma once
@@ -16,11 +16,11 @@ namespace coop::sim {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 enum class EventKind : std::uint8_t {
-    kSweep,     // of a process: its progress engine looks
+    kSweep,     // a process: its progress engine polls
     kPosted,    // a stripe is on its queue pair
     kLanded,    // the last byte of a stripe is on its way
-    kFailed,    // a stripe was retried in vain
-    kTopology,  // a failure, a repair, or what the subnet manager does about it
+    kFailed,    // a stripe failed after all retries
+    kTopology,  // a failure, a repair, or the subnet manager's reaction
 };
 
 struct Event {

@@ -63,7 +63,7 @@ Channel& ChannelTable::take(std::size_t at) {
     return channels_[place_[at]];
 }
 
-// With the weights it had, if it is not the first time.
+// Starts with the weights that keep() saved, if there are any.
 void ChannelTable::build(Channel& channel, std::size_t at) {
     channel.first.fill(kNone);
     channel.last.fill(kNone);
@@ -78,8 +78,7 @@ void ChannelTable::build(Channel& channel, std::size_t at) {
     channel.scheduler.emplace(channel.own ? *channel.own : setup_.config, rails_);
 }
 
-// A round that is complete is settled when time has moved on, as the next message
-// would find it: feedback.h.
+// Settles a complete round first, as the next message would find it (feedback.h).
 void ChannelTable::keep(Channel& channel, std::size_t at) {
     static_cast<void>(channel.scheduler->make_schedule(0, sched::Marker::kNone, UINT64_MAX));
     const std::size_t rails = rails_.size();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The channel of one process to another: the product's scheduler over the rails
-// that the product's pairing finds, and what waits on each rail. A rail is a
-// reliable queue pair: its stripes go one after the other.
+// A channel from one process to another: the product's scheduler over the rails
+// that the product's pairing selects, and the queue of each rail. A rail is a
+// reliable queue pair: its stripes are sent one after the other.
 //
-// Of n processes there are n·n channels, and a scheduler is a few KiB. Where they
-// would take too much memory, a channel that is idle is kept as its weights (16
-// bits each) and made again from those. What is forgotten then: the turns of small
-// messages, and how long ago a rail was measured, so that a channel never sends a
-// probe. That changes nothing as long as fewer messages pass than lie between two
-// probes.
+// n processes have n·n channels, and a scheduler takes a few KiB. Where they would
+// take too much memory, an idle channel is reduced to its weights (16 bits each) and
+// rebuilt from them later. This forgets the turns of small messages and the time of
+// the last measurement of a rail, so that such a channel never sends a probe. The
+// results are the same as long as a job sends fewer messages than there are between
+// two probes.
 //
-// Units: bytes, nanoseconds. Threading: none. Ownership: the table's.
+// Units: bytes, nanoseconds. Threading: none. Ownership: ChannelTable.
 #pragma once
 
 #include <array>
@@ -26,31 +26,31 @@
 
 namespace coop::sim {
 
-// The rails between two processes with one port each of this LMC, by path/pairing.h; their path bits are the k of a route.
+// The rails between two processes with one port each and this LMC, from path/pairing.h. Their path bits are the k of a route.
 sched::RailSet rails_between(std::uint32_t lmc, std::uint32_t paths, double bytes_per_s);
 
 struct Channel {
     std::uint32_t from = 0, to = 0;         // ranks
-    std::optional<sched::SchedConfig> own;  // with the weights it had before it was idle
+    std::optional<sched::SchedConfig> own;  // with the weights from before it was idle
     std::optional<sched::Scheduler> scheduler;
-    std::array<std::uint32_t, sched::kMaxRails> first, last;  // stripes queued on each rail; kNone
-    std::uint32_t first_rts = 0, last_rts = 0;  // messages that were announced and not yet asked for; kNone
-    std::uint32_t open = 0;                     // messages
-    std::uint32_t routes_seen = 0;              // the generation of the routes that the states of its rails are about
+    std::array<std::uint32_t, sched::kMaxRails> first, last;  // queued stripes of each rail, or kNone
+    std::uint32_t first_rts = 0, last_rts = 0;  // messages announced but not yet requested, or kNone
+    std::uint32_t open = 0;                     // open messages
+    std::uint32_t routes_seen = 0;              // generation of the routes that its rail states refer to
     double one_way_ns = 0;
 };
 
 class ChannelTable {
 public:
-    // `memory_bytes`: what schedulers may take.
+    // `memory_bytes`: limit for all schedulers.
     ChannelTable(const Scheduling& setup, const sched::RailSet& rails, std::uint32_t ranks, std::uint64_t memory_bytes);
 
-    // The channel, made if it is not there; `is_new`: as it was made now.
+    // Opens a message. Makes the channel if needed, and tells so in `is_new`.
     Channel& open(std::uint32_t from, std::uint32_t to, bool& is_new);
-    // One message less.
+    // Closes a message.
     void close(Channel& channel);
 
-    // Whether it is the channel's first message.
+    // True for the first message of the channel.
     bool first_use(std::uint32_t from, std::uint32_t to);
 
     bool keeps_weights_only() const noexcept { return !kept_.empty(); }
@@ -64,11 +64,11 @@ private:
     Scheduling setup_;
     sched::RailSet rails_;
     std::uint32_t ranks_;
-    std::vector<std::uint32_t> place_;  // by key: in channels_, or kNone
+    std::vector<std::uint32_t> place_;  // by key: index into channels_, or kNone
     std::deque<Channel> channels_;
     std::vector<std::uint32_t> free_;
     std::vector<bool> used_;             // by key
-    std::vector<std::uint16_t> kept_;    // by key and rail; empty: all channels stay
+    std::vector<std::uint16_t> kept_;    // by key and rail; empty: no channel is reduced to its weights
 };
 
 }  // namespace coop::sim

@@ -33,7 +33,7 @@ void FairShare::remove(FlowIndex index) noexcept {
     free_.push_back(index);
 }
 
-// The flows of each link, in one array.
+// Lists the flows of each link in one array.
 void FairShare::collect() {
     used_.clear();
     std::uint32_t crossings = 0;
@@ -83,8 +83,8 @@ void FairShare::solve() {
     }
 }
 
-// With blocking, a flow that is held fills the buffers that it comes through, and so holds the flows that come through
-// them, too: these all have a share as small, as larger ones are settled later.
+// With blocking, a flow at its limit fills the buffers upstream of it and so limits the flows through those buffers, too.
+// They all get this share, because shares only grow from here on.
 void FairShare::settle(LinkIndex link, double share) noexcept {
     full_.assign(1, link);
     while (!full_.empty()) {

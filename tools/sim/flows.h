@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Max-min fair rates of flows over links: no flow can have more without one that
-// has less, or as much, getting less. It is what round-robin arbitration at every
-// switch and link-level flow control come to, as long as nothing waits behind what
-// is blocked.
+// Max-min fair rates of flows over links: no flow can have more unless a flow with
+// at most the same rate gets less. This is the result of round-robin arbitration at
+// every switch and link-level flow control, as long as there is no head-of-line
+// blocking.
 //
-// Found by filling: the link with the smallest equal share of what is left settles
-// its flows, then the next. Shares of the other links only grow by that, so an
-// entry of the heap that has become too small is put back, and nothing else is
-// looked for: O(flows · hops · log links).
+// Found by progressive filling: the link with the smallest equal share of its
+// remaining capacity settles its flows, then the next. Shares of the other links only
+// grow, so an outdated entry of the heap is too small and simply put back:
+// O(flows · hops · log links).
 //
-// Credit-based flow control of links: what waits for a link that is taken fills the
-// buffer at the end of the link before it, and all that comes through that buffer
-// moves at the rate at which its first ones do (head-of-line blocking), so that
-// the buffer before that one fills as well. kCables is this to its end: a flow has
-// no more than the slowest one with which it shares a link before the place where
-// that one is held. kHosts stops at the first link: the flows of a host have one
-// rate. It is about rates only: what waits in a buffer, and for how long, is in
-// packets.h.
+// Head-of-line blocking with credit-based flow control: packets that wait for a busy
+// link fill the buffer before it, and everything through that buffer moves at the rate
+// of the blocked packets, so that the buffer before that one fills as well. kCables
+// assumes the worst case: a flow is no faster than the slowest flow with which it shares a
+// link upstream of the bottleneck of that one. kHosts stops at the first link: all
+// flows of a host have one rate. This is about rates only; packets.h simulates the
+// buffers.
 //
 // Units: capacities and rates in bytes per second. Threading: none. Ownership:
-// flows are numbers; a number is used again after remove().
+// flows are numbers; remove() frees a number for reuse.
 #pragma once
 
 #include <array>
@@ -45,7 +44,7 @@ public:
     FlowIndex add(std::span<const LinkIndex> links);
     void remove(FlowIndex flow) noexcept;
 
-    // New rates for all flows.
+    // Computes the rates of all flows.
     void solve();
 
     double rate(FlowIndex flow) const noexcept { return flows_[flow].rate; }  // since the last solve(); 0 before
@@ -57,15 +56,15 @@ private:
     struct Flow {
         std::array<LinkIndex, kMostHops> links;
         std::uint32_t hops = 0;
-        std::uint32_t place = 0;  // in active_
+        std::uint32_t place = 0;  // index into active_
         double rate = 0;
         bool settled = false;  // valid in solve()
     };
     struct LinkState {
-        std::uint32_t flows = 0;    // over it
-        std::uint32_t waiting = 0;  // of them not settled; valid in solve()
-        std::uint32_t first = 0;    // of its flows in crossing_; valid in solve()
-        double left = 0;            // bytes/s for those; valid in solve()
+        std::uint32_t flows = 0;    // over this link
+        std::uint32_t waiting = 0;  // not yet settled; valid in solve()
+        std::uint32_t first = 0;    // index of its first flow in crossing_; valid in solve()
+        double left = 0;            // bytes/s left for the waiting flows; valid in solve()
     };
     struct Candidate {
         double share;
@@ -82,9 +81,9 @@ private:
     std::vector<Flow> flows_;
     std::vector<FlowIndex> free_, active_;
     std::vector<LinkIndex> used_;       // links with flows; valid in solve()
-    std::vector<FlowIndex> crossing_;   // flows link by link; valid in solve()
+    std::vector<FlowIndex> crossing_;   // the flows of each link in turn; valid in solve()
     std::vector<Candidate> heap_;       // valid in solve()
-    std::vector<LinkIndex> full_;       // whose buffers fill; valid in settle()
+    std::vector<LinkIndex> full_;       // links whose buffers fill; valid in settle()
 };
 
 }  // namespace coop::sim

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Forwarding tables of a real subnet manager, as text ('coop-sim opensm' makes it
-// from what opensm dumps):
+// Forwarding tables of a real subnet manager, as text. 'coop-sim opensm' converts
+// opensm's dump to this:
 //
 //     host h0 16          base LID of a host
-//     leaf0 16 3          switch, LID, port number as opensm counts: from 1
+//     leaf0 16 3          switch, LID, port number, from 1 as in opensm
 //
-// Port n of a switch is its n-th cable (Topology::ports), which is how coop-sim
-// numbers them for the subnet manager. LIDs of switches are passed over.
+// Port n of a switch is its n-th cable (Topology::ports); coop-sim gives the subnet
+// manager the same numbers. LIDs of switches are ignored.
 //
 // Errors: "FILE:LINE: what is wrong".
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One run of the simulator: options in, JSON out. People use it by coop-sim(1).
+// One run of the simulator: options in, JSON out. Users call it through coop-sim(1).
 #include <chrono>
 #include <cstdio>
 

@@ -47,8 +47,8 @@ void FlowNetwork::begin_slice(double now_ns) {
     }
 }
 
-// Without a change the times of completion still hold, and what is left is found
-// from them when rates change.
+// While the rates do not change, the times of completion hold. The remaining bytes
+// are computed from these times when the rates change.
 void FlowNetwork::end_slice(double end_ns) noexcept {
     if (!changed_) return;
     for (const FlowIndex flow : shares_.active()) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes on their way, and when they are there. World asks a Network; it is one of
-// two:
+// Bytes in transit, and the times of their arrival. World uses one of two
+// implementations:
 //
 //     FlowNetwork    each flow has a rate, max-min fair (flows.h); fast
-//     PacketNetwork  each packet moves by itself, with buffers (packets.h)
+//     PacketNetwork  each packet moves on its own, through buffers (packets.h)
 //
-// Time moves in slices. What begins in a slice begins at its end. With slices of
-// length 0 that is exact.
+// Time moves in slices. A flow that starts within a slice starts at its end. With
+// slices of length 0 the results are exact.
 //
 // Units: bytes, nanoseconds, bytes per second. Threading: none.
 #pragma once
@@ -29,28 +29,28 @@ public:
     Network& operator=(const Network&) = delete;
     virtual ~Network() = default;
 
-    // Begins at the end of this slice.
+    // The flow starts at the end of this slice.
     virtual FlowIndex begin(const Route& route, double bytes, std::uint32_t owner) = 0;
     virtual void cut(FlowIndex flow) noexcept = 0;
 
     virtual void begin_slice(double now_ns) = 0;
-    // When there is something to do next; kNever: nothing is under way.
+    // Time of the next event; kNever if nothing is under way.
     virtual double next_ns() const noexcept = 0;
-    // Flows that are done up to end_ns; they are gone when on_done is called.
+    // Reports flows that ended up to end_ns. They are removed before on_done is called.
     virtual void take_done(double end_ns, const OnDone& on_done) = 0;
-    // Time moves on to end_ns.
+    // Advances time to end_ns.
     virtual void end_slice(double end_ns) noexcept = 0;
 
     virtual std::uint32_t owner(FlowIndex flow) const noexcept = 0;
-    // The flows over a link, now.
+    // The flows that use a link now.
     virtual std::vector<FlowIndex> flows_over(LinkIndex link) const = 0;
 
-    virtual double bytes_over(LinkIndex link) const noexcept = 0;  // of what is done, or of packets
-    virtual std::uint64_t work() const noexcept = 0;               // how often rates were found, or a packet moved
+    virtual double bytes_over(LinkIndex link) const noexcept = 0;  // completed flows, or transferred packets
+    virtual std::uint64_t work() const noexcept = 0;               // how often rates were computed, or a packet moved
 };
 
-// Rates are found again at the end of a slice in which flows began or ended, not
-// for each of them: what ends leaves its share unused until the slice is over.
+// Rates are computed at the end of a slice in which flows began or ended, not for
+// each of them: the share of an ended flow is unused until the end of the slice.
 class FlowNetwork final : public Network {
 public:
     explicit FlowNetwork(const Topology& topology, Blocking blocking = Blocking::kOff);
@@ -69,7 +69,7 @@ public:
 private:
     struct Piece {
         double bytes = 0, left = 0;
-        double done_ns = 0;  // valid in a slice, of flows that had begun before it
+        double done_ns = 0;  // valid during a slice, for flows that began before it
         std::uint32_t owner = 0;
         bool moves = false;  // has a rate
     };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The command line of the simulator: one row per option, for reading it, for the
-// check of its range, and for --help.
+// The command line of the simulator. One row per option defines its parsing, its
+// range and its --help text.
 //
-// Errors: a sentence that names the option, the value and what is allowed.
+// Errors: a sentence that names the option, the value and the allowed range.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Options {
     bool packets = false;
     std::uint64_t buffer_bytes = 16384, mtu_bytes = 2048;
     std::string queues = "input";
-    double slice_ns = -1;      // below 0: a 32nd of a message's time on a host's cable
+    double slice_ns = -1;      // below 0: 1/32 of a message's time on a host's cable
     std::uint64_t memory_mbytes = 4096;
     Costs costs;
 

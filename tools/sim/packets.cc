@@ -37,14 +37,14 @@ FlowIndex PacketNetwork::begin(const Route& route, double bytes, std::uint32_t o
     return index;
 }
 
-// It stays until its last packet has arrived, or the HCA has come to it.
+// The flow stays until its last packet has arrived, or until the HCA's turn reaches it.
 void PacketNetwork::cut(FlowIndex index) noexcept {
     Flow& flow = flows_[index];
     flow.cut = true;
     flow.live = false;
 }
 
-// The next packet over a link, if there is one, and room for it.
+// Sends the next packet over a link, if there is one and the buffer has room for it.
 void PacketNetwork::send(LinkIndex link) {
     Cable& cable = cables_[link];
     while (!cable.busy && !cable.asking.empty()) {
@@ -102,7 +102,7 @@ void PacketNetwork::arrive(LinkIndex link, const OnDone& on_done) {
     send(link);
 }
 
-// Its first packet has gone: there is room before it, and the next one asks.
+// The first packet of this queue has left: its space is free, and the next packet asks for its link.
 void PacketNetwork::leave_queue(std::uint32_t index) {
     Queue& queue = queues_[index];
     cables_[queue.cable].used -= queue.packets.front().bytes;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packets of an MTU through input-buffered crossbars with credit-based flow control
-// (IBTA 7.9), one virtual lane.
+// Packets of one MTU through input-buffered crossbars with credit-based flow control
+// (IBTA 7.9), on one virtual lane.
 //
-//     HCA       its queue pairs take turns, a packet each
-//     cable     one packet at a time; it leaves when there is room for all of it in
-//               the buffer at the other end
-//     buffer    of a switch, for each cable into it: so many bytes. kInput: one
-//               queue, and its first packet holds up those behind it. kOutput: a
-//               queue for each way on, all in the same space, so that a packet is
-//               held up only where the space has filled with others
-//     output    the inputs that have a packet for it take turns
+//     HCA       its queue pairs take turns, one packet each
+//     cable     one packet at a time, which leaves when the buffer at the other end
+//               has room for all of it
+//     buffer    of a switch, one for each incoming cable. kInput: one queue, whose first
+//               packet blocks the others. kOutput: a queue for each outgoing cable,
+//               in a shared space, so that a packet is blocked only when other
+//               packets fill the space
+//     output    takes packets from the inputs in turn
 //
-// A switch sends a packet on when it has all of it, and forgets it when it has
-// left. A host takes what comes at the rate of its cable.
+// A switch stores a packet completely before it forwards it (store and forward), and
+// frees its space when it has left. A host accepts packets at the rate of its cable.
 //
-// A flow that is cut has packets on the way, which go on to where they were going.
+// Packets of a cut flow that are already on the way still arrive.
 //
 // Units, threading: as network.h.
 #pragma once
@@ -31,7 +31,7 @@ enum class Queues : std::uint8_t { kInput, kOutput };
 
 struct PacketRules {
     std::uint32_t mtu_bytes = 2048;
-    std::uint64_t buffer_bytes = 16384;  // one packet at least
+    std::uint64_t buffer_bytes = 16384;  // at least one packet
     Queues queues = Queues::kInput;
 };
 
@@ -60,22 +60,22 @@ private:
     struct Packet {
         FlowIndex flow;
         std::uint32_t bytes;
-        std::uint8_t hop;  // of its route: the link that it goes over, or waits for
+        std::uint8_t hop;  // index in its route: the link that it uses or waits for
     };
     struct Cable {
         double ns_per_byte;
-        std::uint32_t first_queue = 0;  // of the buffer at its end
-        std::uint32_t port = 0;         // its number among those that leave the same node
+        std::uint32_t first_queue = 0;  // of the buffer at its far end
+        std::uint32_t port = 0;         // its number among the links that leave the same node
         bool from_host, to_host;
         bool busy = false;
-        Packet packet{};                // on it, while it is busy
-        std::uint32_t from_queue = 0;   // that it stands first in, unless it comes from a host
-        std::uint64_t used = 0;         // bytes of the buffer at its end that are taken or promised
-        std::deque<std::uint32_t> asking;  // queues whose first packet wants to go over it; of a host: flows
+        Packet packet{};                // the packet on it; valid while it is busy
+        std::uint32_t from_queue = 0;   // the queue that the packet is first in; invalid on links from a host
+        std::uint64_t used = 0;         // bytes used or reserved in the buffer at its far end
+        std::deque<std::uint32_t> asking;  // queues whose first packet waits for this link; on links from a host: flows
         double carried = 0;
     };
     struct Queue {
-        LinkIndex cable;  // into the buffer that it is in
+        LinkIndex cable;  // that fills the buffer of this queue
         std::deque<Packet> packets;
     };
 
@@ -92,7 +92,7 @@ private:
     std::vector<Queue> queues_;
     std::vector<Flow> flows_;
     std::vector<FlowIndex> free_;
-    Agenda arrivals_;  // kLanded: of the packet on this link
+    Agenda arrivals_;  // kLanded: the packet on this link
     double now_ns_ = 0;
 };
 

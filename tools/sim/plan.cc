@@ -13,7 +13,7 @@ namespace coop::sim {
 namespace {
 
 template <class T>
-using Or = std::variant<T, std::string>;  // or what is wrong
+using Or = std::variant<T, std::string>;  // or an error message
 
 template <class T>
 Defect take(Or<T> from, T& to) {
@@ -71,7 +71,7 @@ Defect parse_blocking(const std::string& word, Blocking& blocking) {
 Defect make_packets(const Options& o, WorldPlan& plan) {
     if (o.queues != "input" && o.queues != "output") return "--queues '" + o.queues + "' is not one of input, output";
     if (!o.packets) return std::nullopt;
-    if (plan.blocking != Blocking::kOff) return "--blocking " + o.blocking + " is about flows, and does not go with --packets";
+    if (plan.blocking != Blocking::kOff) return "--blocking " + o.blocking + " is for flows: not with --packets";
     plan.packets = {static_cast<std::uint32_t>(o.mtu_bytes), o.buffer_bytes, o.queues == "input" ? Queues::kInput : Queues::kOutput};
     return std::nullopt;
 }
@@ -99,7 +99,7 @@ Defect make_scheduling(const Options& o, const std::string& option, const std::s
     setup.config.count_backlog = !o.as_in_paper;
     if (o.as_in_paper) setup.config.latency_ns = setup.config.pause_ns = 0;
     if (setup.paths > 1u << o.lmc)
-        return option + " '" + word + "' wants " + std::to_string(setup.paths) + " paths; with LMC " + std::to_string(o.lmc) + " there are " + std::to_string(1u << o.lmc);
+        return option + " '" + word + "' needs " + std::to_string(setup.paths) + " paths; with LMC " + std::to_string(o.lmc) + " there are " + std::to_string(1u << o.lmc);
     return std::nullopt;
 }
 
@@ -109,7 +109,7 @@ Defect parse_mapping(const std::string& word, Mapping& mapping) {
     return std::nullopt;
 }
 
-// The hosts that a job has left over.
+// The hosts that a job has left free.
 std::vector<NodeIndex> without(const std::vector<NodeIndex>& all, const std::vector<NodeIndex>& taken) {
     std::vector<bool> gone(all.empty() ? 0 : all.back() + 1, false);
     for (const NodeIndex host : taken) gone[host] = true;
@@ -144,10 +144,10 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
     if (!pattern) return "--pattern '" + o.pattern + "' is not one of ring, alltoall, allgather, allreduce, shifts";
     job.workload = {*pattern, static_cast<std::uint32_t>(o.ranks), o.bytes, static_cast<std::uint32_t>(o.iterations), static_cast<std::uint32_t>(o.messages), o.seed};
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
-        return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " + std::to_string(o.ranks - 1) + ", other patterns no such choice";
+        return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " + std::to_string(o.ranks - 1) + ", only this pattern has the option";
     const bool may_leave_out = *pattern == Pattern::kAlltoall || (*pattern == Pattern::kRing && o.only_step == 0);
     if (o.every != 1 && (!may_leave_out || o.every >= o.ranks))
-        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " + std::to_string(o.ranks - 1) + ", other patterns no such choice";
+        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " + std::to_string(o.ranks - 1) + ", only these patterns have the option";
     job.workload.every = static_cast<std::uint32_t>(o.every);
     job.workload.only_step = static_cast<std::uint32_t>(o.only_step);
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;
@@ -160,7 +160,7 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
 
 // --- failures -------------------------------------------------------------------------------------------------------
 
-// The cables of a switch, or those between two nodes.
+// All cables of a switch, or those between two nodes.
 Or<std::vector<LinkIndex>> cables_named(const Topology& t, const std::string& word) {
     const NodeIndex whole = t.find(word);
     if (whole != kNone && !t.is_host(whole)) return t.ports[whole];

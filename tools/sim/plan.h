@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the command line to a world: topology, routes, jobs, failures.
+// Builds a world from the command line: topology, routes, jobs, failures.
 //
-// Errors: a sentence, about whatever does not fit.
+// Errors: a sentence about the first option that does not fit.
 #pragma once
 
 #include <string>

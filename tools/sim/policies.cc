@@ -8,7 +8,7 @@ namespace {
 
 using sched::Policy;
 
-// A whole number, and nothing else; 0: it is none.
+// Parses a whole number; 0 if the text is anything else.
 std::uint32_t number(std::string_view text) {
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -49,7 +49,7 @@ std::variant<Scheduling, std::string> parse_scheduling(std::string_view word) {
         }
     }
     if (setup.paths == 0 || setup.paths > sched::kMaxRails)
-        return "policy '" + whole + "': the number of paths is not in 1.." + std::to_string(sched::kMaxRails);
+        return "policy '" + whole + "': the number of paths must be in 1.." + std::to_string(sched::kMaxRails);
     if (const auto bad = sched::defect(setup.config, setup.paths)) return "policy '" + whole + "': " + *bad;
     return setup;
 }

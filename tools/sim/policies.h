@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a job schedules by, in a word: a setting of the product's own schedulers.
+// The scheduling policy of a job, in a word: a setting of the product's schedulers.
 //
 //     original     everything over path 0
 //     hsam:4       adaptive striping over 4 paths (dissertation 7)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A process: its CPU, what has arrived for it and was not seen yet, and the step
-// of its program that it is in.
+// A process: its CPU, its notices that were not seen yet, and the step of its program
+// that it is in.
 //
 // Units: nanoseconds. Threading: none.
 #pragma once
@@ -16,11 +16,11 @@
 namespace coop::sim {
 
 enum class NoticeKind : std::uint8_t {
-    kRts,         // `what` is a message
-    kCts,         // a message
-    kCompletion,  // a stripe, at its sender
-    kFailure,     // a stripe, at its sender
-    kFin,         // a message, at the receiver, with the number of a stripe
+    kRts,         // `what`: a message
+    kCts,         // `what`: a message
+    kCompletion,  // `what`: a stripe, at its sender
+    kFailure,     // `what`: a stripe, at its sender
+    kFin,         // `what`: a message, at the receiver, with the number of a stripe
 };
 
 struct Notice {
@@ -55,13 +55,13 @@ struct Process {
     std::uint32_t job = 0, rank = 0;
     NodeIndex host = 0;
     Inbox inbox;
-    double cpu_ns = 0;           // what it does now is done at this time
-    double sweep_ns = kNever;    // when it looks next
+    double cpu_ns = 0;           // end of its present work
+    double sweep_ns = kNever;    // time of its next sweep
 
     std::uint32_t iteration = 0, step_number = 0;
     Step step;
-    std::uint32_t to_send = 0, to_receive = 0;  // messages of the step that are not complete
-    std::uint32_t to_ask_for = 0;               // of to_receive: not matched with an RTS
+    std::uint32_t to_send = 0, to_receive = 0;  // incomplete messages of the step
+    std::uint32_t to_ask_for = 0;               // those of to_receive without an RTS yet
     double step_began_ns = 0;
     bool finished = false;
 };

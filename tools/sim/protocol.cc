@@ -7,7 +7,7 @@ namespace coop::sim {
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
-// If the step is over: the next one, or those after it that have nothing to do.
+// If the step is over: starts the next step that has something to do.
 void World::next_step(Process& process) {
     while (process.to_send == 0 && process.to_receive == 0 && !process.finished) {
         const Workload& work = job_of(process).workload;
@@ -40,7 +40,7 @@ void World::begin_step(Process& process) {
     process.to_receive = process.to_ask_for = process.step.from == kNone ? 0 : work.messages;
     process.to_send = process.step.to == kNone ? 0 : work.messages;
     if (process.step.from != kNone) {
-        // What has come before it was asked for.
+        // RTS packets that arrived before the receive was posted.
         Channel& channel = channel_of(process_of(process.job, process.step.from), process.rank);
         while (process.to_ask_for != 0 && channel.first_rts != kNone) {
             const std::uint32_t message = channel.first_rts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stripes on their queue pairs: one after the other, each a flow over its route;
-// what fails goes again on another rail.
+// Stripes on their queue pairs: one after the other, each a flow over its route.
+// Failed stripes are sent again on another rail.
 //
 //     posted -> queued -> first on its queue pair -> flow -> landed -> FIN, completion
 //                               |                     |
@@ -54,7 +54,7 @@ void World::on_landed(std::uint32_t index) {
     tell(message.sender, now_ns_ + 2 * stripe.way_ns, NoticeKind::kCompletion, index);
 }
 
-// The first on its queue pair makes room for the next.
+// Removes the first stripe of a queue pair and starts the next.
 void World::take_off_rail(std::uint32_t index) {
     const StripeOnRail& stripe = stripes_[index];
     Channel& channel = channel_of(stripe);
@@ -66,7 +66,7 @@ void World::take_off_rail(std::uint32_t index) {
 
 void World::fail_later(std::uint32_t stripe) { agenda_.add(now_ns_ + plan_.costs.retry_ns, EventKind::kFailed, stripe); }
 
-// The queue pair is broken, and all that waits on it comes back.
+// The queue pair is broken: all stripes that wait on it come back.
 void World::on_failed(std::uint32_t index) {
     const StripeOnRail stripe = stripes_[index];
     Channel& channel = channel_of(stripe);
@@ -75,8 +75,8 @@ void World::on_failed(std::uint32_t index) {
         tell(messages_[stripes_[flushed].message].sender, now_ns_, NoticeKind::kFailure, flushed);
 }
 
-// On another rail, the one that would have most of it now; on the same one, if
-// there is no other: the next try may find a way.
+// Sends the stripe on the rail that would get the largest share of it now. If there
+// is no other rail, it stays on the same one: the next try may succeed.
 void World::on_failure(Process& process, const Notice& notice) {
     StripeOnRail& stripe = stripes_[notice.what];
     Channel& channel = channel_of(stripe);
@@ -93,7 +93,7 @@ void World::on_failure(Process& process, const Notice& notice) {
     post(process, notice.what);
 }
 
-// New routes, new queue pairs: all rails are up again.
+// New routes come with new queue pairs: all rails are up again.
 void World::refresh_rails(Channel& channel) {
     if (channel.routes_seen == routes_generation_) return;
     channel.routes_seen = routes_generation_;

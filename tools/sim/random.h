@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random numbers that are the same everywhere for the same seed (the standard
-// library's distributions are not). splitmix64.
+// Random numbers that are the same on every platform for the same seed, unlike the
+// standard library's distributions. splitmix64.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ public:
         return z ^ (z >> 31);
     }
 
-    // 0..n-1; n is not 0.
+    // 0..n-1; n must not be 0.
     std::uint32_t below(std::uint32_t n) noexcept { return static_cast<std::uint32_t>((next() >> 32) * n >> 32); }
 
-    // Puts the first `count` in random order, drawn from all of them.
+    // Fills the first `count` places with elements drawn at random from all of them.
     template <class T>
     void shuffle(std::vector<T>& items, std::size_t count) noexcept {
         for (std::size_t i = 0; i < count && i + 1 < items.size(); ++i)

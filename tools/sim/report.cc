@@ -27,7 +27,7 @@ std::string quoted(const std::string& text) {
     return out + "\"";
 }
 
-// How long each iteration took, from the end of the one before it.
+// The time of each iteration, from the end of the one before it.
 std::vector<double> durations(const std::vector<double>& ends) {
     std::vector<double> found;
     for (std::size_t i = 0; i < ends.size(); ++i) found.push_back(ends[i] - (i == 0 ? 0 : ends[i - 1]));

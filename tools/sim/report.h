@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a run has shown, as JSON: the tool coop-sim makes tables and figures of it.
+// The results of a run as JSON, from which coop-sim makes tables and figures.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace coop::sim {
 
-// `wall_s`: how long it took.
+// `wall_s`: real time of the run.
 std::string to_json(const Options& options, const World& world, const WorldPlan& plan, double wall_s);
 
 }  // namespace coop::sim

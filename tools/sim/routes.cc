@@ -8,7 +8,7 @@
 namespace coop::sim {
 namespace {
 
-// Cables from each node to a switch, breadth first.
+// Distance from each node to a switch in cables, breadth first.
 std::vector<std::uint32_t> distances_to(const Topology& t, NodeIndex leaf) {
     std::vector<std::uint32_t> distance(t.node_names.size(), kNone);
     std::vector<NodeIndex> waiting = {leaf};
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> distances_to(const Topology& t, NodeIndex leaf) {
     return distance;
 }
 
-// Ports of `at` that lead nearer.
+// Ports of `at` that lead nearer to the destination.
 void ports_nearer(const Topology& t, const std::vector<std::uint32_t>& distance, NodeIndex at, std::vector<std::uint8_t>& ports) {
     ports.clear();
     for (std::size_t i = 0; i < t.ports[at].size(); ++i) {
@@ -32,7 +32,7 @@ void ports_nearer(const Topology& t, const std::vector<std::uint32_t>& distance,
     }
 }
 
-// For d-mod-k: how many destinations in a row share a way up from a switch of each level.
+// For d-mod-k: the number of consecutive destinations that share an uplink, for a switch of each level.
 std::vector<std::uint32_t> strides(const Topology& t) {
     std::vector<std::uint32_t> up(1 + *std::max_element(t.levels.begin(), t.levels.end()), 1);
     for (NodeIndex node = t.hosts; node < t.node_names.size(); ++node) {
@@ -54,7 +54,7 @@ Defect no_way(const Topology& t, NodeIndex from, NodeIndex to) {
     return "the topology is not connected: " + t.node_names[to] + " cannot be reached from " + t.node_names[from];
 }
 
-// All hosts on one leaf: distances are the same for them.
+// Tables for all hosts on one leaf, which have the same distances.
 class LeafTables {
 public:
     LeafTables(const Topology& t, Routing routing, std::uint64_t seed, Routes& routes)
@@ -127,11 +127,11 @@ Defect defect(const Topology& t, const Routes& routes) {
     for (NodeIndex to = 0; to < t.hosts; ++to)
         for (std::uint32_t k = 0; k < 1u << routes.lmc; ++k)
             for (NodeIndex from = 0; from < t.hosts; ++from) {
-                // Hosts of one leaf have the same way from there on.
+                // The routes of hosts on one leaf differ only in their first link.
                 if (from == to || (from != 0 && from - 1 != to && t.leaf_of(from) == t.leaf_of(from - 1))) continue;
                 if (trace(t, routes, from, to, k).hops == 0)
-                    return "the forwarding tables lead from " + t.node_names[from] + " to LID " + std::to_string(routes.base_lids[to] + k) + " (" +
-                           t.node_names[to] + ") nowhere, or over more than " + std::to_string(kMostHops) + " cables";
+                    return "the forwarding tables have no route from " + t.node_names[from] + " to LID " + std::to_string(routes.base_lids[to] + k) + " (" +
+                           t.node_names[to] + ") with at most " + std::to_string(kMostHops) + " cables";
             }
     return std::nullopt;
 }

@@ -10,7 +10,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// Whole numbers with `separator` between; empty: it is not that.
+// Whole numbers separated by `separator`; empty if the text is anything else.
 std::vector<std::uint32_t> numbers(std::string_view text, char separator) {
     std::vector<std::uint32_t> found;
     while (true) {
@@ -31,7 +31,7 @@ double product(const std::vector<std::uint32_t>& factors) {
 
 Defect shape_defect(const FatTreeShape& shape) {
     if (shape.up.size() + 1 != shape.down.size())
-        return "for " + std::to_string(shape.down.size()) + " levels there must be " + std::to_string(shape.down.size() - 1) + " numbers behind ':', not " +
+        return "for " + std::to_string(shape.down.size()) + " levels there must be " + std::to_string(shape.down.size() - 1) + " numbers after ':', not " +
                std::to_string(shape.up.size());
     if (shape.down.size() > 4) return std::to_string(shape.down.size()) + " levels are more than 4";
     if (product(shape.down) > kMostHosts) return "more than " + std::to_string(kMostHosts) + " hosts";
@@ -49,7 +49,7 @@ std::string node_name(std::uint32_t level, std::size_t levels, std::uint32_t ind
     return (level == levels ? "spine" : "mid" + std::to_string(level) + "-") + std::to_string(index);
 }
 
-// Of an XGFT: how many nodes are on each level, hosts first.
+// XGFT: the number of nodes on each level, hosts first.
 std::vector<std::uint32_t> nodes_per_level(const FatTreeShape& shape) {
     std::vector<std::uint32_t> counts;
     for (std::size_t level = 0; level <= shape.down.size(); ++level) {
@@ -61,9 +61,9 @@ std::vector<std::uint32_t> nodes_per_level(const FatTreeShape& shape) {
     return counts;
 }
 
-// Connects each node of `level` to its parents. A node is (which subtree, which of
-// the equal ones at the top of it); the parents of a node are the tops of the next
-// larger subtree that continue its own place.
+// Connects each node of `level` to its parents. A node is (subtree, index among the
+// equivalent nodes at the top of that subtree); its parents are the tops of the next
+// larger subtree with a matching index.
 void cable_level(const FatTreeShape& shape, std::size_t level, std::uint32_t first, std::uint32_t count, std::uint32_t first_above, double rate, Topology& t) {
     std::uint32_t equals = 1;  // tops of a subtree of this level
     for (std::size_t i = 0; i + 1 < level; ++i) equals *= shape.up[i];
@@ -118,7 +118,7 @@ void Topology::set_node(NodeIndex node, bool up) noexcept {
 }
 
 std::variant<FatTreeShape, std::string> parse_fat_tree(std::string_view text) {
-    const std::string wanted = quoted(text) + " is no fat tree: nodes below a switch of each level, ':', switches above a node, such as 12,12:12 or 16,16,16:16,16";
+    const std::string wanted = quoted(text) + " is not a fat tree: nodes below a switch of each level, ':', switches above a node, such as 12,12:12 or 16,16,16:16,16";
     const std::size_t colon = text.find(':');
     FatTreeShape shape;
     shape.down = numbers(text.substr(0, colon), ',');
@@ -130,7 +130,7 @@ std::variant<FatTreeShape, std::string> parse_fat_tree(std::string_view text) {
 
 std::variant<DragonflyShape, std::string> parse_dragonfly(std::string_view text) {
     const std::vector<std::uint32_t> sizes = numbers(text, 'x');
-    if (sizes.size() != 3) return quoted(text) + " is no dragonfly: GROUPSxSWITCHESxHOSTS, such as 9x8x4";
+    if (sizes.size() != 3) return quoted(text) + " is not a dragonfly: GROUPSxSWITCHESxHOSTS, such as 9x8x4";
     if (product(sizes) > kMostHosts) return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostHosts) + " hosts";
     const double most_ports = sizes[1] - 1.0 + sizes[2] + (sizes[0] - 1.0) / sizes[1] + 1;
     if (most_ports > kMostPorts) return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostPorts) + " ports of a switch";
@@ -164,7 +164,7 @@ Topology make_dragonfly(const DragonflyShape& shape, const Rates& rates) {
     for (std::uint32_t group = 0; group < shape.groups; ++group)
         for (std::uint32_t a = 0; a < shape.switches; ++a)
             for (std::uint32_t b = a + 1; b < shape.switches; ++b) t.add_cable(switch_of(group, a), switch_of(group, b), rates.switch_bytes_per_s);
-    // The k-th other group of a group hangs on its switch k mod switches.
+    // The cable to the k-th other group leaves from switch k mod switches.
     for (std::uint32_t a = 0; a < shape.groups; ++a)
         for (std::uint32_t b = a + 1; b < shape.groups; ++b)
             t.add_cable(switch_of(a, (b - 1) % shape.switches), switch_of(b, a % shape.switches), rates.switch_bytes_per_s);
@@ -172,7 +172,7 @@ Topology make_dragonfly(const DragonflyShape& shape, const Rates& rates) {
 }
 
 Defect defect(const Topology& t) {
-    if (t.hosts < 2) return "a topology needs at least 2 hosts, and has " + std::to_string(t.hosts);
+    if (t.hosts < 2) return "a topology needs at least 2 hosts, this one has " + std::to_string(t.hosts);
     for (NodeIndex host = 0; host < t.hosts; ++host)
         if (t.ports[host].size() != 1 || t.is_host(t.links[t.host_link(host)].to))
             return t.node_names[host] + " must have one cable, to a switch; it has " + std::to_string(t.ports[host].size());

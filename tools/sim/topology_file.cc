@@ -45,7 +45,7 @@ private:
 
     Defect names(std::istringstream& words, std::vector<std::string>& list) {
         for (std::string word; words >> word;) {
-            if (!known_.emplace(word, line_).second) return "'" + word + "' is there twice";
+            if (!known_.emplace(word, line_).second) return "'" + word + "' is defined twice";
             list.push_back(word);
         }
         return std::nullopt;
@@ -53,11 +53,11 @@ private:
 
     Defect cable(std::istringstream& words) {
         Cable found{"", "", std::nullopt, line_};
-        if (!(words >> found.a >> found.b)) return "a link has two ends";
+        if (!(words >> found.a >> found.b)) return "a link needs two ends";
         for (std::string word; words >> word;) {
             if (!word.starts_with("rate=")) continue;
             found.rate = parse_rate(word.substr(5, word.find(',') - 5));
-            if (!found.rate) return "'" + word + "': a rate such as 1.4GB/s or 20Gbit/s";
+            if (!found.rate) return "'" + word + "' is not a rate such as 1.4GB/s or 20Gbit/s";
         }
         cables_.push_back(found);
         return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A topology as text, the part of the software subnet's files (coop-fabric(1))
-// that says who is connected with whom:
+// A topology as text: the part of the software subnet's files (coop-fabric(1)) that
+// describes nodes and cables:
 //
 //     # a comment
 //     switch leaf0 leaf1 spine0
@@ -9,10 +9,9 @@
 //     link   h0 leaf0 rate=1GB/s
 //     link   leaf0 spine0
 //
-// A host's end may be written with its HCA and port (h0/coop0/1): a host has one
-// port here. rate= is of both directions; without it the cable has the rate of its
-// kind. Other settings and statements (hca, subnet, latency=, …) do not matter here
-// and are passed over.
+// A host's end may include its HCA and port (h0/coop0/1), although a host has only one
+// port here. rate= is the rate in each direction; the default depends on the kind of
+// cable. Other settings and statements (hca, subnet, latency=, …) are ignored.
 //
 // Errors: "FILE:LINE: what is wrong".
 #pragma once
@@ -25,7 +24,7 @@
 
 namespace coop::sim {
 
-// Text: what is wrong. The topology is checked by defect() in topology.h, not here.
+// The string is an error message. defect() in topology.h checks the topology, this function does not.
 std::variant<Topology, std::string> parse_topology(const std::string& name, std::string_view text, const Rates& rates);
 
 // "1.4GB/s", "20Gbit/s": bytes per second.

@@ -29,8 +29,8 @@ Step reduce_scatter_and_allgather(const Workload& w, std::uint32_t rank, std::ui
     return reduce;
 }
 
-// Step 0: of the first 2 · extra ranks the even ones hand their vector to the odd
-// ones and wait; the last step brings the result back.
+// Step 0: of the first 2 · extra ranks, the even ones send their vector to the odd
+// ones and wait. The last step sends the result back.
 class RecursiveDoubling {
 public:
     explicit RecursiveDoubling(const Workload& w) noexcept : w_(w), power_(std::bit_floor(w.ranks)), extra_(w.ranks - power_) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the processes of a job do: steps, each with at most one partner to send to
-// and one to receive from, as the algorithms have it that the dissertation's MPI
-// used (8.4.2; Thakur and Gropp).
+// The steps of the processes of a job, each with at most one partner to send to and one
+// to receive from. The algorithms are those of the dissertation's MPI (8.4.2; Thakur
+// and Gropp).
 //
 //   ring       displaced ring (3): in step j rank i sends to i + j
 //   alltoall   pairwise exchange; the partner is i XOR j for a power of two of
@@ -11,8 +11,8 @@
 //   allreduce  a power of two: reduce-scatter by pairwise exchange, then the ring;
 //              else recursive doubling, with the ranks above the power of two
 //              folded in
-//   shifts     steps of the displaced ring in random order, without an end: what a
-//              neighbour in the subnet may do
+//   shifts     steps of the displaced ring in random order, endlessly: traffic of a
+//              neighbour job
 //
 // Units: bytes. Threading: pure functions. Errors: a sentence.
 #pragma once
@@ -35,20 +35,20 @@ struct Workload {
     std::uint32_t ranks = 2;
     std::uint64_t bytes = 65536;      // alltoall, allgather: of a block; allreduce: of the vector; ring: of a message
     std::uint32_t iterations = 1;
-    std::uint32_t messages = 1;       // of each step, at once
-    std::uint64_t seed = 1;           // of shifts
-    std::uint32_t only_step = 0;      // of the ring: this one alone; 0: all
-    std::uint32_t every = 1;          // of the ring and alltoall: each so-manieth step, from the first on
+    std::uint32_t messages = 1;       // messages at once in each step
+    std::uint64_t seed = 1;           // for shifts
+    std::uint32_t only_step = 0;      // ring: only this step; 0: all
+    std::uint32_t every = 1;          // ring and alltoall: only every N-th step, starting with the first
 };
 
 struct Step {
-    std::uint32_t to = kNone, from = kNone;  // ranks; kNone: nobody
-    std::uint64_t bytes = 0;                 // of each message sent
-    std::uint64_t reduced_bytes = 0;         // worked on by the CPU afterwards
+    std::uint32_t to = kNone, from = kNone;  // ranks; kNone: no partner
+    std::uint64_t bytes = 0;                 // of each message to send
+    std::uint64_t reduced_bytes = 0;         // to be reduced by the CPU afterwards
 };
 
 std::uint32_t steps_of(const Workload& workload) noexcept;  // of one iteration
-// `step` counts from 0 within `iteration`.
+// `step` counts from 0 in each iteration.
 Step step_of(const Workload& workload, std::uint32_t rank, std::uint32_t iteration, std::uint32_t step) noexcept;
 
 }  // namespace coop::sim

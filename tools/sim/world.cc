@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The loop over time, and what belongs to no message.
+// The loop over time, sweeps, and changes of the topology.
 #include "sim/world.h"
 
 #include <chrono>
@@ -9,7 +9,7 @@
 namespace coop::sim {
 namespace {
 
-constexpr std::uint64_t kEventsBetweenLooks = 1 << 16;  // at the wall clock
+constexpr std::uint64_t kEventsBetweenLooks = 1 << 16;  // between two looks at the wall clock
 
 std::unique_ptr<Network> make_network(const WorldPlan& plan) {
     if (plan.packets) return std::make_unique<PacketNetwork>(plan.topology, *plan.packets);
@@ -82,7 +82,7 @@ void World::on_event(const Event& event) {
     }
 }
 
-// Everything that has arrived by now has the same time: the sweep's.
+// The sweep gives its own time to everything that has arrived until now.
 void World::sweep(Process& process) {
     const double sweep_ns = now_ns_;
     process.sweep_ns = kNever;
@@ -114,11 +114,11 @@ Channel& World::channel_of(const Process& process, std::uint32_t to) {
     return channel;
 }
 
-// Change i is event 2i; 2i + 1 is what the subnet manager does about it.
+// Change i is event 2i; 2i + 1 is the reaction of the subnet manager.
 void World::change_topology(std::uint32_t number) {
     const Change& change = plan_.changes[number / 2];
     if (number % 2 == 1) {
-        // A host that cannot be reached now keeps its old routes: they end at what is broken.
+        // A host that is unreachable now keeps its old routes, which end at the broken cable.
         Routes found = plan_.routes;
         if (plan_.new_routes(plan_.topology, found)) return;
         plan_.routes = std::move(found);

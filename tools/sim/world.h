@@ -3,28 +3,26 @@
 // The simulation: jobs of processes that exchange messages over a subnet.
 //
 //     sender                          receiver
-//       start, RTS  ---------------->   posted?  else it waits in the channel
+//       start, RTS  ---------------->   posted? if not, it waits in the channel
 //                   <----------------   CTS
 //       make_schedule()
 //       stripes on their queue pairs
-//         flow … last byte              FIN of each stripe, one way later
-//       completion, two ways later      the same filter: the message is here
+//         flow … last byte              FIN of each stripe, after one latency
+//       completion, after two           the product's filter: message complete
 //       on_completed(), SentStripes
 //
-// Each process has one CPU and one progress engine: what arrives is found by the
-// next sweep, everything that is there by then in the same one, and all of it has
-// the time of the sweep. So a process that is busy with posting, or with other
-// completions, sees a stripe as later than it was: the accuracy problem of the
-// dissertation (7.1.2, 7.2.2) is part of this and not an option.
+// Each process has one CPU and one progress engine. A sweep finds everything that has
+// arrived since the last one and gives it all the time of the sweep. So a process that is
+// busy posting, or handling other completions, sees a stripe later than it arrived: the
+// accuracy problem of the dissertation (7.1.2, 7.2.2) is always simulated.
 //
-// Control packets take no bandwidth and are not lost.
+// Control packets use no bandwidth and are never lost.
 //
-// A cable that goes down takes the stripes on it with it: they fail after
-// retry_ns, their rail is down, and they go again on another one. After
-// manager_ns there are new routes and the rails are up again. A channel with no
-// other rail retries on the one it has.
+// When a cable goes down, the stripes on it fail after retry_ns, their rail is down, and
+// they are sent again on another rail. After manager_ns there are new routes and the
+// rails are up again. A channel without another rail retries on the same one.
 //
-// Units: nanoseconds, bytes. Threading: none. Errors: a sentence from run().
+// Units: nanoseconds, bytes. Threading: none. Errors: run() returns a sentence.
 #pragma once
 
 #include <cstdint>
@@ -51,12 +49,12 @@ struct JobPlan {
     Workload workload;
     Scheduling setup;
     std::vector<NodeIndex> hosts;  // by rank
-    bool background = false;       // goes on until the others are done
+    bool background = false;       // runs until the other jobs are done
 };
 
-// What a job did.
+// The results of a job.
 struct JobResult {
-    std::vector<double> iteration_end_ns;       // when the last rank had finished it
+    std::vector<double> iteration_end_ns;       // when the last rank finished it
     std::vector<std::vector<double>> step_ns;   // [step][rank], of the last iteration
     double ended_ns = 0;
     std::uint64_t messages = 0, stripes = 0, replayed = 0, probes = 0;
@@ -75,8 +73,8 @@ struct WorldPlan {
     std::function<Defect(const Topology&, Routes&)> new_routes;  // the subnet manager
     Costs costs;
     Blocking blocking = Blocking::kOff;
-    std::optional<PacketRules> packets;  // nothing: flows
-    double slice_ns = 0;  // rates are found again at most this often
+    std::optional<PacketRules> packets;  // nothing: simulate flows
+    double slice_ns = 0;  // rates are computed at most this often
     std::vector<JobPlan> jobs;
     std::vector<Change> changes;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of the channels of all jobs
@@ -86,8 +84,8 @@ class World {
 public:
     explicit World(WorldPlan plan);
 
-    // Until all jobs but background ones are done. `on_progress` hears the share
-    // that is done, now and then.
+    // Runs until all jobs except background ones are done. Calls `on_progress` with the
+    // completed share from time to time.
     Defect run(const std::function<void(double)>& on_progress = {});
 
     const std::vector<JobResult>& results() const noexcept { return results_; }
@@ -99,20 +97,20 @@ public:
 private:
     struct Message {
         Channel* channel = nullptr;
-        std::uint32_t job = 0, sender = 0, receiver = 0;  // the last two are processes
+        std::uint32_t job = 0, sender = 0, receiver = 0;  // sender and receiver are processes
         std::uint64_t bytes = 0;
         sched::SentStripes sent{1};
         sched::SentStripes arrived{1};
-        std::uint32_t next = kNone;  // waiting in the channel, or free
+        std::uint32_t next = kNone;  // next message waiting in the channel, or free
         bool sent_all = false, arrived_all = false;
     };
     struct StripeOnRail {
         std::uint32_t message = 0;
-        std::uint32_t next = kNone;  // on the same queue pair, or free
-        FlowIndex flow = kNone;      // while it is the first on its queue pair, and has a way
+        std::uint32_t next = kNone;  // next stripe on the same queue pair, or free
+        FlowIndex flow = kNone;      // valid while it is first on its queue pair and has a route
         std::uint64_t bytes = 0;
         std::uint64_t posted_ns = sched::kNotMeasured;
-        double way_ns = 0;           // one way
+        double way_ns = 0;           // latency of the route
         sched::RailIndex rail = 0;
         std::uint8_t index = 0;      // in the message
     };

@@ -61,11 +61,11 @@ TEST(SimTopology, a_dragonfly_has_a_cable_between_any_two_groups) {
 }
 
 TEST(SimTopology, a_shape_that_cannot_be_says_why) {
-    EXPECT_NE(flaw_of_fat_tree("12,x:12").find("'12,x:12' is no fat tree"), std::string::npos);
-    EXPECT_NE(flaw_of_fat_tree("12,12").find("there must be 1 numbers behind ':'"), std::string::npos);
+    EXPECT_NE(flaw_of_fat_tree("12,x:12").find("'12,x:12' is not a fat tree"), std::string::npos);
+    EXPECT_NE(flaw_of_fat_tree("12,12").find("there must be 1 numbers after ':'"), std::string::npos);
     EXPECT_NE(flaw_of_fat_tree("200,4:100").find("300 ports of a switch"), std::string::npos);
     EXPECT_NE(flaw_of_fat_tree("200,250:4").find("hosts"), std::string::npos);
-    EXPECT_NE(std::get<std::string>(parse_dragonfly("9x4")).find("is no dragonfly"), std::string::npos);
+    EXPECT_NE(std::get<std::string>(parse_dragonfly("9x4")).find("is not a dragonfly"), std::string::npos);
 }
 
 TEST(SimTopology, what_is_not_connected_is_named) {
@@ -90,7 +90,7 @@ TEST(SimTopologyFile, reads_what_the_software_subnet_prints) {
 
 TEST(SimTopologyFile, names_the_line_that_is_wrong) {
     const auto flaw = [](const char* text) { return std::get<std::string>(parse_topology("f", text, kRates)); };
-    EXPECT_EQ(flaw("host a\nswitch a\n"), "f:2: 'a' is there twice");
+    EXPECT_EQ(flaw("host a\nswitch a\n"), "f:2: 'a' is defined twice");
     EXPECT_EQ(flaw("host a\n\nlink a b\n"), "f:3: there is no host or switch 'b'");
     EXPECT_EQ(flaw("wire a b\n"), "f:1: there is no statement 'wire' (switch, host, link)");
     EXPECT_EQ(flaw("link a b rate=fast\n"), "f:1: 'rate=fast': a rate such as 1.4GB/s or 20Gbit/s");

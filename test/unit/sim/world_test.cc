@@ -227,7 +227,7 @@ TEST(SimPlan, what_does_not_fit_is_a_sentence) {
     Options o = options("nonsense:3");
     EXPECT_NE(flaw(o).find("--policy: there is no policy 'nonsense:3'"), std::string::npos);
     o = options("hsam:8");
-    EXPECT_EQ(flaw(o), "--policy 'hsam:8' wants 8 paths; with LMC 2 there are 4");
+    EXPECT_EQ(flaw(o), "--policy 'hsam:8' needs 8 paths; with LMC 2 there are 4");
     o = options("original");
     o.ranks = 9;
     EXPECT_EQ(flaw(o), "9 ranks do not fit: 8 hosts are free, and each takes one");
@@ -248,23 +248,23 @@ TEST(SimPlan, what_does_not_fit_is_a_sentence) {
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
     o.pattern = "allreduce";
     o.every = 2;
-    EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, other patterns no such choice");
+    EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, only these patterns have the option");
     o.pattern = "alltoall";
     o.every = 8;
-    EXPECT_EQ(flaw(o), "--every 8: alltoall and the ring have steps 1 to 7, other patterns no such choice");
+    EXPECT_EQ(flaw(o), "--every 8: alltoall and the ring have steps 1 to 7, only these patterns have the option");
     o.every = 1;
     o.blocking = "some";
     EXPECT_EQ(flaw(o), "--blocking 'some' is not one of none, hosts, cables");
     o.blocking = "cables";
     o.packets = true;
-    EXPECT_EQ(flaw(o), "--blocking cables is about flows, and does not go with --packets");
+    EXPECT_EQ(flaw(o), "--blocking cables is for flows: not with --packets");
     o.blocking = "none";
     o.queues = "many";
     EXPECT_EQ(flaw(o), "--queues 'many' is not one of input, output");
     o.queues = "input";
     o.pattern = "ring";
     o.only_step = 8;
-    EXPECT_EQ(flaw(o), "--only-step 8: the ring has steps 1 to 7, other patterns no such choice");
+    EXPECT_EQ(flaw(o), "--only-step 8: the ring has steps 1 to 7, only this pattern has the option");
 }
 
 TEST(SimOptions, a_bad_value_is_named_with_its_range) {
