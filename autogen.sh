@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Creates ./configure from configure.ac. Needed in a checkout; a release tarball has it already.
+# Creates ./configure from configure.ac. Needed in a checkout; a release tarball contains ./configure.
 set -eu
 cd "$(dirname "$0")"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run: header, then per size warm-up, calibration, batches and one line with their median. Batches are short
- * (1 ms) and many: where another program takes a core away for a few ms, most of them never notice.
+ * The run: header, then for each size warm-up, calibration, batches and a line with their median. Batches are short
+ * (1 ms) and many, so that most are unaffected when another program takes a core away for a few ms.
  */
 #include "bench_common.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kTag = 7, kBufferAlign = 2 << 20 }; /* huge-page aligned, so that page luck does not differ from run to run */
+enum { kTag = 7, kBufferAlign = 2 << 20 }; /* huge-page aligned, so that runs do not differ in their pages */
 
 double bench_now_s(void)
 {
@@ -20,7 +20,7 @@ double bench_now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Slots start on cache lines; while verifying, a page behind each holds its guard. */
+/* Slots start on cache lines; while verifying, a page after each holds its guard. */
 size_t bench_stride(const struct bench *b, size_t bytes)
 {
     return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);
@@ -114,11 +114,11 @@ static unsigned char *new_buffer(const struct bench *b, const struct bench_spec 
         fprintf(stderr, "rank %d: no memory for a buffer of %zu bytes\n", b->rank, need);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
-    memset(buffer, b->rank + 1, need); /* page faults happen here, not while measuring */
+    memset(buffer, b->rank + 1, need); /* take the page faults now, not while measuring */
     return buffer;
 }
 
-/* Rank 0 has measured; everyone must draw the same conclusion from it. */
+/* All ranks get rank 0's measurement, so that they decide alike. */
 static double timed(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
 {
     double seconds = spec->seconds(b, bytes, iterations);
@@ -149,7 +149,7 @@ static long calibrate(struct bench *b, const struct bench_spec *spec, size_t byt
     return best > 1 ? best : 1;
 }
 
-/* Where one iteration is longer than a batch should be: stop at twice the target time, but not before five batches. */
+/* If one iteration takes longer than a batch should: stop at twice the target time, but not before five batches. */
 static bool enough(const struct bench *b, int batches, double spent_s)
 {
     return batches == b->options.batches ||
@@ -171,7 +171,7 @@ static int columns_of(const struct bench_spec *spec)
     return count;
 }
 
-/* Sorts. What is not known once is not known at all. */
+/* Sorts the values. NAN if any of them is NAN. */
 static double median_of(double *values, int count)
 {
     for (int i = 0; i < count; ++i) {
@@ -194,7 +194,7 @@ static void print_more(double value)
 
 static double figures[kMaxBatches], more[kMaxMore][kMaxBatches];
 
-/* `label`: what the line begins with. */
+/* `label`: the start of the line. */
 static void print_row(const struct bench *b, const struct bench_spec *spec, const char *label, int batches)
 {
     const double median = median_of(figures, batches);
@@ -211,7 +211,7 @@ static void print_row(const struct bench *b, const struct bench_spec *spec, cons
     fflush(stdout);
 }
 
-/* Returns how many there are, in `figures` and `more`. */
+/* Fills `figures` and `more`. Returns the number of batches. */
 static int measure_batches(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
 {
     int batches = 0;
@@ -258,7 +258,7 @@ static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes
     measure_points(b, spec, bytes, iterations);
 }
 
-/* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for people. */
+/* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for readers. */
 static void print_header(const struct bench *b, const struct bench_spec *spec)
 {
     const struct bench_options *o = &b->options;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every benchmark here shares. A benchmark is a bench_spec: a kernel that moves messages and says how long
- * that took, and a function that turns this time into the figure of the second column. Everything else (options,
- * sizes, iteration counts, batches, medians, headers, verification) is bench_main's.
+ * The code that all benchmarks here share. A benchmark is a bench_spec: a kernel that moves messages and returns its
+ * time, and a function that computes the figure of the second column from this time. bench_main() does everything else:
+ * options, sizes, iteration counts, batches, medians, headers, verification.
  *
- * Units: sizes in bytes, times in seconds. Threading: none. Errors: MPI's own abort the job (MPI_ERRORS_ARE_FATAL);
+ * Units: sizes in bytes, times in seconds. Threading: none. Errors: MPI errors abort the job (MPI_ERRORS_ARE_FATAL);
  * a wrong option ends every rank with exit code 2 after one message from rank 0.
  */
 #ifndef COOP_BENCH_COMMON_H
@@ -26,10 +26,10 @@ struct bench_options {
     long warmup;        /* iterations; -1: by size */
     int window;         /* only where the spec is windowed */
     int batches;
-    double target_s;    /* of measuring, per size */
+    double target_s;    /* time to measure per size */
     bool verify;
     bool spread;        /* print the best and the worst batch too */
-    long long fault_at; /* -F: received byte to damage before it is checked, -1: none. Proves that -d can fail. */
+    long long fault_at; /* -F: received byte to damage before it is checked, -1: none. Shows that -d can fail. */
     bool help;
 };
 
@@ -39,21 +39,21 @@ struct bench {
     unsigned char *send, *recv;
     MPI_Request *requests; /* two per slot */
     int slots;             /* messages that fit into send and into recv */
-    uint64_t message;      /* counts on both sides alike; part of the pattern, so stale data never passes for new */
+    uint64_t message;      /* counted alike on both sides; part of the pattern, so that stale data is detected */
     int batch;             /* from 0; -1 while warming up and choosing the iterations */
     double operation_s;    /* set by bench_operations() */
     double more[kMaxMore]; /* of this batch, set by the kernel on rank 0: the further columns. NAN: unknown */
 };
 
-/* A long option of one benchmark. Whatever it is, it ends up in a double. */
+/* A long option of one benchmark. Every kind of value is stored in a double. */
 struct bench_extra {
     const char *name;
-    const char *value;        /* what the help calls it; NULL: a switch, which sets 1 */
+    const char *value;        /* its name in the help; NULL: a switch, which sets 1 */
     const char *help;
-    const char *const *words; /* the allowed ones, up to a NULL: the index is set; or NULL: a number from low to high */
+    const char *const *words; /* the allowed words, up to a NULL: stores the index; NULL: a number from low to high */
     double low, high;
     bool whole;               /* a number without a fraction */
-    double *target;           /* holds the default before */
+    double *target;           /* holds the default value at first */
 };
 
 enum bench_ranks { kTwoRanks, kPairsOfRanks, kTwoRanksOrMore, kThreeRanks };
@@ -67,38 +67,38 @@ struct bench_spec {
     bool windowed;
     enum bench_ranks ranks;
     size_t default_min_bytes, default_max_bytes;
-    size_t element_bytes;                /* 0, or what every size must be a multiple of */
-    int (*slots)(const struct bench *);  /* messages in a buffer where there is no window; NULL: one */
+    size_t element_bytes;                /* every size must be a multiple of this; 0: any size */
+    int (*slots)(const struct bench *);  /* messages in a buffer without a window; NULL: one */
     const struct bench_extra *extra;     /* up to one without a name; NULL: none */
     const char *const *more;             /* names of the further columns, up to a NULL; NULL: none */
-    bool running;                        /* they are totals of the size so far: the last batch's are printed, not medians */
+    bool running;                        /* they are totals of the size until now: the last batch's values are printed, not medians */
 
-    void (*start)(struct bench *); /* by every rank, with the buffers there, and after the last size; NULL: nothing to do */
+    void (*start)(struct bench *); /* called by every rank, when the buffers exist; end: after the last size; NULL: nothing to do */
     void (*end)(struct bench *);
 
     /* Called by every rank; the result counts on rank 0 only. */
     double (*seconds)(struct bench *, size_t bytes, long iterations);
     /* The figure to print. */
     double (*figure)(const struct bench *, size_t bytes, long iterations, double seconds);
-    /* Called by every rank behind the line of a size; NULL: nothing to add. What it prints begins with #. */
+    /* Called by every rank after the line of a size; NULL: nothing to add. Lines that it prints begin with #. */
     void (*after_size)(struct bench *, size_t bytes);
 
-    /* Points of a size: something else is varied. Behind the line of a size, every point is measured like it, and printed as
+    /* Number of points of a size, between which something else varies. After the line of a size, each point is measured, too, and printed as
      * '# point SIZE NUMBER FIGURE ...' with numbers from 1. NULL: there are none. */
     int (*points)(const struct bench *);
-    void (*at_point)(struct bench *, size_t bytes, int number, int points); /* by every rank, before it is measured */
+    void (*at_point)(struct bench *, size_t bytes, int number, int points); /* called by every rank, before the point is measured */
 };
 
 int bench_main(int argc, char **argv, const struct bench_spec *spec);
 
 double bench_now_s(void);
 
-/* Messages in flight at this size, and where the buffer of each begins. */
+/* Messages in flight at this size, and the start of each one's buffer. */
 int bench_window(const struct bench *b, size_t bytes);
 size_t bench_stride(const struct bench *b, size_t bytes);
 unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot);
 
-/* The windowed kernels in three steps: post, complete, look. With -d they fill and check, otherwise they only move. */
+/* The windowed kernels in three steps: post, complete, check. Only with -d they fill and check the data. */
 int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests);
 int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *requests);
 void bench_check_window(struct bench *b, size_t bytes, int from);
@@ -114,12 +114,12 @@ struct bench_operation {
     void (*check)(struct bench *, size_t bytes);   /* with -d only */
 };
 
-/* All ranks begin each operation together, behind a barrier. Returns the time of everything; b->operation_s becomes that of
+/* All ranks begin each operation together, after a barrier. Returns the total time; b->operation_s becomes the time of
  * the operations on the slowest rank (rank 0 only). */
 double bench_operations(struct bench *b, size_t bytes, long iterations, const struct bench_operation *operation);
 double bench_operation_us(const struct bench *b, size_t bytes, long iterations, double seconds);
 
-/* A program of one operation with a message per rank at rank 0: messages, or with --collective one call of MPI. */
+/* A program with one operation that has rank 0 at one end: a message per rank, or with --collective one collective call. */
 struct bench_rooted {
     const char *name;
     const char *summary;
@@ -128,25 +128,25 @@ struct bench_rooted {
 };
 struct bench_rooted_now {
     bool collective;
-    MPI_Datatype slot_type; /* of the buffer of rank 0, at this size */
+    MPI_Datatype slot_type; /* for the buffer of rank 0, at this size */
 };
 extern struct bench_rooted_now bench_rooted_now; /* valid inside of an operation */
 int bench_rooted_main(int argc, char **argv, const struct bench_rooted *program);
 
-/* One element per slot for collectives, or MPI_BYTE's equivalent where slots are packed. To be freed. */
+/* One element per slot for collectives, or the equivalent of MPI_BYTE where slots are packed. The caller frees it. */
 MPI_Datatype bench_slot_type(const struct bench *b, size_t bytes);
 
-/* bench_options.c. Returns NULL, or what is wrong in one line. */
+/* bench_options.c. Returns NULL, or an error message of one line. */
 const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *options);
 void bench_print_help(const struct bench_spec *spec);
 
-/* bench_verify.c. The guard lies behind each slot of a receive buffer while verifying. */
+/* bench_verify.c. While verifying, a guard follows each slot of a receive buffer. */
 enum { kGuardBytes = 64 };
 void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message);
 void bench_guard(unsigned char *buffer, size_t bytes);
 void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message);
 
-/* Of floats that are small whole numbers, so that their sum over all ranks is exact in any order. */
+/* Fills with small whole numbers, whose sum over all ranks is exact in any order. */
 void bench_fill_floats(float *buffer, size_t count, int from, uint64_t message);
 void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t message);
 

@@ -5,7 +5,7 @@
 
 enum { kTrials = 20, kTrialSteps = 200000 };
 
-static volatile uint64_t state = 1; /* volatile: what nobody reads is computed all the same */
+static volatile uint64_t state = 1; /* volatile, so that the compiler keeps the unused computation */
 
 void bench_compute(long steps)
 {
@@ -16,7 +16,7 @@ void bench_compute(long steps)
     state = x;
 }
 
-/* The fastest trial: the others were disturbed, or the core was still slow. */
+/* The fastest trial: slower ones were disturbed, or the core had not reached its speed. */
 static double steps_per_s(void)
 {
     double best_s = 1e9;

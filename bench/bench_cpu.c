@@ -18,8 +18,8 @@ static double clock_s(clockid_t clock)
     return clock_gettime(clock, &used) == 0 ? (double)used.tv_sec + 1e-9 * (double)used.tv_nsec : NAN;
 }
 
-/* The kernel's number for the CPU clock of a thread of this process (as pthread_getcpuclockid() makes it of a pthread_t, which
- * nobody has of a thread that another library started). */
+/* The kernel's number for the CPU clock of a thread of this process, as computed by pthread_getcpuclockid(). That function needs a
+ * pthread_t, which is not available for a thread that another library started. */
 static clockid_t cpu_clock_of(long thread)
 {
     return (clockid_t)((~(unsigned)thread << 3) | 6);

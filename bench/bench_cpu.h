@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processor time of this process by who took it: the thread that calls, the thread that emulates its HCA on a software subnet
- * ("coop-fabric"), and all the others (what a library computes on behind the application's back). Units: seconds. Threading: of
- * the thread that opened it. A reading is three system calls, together about a microsecond.
+ * Processor time of this process by thread: the calling thread, the thread that emulates its HCA on a software subnet
+ * ("coop-fabric"), and all others (a library's own threads). Units: seconds. Threading: use only on the thread that opened it.
+ * A reading is three system calls, together about a microsecond.
  */
 #ifndef COOP_BENCH_CPU_H
 #define COOP_BENCH_CPU_H
@@ -13,12 +13,12 @@ struct bench_cpu {
     double others_s;
 };
 
-/* Looks for the engine's thread, which exists once the HCA is open: behind MPI_Init. */
+/* Looks for the engine's thread, which exists when the HCA is open: call after MPI_Init. */
 void bench_cpu_open(void);
 
 struct bench_cpu bench_cpu_read(void);
 
-/* Of the calling thread alone: one system call. */
+/* The time of the calling thread alone: one system call. */
 double bench_cpu_own_s(void);
 
 #endif

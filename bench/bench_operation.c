@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations of all ranks. Each rank adds up the time it spent in them; the slowest rank's is the figure. The barriers
- * between them are outside of that, and inside of the time that decides how many iterations there are.
+ * Operations of all ranks. Each rank adds up the time it spent in them; the figure is the time of the slowest rank. It excludes
+ * the barriers between operations; the time that decides the number of iterations includes them.
  *
- * Below: what programs share whose operation has one message per rank, all from or all to rank 0.
+ * Below: code shared by the programs whose operation has one message per rank, from or to rank 0.
  */
 #include "bench_common.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line. Every complaint names the option, the value and what is allowed. */
+/* The command line. Error messages name the option, the value and the allowed values. */
 #include "bench_common.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const char *complain(char option, const char *value, const char *allowed)
     return complaint;
 }
 
-/* "64", "4K", "1M"; advances *text behind it. */
+/* "64", "4K", "1M"; advances *text past it. */
 static bool parse_bytes(const char **text, size_t *bytes)
 {
     if (**text < '0' || **text > '9') {
@@ -178,7 +178,7 @@ static const char *parse_extra(const struct bench_extra *extra, const char *valu
     return NULL;
 }
 
-/* getopt's word for something that is none of ours, or lacks its value. */
+/* The message for an unknown option, or for one whose value is missing or unexpected. */
 static const char *complain_unknown(int option, int count, const struct bench_spec *spec, const char *word)
 {
     char name[64];
@@ -241,7 +241,7 @@ void bench_print_help(const struct bench_spec *spec)
            "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default %zu:%zu)\n"
            "  -T SECONDS  measuring time per size (default 0.1); decides the iterations unless -i does\n"
            "  -i N        iterations per batch\n"
-           "  -b N        batches per size; the median of them is printed (default 101, fewer where one takes long)\n"
+           "  -b N        batches per size; the median of them is printed (default 101, fewer if one takes long)\n"
            "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
            spec->name, spec->summary, spec->default_min_bytes ? spec->default_min_bytes : 1, spec->default_max_bytes);
     if (spec->windowed) {

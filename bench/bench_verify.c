@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Verification (-d). Each 8-byte word of a message is a mix of (sender, message number, word number): a chunk that
- * landed at another offset, came from another message or was never written differs in nearly every byte. The bytes
- * behind the message are watched as well, for writes past its end.
+ * Verification (-d). Each 8-byte word of a message is a hash of (sender, message number, word number): data at a wrong
+ * offset, from another message or never written differs in nearly every byte. The bytes after the message are checked,
+ * too, for writes past its end.
  */
 #include "bench_common.h"
 
@@ -46,11 +46,11 @@ void bench_guard(unsigned char *buffer, size_t bytes)
     memset(buffer + bytes, kGuardByte, kGuardBytes);
 }
 
-/* What a received message must be: a pattern, or bytes worked out before. */
+/* The expected contents of a message: a pattern, or given bytes. */
 struct expectation {
-    uint64_t seed;              /* of the pattern, where there are no bytes */
+    uint64_t seed;              /* of the pattern; valid if bytes is NULL */
     const unsigned char *bytes; /* NULL: the pattern */
-    char what[80];              /* for people */
+    char what[80];              /* for the error message */
 };
 
 static unsigned expected_at(const struct expectation *e, size_t bytes, size_t offset)

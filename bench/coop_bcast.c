@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcast along a chain 0, 1, 2, ...: a message in chunks, each of which a rank passes on (MPI_Isend) as soon as it is
- * there (MPI_Irecv of all chunks at the start), so that all links are busy with different chunks.
+ * Broadcast along a chain 0, 1, 2, ...: a message in chunks. A rank passes each chunk on (MPI_Isend) as soon as it has
+ * arrived (MPI_Irecv of all chunks at the start), so that all links are busy with different chunks.
  */
 #include "bench_common.h"
 
@@ -16,7 +16,7 @@ static int slots(const struct bench *b)
     return 1;
 }
 
-/* Chunks of nearly the same size; there are none without bytes. */
+/* Chunks of nearly the same size; never more than there are bytes. */
 static int chunks_of(size_t bytes)
 {
     return bytes < (size_t)chunks ? (int)bytes : (int)chunks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth both ways at once: each rank sends and receives a window of messages; the sum of both directions. With
- * --blocking the messages of a window are exchanged one by one, by MPI_Sendrecv.
+ * Bandwidth both ways at once: each rank sends and receives a window of messages. The figure is the sum of both directions.
+ * With --blocking the messages of a window are exchanged one by one with MPI_Sendrecv.
  */
 #include "bench_common.h"
 
@@ -45,7 +45,7 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     for (long i = 0; i < iterations; ++i, b->message += (uint64_t)window) {
         exchange(b, bytes, peer);
     }
-    /* Rank 0 may be done while rank 1 still receives: only when both are has everything moved. */
+    /* Rank 0 may finish while rank 1 still receives: wait until both have finished. */
     MPI_Barrier(MPI_COMM_WORLD);
     return bench_now_s() - start_s;
 }

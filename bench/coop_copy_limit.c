@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What two processes can move at most by copies of the kernel: no MPI in between, only flags in shared memory. A message goes
- * from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half (process_vm_readv) while
- * rank 0 writes the second (process_vm_writev); both say when they are done and wait for each other again. With --one rank 1
- * reads all of it. Buffers, messages per iteration and the acknowledgement behind them are those of coop_bw --blocking.
+ * The upper limit of what two processes can move with copies by the kernel: without MPI, only flags in shared memory. A message
+ * goes from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half (process_vm_readv) while
+ * rank 0 writes the second (process_vm_writev); both announce the end and wait for each other again. With --one rank 1
+ * reads all of it. Buffers, messages per iteration and the acknowledgement after them are as in coop_bw --blocking.
  *
- * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both must be on
+ * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both ranks must be on
  * one host and allowed to touch each other's memory.
  */
 #define _GNU_SOURCE
@@ -25,13 +25,13 @@
 
 enum { kSpinsBeforeYield = 10000 };
 
-/* Each rank writes its own lines only. Numbers of messages, from 1; they never go back. */
+/* Each rank writes only its own cache lines. Values are message numbers from 1, which only grow. */
 struct flags {
     _Alignas(64) atomic_ulong ready[2][8];
     _Alignas(64) atomic_ulong done[2][8];
 };
 
-/* What a rank tells the other. */
+/* The addresses that a rank sends to the other. */
 struct address_space {
     long pid, flags_fd;
     unsigned long send, recv;
@@ -61,7 +61,7 @@ static int new_flags(const struct bench *b)
 {
     const int fd = memfd_create("coop_copy_limit", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof *flags) != 0) {
-        give_up(b, "no shared memory");
+        give_up(b, "cannot map shared memory");
     }
     return fd;
 }
@@ -80,7 +80,7 @@ static int flags_of_the_other(const struct bench *b)
 static void start(struct bench *b)
 {
     int fd = -1;
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama restricts it; elsewhere unknown */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* needed where Yama restricts ptrace; fails harmlessly elsewhere */
     if (b->rank == 0) {
         fd = new_flags(b);
     }
@@ -127,7 +127,7 @@ static void copy(const struct bench *b, bool write, unsigned char *here, unsigne
     }
 }
 
-/* Up to where rank 1 copies. */
+/* The end of the part that rank 1 copies. */
 static size_t middle_of(size_t bytes)
 {
     return one != 0 ? bytes : bytes / 2;
@@ -189,9 +189,9 @@ static double figure(const struct bench *b, size_t bytes, long iterations, doubl
 int main(int argc, char **argv)
 {
     const struct bench_extra extra[] = {
-        {.name = "one", .help = "one copier: the receiver reads the whole message", .target = &one}, {.name = NULL}};
+        {.name = "one", .help = "only the receiver copies: it reads the whole message", .target = &one}, {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_copy_limit",
-                                    .summary = "copies by the kernel without MPI, half by each side",
+                                    .summary = "copies by the kernel without MPI, each side copies half",
                                     .unit = "MB/s",
                                     .better = "higher",
                                     .decimals = 3,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All to one: every other rank sends a message to rank 0 (MPI_Send), which receives all of them (MPI_Irecv, then
- * MPI_Waitall). With --collective it is MPI_Gather, in which rank 0 keeps its own part where it is.
+ * MPI_Waitall). With --collective it is MPI_Gather with MPI_IN_PLACE on rank 0.
  */
 #include "bench_common.h"
 

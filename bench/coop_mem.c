@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of an idle job: after MPI_Init, a barrier and one message round a ring, what all ranks hold together.
- * PSS (shared pages divided among those who map them) is the figure: it counts libraries and shared-memory segments
+ * Memory of an idle job: the memory of all ranks after MPI_Init, a barrier and one message around a ring. The figure is
+ * PSS (shared pages are divided among the processes that map them), which counts libraries and shared-memory segments
  * once. RSS, the third column, counts them once per rank.
  */
 #include <mpi.h>
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     ring(rank, ranks);
     MPI_Barrier(MPI_COMM_WORLD);
 
-    /* Everybody reads before anybody leaves or starts to reduce: an exited neighbour would make shared pages ours. */
+    /* All ranks read before any of them exits or reduces: an exited rank would raise the PSS of the others. */
     double kib[2] = {rollup_kib("Pss"), rollup_kib("Rss")}, least = kib[0], sum[2];
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(kib, sum, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);

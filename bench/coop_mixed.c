@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a transfer between nodes hides behind one inside a node. Ranks 0 and 1 are on one node, rank 2 is on another. Rank 0
- * posts a receive for a long message of either (MPI_Irecv), and waits; the others send (MPI_Send). In turn with that, it receives
+ * How much of a transfer between nodes overlaps with one inside a node. Ranks 0 and 1 are on one node, rank 2 is on another. Rank
+ * 0 posts a receive for a long message from each (MPI_Irecv) and waits; the others send (MPI_Send). In turn with that, it receives
  * each of the messages alone:
  *
  *     hidden = (intra + inter - both) / min(intra, inter) * 100 %
  *
- * It is figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and Overlap": a processor copies the message inside
- * the node, the HCA moves the other one, but the request (RTS) that is behind the other one has to be answered by the processor.
- * So that it comes when the copy may be under way, and not before, rank 2 begins when rank 1 tells it to, behind its own request.
+ * This is figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and Overlap": a processor copies the message inside
+ * the node and the HCA moves the other one, but the processor must first answer the request (RTS) of the other one. To make that
+ * request arrive during the copy, and not before, rank 2 starts when rank 1 tells it to, after rank 1's own request.
  *
- * The size is that of the message between the nodes. The one inside the node is --ratio times as long, so that both may take as
- * long.
+ * The size is that of the message between the nodes. The one inside the node is --ratio times as long, so that both can take the
+ * same time.
  */
 #include "bench_common.h"
 
@@ -19,16 +19,16 @@
 #include <stdio.h>
 
 enum { kIntraTag = 23, kInterTag = 24, kWordTag = 25 };
-enum { kIntra = 1, kInter = 2, kBoth = kIntra | kInter }; /* which messages there are */
+enum { kIntra = 1, kInter = 2, kBoth = kIntra | kInter }; /* the messages that are sent */
 enum { kReceiver = 0, kNeighbour = 1, kFar = 2 };         /* ranks */
-enum { kInterSlot = 0, kIntraSlot = 1 };                  /* the latter and all behind it */
+enum { kInterSlot = 0, kIntraSlot = 1 };                  /* the intra message uses this slot and all after it */
 
 enum { kBothUs, kIntraUs, kInterUs, kIntraEnd, kInterEnd };
 
 static const char *const columns[] = {"both_us", "intra_us", "inter_us", "intra_end_us", "inter_end_us", NULL};
 static double ratio = 1;
 
-/* From the first call of rank 0, and only there: when which message was complete. 0: it was not sent. */
+/* When each message was complete, since the first call of rank 0; only valid there. 0: it was not sent. */
 struct ends {
     double intra_s, inter_s;
 };
@@ -63,7 +63,7 @@ static void await_word(int peer)
     MPI_Recv(&word, 1, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* As many elements of `bytes` each as a message has. Together they may be more bytes than an int holds. */
+/* A datatype of `bytes` bytes: a message of several of them may have more bytes than an int holds. */
 static MPI_Datatype element_of(size_t bytes)
 {
     MPI_Datatype type;
@@ -94,7 +94,7 @@ static struct ends receive(struct bench *b, size_t bytes, MPI_Datatype element, 
     }
 }
 
-/* Rank 1: its request first, then the word for rank 2. */
+/* Rank 1: its own request first, then the signal to rank 2. */
 static void send_inside(struct bench *b, size_t bytes, MPI_Datatype element, int messages)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
          .whole = true, .target = &ratio},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_mixed",
-                                    .summary = "share of a transfer between nodes and one inside a node that hides behind the other",
+                                    .summary = "overlap of a transfer between nodes with one inside a node",
                                     .unit = "%",
                                     .better = "higher",
                                     .decimals = 2,

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a transfer hides behind computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver: MPI_Irecv),
- * computes without calling MPI (unless told to), and waits for it; rank 1 sits in the blocking MPI_Recv or MPI_Send of the other side. In turn
- * with that, rank 0 measures the transfer alone and the computing alone:
+ * How much of a transfer overlaps with computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver: MPI_Irecv),
+ * computes without calling MPI (except with --tests), and waits for it; rank 1 is in the blocking MPI_Recv or MPI_Send of the
+ * other side. In turn with that, rank 0 measures the transfer alone and the computing alone:
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
  *
- * The computing alone is in processor time: a library may still send behind the back of a sender whose wait is over.
+ * The computing alone is in processor time: a library may still be sending after the sender's wait has returned.
  *
- * The tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1, are the same; its ratio W/T is
+ * This includes the tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1: its ratio W/T is
  * compute/total, and --points varies W.
  *
- * With --tests the computing is interrupted by calls of MPI_Test, evenly spread: where the transfer needs rank 0's part (a
- * receiver that is to answer the sender's request, say), it gets to it only there.
+ * With --tests the computing is interrupted by evenly spread calls of MPI_Test: only there can rank 0 do its part of the
+ * transfer, such as answering the sender's request.
  *
- * A word of one byte precedes each transfer, so that both sides begin together: the receiver says that it is about to
+ * A message of one byte precedes each transfer, so that both sides start together: the receiver signals that it is about to
  * receive, or (--side receiver) that its receive is posted.
  *
- * On a software subnet rank 0's HCA is a thread of rank 0, which takes its time from the computing where it has no core of its
- * own. `lost` is how long the computing thread did not run while it computed, `engine` what the HCA's thread took during the
- * whole transfer; the smaller of both is taken off the total in the last column. It is never more than what the emulation took
- * from the computing.
+ * On a software subnet, rank 0's HCA is a thread of rank 0, which takes time from the computing if it has no core of its
+ * own. `lost` is the time that the computing thread did not run while it computed, `engine` the time of the HCA's thread during
+ * the whole transfer. The last column subtracts the smaller of both from the total, which is at most the time that the emulation
+ * took from the computing.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -37,21 +37,21 @@ static const char *const columns[] = {"total_us",  "transfer_us", "compute_us", 
                                       "engine_us", "others_us",   "lost_us",    "corrected",     NULL};
 static const char *const sides[] = {"sender", "receiver", NULL};
 static double side = 0, factor = 1, compute_us = 0, rate = 0, tests = 0, points = 0, stamps = 0;
-static size_t known_bytes; /* of which steps is the computing */
-static double span_s;      /* of the computing, of a size */
+static size_t known_bytes; /* the size that `steps` and `span_s` are for */
+static double span_s;      /* duration of the computing at this size */
 static long steps;
 
-/* When what happened; CLOCK_MONOTONIC. Rank 1 only calls and returns. */
+/* Times of one transfer, CLOCK_MONOTONIC. Rank 1 only has call and return. */
 struct moments {
     double call_s, compute_s, wait_s, return_s;
 };
 
 enum { kMoments = sizeof(struct moments) / sizeof(double) };
 
-/* One transfer on the side that is measured. */
+/* One transfer, as measured on rank 0. */
 struct passage {
     struct moments at;
-    double lost_s; /* of the time of computing the thread did not run */
+    double lost_s; /* time that the thread did not run while it computed */
     struct bench_cpu cpu;
 };
 
@@ -195,7 +195,7 @@ static void conclude(struct bench *b, long iterations, struct sums sums, double 
     b->more[kRatio] = compute_s / sums.total_s;
     b->more[kOwn] = sums.own_s * us;
     b->more[kEngine] = sums.engine_s * us;
-    b->more[kOthers] = fmax(0, sums.others_s) * us; /* the clocks are not read at one instant */
+    b->more[kOthers] = fmax(0, sums.others_s) * us; /* the clocks are not read at the same moment */
     b->more[kLost] = sums.lost_s * us;
     b->more[kCorrected] = compute_s / (sums.total_s - sums.taken_s);
 }
@@ -269,23 +269,23 @@ static double figure(const struct bench *b, size_t bytes, long iterations, doubl
 int main(int argc, char **argv)
 {
     const struct bench_extra extra[] = {
-        {.name = "side", .value = "SIDE", .help = "which side computes: sender (default) or receiver", .words = sides,
+        {.name = "side", .value = "SIDE", .help = "the side that computes: sender (default) or receiver", .words = sides,
          .target = &side},
-        {.name = "compute", .value = "FACTOR", .help = "computing time, in times of the transfer alone (default 1)",
+        {.name = "compute", .value = "FACTOR", .help = "computing time as a multiple of the time of the transfer alone (default 1)",
          .low = 0.01, .high = 1000, .target = &factor},
         {.name = "compute-us", .value = "US", .help = "computing time in microseconds instead", .low = 0.1, .high = 1e7,
          .target = &compute_us},
-        {.name = "rate", .value = "MB/S", .help = "--compute is in times of what the size takes at this rate", .low = 0.001, .high = 1e7,
+        {.name = "rate", .value = "MB/S", .help = "make --compute a multiple of the time of the size at this rate", .low = 0.001, .high = 1e7,
          .target = &rate},
-        {.name = "tests", .value = "N", .help = "calls of MPI_Test in the computing (default 0)", .low = 0, .high = 1e6,
+        {.name = "tests", .value = "N", .help = "calls of MPI_Test during the computing (default 0)", .low = 0, .high = 1e6,
          .whole = true, .target = &tests},
-        {.name = "points", .value = "N", .help = "lines '# point SIZE NUMBER ...' too: with N computing times up to that", .low = 0,
+        {.name = "points", .value = "N", .help = "also print lines '# point SIZE NUMBER ...' for N computing times up to --compute", .low = 0,
          .high = 1000, .whole = true, .target = &points},
-        {.name = "stamps", .help = "lines '# stamp SIZE NUMBER ...' too: when rank 0 called, computed, waited, returned, and rank 1 "
+        {.name = "stamps", .help = "also print lines '# stamp SIZE NUMBER ...': when rank 0 called, computed, waited, returned, and rank 1 "
          "called and returned (CLOCK_MONOTONIC, s)", .target = &stamps},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_overlap",
-                                    .summary = "share of a transfer that hides behind computing",
+                                    .summary = "share of a transfer that overlaps with computing",
                                     .unit = "%",
                                     .better = "higher",
                                     .decimals = 2,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the time of a sender and of a receiver goes: rank 0 sends messages by MPI_Send, rank 1 receives them by MPI_Recv, and
- * each rank divides its time into copying (what pml/coop says of its copies), polling (the rest of the time in MPI) and
- * computing (outside of MPI: --compute, and the loop itself). Where the component does not tell about its copies the
- * time in MPI is all there is.
+ * How a sender and a receiver spend their time: rank 0 sends messages with MPI_Send, rank 1 receives them with MPI_Recv, and
+ * each rank divides its time into copying (by pml/coop's counters), polling (the rest of the time in MPI) and
+ * computing (outside of MPI: --compute, and the loop itself). With components that do not count their copies, only the
+ * time in MPI is known.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -62,7 +62,7 @@ static void share(double *percent, double elapsed_s, double in_mpi_s, double cop
     percent[kPoll] = fmax(0, in_mpi_s - copy_s) * per_second;
     percent[kCompute] = (elapsed_s - in_mpi_s) * per_second;
     if (isnan(copy_s)) {
-        percent[kPoll] = NAN; /* fmax() prefers the number */
+        percent[kPoll] = NAN; /* fmax() would return the number */
     }
 }
 
@@ -94,13 +94,13 @@ int main(int argc, char **argv)
 {
     const struct bench_extra extra[] = {{.name = "compute",
                                          .value = "US",
-                                         .help = "microseconds of computing behind each message, on both ranks (default 0)",
+                                         .help = "microseconds of computing after each message, on both ranks (default 0)",
                                          .low = 0,
                                          .high = 1e6,
                                          .target = &compute_us},
                                         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_profile",
-                                    .summary = "what a sender and a receiver of blocking messages do meanwhile",
+                                    .summary = "how a sender and a receiver of blocking messages spend their time",
                                     .unit = "us",
                                     .better = "lower",
                                     .decimals = 3,

@@ -5,7 +5,7 @@
  * it adds up. Gather: all send their block (MPI_Send) to rank 0 (MPI_Irecv, MPI_Waitall). Any number of ranks.
  * With --collective it is MPI_Reduce_scatter followed by MPI_Gatherv.
  *
- * Slots of the receive buffer: 0 the result, 1 the rank's own block so far, 2 a block that arrives.
+ * Slots of the receive buffer: 0 the result, 1 the rank's own block so far, 2 an arriving block.
  */
 #include "bench_common.h"
 

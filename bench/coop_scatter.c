@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One to all: rank 0 sends a message to every other rank (MPI_Isend, then MPI_Waitall), the others receive theirs (MPI_Recv).
- * With --collective it is MPI_Scatter, in which rank 0 keeps its own part where it is.
+ * With --collective it is MPI_Scatter with MPI_IN_PLACE on rank 0.
  */
 #include "bench_common.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Halo exchange of a 3-D stencil of 7 points: every rank exchanges a message with up to six neighbours of a process grid
- * (MPI_Dims_create), by MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute), and wait for a random time of
- * up to --skew, which is different for each rank and iteration and repeats with the --seed. Between MPI_Isend and MPI_Waitall it
- * may compute what needs no neighbour (--interior): whatever hides behind that is not in the time of MPI_Waitall.
+ * (MPI_Dims_create) with MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute) and wait for a random time of
+ * up to --skew, which differs for each rank and iteration and repeats with the same --seed. Between MPI_Isend and MPI_Waitall it
+ * may compute (--interior), as an application computes its inner points, to overlap this with the transfers.
  *
- * Behind each size comes what every rank copied, by pml/coop's own account. A message is one copy, which its two ends may
- * share, so a rank's copies are the bytes it copied by the size of a message. Ideal are half of the messages that a rank
- * sends and receives; the ideal time is the time of all copies of all ranks, divided in the same proportion. Deviations are
- * those of the ranks from this, in percent of it, in all batches of a size together.
+ * After each size it prints the copies of every rank, from pml/coop's counters. A message is one copy, which its two ends may
+ * share, so the copies of a rank are its copied bytes divided by the size of a message. The ideal is half of the messages that a
+ * rank sends and receives; the ideal time is the time of all copies of all ranks, divided in the same proportion. Deviations are
+ * the differences of the ranks from the ideal, in percent of it, over all batches of a size.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -22,7 +22,7 @@ enum { kTag = 20, kFaces = 6 };
 
 enum { kCopiesMean, kCopiesMax, kTimeMean, kTimeMax, kWait, kCompute };
 
-/* What a rank did in one size. */
+/* The work of a rank at one size. */
 struct account {
     double messages; /* sent and received */
     double copies, copied_bytes, copy_time_s;
@@ -57,7 +57,7 @@ static void start(struct bench *b)
     }
     for (int face = 0; face < kFaces; ++face) {
         if (neighbours[face] == b->rank) {
-            neighbours[face] = MPI_PROC_NULL; /* a grid one rank wide: nothing to exchange */
+            neighbours[face] = MPI_PROC_NULL; /* the grid is one rank wide: nothing to exchange */
         }
     }
     all = calloc((size_t)b->ranks, sizeof *all);
@@ -77,7 +77,7 @@ static void end(struct bench *b)
     free(all);
 }
 
-/* From 0 to 1 (xorshift64*). */
+/* A random number from 0 to 1 (xorshift64*). */
 static double next_random(void)
 {
     random_state ^= random_state >> 12;
@@ -124,7 +124,7 @@ static void operate(struct bench *b, size_t bytes)
     ++mine.iterations;
 }
 
-/* What a neighbour sent out of its face towards us. */
+/* Checks the message that a neighbour sent from its face towards us. */
 static void check(struct bench *b, size_t bytes)
 {
     for (int face = 0; face < kFaces; ++face) {
@@ -154,7 +154,7 @@ static double total(const struct bench *b, size_t field)
     return sum;
 }
 
-/* In percent of the ideal. Nothing was copied where messages are eager: then there is nothing to compare. */
+/* In percent of the ideal. NAN if nothing was copied, as with eager messages. */
 static void deviations(const struct bench *b, size_t field, double ideal_per_message, double *mean, double *most)
 {
     double sum = 0, worst = 0;
@@ -251,9 +251,9 @@ int main(int argc, char **argv)
          .high = 1e6, .target = &compute_us},
         {.name = "interior", .value = "US", .help = "microseconds of computing between posting and waiting (default 0)", .low = 0,
          .high = 1e7, .target = &interior_us},
-        {.name = "skew", .value = "US", .help = "up to as many more, random per rank and iteration (default 0)", .low = 0,
+        {.name = "skew", .value = "US", .help = "random further microseconds up to this, per rank and iteration (default 0)", .low = 0,
          .high = 1e6, .target = &skew_us},
-        {.name = "seed", .value = "N", .help = "of the skew (default 1)", .low = 1, .high = 1e9, .whole = true,
+        {.name = "seed", .value = "N", .help = "seed of the skew (default 1)", .low = 1, .high = 1e9, .whole = true,
          .target = &seed},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_stencil",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth over the course of a long transfer, to see what a network that changes does to it. Rank 0 sends messages of one
- * size, a window of them under way; rank 1 notes when each is there and checks its first and last bytes. At given messages
+ * Bandwidth over the course of a long transfer, to show the effect of changes in the network. Rank 0 sends messages of one
+ * size, a window of them in flight; rank 1 records the arrival of each and checks its first and last bytes. At given messages
  * rank 1 runs a command, which may load a cable or pull it.
  */
 #include <limits.h>
@@ -27,11 +27,11 @@ struct options {
 static int help(FILE *to, int status)
 {
     fprintf(to, "coop_stream: MB/s over the course of a long transfer between two ranks\n\n"
-                "  -n MESSAGES    in all (default 240)\n"
-                "  -m BYTES       of each, 16 at least (default 1048576)\n"
-                "  -w WINDOW      messages under way (default 4)\n"
-                "  -g MESSAGES    for each line of the output (default 10)\n"
-                "  -e N=COMMAND   run COMMAND in a shell of rank 1 when message N has come; as often as wanted\n"
+                "  -n MESSAGES    number of messages (default 240)\n"
+                "  -m BYTES       size of each, at least 16 (default 1048576)\n"
+                "  -w WINDOW      messages in flight (default 4)\n"
+                "  -g MESSAGES    messages per line of output (default 10)\n"
+                "  -e N=COMMAND   run COMMAND in a shell of rank 1 when message N has arrived; up to 16 times\n"
                 "  -h             this text\n");
     return status;
 }
@@ -64,7 +64,7 @@ static int complain(bool tell, int option, const char *value, const char *allowe
     return 2;
 }
 
-/* 0: go on; else an exit status, of which 1 stands for help. */
+/* Returns 0 to continue, 1 after printing the help, or another exit status. */
 static int parse(int argc, char **argv, bool tell, struct options *o)
 {
     const struct {
@@ -103,7 +103,7 @@ static void mark(unsigned char *buffer, long bytes, long message)
 static void check(const unsigned char *buffer, long bytes, long message)
 {
     if (memcmp(buffer, &message, kMark) != 0 || memcmp(buffer + bytes - kMark, &message, kMark) != 0) {
-        fprintf(stderr, "coop_stream: message %ld has the data of another one\n", message);
+        fprintf(stderr, "coop_stream: message %ld has the data of another message\n", message);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
 }
@@ -130,7 +130,7 @@ static void happen(const struct options *o, long message)
     }
 }
 
-/* The line of a group says where it begins. */
+/* The line of a group starts with the number of its first message. */
 static void stream(int rank, const struct options *o, unsigned char *buffers, MPI_Request *requests)
 {
     double since_s = MPI_Wtime();
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     int status = parse(argc, argv, rank == 0, &o);
     if (status == 0 && ranks != 2) {
         if (rank == 0) {
-            fprintf(stderr, "coop_stream: %d ranks, but it takes 2\n", ranks);
+            fprintf(stderr, "coop_stream: needs exactly 2 ranks, was started with %d\n", ranks);
         }
         status = 2;
     }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# For quickstart and check: installs Debian packages, quietly, and not at all when everything is there.
+# For quickstart and check: installs missing Debian packages, quietly.
 
-# What it takes to build, in a checkout.
-# shellcheck disable=SC2034 # used by those who source this file
+# The packages to build from a checkout.
+# shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(autoconf automake g++ gcc libibverbs-dev libopenmpi-dev libtool make openmpi-bin pkg-config)
 
-# What test/vm needs besides: a virtual machine, and what its guest runs.
+# Further packages of test/vm: a virtual machine, and the programs of its guest.
 # shellcheck disable=SC2034
 vm_packages=(busybox-static ibverbs-utils iproute2 qemu-system-x86 xz-utils)
 

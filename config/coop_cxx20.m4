@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_CXX20: puts -std=gnu++20 on CXX and proves by a compile that the compiler and its library are new enough.
-# The probe uses what gcc 10 and clang 13 (with their libraries) do not have yet.
+# COOP_CXX20: adds -std=gnu++20 to CXX and compiles a probe to check that the compiler and its library are new enough.
+# The probe uses features that gcc 10 and clang 13 (with their libraries) lack.
 AC_DEFUN([COOP_CXX20], [
   AC_LANG_PUSH([C++])
   CXX="$CXX -std=gnu++20"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_DOCS: Sphinx (with graphviz, for the diagrams) makes the manual pages and, on demand, the HTML documentation.
+# COOP_DOCS: Sphinx (with graphviz, for the diagrams) builds the manual pages and, on demand, the HTML documentation.
 AC_DEFUN([COOP_DOCS], [
   AC_ARG_VAR([SPHINX_BUILD], [sphinx-build])
   AC_PATH_PROG([SPHINX_BUILD], [sphinx-build])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_GTEST: GoogleTest for the unit tests; without it everything else still builds and 'make check' says what is left out.
+# COOP_GTEST: GoogleTest for the unit tests. Without it everything else is built, and 'make check' reports the skipped tests.
 AC_DEFUN([COOP_GTEST], [
   PKG_CHECK_MODULES([GTEST], [gtest_main], [coop_gtest=yes],
     [coop_gtest=no

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_MCA_DIR: where the component DSOs go (mcadir). In Open MPI's own folder every job of the cluster finds them; anywhere
-# else coop-env or a parameter file has to name the folder (COOP_OWN_MCA_DIR).
+# COOP_MCA_DIR: the folder of the component DSOs (mcadir). In Open MPI's own folder every job of the cluster finds them; any
+# other folder must be named by coop-env or a parameter file (COOP_OWN_MCA_DIR).
 AC_DEFUN([COOP_MCA_DIR], [
   AC_ARG_WITH([mca-dir], [AS_HELP_STRING([--with-mca-dir=DIR], [install the components in DIR; 'ompi' means Open MPI's own component folder (default: LIBDIR/openmpi-coop)])],
     [], [with_mca_dir=yes])

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_OMPI: finds the installed Open MPI and what it takes to build components for it.
+# COOP_OMPI: finds the installed Open MPI and the flags to build components for it.
 #
 # Sets  coop_ompi            yes, or no (--without-ompi: only the core and its tests)
 #       OMPI_MPICC, OMPI_MPIRUN, OMPI_VERSION, coop_ompi_pkglibdir (its component folder)
-#       OMPI_CPPFLAGS        include paths of everything, for files that start with coop_ompi_prologue.h
-#       OMPI_CXXFLAGS        what a component is compiled with besides
-#       OMPI_LIBS            what a component links with; OMPI_APP_CFLAGS, OMPI_APP_LIBS for an MPI program in C
-# Errors are single sentences that say what to install or which option to give.
+#       OMPI_CPPFLAGS        include paths of all headers, for files that start with coop_ompi_prologue.h
+#       OMPI_CXXFLAGS        further flags to compile a component
+#       OMPI_LIBS            libraries of a component; OMPI_APP_CFLAGS, OMPI_APP_LIBS for an MPI program in C
+# Errors are single sentences that name the package to install or the option to give.
 
 m4_define([COOP_OMPI_SUPPORTED], [4.1])
 
 m4_define([COOP_OMPI_HINT],
   [install libopenmpi-dev and openmpi-bin (Debian), or give --with-ompi=DIR with bin/mpicc of Open MPI ]COOP_OMPI_SUPPORTED[.x below it])
 
-# COOP_MPI_NAME(MPICC, VARIABLE): the name and version of the MPI behind a compiler wrapper. Open MPI says so itself; the
-# others are known by a macro of their mpi.h.
+# COOP_MPI_NAME(MPICC, VARIABLE): the name and version of the MPI of a compiler wrapper. Open MPI's wrapper prints them; the
+# others are recognised by a macro in their mpi.h.
 AC_DEFUN([COOP_MPI_NAME], [
   $2=`"$1" --showme:version 2>/dev/null | sed -n 's/^.*\(Open MPI [[0-9]][[^ ]]*\).*/\1/p' | head -n 1`
   AS_IF([test -z "$[]$2"], [
     printf '#include <mpi.h>\n' > conftest.c
     coop_mpi_macros=`"$1" -E -dM conftest.c 2>/dev/null | sed -n 's/^#define \(MVAPICH2\|I_MPI\|MPICH\)_VERSION "*\(.*\)"*$/\1 \2/p' | tr -d '"'`
-    # The first two are MPICH too, so they come first.
+    # MVAPICH2 and Intel MPI define MPICH's macro, too, so they come first.
     AS_CASE(["$coop_mpi_macros"],
       [*MVAPICH2*], [$2="MVAPICH2"],
       [*I_MPI*], [$2="Intel MPI"],
@@ -59,7 +59,7 @@ AC_DEFUN([COOP_FIND_MPICC], [
 # COOP_OMPI_LAYOUT: asks the wrapper and ompi_info for the folders and flags.
 AC_DEFUN([COOP_OMPI_LAYOUT], [
   coop_bindir=`AS_DIRNAME(["$OMPI_MPICC"])`
-  # Debian's alternatives: beside mpicc.openmpi belongs mpirun.openmpi, while mpirun may be another MPI's.
+  # Debian's alternatives: mpirun.openmpi belongs to mpicc.openmpi, while mpirun may be another MPI's.
   coop_suffix=`echo "$OMPI_MPICC" | sed 's/.*mpicc//'`
   OMPI_MPIRUN="$coop_bindir/mpirun$coop_suffix"
   coop_ompi_info="$coop_bindir/ompi_info"
@@ -72,7 +72,7 @@ AC_DEFUN([COOP_OMPI_LAYOUT], [
 
   OMPI_APP_CFLAGS=`"$OMPI_MPICC" --showme:compile`
   OMPI_APP_LIBS=`"$OMPI_MPICC" --showme:link`
-  # Explicitly linked, so that a component also resolves where libmpi was loaded privately (an interpreter's module).
+  # Linked explicitly, so that a component's symbols also resolve if libmpi was loaded privately, as by an interpreter's module.
   OMPI_LIBS=
   for coop_dir in `"$OMPI_MPICC" --showme:libdirs`; do
     OMPI_LIBS="$OMPI_LIBS -L$coop_dir"
@@ -86,8 +86,8 @@ AC_DEFUN([COOP_OMPI_LAYOUT], [
   done
 ])
 
-# COOP_OMPI_SOURCE: --with-ompi-source=DIR, searched after the installed headers. It must be of the same version: mixed
-# headers would compile and then disagree about structures.
+# COOP_OMPI_SOURCE: --with-ompi-source=DIR, searched after the installed headers. It must be of the same version: headers of
+# different versions may compile and yet disagree about structures.
 AC_DEFUN([COOP_OMPI_SOURCE], [
   AS_CASE(["$with_ompi_source"], [no], [], [
     AS_IF([test ! -f "$with_ompi_source/opal/mca/mca.h" || test ! -f "$with_ompi_source/VERSION"],
@@ -114,7 +114,7 @@ AC_DEFUN([COOP_OMPI], [
     COOP_FIND_MPICC
     COOP_OMPI_LAYOUT
     COOP_OMPI_SOURCE
-    # standin/ comes last: used only where nobody else has the header. -isystem: warnings are for our own code.
+    # standin/ comes last, so that it is used only for headers missing elsewhere. -isystem suppresses warnings in foreign headers.
     coop_probe_CPPFLAGS="-I$srcdir/opal/include $coop_isystem -isystem $srcdir/opal/include/standin"
     OMPI_CPPFLAGS='-I$(top_srcdir)/opal/include '"$coop_isystem"' -isystem $(top_srcdir)/opal/include/standin'
     COOP_OMPI_DEVEL

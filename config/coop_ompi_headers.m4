@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Does the Open MPI at hand have the headers its components are built with? Asked by compiling them the way the
-# components do: as C++20, inside extern "C", after coop_ompi_prologue.h.
+# Checks that this Open MPI has the headers for building components, by compiling them the way the components do: as C++20,
+# inside extern "C", after coop_ompi_prologue.h.
 
 # COOP_COMPILE_OMPI_HEADERS(HEADERS, IF-OK, IF-NOT): one compile with all of them. The log is in conftest.err.
 AC_DEFUN([COOP_COMPILE_OMPI_HEADERS], [
@@ -16,14 +16,14 @@ AC_DEFUN([COOP_COMPILE_OMPI_HEADERS], [
   rm -f conftest.cc
 ])
 
-# COOP_WHY_NOT: coop_why := what the compiler said, short: the file that is not there, or the first error.
+# COOP_WHY_NOT: coop_why := the compiler's complaint in short: the missing file, or the first error.
 AC_DEFUN([COOP_WHY_NOT], [
   coop_why=`sed -n "s/.*fatal error: '*\([[^':]]*\)'*:* .*o.* found.*/\1 is missing/p
                     s/.*fatal error: \([[^:]]*\): No such file.*/\1 is missing/p" conftest.err | head -n 1`
   test -n "$coop_why" || coop_why=`grep -m 1 'error:' conftest.err | sed 's/.*error: //'`
 ])
 
-# COOP_OMPI_DEVEL: the development headers as such.
+# COOP_OMPI_DEVEL: checks for the development headers at all.
 AC_DEFUN([COOP_OMPI_DEVEL], [
   AC_MSG_CHECKING([for the development headers of Open MPI])
   COOP_COMPILE_OMPI_HEADERS([opal/mca/mca.h], [AC_MSG_RESULT([yes])], [
@@ -32,7 +32,7 @@ AC_DEFUN([COOP_OMPI_DEVEL], [
     AC_MSG_ERROR([Open MPI $OMPI_VERSION of $OMPI_MPICC comes without the development headers its components are built with ($coop_why): install libopenmpi-dev (Debian), or use an Open MPI configured --with-devel-headers])])
 ])
 
-# COOP_OMPI_ONE_ARCHITECTURE: stops at an Open MPI for jobs of several architectures, whose convertors change the bytes on the way.
+# COOP_OMPI_ONE_ARCHITECTURE: refuses an Open MPI for heterogeneous jobs, whose convertors change the bytes during a transfer.
 AC_DEFUN([COOP_OMPI_ONE_ARCHITECTURE], [
   AC_MSG_CHECKING([whether all processes of a job have one architecture])
   {
@@ -47,7 +47,7 @@ AC_DEFUN([COOP_OMPI_ONE_ARCHITECTURE], [
   rm -f conftest.cc
 ])
 
-# COOP_OMPI_HEADERS(COMPONENT, HEADERS): stops unless all of HEADERS compile; says of each that does not what it lacks.
+# COOP_OMPI_HEADERS(COMPONENT, HEADERS): stops unless all of HEADERS compile, with the reason for each that does not.
 AC_DEFUN([COOP_OMPI_HEADERS], [
   AC_MSG_CHECKING([for the Open MPI headers that $1 needs])
   COOP_COMPILE_OMPI_HEADERS([$2], [AC_MSG_RESULT([yes])], [
@@ -63,9 +63,9 @@ AC_DEFUN([COOP_OMPI_HEADERS], [
     Give an unpacked source tree of Open MPI $OMPI_VERSION with --with-ompi-source=DIR, or use an Open MPI configured --with-devel-headers.])])
 ])
 
-# COOP_OMPI_CXXFLAGS: OMPI_CXXFLAGS := what inline functions of the headers need. On x86-64 Open MPI's free lists exchange
-# 16 bytes at once; without -mcx16 that compiles to a call of a function that does not exist, which no one notices before
-# the first multi-threaded job. Hence a link.
+# COOP_OMPI_CXXFLAGS: OMPI_CXXFLAGS := flags for the inline functions of the headers. On x86-64 Open MPI's free lists exchange
+# 16 bytes at once. Without -mcx16 this compiles to a call of a missing function, which would only fail at the first
+# multi-threaded job. So the check links a program.
 AC_DEFUN([COOP_OMPI_CXXFLAGS], [
   AC_LANG_PUSH([C++])
   AC_MSG_CHECKING([for the flags that Open MPI's atomics need])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What --enable-pch precompiles: the headers that most of the sources include, and that take the compiler longest.
+// The headers that --enable-pch precompiles: those that most sources include and that take longest to compile.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_PCH: --enable-pch, with clang: the standard library's headers (and GoogleTest's) precompiled once, from config/coop_pch.h. A
-# build takes half the time, and an #include that is missing goes unnoticed: for sources that are compiled without it, too.
-# gcc loads what it precompiled so slowly that little is won.
+# COOP_PCH: --enable-pch precompiles the headers of the standard library and GoogleTest in config/coop_pch.h, with clang. A build
+# takes half the time, but a missing #include goes unnoticed, so use it only for sources that are also compiled without it.
+# With gcc, loading the precompiled headers is so slow that little time is saved.
 AC_DEFUN([COOP_PCH], [
   AC_ARG_ENABLE([pch], [AS_HELP_STRING([--enable-pch], [precompile the standard headers, with clang (hides missing ones)])],
     [], [enable_pch=no])
   COOP_PCH_FLAGS= COOP_PCH_FILE= COOP_UNIT_CXXFLAGS=-O0
-  # What is precompiled and what includes it must agree in all flags: core and components, libraries, programs and tests.
+  # The precompiled header and all sources must have the same flags: core and components, libraries, programs and tests.
   AS_CASE([$enable_pch/$CXX],
     [no/*], [],
     [yes/*clang*], [

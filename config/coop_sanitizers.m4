@@ -15,12 +15,12 @@ AC_DEFUN([COOP_SANITIZERS], [
     for coop_san in $coop_sanitizers; do
       COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fsanitize=$coop_san"
     done
-    # A finding must stop the program: a test that prints one and then passes would hide it.
+    # An error must stop the program. Otherwise a test could report one and still pass.
     AS_IF([test "$enable_ubsan" = yes], [COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-sanitize-recover=undefined"])
     # gcc checks the value of a volatile bool by reading it once, outside of the loop that polls it: Open MPI's
     # WAIT_SYNC_RELEASE, inlined into a component, then never ends.
     AS_IF([test "$enable_ubsan" = yes], [COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-sanitize=bool"])
-    # For these clang needs a runtime that only C++ programs have: no program in C could load our components.
+    # With these checks clang needs a runtime that only C++ programs have, so that no C program could load our components.
     AS_CASE([$enable_ubsan/$CXX], [yes/*clang*], [COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-sanitize=function,vptr"])
     COOP_SAN_FLAGS="$COOP_SAN_FLAGS -fno-omit-frame-pointer"
     AC_LANG_PUSH([C++])

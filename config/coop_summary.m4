@@ -5,7 +5,7 @@ AC_DEFUN([COOP_COMPONENT_ROW], [
 "])
 ])
 
-# COOP_SUMMARY: what will be built, and where it goes.
+# COOP_SUMMARY: prints the parts that will be built, and their folders.
 AC_DEFUN([COOP_SUMMARY], [
   AS_IF([test "$coop_ompi" = yes], [coop_ompi_line="$OMPI_VERSION ($OMPI_MPICC)"], [coop_ompi_line="none"])
   AS_IF([test "$coop_gtest" = yes], [coop_gtest_line=yes], [coop_gtest_line="no: install libgtest-dev"])

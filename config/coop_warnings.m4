@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COOP_WARNINGS: the warnings our own code is held to (Open MPI's headers are -isystem, so they are spared), as far as
-# the compilers know them, in COOP_WARN_CFLAGS and COOP_WARN_CXXFLAGS. --enable-werror makes them errors.
+# COOP_WARNINGS: the warnings for our own code (Open MPI's headers are -isystem, which excludes them), as far as the compilers
+# know them, in COOP_WARN_CFLAGS and COOP_WARN_CXXFLAGS. --enable-werror makes them errors.
 
 # COOP_TRY_FLAGS(VARIABLE, FLAGS): appends to VARIABLE each flag that the compiler of the current language knows.
 AC_DEFUN([COOP_TRY_FLAGS], [
@@ -16,7 +16,7 @@ AC_DEFUN([COOP_TRY_FLAGS], [
 AC_DEFUN([COOP_WARNINGS], [
   AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [treat compiler warnings as errors])],
     [], [enable_werror=no])
-  # missing-field-initializers is off: a component table names the fields it fills, the others are meant to be zero.
+  # missing-field-initializers is off: a component table names only the fields that are not zero.
   coop_common_warnings="-Wall -Wextra -Wshadow -Wpointer-arith -Wformat=2 -Wcast-align -Wundef -Wvla dnl
 -Wno-missing-field-initializers"
   AC_MSG_CHECKING([for compiler warnings to turn on])

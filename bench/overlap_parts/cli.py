@@ -22,29 +22,30 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 
 def parser():
     p = Parser(prog=PROGRAM, usage="bench/overlap [options] [PART ...]", allow_abbrev=False,
-               description="How much of a transfer hides behind computing, on a subnet in software with one rank per virtual host and "
-               "one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, pml/ucx, interleaved, in rounds until the "
-               "figures are stable. ratio: W/T over W of the sender and of the receiver. timeline: time stamps of one transfer. wait: "
-               "time in MPI of HPL (hpcc) and of a halo exchange on four hosts. mixed: a message inside a node and one between nodes at "
-               "once, with copies in chunks and in one piece. Each part prints a table and writes overlap-PART.json "
+               description="Measures how much of a transfer overlaps with computing, on a software subnet with one rank per virtual "
+               "host and one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, and pml/ucx, interleaved, in rounds "
+               "until the figures are stable. ratio: W/T over W for the sender and the receiver. timeline: time stamps of one transfer. "
+               "wait: time in MPI of HPL (hpcc) and of a halo exchange on four hosts. mixed: a message inside a node and one between nodes "
+               "at once, copied in chunks and in one piece. Each part prints a table and writes overlap-PART.json "
                "with every sample and overlap-PART.svg.")
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
     p.add_argument("--prefix", default="_install", metavar="P", help="the installation to measure (default: ./_install)")
     p.add_argument("--out", default="_results/overlap", metavar="FOLDER", help="where the files go (default: _results/overlap)")
-    p.add_argument("--quick", action="store_true", help="one round of little: to see that everything works")
-    p.add_argument("--rounds", type=int, metavar="N", help="at most (default: 16; 10 of wait)")
-    p.add_argument("--minutes", type=float, metavar="M", help="of a part; no round begins that would end later (default 3.5; 2.5 of mixed)")
-    p.add_argument("--tolerance", type=float, metavar="X", help="half the width of the interval that a stable figure has (default: "
-                   "0.01 of ratio's W/T, 0.05 of a time of wait, 3 of mixed's percent)")
-    p.add_argument("--redraw", action="store_true", help="tables and figures of the files in the folder; measures nothing")
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the runs (default 1)")
+    p.add_argument("--quick", action="store_true", help="one short round, to see that everything works")
+    p.add_argument("--rounds", type=int, metavar="N", help="at most this many rounds (default: 16; for wait 10)")
+    p.add_argument("--minutes", type=float, metavar="M", help="time limit of a part: do not start a round that would end later (default "
+                   "3.5; for mixed 2.5)")
+    p.add_argument("--tolerance", type=float, metavar="X", help="a figure is stable if half the width of its interval is at most this "
+                   "(default: for ratio 0.01, for wait 5 percent as 0.05, for mixed 3 percentage points)")
+    p.add_argument("--redraw", action="store_true", help="print and draw the files in the folder, measure nothing")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed for the order of the runs (default 1)")
     p.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return p
 
 
 @dataclasses.dataclass
 class Context:
-    """What a part may use."""
+    """The options and facts that parts use."""
 
     prefix: str
     quick: bool
@@ -65,7 +66,7 @@ class Context:
 def check(options):
     unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
-        raise BadInput(f"there is no part '{unknown[0]}' (there are {', '.join(PARTS)})")
+        raise BadInput(f"there is no part '{unknown[0]}' (parts: {', '.join(PARTS)})")
     for name, low, high in (("rounds", 1, 1000), ("minutes", 0.01, 10000), ("tolerance", 1e-6, 100)):
         value = getattr(options, name)
         if value is not None and not low <= value <= high:
@@ -78,14 +79,14 @@ def check(options):
 
 
 def use_installation(prefix):
-    """What `eval "$(coop-env)"` does in a shell."""
+    """Sets the environment as `eval "$(coop-env)"` does in a shell."""
     shown = subprocess.run(["bash", "-c", f'eval "$({shlex.quote(prefix)}/bin/coop-env)" && env -0'], capture_output=True, text=True,
                            check=False)
     if shown.returncode:
         raise BadInput(f"{prefix}/bin/coop-env: {shown.stderr.strip()}")
     os.environ.update(line.split("=", 1) for line in shown.stdout.split("\0") if "=" in line)
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    # mpirun refuses root otherwise, and a test machine is often nobody's own.
+    # Test machines often run as root, which mpirun refuses by default.
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
 

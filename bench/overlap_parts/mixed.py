@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A message inside a node and one between nodes at once: figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and
-Overlap", and what its section II-C has against it, copies in chunks. Two virtual hosts, two ranks on the first."""
+Overlap", and the remedy of its section II-C, copies in chunks. Two virtual hosts, two ranks on the first."""
 
 from coop_ab import plot, stats
 from coop_ab.errors import BadInput
@@ -10,17 +10,17 @@ from coop_ab.settings import Setting
 from . import rounds
 from .subnet import on_subnet
 
-TITLE = "Receiving inside a node and from another node at once: what of the shorter transfer hides behind the longer"
+TITLE = "Receiving inside a node and from another node at once: share of the shorter transfer that overlaps with the longer"
 RANKS = 3
-RATIO = 24  # some 6 GB/s of one core by 250 MB/s of the rail: both messages take about as long
+RATIO = 24  # about 6 GB/s of one core to 250 MB/s of the rail: both messages take about the same time
 SIZES = (1 << 20, 1 << 22)
 QUICK_SIZES = (1 << 18,)
-# Of coop_mixed, in microseconds but for the first, which is in percent.
+# The columns of coop_mixed: the first in percent, the others in microseconds.
 COLUMNS = ("hidden", "both", "intra", "inter", "intra_end", "inter_end")
 LIMITS = rounds.Limits(rounds=16, minutes=2.5, tolerance=3, relative=False)
 
 COOP = "--mca pml coop --mca btl coopib,vader,self"
-# The receiver copies in the second and the third, as in the figure; by default both sides of a long message do.
+# With `rget` only the receiver copies, as in the figure; by default both sides of a long message do.
 SETTINGS = {setting.name: setting for setting in (
     Setting("coop", COOP),
     Setting("chunks", f"{COOP} --mca pml_coop_protocol rget"),
@@ -32,7 +32,7 @@ LABELS = {"coop": "pml/coop", "chunks": "pml/coop, rget,\nin chunks", "whole": "
 
 
 def read(text):
-    """Figures: percent hidden, by size. Kept: all columns, {size: [...]}."""
+    """Returns the figures {size: percent hidden}, and all columns, {size: [...]}."""
     kept, hosts = {}, []
     for line in text.splitlines():
         words = line.split()
@@ -41,7 +41,7 @@ def read(text):
         if line[:1].isdigit() and len(words) == 1 + len(COLUMNS):
             kept[words[0]] = [number(word) for word in words[1:]]
     if not kept or any(None in row for row in kept.values()):
-        raise ValueError("no line of a size, or not all of its columns")
+        raise ValueError("no line of a size, or a column is missing")
     if len(hosts) != RANKS or hosts[0] != hosts[1] or hosts[0] == hosts[2]:
         raise ValueError(f"the ranks are on {' '.join(hosts) or 'unknown hosts'}, not the first two on one and the third on another")
     return {size: row[0] for size, row in kept.items()}, kept
@@ -51,7 +51,7 @@ def jobs(context):
     sizes = QUICK_SIZES if context.quick else SIZES
     program = [f"{context.prefix}/libexec/ompi-coop/coop_mixed", "--ratio", str(RATIO), "-i", "1", "-x", "2", "-b",
                "3" if context.quick else "15"]
-    # Three ranks that poll have two cores at best: who has nothing to do gives way.
+    # With fewer cores than polling ranks, idle ranks must yield.
     waiting = ["--mca", "mpi_yield_when_idle", "1"] if context.cores < RANKS else []
     return [rounds.Job(plot.byte_text(size), setting,
                        [*on_subnet(context.prefix, 2, 2), "mpirun", "-n", str(RANKS), "{}", *waiting, *program, "-m", str(size)], read)
@@ -60,7 +60,7 @@ def jobs(context):
 
 def measure(context):
     if context.cores < 2:
-        raise BadInput("mixed: takes two cores: what a sole core does does not overlap")
+        raise BadInput("mixed: needs two cores: nothing overlaps on a single one")
     return rounds.measure(jobs(context), context.limits(LIMITS), context.seed, context.quiet)
 
 
@@ -69,7 +69,7 @@ def sizes_in(runs):
 
 
 def values(runs, setting, size):
-    """{column: values over the rounds}, or nothing"""
+    """{column: values over the rounds}; empty if there are none."""
     rows = [sample["kept"][str(size)] for sample in runs
             if sample["setting"] == setting and not sample["error"] and str(size) in sample["kept"]]
     return dict(zip(COLUMNS, zip(*rows)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The overlap tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1, figures 4 and 5: computing
-time W by total time T, over W, for the sender and for the receiver."""
+"""The overlap tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1, figures 4 and 5: the ratio
+W/T of computing time to total time, over W, for the sender and for the receiver."""
 
 from coop_ab import plot, stats
 from coop_ab.reading import number
@@ -8,17 +8,17 @@ from coop_ab.reading import number
 from . import rounds
 from .subnet import COMPARED, LABELS, LOOKS, RATE_MB_PER_S, SETTINGS, command
 
-TITLE = "Computing time by total time (W/T): what of a transfer hides behind computing"
+TITLE = "Computing time by total time (W/T): share of a transfer that overlaps with computing"
 SIDES = ("sender", "receiver")
 SIZES = (1 << 16, 1 << 18, 1 << 20)
 QUICK_SIZES = (1 << 16, 1 << 18)
-# Of coop_overlap's lines '# point SIZE NUMBER ...'.
+# The columns of coop_overlap's lines '# point SIZE NUMBER ...'.
 COLUMNS = ("hidden", "total_us", "transfer_us", "compute_us", "ratio", "cpu_us", "engine_us", "others_us", "lost_us", "corrected")
 LIMITS = rounds.Limits(rounds=16, minutes=3.5, tolerance=0.01, relative=False)
 
 
 def read(text):
-    """Figures: W/T of every point. Kept: all columns, {size: [[...] of each point]}."""
+    """Returns the figures W/T of every point, and all columns, {size: [[...] of each point]}."""
     kept, figures = {}, {}
     for line in text.splitlines():
         words = line.split()
@@ -27,14 +27,14 @@ def read(text):
             kept.setdefault(size, []).append([number(word) for word in words[4:]])
             figures[f"{size}/{point}"] = number(words[4 + COLUMNS.index("ratio")])
     if not kept or None in figures.values():
-        raise ValueError("no lines '# point', or without a ratio")
+        raise ValueError("no lines '# point', or one without a ratio")
     return figures, kept
 
 
 def jobs(context):
     sizes = QUICK_SIZES if context.quick else SIZES
     count, seconds = (2, 0.01) if context.quick else (8, 0.03)
-    # W is the same under all settings: up to twice what the size takes on the rail.
+    # W is the same under all settings: up to twice the time of the message on the rail.
     options = ["--compute", "2", "--rate", str(RATE_MB_PER_S), "--points", str(count), "-m", f"{sizes[0]}:{sizes[-1]}", "-T", f"{seconds:g}"]
     return [rounds.Job(side, SETTINGS[name],
                        command(context.prefix, 2, context.cores,
@@ -61,13 +61,13 @@ def points(runs, side, setting, size):
 
 
 def sizes_in(runs):
-    """Those of the paper."""
+    """The measured sizes that the paper has, too."""
     return sorted({int(size) for sample in runs for size in sample["kept"] or {}} & set(SIZES))
 
 
 def table(runs):
-    """Lines: W/T where the computing takes as long as the size on the rail, and twice as long, with and without what the emulation
-    took from the computing; then processor time per transfer at twice."""
+    """Lines: W/T where the computing takes as long as the message on the rail, and twice as long, without and with a correction for
+    the time of the emulated HCA; then processor time per transfer at twice as long."""
     lines = [f"{'side':8} {'size':>8} {'setting':10} {'W/T at 1':>9} {'at 2':>7} {'±':>6} | {'without':>8} {'HCA':>7} | "
              f"{'cpu us':>8} {'HCA us':>7} {'others us':>9}"]
     for side in SIDES:
@@ -105,7 +105,7 @@ def draw_panel(axes, runs, side, size):
             draw_line(axes, found, "corrected", f"{LABELS[name]}, without the HCA's CPU time",
                       {"color": LOOKS[name]["color"], "linestyle": ":", "marker": "."})
     on_rail_us = size / RATE_MB_PER_S
-    axes.plot([0, on_rail_us, 2 * on_rail_us], [0, 1, 1], color="#bbbbbb", linewidth=0.9, zorder=0, label="all of it hides")
+    axes.plot([0, on_rail_us, 2 * on_rail_us], [0, 1, 1], color="#bbbbbb", linewidth=0.9, zorder=0, label="complete overlap")
     axes.set_xlim(0, 2.1 * on_rail_us)
     axes.set_ylim(0, 1.05)
     axes.set_title(f"{side} computes, {plot.byte_text(size)}", loc="left", fontsize=9.5)

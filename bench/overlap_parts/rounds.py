@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs jobs in rounds, every job once in each, in coop-ab's order, until the figures are stable; and says of every run what else
+"""Runs jobs in rounds, every job once in each, in coop-ab's order, until the figures are stable. Records for every run what else
 the machine did.
 
-Stable: of every figure the 95 % interval of its median over the rounds is no wider than twice the tolerance. There are six
-rounds at least, for of fewer no interval covers that much, and an even number, as orders come in pairs (coop-ab(1))."""
+A figure is stable if the 95 % interval of its median over the rounds is no wider than twice the tolerance. There are at least six
+rounds, because such an interval needs six, and an even number, because orders come in pairs (coop-ab(1))."""
 
 import dataclasses
 import os
@@ -24,7 +24,7 @@ class Job:
     name: str
     setting: Setting
     command: list
-    read: object  # text -> figures: {name: number}, and what else the record keeps
+    read: object  # text -> figures: {name: number}, and further data for the record
     folder: str = None
 
 
@@ -37,7 +37,7 @@ class Limits:
 
 
 def machine():
-    """Of /proc/stat: processor seconds since the start of the system, in all and idle; and those of our own processes that have
+    """Processor seconds: of the system since its start, in total and idle (/proc/stat), and of our own processes that have
     ended."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]  # user nice system idle iowait irq softirq steal
@@ -47,7 +47,7 @@ def machine():
 
 
 def shares(before, after):
-    """Of the machine's time between two looks: idle, ours, and everybody else's."""
+    """Shares of the machine's time between two readings: idle, our own, and other processes."""
     total, idle, own = (late - early for early, late in zip(before, after))
     total = max(total, 1e-9)
     return {"idle": round(idle / total, 4), "own": round(own / total, 4), "others": round(max(0.0, 1 - (idle + own) / total), 4)}
@@ -99,7 +99,7 @@ def unstable(runs, limits):
 
 
 def measure(jobs, limits, seed, quiet):
-    """The runs, and how it ended."""
+    """Returns the runs, and a summary of how the measurement ended."""
     orders = session.orders(len(jobs), limits.rounds, seed)
     runs, start, longest, left, number = [], time.monotonic(), 0.0, [], 0
     for number, order in enumerate(orders, 1):
@@ -129,6 +129,6 @@ def describe(end):
 
 
 def of_machine(runs):
-    """One line: medians over the runs."""
+    """The machine's load in one line: medians over the runs."""
     parts = [f"{name} {stats.median([sample['machine'][name] for sample in runs]):.0%}" for name in ("idle", "own", "others")]
     return f"of the machine's time: {', '.join(parts)}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The paper's figure 6: when a transfer's messages left and arrived, and what both processes did meanwhile.
+"""The paper's figure 6: when the messages of a transfer left and arrived, and what both processes did at that time.
 
-What the programs did is coop_overlap's own time stamps. What the HCAs did is the subnet's trace (coop-fabric run
---trace-messages), written by whoever executes a message at the moment at which it has an effect; MPI is not asked. Both are of
-CLOCK_MONOTONIC, the trace to 1 us."""
+The times of the programs are coop_overlap's time stamps. The times of the HCAs are from the subnet's trace (coop-fabric run
+--trace-messages), which is independent of MPI: the process that executes a message writes a line when the message takes effect.
+Both use CLOCK_MONOTONIC, the trace with a resolution of 1 us."""
 
 import os
 import re
@@ -18,7 +18,7 @@ TITLE = "One transfer of 1 MiB: time stamps"
 SHOWN = ("rput", "off", "interrupt")
 SIDES = ("sender", "receiver")
 SIZE = 1 << 20
-COMPUTE_US = 5500  # 1.3 times what 1 MiB takes at 250 MB/s
+COMPUTE_US = 5500  # 1.3 times the time of 1 MiB at 250 MB/s
 LIMITS = rounds.Limits(rounds=1, minutes=1, tolerance=0.01, relative=False)
 SHORT = 4096  # bytes: control messages are shorter, data is not
 
@@ -35,12 +35,12 @@ def read_stamps(text):
 
 
 def median_stamp(stamps):
-    """The transfer whose time is the median: neither the best nor the one that was disturbed."""
+    """The transfer with the median time."""
     return sorted(stamps, key=lambda row: row[3] - row[0])[(len(stamps) - 1) // 2]
 
 
 def read_messages(text):
-    """[{from, to, kind, bytes, begun, arrived}] in order of their begin. Messages of one queue pair and kind arrive in order."""
+    """[{from, to, kind, bytes, begun, arrived}] in order of their start. Messages of one queue pair and kind arrive in order."""
     created = CREATED.search(text)
     if not created:
         raise ValueError("the trace does not say when the subnet was created")
@@ -57,13 +57,13 @@ def read_messages(text):
 
 
 def roles(messages, begin, end, size):
-    """What the messages of one transfer are: {name: {from_sender, begun, arrived}} in seconds. Data is what is long; a read is
-    posted by the receiver, a write by the sender, which tells who is who. RTS: the sender's first, before the data; CTS: the
-    receiver's last before a write; FIN: the first behind the data from who moved it."""
+    """Names the messages of one transfer: {name: {from_sender, begun, arrived}} in seconds. Long messages are the data; a read is
+    posted by the receiver and a write by the sender, which identifies the two. RTS: the sender's first message, before the data.
+    CTS: the receiver's last message before a write. FIN: the first message after the data from the side that posted it."""
     inside = [m for m in messages if begin <= m["begun"] <= end]
     data = [m for m in inside if m["bytes"] > SHORT]
     if sum(m["bytes"] for m in data) < size // 2:
-        raise ValueError("the trace has no data of that transfer")
+        raise ValueError("the trace has no data for that transfer")
     reads = data[0]["kind"] == "RDMA_READ"
     sender = data[0]["to"] if reads else data[0]["from"]
     first, last = min(m["begun"] for m in data), max(m["arrived"] for m in data)
@@ -179,7 +179,7 @@ def draw(figure, runs, _end):
         for axes, side in zip(row, SIDES):
             if (side, name) in by_key:
                 draw_panel(axes, by_key[(side, name)])
-            axes.set_xlim(-0.03 * last, 1.03 * last)  # one scale for all; who blocks may have done so for long
+            axes.set_xlim(-0.03 * last, 1.03 * last)  # the same scale for all; a blocking side may have called much earlier
     figure.legend(handles=[Patch(color=COMPUTE, label="computing"), Patch(color=INSIDE, label="in MPI"),
                            Patch(color=DATA, alpha=0.25, label="data on the way")], ncol=3, frameon=False, fontsize=8, loc="upper right")
 

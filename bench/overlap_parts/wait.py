@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs on four virtual hosts, one rank each: where their time goes, by the library coop_wait. HPL, the solver of HPC
-Challenge as Debian has it (the paper's section 5.2 has MPI_Wait's share in it), and coop_stencil, a halo exchange with computing
-between posting and waiting."""
+"""The time in MPI of programs on four virtual hosts, one rank each, measured with the library coop_wait: HPL, the solver of
+Debian's HPC Challenge (the paper's section 5.2 gives the share of MPI_Wait in it), and coop_stencil, a halo exchange with
+computing between posting and waiting."""
 
 import gzip
 import os
@@ -19,21 +19,21 @@ TITLE = "Time in MPI, four virtual hosts, mean of the ranks"
 RANKS = 4
 LIMITS = rounds.Limits(rounds=10, minutes=3.5, tolerance=0.05, relative=True)
 HALO_BYTES, HALO_INTERIOR_US = 1 << 20, 10000
-# Of the lines '# mpi PART RANK ...' of coop_wait.
+# The columns of coop_wait's lines '# mpi PART RANK ...'.
 COLUMNS = ("elapsed", "wait", "blocking", "testing", "starting", "collective", "calls")
 MPI = COLUMNS[1:6]
 HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
 def read(part):
-    """Figures: elapsed seconds, and those in MPI but in collectives, mean of the ranks. Kept: means of all columns."""
+    """A reader that returns the elapsed seconds as the figure, and all columns; both are means over the ranks."""
     def reader(text):
         rows = [[float(word) for word in found.split()] for found in re.findall(rf"^# mpi {part} +\d+ (.*)$", text, re.M)]
         if len(rows) != RANKS or any(len(row) != len(COLUMNS) for row in rows):
             raise ValueError(f"{len(rows)} lines '# mpi {part}', not {RANKS}")
         mean = {name: sum(values) / len(values) for name, values in zip(COLUMNS, zip(*rows))}
         if mean["elapsed"] <= 0:
-            raise ValueError(f"there was no part '{part}'")
+            raise ValueError(f"part '{part}' took no time")
         return {"elapsed": mean["elapsed"]}, mean
     return reader
 
@@ -66,7 +66,7 @@ def measure(context):
 
 
 def medians(runs, job, setting):
-    """{column: median over the rounds}, or nothing"""
+    """{column: median over the rounds}, or None."""
     kept = [sample["kept"] for sample in runs if sample["job"] == job and sample["setting"] == setting and not sample["error"]]
     return {name: stats.median([row[name] for row in kept]) for name in COLUMNS} if kept else None
 

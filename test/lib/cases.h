@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the harnesses of test/mpi and test/fabric share: a program is a list of CASEs, run in the order of the file, those chosen by
-// --from and --only; a case that does not end is ended, and named. lib/cases.sh runs such programs.
+// Shared by the harnesses of test/mpi and test/fabric. A program is a list of CASEs that run in the order of the file; --from and
+// --only select some of them. A case that hangs is ended and named. lib/cases.sh runs such programs.
 #pragma once
 
 #include <signal.h>
@@ -37,14 +37,14 @@ inline void on_hang(int) {
     _exit(124);
 }
 
-// From now on it is `what` that runs, for `seconds` at most.
+// Starts the case `what`, which may run for `seconds`.
 inline void enter(const std::string& what, unsigned seconds) {
     snprintf(current, sizeof current, "%s", what.c_str());
     signal(SIGALRM, on_hang);
     alarm(seconds);
 }
 
-// Says that the current case failed, and why.
+// Reports that the current case failed, and why.
 inline void say_failed(const char* file, int line, const std::string& what) {
     const char* name = strrchr(file, '/');
     fflush(stdout);
@@ -56,8 +56,8 @@ inline std::string unequal(long long a, long long b, const char* a_text, const c
     return std::string(a_text) + " is " + std::to_string(a) + ", expected " + b_text + " = " + std::to_string(b);
 }
 
-// The cases asked for on the command line. Arguments that are not --list, --from and --only go to `other`. Exits on a name that is
-// not there.
+// Returns the cases selected on the command line. Passes arguments other than --list, --from and --only to `other`. Exits if a name
+// does not exist.
 template <class Body, class Other>
 std::vector<Case<Body>> select(int argc, char** argv, Other other) {
     std::string from, only;

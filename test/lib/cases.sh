@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Running a program of many CASEs, as those of test/mpi/semantics and test/fabric/semantics are.
+# Runs a program with many CASEs, such as those of test/mpi/semantics and test/fabric/semantics.
 # shellcheck disable=SC2154 # of report.sh
 
-# run_topic TEST PROGRAM START…: all cases of the program, named TEST.case; START… starts it, with '--from CASE' or '--only CASE' behind.
-# A case that ends the program (a failed check, a crash, a hang) is a failure, and the program is started again behind that case.
+# run_topic TEST PROGRAM START…: runs all cases of the program, named TEST.case. START… is its command line, to which '--from CASE' or
+# '--only CASE' is appended. A case that ends the program (a failed check, a crash, a hang) is a failure; the program is then started
+# again with the case after it.
 run_topic() {
     local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from
     local -A seen=()
@@ -24,7 +25,7 @@ run_topic() {
     report_unseen_cases
 }
 
-# Sets `all` to the program's cases. A program that cannot tell them, or has none, is a failure.
+# Sets `all` to the program's cases. It is a failure if the program cannot list them, or has none.
 list_cases() {
     local listed status=0
     log=$results/log/$test.list.log
@@ -38,7 +39,7 @@ list_cases() {
     return 1
 }
 
-# A program may end well before its last case. What it has not told of is a failure.
+# A program may end before its last case. Cases that it did not report are a failure.
 report_unseen_cases() {
     local name unseen=()
     for name in "${chosen[@]}"; do
@@ -50,7 +51,7 @@ report_unseen_cases() {
     report_fail "$test.tells_of_each_case"
 }
 
-# Reads the log of one start; sets `from` to the case to go on with, if any.
+# Reads the log of one start. Sets `from` to the case to continue with, if any.
 report_cases() {
     local word name rest running='' topic_log=$log i
     from=''
@@ -67,14 +68,14 @@ report_cases() {
     [ "$status" != 0 ] || return 0
     echo "(exit status $status)" >>"$log"
     if [ -z "$running" ]; then
-        # No case was running, and yet: MPI_Init, the subnet, MPI_Finalize or a sanitizer's last word.
+        # No case was running: MPI_Init, the subnet, MPI_Finalize or a sanitizer's final report failed.
         report_fail "$test.start_and_end"
         return
     fi
     log=$results/log/$test.$running.log
     seen[$running]=yes
     cp "$topic_log" "$log"
-    # Started behind a failure, the program runs cases that nobody asked for: their failures are not reported.
+    # After a failure the restarted program also runs cases that were not selected: their failures are not reported.
     ! asked "$test.$running" || report_fail "$test.$running"
     for ((i = 0; i + 1 < ${#all[@]}; ++i)); do
         [ "${all[i]}" != "$running" ] || [ ${#chosen[@]} = 1 ] || from=${all[i + 1]}

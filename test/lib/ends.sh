@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# How a command ends: a time limit, and commands that have to fail. Status 124 means that the time limit ended it, which no test may
-# take for an error that the command found by itself.
+# How a command ends: a time limit, and commands that must fail. Status 124 means that the time limit ended the command; a test must
+# not accept that as an error that the command reported.
 
 # time_limit SECONDS COMMAND…: ends the command after that time, with status 124.
 time_limit() {
@@ -13,15 +13,15 @@ time_limit() {
     return $status
 }
 
-# ends_with_an_error COMMAND…: it has to end by itself, with a status that says that something was wrong. Success, a time limit and
-# a signal are failures.
+# ends_with_an_error COMMAND…: the command must end by itself, with an error status. Success, the time limit and a signal are
+# failures.
 ends_with_an_error() {
     local status=0
     "$@" || status=$?
     is_status_of_an_error $status
 }
 
-# is_status_of_an_error STATUS [SIGNAL]: the same for a command that has already ended; this signal is permitted, to a rank for example.
+# is_status_of_an_error STATUS [SIGNAL]: the same for a command that has already ended. SIGNAL is permitted, for example to a rank.
 is_status_of_an_error() {
     case $1 in
     0) echo "it should not have succeeded"; return 1 ;;

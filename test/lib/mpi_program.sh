@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# mpi_program NAME: builds a program of test/mpi where the tests of that folder have it, too, and prints its path. Whoever comes second,
-# at the same time even, finds it done.
-# shellcheck disable=SC2154 # here: the folder of whoever reads this file
+# mpi_program NAME: builds a program of test/mpi in the folder that the tests there use, too, and prints its path. A lock makes this
+# safe for concurrent callers.
+# shellcheck disable=SC2154 # here: the folder of the script that sources this file
 mpi_program() {
     local source bin=$PWD/_results/mpi/bin
     source=$(cd "$here/../mpi" && pwd)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What test/mpi, test/fabric and test/vm say of a test: 'PASS name (seconds)', 'FAIL name' with a part of its log, 'SKIP name: why',
-# and 'RETRIED name: why' before one of these (lib/steps.sh counts them).
+# Reports of test/mpi, test/fabric and test/vm: 'PASS name (seconds)', 'FAIL name' with a part of its log, 'SKIP name: why', and
+# 'RETRIED name: why' before one of these (lib/steps.sh counts them).
 #
-# Set by whoever reads this file: here results pattern. Set here: failed reported (counts of tests) log.
-# shellcheck disable=SC2154 # those
+# Set by the script that sources this file: here results pattern. Set here: failed reported (counts of tests) log.
+# shellcheck disable=SC2154 # the variables above
 
 # shellcheck source=test/lib/ends.sh
 . "${BASH_SOURCE[0]%/*}/ends.sh"
@@ -16,7 +16,7 @@ report_pass() { # NAME [SECONDS]
     echo "PASS $1${2:+ ($2)}"
     reported=$((reported + 1))
 }
-# With a number: as many tests as that are left out.
+# TESTS: the number of tests that this skip stands for.
 report_skip() { # NAME WHY [TESTS]
     echo "SKIP $1: $2${3:+ (stands for $3)}"
     reported=$((reported + 1))
@@ -24,7 +24,7 @@ report_skip() { # NAME WHY [TESTS]
 report_fail() { # NAME
     report_retries "$1"
     echo "FAIL $1"
-    # Of a sanitizer's report the beginning, of other logs the end.
+    # For a sanitizer report show its start, for other logs the end.
     {
         grep -aE -m 1 -A 20 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || tail -n 25 "$log"
     } | cut -c 1-300 | sed 's/^/    /'
@@ -32,18 +32,18 @@ report_fail() { # NAME
     after_failure
 }
 
-# For whoever has something to clean up then.
+# Override this to clean up after a failure.
 after_failure() { :; }
 
-# asked NAME: whether the pattern on the command line takes the test; names its log.
+# asked NAME: true if the pattern on the command line selects the test. Sets its log.
 asked() {
-    # shellcheck disable=SC2053 # a pattern it is
+    # shellcheck disable=SC2053 # it is a pattern
     [[ $1 == $pattern ]] || return 1
     log=$results/log/${1//\//_}.log
     export COOP_TEST_RETRIES=$results/log/retries.$$
 }
 
-# run_part PART PATTERN: runs part_PART; a part or a pattern without a test is a failure.
+# run_part PART PATTERN: runs part_PART. It is a failure if no test of the part matches.
 run_part() {
     local before=$reported pattern=$2
     "part_$1"
@@ -53,8 +53,8 @@ run_part() {
     report_fail "$1.has_a_test"
 }
 
-# retried WHY: a test calls it when it tries again because something else than the tested code failed. Any process of the test may add
-# a line to this file; the test's report begins with these lines.
+# retried WHY: a test calls this when it tries again because something other than the tested code failed. Any process of the test may
+# call it; the lines precede the test's report.
 retried() { echo "$*" >>"$COOP_TEST_RETRIES"; }
 report_retries() { # NAME
     [ -s "${COOP_TEST_RETRIES:-}" ] || return 0
@@ -62,8 +62,8 @@ report_retries() { # NAME
     rm -f "$COOP_TEST_RETRIES"
 }
 
-# mpirun of 4.1.4 itself dies now and then of a message that a process sends it, in pmix_server_log_fn, with every pml. This says nothing
-# about the tested code, so such a job is tried again.
+# mpirun of Open MPI 4.1.4 sometimes crashes in pmix_server_log_fn when a process sends it a message, with every pml. This is not a
+# failure of the tested code, so such a job is tried again.
 mpirun_died() { grep -aq pmix_server_log_fn "$1"; }
 
 # check NAME COMMAND…: one test; it passes if the command does. Output goes to the log.
@@ -85,7 +85,7 @@ check() {
     fi
 }
 
-# need_debian PACKAGE: installs it if it is not there (root only); SKIP otherwise.
+# need_debian PACKAGE: installs the package if it is missing (as root only). SKIP otherwise.
 need_debian() {
     local log=$results/log/apt.log
     # shellcheck source=config/apt.sh
@@ -93,7 +93,7 @@ need_debian() {
     need_packages "$log" "$1" >&2 || { report_skip "$1" "the package is not installed (see $log)"; return 1; }
 }
 
-# Processes that carry this run's mark in their environment, but for these scripts and what they are made of: "pid program".
+# Processes that carry this run's mark in their environment, except these scripts and their tools: "pid program".
 left_processes() {
     local pid program
     while read -r pid; do

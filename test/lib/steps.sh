@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Steps and parts of ./check, and its closing line. A step runs a command whose output has a line for each test:
+# Steps and parts of ./check, and its last line. A step runs a command whose output has a line for each test:
 #
 #     PASS name …        FAIL name        SKIP name: why        RETRIED name: why
 #
-# 'SKIP name: why (stands for N)' says that N tests were left out. A part is a function part_NAME that runs steps.
+# 'SKIP name: why (stands for N)' means that N tests were left out. A part is a function part_NAME that runs steps.
 #
-# Set by whoever reads this file: results, a folder for logs, and tally, an empty file. The lines of a tally:
+# Set by the script that sources this file: results, a folder for logs, and tally, an empty file. The lines of a tally:
 #
-#     begin STEP                    it has begun
-#     end STEP PASSED               it has ended, and that many tests have passed
+#     begin STEP                    the step has begun
+#     end STEP PASSED               the step has ended, and PASSED tests have passed
 #     '! TEXT'                         a failure
 #     - STEP: NAME: WHY             a skip
 #     ~ STEP: NAME: WHY             a test that was tried again
 #
-# A step that begins and does not end is a failure, too.
+# A step that begins and does not end is a failure.
 # shellcheck disable=SC2154 # results
 
-# step NAME LEAST COMMAND…: the command has to report LEAST tests or more, passed, failed or skipped; 'itself' for LEAST: the command is
-# one test, by its exit status.
+# step NAME LEAST COMMAND…: runs a command that must report at least LEAST tests, passed, failed or skipped. If LEAST is 'itself', the
+# command is one test, which passes with exit status 0.
 step() {
     local name=$1 least=$2 log=$results/$1.log start=$SECONDS status=0 pass fail skip reported
     shift 2
@@ -36,7 +36,7 @@ step() {
     if [ "$status" != 0 ] && [ "$fail" = 0 ]; then
         fail=1
         echo "! $name (exit status $status)" >>"$tally"
-    elif ! [ "$reported" -ge "$least" ]; then # which a LEAST that is no number fails, too
+    elif ! [ "$reported" -ge "$least" ]; then # also true if LEAST is not a number
         fail=$((fail + 1))
         echo "! $name: reported $reported tests, of at least $least" >>"$tally"
     fi
@@ -55,10 +55,10 @@ reported_tests() { # LOG
          END { print n + 0 }' "$1"
 }
 
-# needs NAME COMMAND…: preparation. It is no test: only its failure counts.
+# needs NAME COMMAND…: runs a preparation. It is not a test: only its failure counts.
 needs() { counted=0 step "$1" itself "${@:2}"; }
 
-# beside 'COMMAND…' …: runs all of them at once, each with a tally of its own.
+# beside 'COMMAND…' …: runs all commands at once, each with its own tally.
 beside() {
     local i words branch status pids=() commands=("$@") failed=0
     for i in "${!commands[@]}"; do
@@ -83,7 +83,7 @@ beside() {
     return $failed
 }
 
-# in_order PART…: one after the other.
+# in_order PART…: runs the parts one after the other.
 in_order() {
     local part before failed=0
     for part in "$@"; do
@@ -94,8 +94,8 @@ in_order() {
     return $failed
 }
 
-# What failed, what was skipped and why, what had to be tried again; then 'N passed, N failed, N skipped, N retried'. Its status says
-# whether all passed.
+# Prints the failures, the skips with their reasons, and the retries; then 'N passed, N failed, N skipped, N retried'. The status is 0 if
+# all passed.
 closing() {
     awk '
         $1 == "begin" { running[$2] = 1 }
