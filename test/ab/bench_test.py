@@ -37,7 +37,7 @@ class Benchmarks(unittest.TestCase):
             with self.subTest(name):
                 result = mpirun(2, name, "-d", *TINY, "-m", "1:16K", "-F", 1027)
                 self.assertNotEqual(result.returncode, 0)
-                self.assertIn("first wrong offset 1027 (past the end)", result.stderr)  # seen behind 1024 bytes already
+                self.assertIn("first wrong offset 1027 (past the end)", result.stderr)  # the size 1024 fails first
 
     def test_a_damaged_byte_inside_the_message_is_found_and_named(self):
         result = mpirun(2, "coop_latency", "-d", *TINY, "-m", "8K", "-F", 5000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""coop-figures: one quick figure from end to end, drawing from a file, and what it refuses."""
+"""coop-figures: one quick figure from start to end, drawing from a file, and refused options."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Figures(unittest.TestCase):
 
 
 def made_up(measure, jobs, protocols, job, known):
-    """A record as if every setting had run once; without knowledge of copies the columns that need it are empty."""
+    """A record as if every setting had run once. For components that do not count copies, the columns for them are empty."""
     settings = jobs.settings_of(job, list(protocols.SETTINGS))
     record = measure.new_record(job, settings, job.command("mpirun", "bench", 2), 1, 1)
     rest = [50.0, 20.0, 30.0, 50.0] * 2 if known else [50.0, None, None, 50.0] * 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/overlap: what it reads, when it stops, what it draws; and, of an installation, all of it with little to do."""
+"""bench/overlap: reading, the end of the rounds, drawing; and for an installation, a short run of all parts."""
 
 import json
 import os
@@ -120,7 +120,7 @@ class Mixed(unittest.TestCase):
 
 
 def made_up(name):
-    """A record of that part, as if all had run."""
+    """A record of that part, as if all jobs had run."""
     from overlap_parts import mixed, ratio, subnet, timeline, wait
 
     machine = {"idle": 0.5, "own": 0.4, "others": 0.1}
@@ -195,7 +195,7 @@ class Command(unittest.TestCase):
             for points in sample["kept"].values():
                 for _, total, _, compute, ratio, cpu, engine, others, lost, corrected in points:
                     self.assertTrue(0 < ratio < 1.2 and total > 0.8 * compute and 0 < cpu and engine >= 0 and others >= 0 <= lost, points)
-                    # What a receiver that computes is sent, its HCA reads meanwhile.
+                    # The HCA of a computing receiver reads its message in the meantime.
                     self.assertTrue(engine > 0 or (sample["job"], sample["setting"]) != ("receiver", "interrupt"), points)
                     self.assertTrue(corrected >= ratio * 0.98, points)
 
@@ -207,7 +207,7 @@ class Command(unittest.TestCase):
             self.assertTrue(moments["call"] <= moments["compute"] < moments["wait"] <= moments["return"], moments)
             self.assertTrue(messages["RTS"]["begun"] <= messages["RTS"]["arrived"] <= data["begun"] < data["arrived"], messages)
             self.assertTrue(messages["FIN"]["arrived"] >= data["arrived"], messages)
-            # 1 MiB at 250 MB/s; nothing arrives before it could.
+            # 1 MiB takes this long at 250 MB/s; nothing can arrive earlier.
             self.assertGreater(data["arrived"] - data["begun"], 4100, messages)
             if sample["setting"] == "off" and sample["job"] == "receiver":
                 self.assertGreater(data["begun"], moments["wait"], "nobody could read before MPI_Wait")
@@ -217,7 +217,7 @@ class Command(unittest.TestCase):
         self.assertEqual({sample["setting"] for sample in runs}, {"coop", "chunks", "whole", "openib", "ucx"})
         for sample in runs:
             for size, (_, both, intra, inter, intra_end, inter_end) in sample["kept"].items():
-                # At 250 MB/s, also under pml/ucx: nobody copies between virtual hosts.
+                # At 250 MB/s, also under pml/ucx: there are no copies between virtual hosts.
                 self.assertTrue(min(inter, inter_end) > 0.98 * int(size) / 250 and intra > 0 < intra_end, sample)
                 self.assertTrue(both > 0.98 * int(size) / 250, sample)
 

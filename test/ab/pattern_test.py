@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmarks of patterns on stock Open MPI, with few iterations: right data, readable output, clear complaints."""
+"""The benchmarks of patterns on stock Open MPI, with few iterations: correct data, readable output, clear error messages."""
 
 import unittest
 
@@ -19,12 +19,12 @@ GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",),
 
 
 def size_of(command):
-    """A smallest size that is no power of two; a sum wants floats."""
+    """A smallest size that is not a power of two; sums need a multiple of a float."""
     return 12 if command[0] == "coop_reduce" else 3
 
 
 def sizes(text):
-    """A column may be '-', which rows() would not take for a number."""
+    """Unlike rows(), accepts '-' in a column."""
     return [int(line.split()[0]) for line in text.splitlines() if line[:1].isdigit()]
 
 
@@ -54,14 +54,14 @@ class Patterns(unittest.TestCase):
                     self.assertNotEqual(result.returncode, 0)
                     self.assertIn("first wrong offset 5001", result.stderr)
 
-    def test_what_lies_behind_the_message_is_watched(self):
+    def test_a_damaged_byte_past_the_end_is_found(self):
         for ranks, commands in ((2, PAIRS), (3, (TRIPLES[0],)), (4, GROUPS)):
             for command in commands:
                 with self.subTest(" ".join(command)):
                     result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 1024, "-F", 1030)
                     self.assertIn("first wrong offset 1030 (past the end)", result.stderr)
 
-    def test_where_nobody_counts_copies_there_is_a_dash(self):
+    def test_components_that_do_not_count_copies_give_a_dash(self):
         row = next(line for line in mpirun(2, "coop_profile", *TINY, "-m", 65536).stdout.splitlines() if line[:1].isdigit())
         words = row.split()
         self.assertEqual([words[3], words[4], words[7], words[8]], ["-"] * 4, row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plots: that they are drawn, and of the right things."""
+"""Plots: they are drawn, and have the right contents."""
 
 import os
 import unittest

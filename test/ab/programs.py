@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the programs under test are, and commands with known numbers to compare."""
+"""The paths of the programs under test, and commands with known numbers to compare."""
 
 import glob
 import os
@@ -19,7 +19,7 @@ tool = figures_tool = bench = scratch = prefix = ""
 
 
 def setup(given, folder):
-    """Finds the programs; puts coop-ab's package, and that of bench/overlap, on Python's path, for the tests of their parts."""
+    """Finds the programs, and adds the packages of coop-ab and bench/overlap to Python's path, for tests of their parts."""
     global tool, figures_tool, bench, scratch, prefix
     scratch = folder
     prefix = os.path.abspath(given) if given else ""
@@ -43,8 +43,6 @@ def build_benchmarks(into):
     for name in BENCHMARKS:
         sources = [f"{TOP}/bench/{name}.c"] + (common if name not in ("coop_mem", "coop_stream") else [])
         subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm"], check=True)
-
-
     subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", f"{into}/coop_wait.so",
                     f"{TOP}/bench/coop_wait.c"], check=True)
 
@@ -68,7 +66,7 @@ def overlap(*arguments, timeout=60):
 
 
 def mpirun(ranks, program, *arguments, timeout=60):
-    """On stock components, so that what fails here is the benchmark."""
+    """Runs on stock components, so that a failure is one of the benchmark."""
     launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))
     return subprocess.run([launcher, "-n", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl",
                            "vader,self", f"{bench}/{program}", *map(str, arguments)],
@@ -76,7 +74,7 @@ def mpirun(ranks, program, *arguments, timeout=60):
 
 
 def script(text):
-    """A shell script in a folder of its own; $dir there is that folder. It logs its first argument in $dir/log."""
+    """A shell script in its own folder $dir. It logs its first argument in $dir/log."""
     folder = new_folder()
     path = os.path.join(folder, "fake")
     with open(path, "w", encoding="utf-8") as file:
@@ -91,12 +89,11 @@ def log_of(path):
 
 
 def two(*arguments):
-    """The options of a comparison of fast and slow, quiet and with a fixed order."""
+    """The options for comparing fast and slow, quiet and in a fixed order."""
     return ["--setting", "fast=fast", "--setting", "slow=slow", "--quiet", "--seed", "1", *arguments]
 
 
-# Two sizes. Everything takes longer from run to run (a machine that warms up), slow always 1.25 times as long as fast
-# beside it in the same round.
+# Two sizes. Times grow from run to run, as on a machine that slows down; in a round, slow takes 1.25 times as long as fast.
 DRIFTING = """
 round=$(( (run + 1) / 2 ))
 case $1 in fast) one=$((400 * round)); two=$((800 * round));; slow) one=$((500 * round)); two=$((1000 * round));; esac

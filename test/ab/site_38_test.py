@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""coop-ab: what comes of the order of the runs, of few rounds, and of runs that are missing."""
+"""coop-ab: effects of the order of the runs, of few rounds, and of missing runs."""
 
 import collections
 import glob
@@ -19,7 +19,7 @@ def ratio_of(result, size):
 
 
 class Order(unittest.TestCase):
-    # The run that comes second in its round is 4 % faster, whichever setting it has.
+    # The second run of a round is 4 % faster, with either setting.
     second_is_faster = '[ $((run % 2)) = 1 ] && echo 1 104 || echo 1 100'
 
     def test_a_place_in_the_round_favours_no_setting_by_default(self):
@@ -52,7 +52,7 @@ class Order(unittest.TestCase):
                     places[setting] += place
             self.assertEqual(len(set(places.values())), 1, count)
 
-    def test_the_default_runs_so_many_rounds(self):
+    def test_the_default_has_a_balanced_number_of_rounds(self):
         for count, rounds in ((2, 10), (3, 12)):
             path = script("echo 1 5")
             coop_ab(*[word for i in range(count) for word in ("--setting", f"s{i}=s{i}")], "--quiet", "--lower-is-better", "--", path, "{}")
@@ -91,10 +91,10 @@ class Incomplete(unittest.TestCase):
         self.assertEqual(self.result.returncode, 3)
         self.assertRegex(self.result.stdout, r"INCOMPLETE: 1 of 12 runs is missing \((fast|slow) 1\)")
 
-    def test_a_ratio_says_of_how_many_rounds_it_is(self):
+    def test_a_ratio_names_its_number_of_rounds(self):
         self.assertRegex(self.result.stdout, r"\n5 of 6 rounds, ")
 
-    def test_replot_says_it_again_and_returns_it(self):
+    def test_replot_repeats_the_warning_and_the_exit_code(self):
         again = coop_ab("--replot", self.path)
         self.assertEqual(again.returncode, 3)
         self.assertIn("INCOMPLETE: 1 of 12 runs is missing", again.stdout)
@@ -109,7 +109,7 @@ class Incomplete(unittest.TestCase):
         self.assertEqual(again.returncode, 3)
         self.assertIn("INCOMPLETE: 4 of 12 runs are missing (", again.stdout)
 
-    def test_a_plot_says_so_in_its_title(self):
+    def test_the_title_of_a_plot_says_incomplete(self):
         for option in ("--replot", "--merge"):
             plot = f"{new_folder()}/r.svg"
             self.assertEqual(coop_ab(option, self.path, "--plot", plot).returncode, 3)
@@ -121,7 +121,7 @@ class Incomplete(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertRegex(result.stdout, r"INCOMPLETE: 1 value is missing \(2: 1\)")
 
-    def test_a_complete_one_says_nothing(self):
+    def test_a_complete_comparison_has_no_warning(self):
         path = f"{new_folder()}/r.json"
         result = coop_ab(*two("--repeats", 6, "--json", path, "--", script(DRIFTING), "{}"))
         self.assertEqual((result.returncode, coop_ab("--replot", path).returncode), (0, 0))

@@ -62,7 +62,7 @@ class Verdicts(unittest.TestCase):
     def test_follow_the_interval(self):
         for low, high, rounds, expected in (
                 (1.05, 1.20, 9, "better"), (0.80, 0.95, 9, "worse"), (0.99, 1.02, 9, "same"),
-                (1.01, 1.02, 9, "same"),      # a difference, but one that nobody needs
+                (1.01, 1.02, 9, "same"),      # a difference, but within the tolerance
                 (0.90, 1.10, 9, "unclear"), (1.01, 1.20, 9, "better"), (1.05, 1.20, 4, "unclear")):
             with self.subTest(low=low, high=high, rounds=rounds):
                 self.assertEqual(summary.verdict(low, high, rounds, 0.03), expected)

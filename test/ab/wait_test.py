@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""coop_wait.so, preloaded into a program whose times are known."""
+"""coop_wait.so, preloaded into a program with known times."""
 
 import os
 import subprocess
@@ -7,8 +7,8 @@ import unittest
 
 import programs
 
-# Rank 0 is late by 100 ms each time; rank 1 waits for it, in MPI_Wait, MPI_Recv, MPI_Barrier, and, with a communicator split off one
-# that was split, in MPI_Wait again.
+# Rank 0 is late by 100 ms each time. Rank 1 waits for it in MPI_Wait, MPI_Recv, MPI_Barrier, and, while a communicator split from a
+# split one exists, in MPI_Wait again.
 LATE = """
 #include <mpi.h>
 #include <unistd.h>

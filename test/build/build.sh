@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build.sh [--components] BUILD PREFIX CONFIGURE-ARGS...: configures (the first time), builds, tests too, and installs.
-# --components: only what ranks load.
+# build.sh [--components] BUILD PREFIX CONFIGURE-ARGS...: configures (the first time), builds, including the tests, and installs.
+# --components: only the parts that ranks load.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 components=no

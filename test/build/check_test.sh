@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What counts the tests is tested with steps and programs made up for it: nothing that is lost, skipped, empty, hung or tried again
-# may look like a pass.
-# shellcheck disable=SC2016,SC2317 # texts in single quotes are for the shells they are given to
+# Tests of ./check's counting of tests, with steps and programs made up for it: lost, skipped, empty, hung or repeated tests must
+# not look like a pass.
+# shellcheck disable=SC2016,SC2317 # single quotes: the text is for another shell
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh
@@ -11,7 +11,7 @@ export top
 
 # --- steps, parts, and the closing line (lib/steps.sh) ----------------------------------------------------------------
 
-# in_check COMMANDS: a ./check that consists of these commands. `reports LINE…` is a step's command.
+# in_check COMMANDS: runs the commands like a ./check. `reports LINE…` is the command of a step.
 in_check() {
     rm -rf "$scratch/check"
     mkdir "$scratch/check"
@@ -56,7 +56,7 @@ closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
 
 # --- a run of tests (lib/report.sh, lib/cases.sh) -----------------------------------------------------------------------
 
-# in_run COMMANDS: what test/mpi/run would do with these; PATTERN chooses tests. `program TEXT` makes $scratch/program.
+# in_run COMMANDS: runs the commands like test/mpi/run. PATTERN selects tests. `program TEXT` makes $scratch/program.
 in_run() {
     mkdir -p "$scratch/run/log"
     here=$top/test/mpi results=$scratch/run pattern=${pattern:-*} bash -uo pipefail -c '
@@ -90,7 +90,7 @@ says site_33.an_empty_mpich_folder_fails '^FAIL mpich\.pt2pt: 0 tests pass, of a
     mkdir -p "$results/tree/pt2pt" && echo "sendself 1" >"$results/tree/pt2pt/testlist"
     ! python3 "$top/test/mpi/foreign/conformance.py" --tree "$results/tree" --pml coop --log "$results" --folders pt2pt -- true'
 
-# --- a time limit is no error that was found (lib/ends.sh) --------------------------------------------------------------
+# --- reaching the time limit is not a found error (lib/ends.sh) ----------------------------------------------------------
 
 ends() { says "site_34.$1" "" in_run "$2"; }
 does_not() { refuses "site_34.$1" "$2" in_run "$3"; }
@@ -116,10 +116,10 @@ again a_test_may_tell_from_another_process '^RETRIED perf\.bw: two clocks$' \
     'check perf.bw sh -c "echo two clocks >>\"\$COOP_TEST_RETRIES\""'
 refuses site_35.a_mpirun_that_always_dies_is_no_pass '^FAIL storm\.pair$' \
     in_run 'check storm.pair sh -c "echo pmix_server_log_fn; exit 1"'
-refuses site_35.a_failure_behind_a_dead_mpirun_fails '^FAIL storm\.pair$' in_run "$dies_once"'
+refuses site_35.a_failure_after_a_dead_mpirun_fails '^FAIL storm\.pair$' in_run "$dies_once"'
     then_fails() { dies_once; return 1; }; check storm.pair then_fails'
 
-# A measure is a list of figures, of which each run gives the next.
+# A measure is a list of figures; each run returns the next one.
 measures() { # FIGURES CONDITION
     in_run '. "$top/test/fabric/parts/measures.sh"; long=no; rm -f "$results/nth"
         measure() { echo >>"$results/nth"; set -- '"$1"'; shift $(($(wc -l <"$results/nth") - 1)); echo "figure $1"; }

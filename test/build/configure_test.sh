@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# configure takes what it should and refuses the rest in one sentence. Foreign and incomplete MPIs are faked by wrappers.
-# shellcheck disable=SC2317 # configure and the answers are called by their names
+# configure accepts the MPIs that it should, and refuses others with one sentence. Wrappers simulate other and incomplete MPIs.
+# shellcheck disable=SC2317 # configure and the answers are called indirectly
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh
@@ -12,15 +12,15 @@ info=$(dirname "$real")/ompi_info
 version=$("$info" --parsable | sed -n 's/^ompi:version:full://p')
 include=$("$info" --parsable --path incdir | sed -n 's/^path:incdir://p')
 
-# configure ARGS...: in a fresh folder; the cache keeps what does not depend on the MPI.
+# configure ARGS...: in a fresh folder. The cache keeps results that do not depend on the MPI.
 configure() {
     rm -rf "$scratch/build"
     mkdir "$scratch/build"
     (cd "$scratch/build" && "$top/configure" --cache-file="$scratch/cache" --prefix="$scratch/prefix" "$@")
 }
 
-# fake NAME: makes the folder of an Open MPI whose wrapper answers what the function answer_NAME prints for an option, or
-# else what the real one says; the function's ends with status 1 for "not mine".
+# fake NAME: makes the folder of a simulated Open MPI. Its wrapper prints the output of the function answer_NAME for an option, or the
+# real one's if the function returns 1.
 fake() {
     local dir=$scratch/$1
     mkdir -p "$dir/bin"
@@ -48,7 +48,7 @@ answer_mpich() {
 answer_ompi5() {
     case $1 in --showme:version) echo "mpicc: Open MPI 5.0.7 (Language: C)" ;; *) return 1 ;; esac
 }
-# Of the folder of the wrapper itself; empty: no development headers, otherwise whatever the test puts there.
+# The include folder of the wrapper itself, without development headers unless the test puts some there.
 answer_several() { answer_plain "$@"; }
 answer_plain() {
     local here

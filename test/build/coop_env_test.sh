@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# coop_env_test.sh PREFIX: what the coop-env of an installation prints makes Open MPI find the components, in either kind
-# of shell, and can be evaluated twice.
-# shellcheck disable=SC2016,SC2317 # the texts in single quotes are for the shells they are given to
+# coop_env_test.sh PREFIX: the output of an installation's coop-env makes Open MPI find the components, in both kinds of
+# shell, and can be evaluated twice.
+# shellcheck disable=SC2016,SC2317 # single quotes: the text is for another shell
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh
@@ -10,7 +10,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 coop_env=$1/bin/coop-env
 mcadir=$1/lib/openmpi-coop
 
-# In a shell that has none of our variables; $coop_env, the program, is what the text calls.
+# Runs a command in a shell without any of our variables, except $coop_env, the program.
 clean() { env -u OMPI_MCA_mca_base_component_path -u OMPI_MCA_pml -u MANPATH coop_env="$coop_env" mcadir="$mcadir" "$@"; }
 
 says "coop_env_makes_ompi_info_see_pml_coop" 'pml: coop' clean sh -c 'eval "$($coop_env)"; ompi_info'
@@ -37,7 +37,7 @@ says "coop_env_quotes_for_csh" '^/a '\''b"\$c!:' \
 says "coop_env_help" '^Usage:' "$coop_env" --help
 refuses "coop_env_refuses_the_unknown" "unknown argument '--selct'" "$coop_env" --selct
 
-# The same for those who do not use coop-env.
+# The same without coop-env.
 sed "s/^#\(mca_base_component_path\)/\1/; s/^#\(pml = \)/\1/" "$1/share/openmpi-coop/openmpi-mca-params.conf" >"$scratch/params.conf"
 says "sample_parameter_file_works" 'parameter "pml" \(current value: "coop", data source: file' \
     clean env OMPI_MCA_mca_base_param_files="$scratch/params.conf" ompi_info --param pml all --level 9

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# install_test.sh BUILD: what 'make install' of a build folder installs works from there, and 'make uninstall' leaves nothing.
+# install_test.sh BUILD: the result of 'make install' works in its place, and 'make uninstall' leaves nothing.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# For the tests of the build: each prints lines 'PASS name' and 'FAIL name', which ./check counts. Sourced from the top
-# of the tree; scratch files go to $scratch.
+# For the tests of the build: each prints lines 'PASS name' and 'FAIL name', which ./check counts. Source it from the top
+# of the tree. Scratch files go to $scratch.
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/ompi-coop.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
-# shellcheck disable=SC2034 # the exit status of who sources this
+# shellcheck disable=SC2034 # the exit status of the sourcing script
 failed=0
 pass() { echo "PASS $1"; }
 # shellcheck disable=SC2034
@@ -27,7 +27,7 @@ succeeds() {
     fi
 }
 
-# says NAME REGEX COMMAND...: the command succeeds, and says it.   refuses NAME REGEX COMMAND...: fails, and says why.
+# says NAME REGEX COMMAND...: the command must succeed and print REGEX.   refuses NAME REGEX COMMAND...: it must fail and print it.
 says() { expect ok "$@"; }
 refuses() { expect not_ok "$@"; }
 expect() {

@@ -5,16 +5,16 @@ MPICC ?= mpicc
 SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=bool
 SAN_tsan = -fsanitize=thread
 CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -I$(SRC)/../lib -MMD -MP
-# Open MPI's C++ bindings are not ours to test.
+# Open MPI's C++ bindings are not tested here.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 
 topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc)))
-programs := endless # with a main of its own
+programs := endless # with its own main()
 topics := $(filter-out $(programs),$(topics))
 vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
-# They stand before functions of Open MPI, or call those that only a transport calls.
+# They intercept functions of Open MPI, or call functions that only a transport calls.
 inside := device_memory transport_errors
 internals := $(foreach folder,$(shell $(MPICC) --showme:incdirs),-I$(folder)/openmpi)
 
@@ -34,11 +34,11 @@ $(OUT)/saboteur.so: $(SRC)/lib/saboteur.c
 $(OUT)/no_memfd.so: $(SRC)/lib/no_memfd.c
 	$(CC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
-# Optimised: its functions have to end in a jump.
+# Optimised, because its functions must end in a jump.
 $(OUT)/slow.so: $(SRC)/lib/slow.c
 	$(MPICC) -O2 -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
-$(OUT)/deny_copies: $(SRC)/coop/deny_copies.c
+$(OUT)/deny_copies: $(SRC)/coop/deny_copies.c $(SRC)/../lib/deny.h
 	$(CC) -O1 -Wall -Wextra -Werror -o $@ $<
 
 $(inside:%=$(OUT)/%): $(OUT)/%: $(SRC)/coop/%.c

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side of a message ends it alone while the other one computes: alone WISH [few]. (MPI 3.1, section 3.7.4) Whoever computes is outside of
-// MPI until the other side says, in shared memory, that it is done: a side that needs the other one never ends, which the hang
-// guard makes a failure. With "few" the case that takes many messages is left out. Three ranks: 0 and 1 have a message, 2 keeps 0 busy. Only for pml/coop.
+// One side of a message completes it alone while the other one computes: alone WISH [few] (MPI 3.1, section 3.7.4). The computing
+// side stays outside of MPI until the other side signals in shared memory that it is done. A side that needs the other one
+// never completes, and the hang guard fails the test. "few" leaves out the case that needs many messages. Three ranks: 0 and 1
+// exchange a message, 2 keeps 0 busy. Only for pml/coop.
 #include <sched.h>
 
 #include <atomic>
@@ -22,7 +23,7 @@ const mpitest::Configure configure([](mpitest::Settings& settings) { settings.ha
 const std::string& wish() { return mpitest::settings().arguments.at(0); }
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
-// A word that all ranks see without MPI.
+// A counter that all ranks see without MPI.
 class Signal {
 public:
     explicit Signal(const mpitest::Env& env) {
@@ -37,7 +38,7 @@ public:
     }
     ~Signal() { MPI_Win_free(&window_); }
     void raise_to(int count) { count_->store(count); }
-    // Computes, as far as MPI can tell.
+    // Computes, from MPI's point of view: makes no call.
     void compute_until(int count) const {
         while (count_->load() < count) sched_yield();
     }
@@ -123,7 +124,7 @@ CASE(a_receive_ends_while_its_sender_computes) {
     if (env.rank == 0 && (wish() == "rput" || wish() == "coop_fixed")) CHECK(takeovers.read() > 0);
 }
 
-// What the receiver has to copy and to send makes it leave messages to their senders.
+// The receiver has other messages to copy and send, and so leaves these to their senders.
 CASE(a_receive_ends_while_its_sender_computes_though_the_receiver_is_busy) {
     constexpr std::size_t kBytes = 2 << 20, kLong = 16 << 20;
     constexpr int kMessages = 4;
@@ -189,7 +190,7 @@ CASE(a_receive_of_pieces_ends_while_its_sender_computes) {
     MPI_Type_free(&pieces);
 }
 
-// All of each message comes with its RTS; the sender alone waits for an answer, and reads none.
+// All of each message comes with its RTS. Only the sender waits for an answer, which it does not read.
 CASE(synchronous_receives_end_though_their_answers_find_no_room) {
     if (wish() != "hybrid") return;  // nothing is copied
     constexpr int kMessages = 4000;
@@ -211,7 +212,7 @@ CASE(synchronous_receives_end_though_their_answers_find_no_room) {
     }
 }
 
-// So many that the transport has no room left for what the receiver tells a sender that does not read.
+// So many messages that the transport has no room left for the receiver's answers to a sender that does not read.
 CASE(receives_end_though_their_answers_find_no_room) {
     const bool few = mpitest::settings().arguments.size() > 1;
     if (few || (wish() != "coop" && wish() != "rput")) return;  // the others answer in the same ways
@@ -225,7 +226,7 @@ CASE(receives_end_though_their_answers_find_no_room) {
         std::vector<MPI_Request> requests(kMessages);
         for (int i = 0; i < kMessages; ++i) {
             MPI_Isend(data.data(), as_int(kBytes), MPI_BYTE, 0, kTag, env.comm, &requests[static_cast<std::size_t>(i)]);
-            received.compute_until(i - kAhead);  // so that there is room for the next one
+            received.compute_until(i - kAhead);  // leaves room for the next one
         }
         received.compute_until(kMessages);
         MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
@@ -235,11 +236,11 @@ CASE(receives_end_though_their_answers_find_no_room) {
             received.raise_to(i);
         }
         CHECK_PATTERN(9, data.data(), kBytes);
-        CHECK(refused.read() + no_descriptor.read() > 0);  // there was none
+        CHECK(refused.read() + no_descriptor.read() > 0);  // there was none at some time
     }
 }
 
-// Where both copy, the sender can end as well. (A receiver that reads alone has to come back for long messages.)
+// Where both sides copy, the sender can also complete alone. (A receiver that reads alone must be called again for long messages.)
 CASE(a_send_ends_while_its_receiver_computes) {
     if (wish() == "rget" || wish() == "coop_load") return;
     constexpr std::size_t kBytes = 4 << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking sends that follow each other lie in bounce buffers until they are received: bounce [refused]. With "refused" the
-// transport refuses things (pml_coop_fault): whatever the row, the data is right. Two ranks. Only for pml/coop.
+// Consecutive blocking sends are put into bounce buffers until they are received: bounce [refused]. With "refused" the
+// transport refuses operations (pml_coop_fault), and only the data is checked. Two ranks. Only for pml/coop.
 #include <algorithm>
 
 #include "mpi_test.h"
@@ -17,7 +17,7 @@ constexpr int kBuffers = 32;
 int as_int(std::size_t n) { return static_cast<int>(n); }
 bool refused() { return !mpitest::settings().arguments.empty(); }
 
-// Message i of a row: its length and contents follow from i.
+// Message i of a row: i gives its length and contents.
 std::size_t length_of(int i) {
     constexpr std::size_t kLengths[] = {4025, 5000, 8192, 12345, 16384, 20001, 32767, kBounceBytes};
     return kLengths[static_cast<std::size_t>(i) % std::size(kLengths)];
@@ -27,7 +27,7 @@ void send(const mpitest::Env& env, int to, int tag, std::size_t bytes, std::uint
     Bytes data(bytes);
     pattern::fill(key, 0, data.data(), bytes);
     CHECK_MPI(MPI_Send(data.data(), as_int(bytes), MPI_BYTE, to, tag, env.comm));
-    std::fill(data.begin(), data.end(), 0xee);  // the buffer is ours again
+    std::fill(data.begin(), data.end(), 0xee);  // the buffer may be reused
 }
 
 void receive(const mpitest::Env& env, int from, int tag, std::size_t bytes, std::uint64_t key) {
@@ -44,13 +44,13 @@ void send_row(const mpitest::Env& env, int messages, int tag) {
     for (int i = 0; i < messages; ++i) send(env, 1, tag, length_of(i), static_cast<std::uint64_t>(i));
 }
 
-// A short message, on which the other side waits.
+// A short message that the other side waits for.
 void signal(const mpitest::Env& env, int to) { MPI_Send(nullptr, 0, MPI_BYTE, to, 99, env.comm); }
 void await(const mpitest::Env& env, int from) { MPI_Recv(nullptr, 0, MPI_BYTE, from, 99, env.comm, MPI_STATUS_IGNORE); }
 
 }  // namespace
 
-CASE(a_row_of_blocking_sends_takes_them) {
+CASE(consecutive_blocking_sends_take_bounce_buffers) {
     constexpr int kMessages = 1000;
     const Variable bounced("messages_bounce");
     const auto before = bounced.read();
@@ -61,7 +61,7 @@ CASE(a_row_of_blocking_sends_takes_them) {
     if (env.rank == 1) CHECK_EQ(bounced.read(), before);
 }
 
-CASE(a_message_and_its_answer_do_not) {
+CASE(a_message_and_its_answer_take_no_bounce_buffer) {
     const Variable bounced("messages_bounce");
     const auto before = bounced.read();
     for (int i = 0; i < 100; ++i) {
@@ -72,7 +72,7 @@ CASE(a_message_and_its_answer_do_not) {
     CHECK_EQ(bounced.read(), before);
 }
 
-CASE(longer_ready_synchronous_and_nonblocking_ones_do_not) {
+CASE(longer_ready_synchronous_and_nonblocking_sends_take_none) {
     constexpr int kMessages = 20;
     constexpr std::size_t kBytes = 10000;
     const Variable bounced("messages_bounce");
@@ -99,9 +99,9 @@ CASE(longer_ready_synchronous_and_nonblocking_ones_do_not) {
     CHECK_EQ(bounced.read(), before);
 }
 
-// The order of the receives is another one than that of the messages, and only as many are sent ahead as there are buffers: a
-// sender that finds none waits in its call.
-CASE(what_nobody_receives_yet_waits_there) {
+// The receives have another order than the messages, and there are only as many messages as buffers: a sender without a free
+// buffer would wait in its call.
+CASE(messages_wait_in_bounce_buffers_for_their_receives) {
     if (refused()) return;
     const Variable bounced("messages_bounce");
     if (env.rank == 0) {
@@ -110,7 +110,7 @@ CASE(what_nobody_receives_yet_waits_there) {
         for (int i = 1; i <= kBuffers; ++i) send(env, 1, i, length_of(i), static_cast<std::uint64_t>(i));
         CHECK_EQ(bounced.read() - before, kBuffers);
         signal(env, 1);
-        send(env, 1, kBuffers + 1, 5000, 1);  // there is no buffer left
+        send(env, 1, kBuffers + 1, 5000, 1);  // no buffer is left
         CHECK_EQ(bounced.read() - before, kBuffers);
     } else {
         receive(env, 0, 0, 5000, 0);
@@ -120,7 +120,7 @@ CASE(what_nobody_receives_yet_waits_there) {
     }
 }
 
-CASE(among_short_and_long_ones_the_order_is_kept) {
+CASE(short_and_long_messages_keep_their_order) {
     constexpr std::size_t kLengths[] = {8, 16384, 4024, 100000, 32768, 0, 5000, 40000, 9000, 1 << 20};
     constexpr int kMessages = 300;
     for (int i = 0; i < kMessages; ++i) {
@@ -150,7 +150,7 @@ CASE(a_receive_that_is_too_short_gets_what_fits) {
         for (int i = 0; i < 100; ++i) receive(env, 0, 2, length_of(i), static_cast<std::uint64_t>(i));
 }
 
-CASE(probes_see_them) {
+CASE(probes_see_bounced_messages) {
     for (int i = 0; i < 100; ++i) {
         if (env.rank == 0) {
             send(env, 1, i, length_of(i), 4);
@@ -200,7 +200,7 @@ CASE(buffers_in_pieces_are_packed_and_unpacked) {
     MPI_Type_free(&every_other);
 }
 
-CASE(receives_that_were_posted_long_ago_get_them) {
+CASE(receives_that_were_posted_long_ago_get_bounced_messages) {
     constexpr int kMessages = 200;
     if (env.rank == 0) {
         await(env, 1);

@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs a program where the kernel denies copies between processes, as a container's seccomp profile does:
+ * Runs a program for which the kernel denies copies between processes, as a container's seccomp profile does:
  *
  *     deny_copies all|RANK PROGRAM ARGUMENT...
  *
  * process_vm_readv and process_vm_writev fail with EPERM, in every process of the job or in that of one rank. */
-#include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-static int deny(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
+#include "../../lib/deny.h"
 
 int main(int argc, char **argv)
 {
@@ -40,7 +20,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: deny_copies all|RANK PROGRAM ARGUMENT...\n");
         return 2;
     }
-    if ((strcmp(argv[1], "all") == 0 || (rank && strcmp(argv[1], rank) == 0)) && deny() != 0) {
+    if ((strcmp(argv[1], "all") == 0 || (rank && strcmp(argv[1], rank) == 0)) && deny(SYS_process_vm_readv, SYS_process_vm_writev) != 0) {
         perror("deny_copies: seccomp");
         return 77;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers in the memory of an accelerator, as an Open MPI with CUDA support hands them to a pml: the convertor has a flag, and a copy
- * by anything but the convertor is wrong. Two ranks. There is no accelerator here: a range of addresses, the same in both ranks, counts as
- * one. This program stands before Open MPI's functions that prepare convertors, and sets the flag; it stands before the kernel's copies and
- * the registration of memory, too, and none of them may see the range. Exit code 1 if one does, or if data are wrong. */
+/* Buffers in the memory of an accelerator, as an Open MPI with CUDA support passes them to a pml: a flag of the convertor marks them, and only
+ * the convertor may copy them. Two ranks. There is no accelerator here: a range of addresses, the same in both ranks, stands for
+ * it. This program intercepts Open MPI's functions that prepare convertors, to set the flag, and the kernel's copies and the
+ * registration of memory, which must never see the range. Exit code 1 if one of them does, or if data is wrong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ EXPORTED int32_t opal_convertor_prepare_for_recv(opal_convertor_t *convertor, co
     return ((int32_t(*)(opal_convertor_t *, const struct opal_datatype_t *, size_t, const void *)) next(__func__))(convertor, type, count, buffer);
 }
 
-/* As an Open MPI with CUDA support has it on, from the start, and looks for the driver when somebody asks it to. */
+/* As in an Open MPI with CUDA support, which is on from the start and looks for the driver when first used. */
 EXPORTED int mca_bml_base_init(bool progress_threads, bool mpi_threads)
 {
     opal_cuda_support = true;
@@ -116,7 +116,7 @@ EXPORTED struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t byt
 
 static unsigned char expected(size_t i, int seed) { return (unsigned char) (i * 7 + i / 251 + (size_t) seed); }
 
-/* Some messages at once from `out` of rank 0 to `in` of rank 1: exit code 1 if a byte is wrong. */
+/* Sends several messages at once from `out` of rank 0 to `in` of rank 1. Exit code 1 if a byte is wrong. */
 static void send_some(int rank, char *out, char *in, int count, MPI_Datatype type, size_t extent, int early)
 {
     MPI_Request requests[MESSAGES];
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     }
     MPI_Allreduce(&seen, &all_seen, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&flagged, &all_flagged, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (rank == 0) printf("%d buffers on the device, seen %d times by what cannot read it\n", all_flagged, all_seen);
+    if (rank == 0) printf("%d buffers on the device, seen %d times by functions that cannot read it\n", all_flagged, all_seen);
     opal_cuda_support = false;
     MPI_Type_free(&gaps);
     MPI_Type_free(&pieces);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long messages from rank 0 to rank 1, one after the other, until somebody ends it: endless send|exchange. Each rank prints
-// its process id once the first message is over. For the test that kills one of them in the middle of a copy.
+// Sends long messages from rank 0 to rank 1, one after the other, until it is killed: endless send|exchange. Each rank prints
+// its process id after the first message. For the test that kills a rank in the middle of a copy.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What applications and tools tell pml/coop while the job runs: parameters written through MPI_T, and the communicator info
+// Hints that applications and tools give pml/coop while the job runs: parameters written through MPI_T, and the communicator info
 // keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
 #include "control.h"
@@ -22,7 +22,7 @@ void message(MPI_Comm comm, int rank) {
     MPI_Barrier(comm);
 }
 
-// The next message of rank 0 goes by this row.
+// Expects that the next message of rank 0 uses this row.
 void expect_row(const mpitest::Env& env, MPI_Comm comm, const std::string& row) {
     const Variable sent("messages_" + row);
     const auto before = sent.read();
@@ -58,7 +58,7 @@ CASE(the_protocol_may_be_written_at_any_time) {
     CHECK_EQ(write_word("pml_coop_protocol", "hybrid"), MPI_SUCCESS);
 }
 
-// An index that stands for no word is refused by MPI_T; a number out of range is taken, and named when the next message starts.
+// MPI_T refuses an index without a word. A number out of range is accepted, and reported when the next message starts.
 CASE(a_written_value_that_is_not_allowed_changes_nothing) {
     CHECK_EQ(write_word("pml_coop_protocol", "rput"), MPI_SUCCESS);
     expect_row(env, env.comm, "rput");
@@ -87,8 +87,8 @@ CASE(a_communicator_has_its_own_protocol) {
     MPI_Comm_free(&other);
 }
 
-// Under coop_coll the row shows what the calls were taken for.
-CASE(who_overlaps_leaves_the_copying_to_the_other_side) {
+// Under coop_coll the row shows how the calls were classified.
+CASE(the_side_that_overlaps_leaves_the_copying_to_the_other) {
     for (int computing : {0, 1}) {
         MPI_Comm other;
         MPI_Comm_dup(env.comm, &other);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends by exit(), without MPI_Finalize, in the middle of its messages: leaver STATUS. Two ranks. What the process has of threads, of
- * registered memory and of static objects then goes in an order that nobody chose. */
+/* Calls exit() without MPI_Finalize in the middle of its messages: leaver STATUS. Two ranks. The process then destroys its threads,
+ * registered memory and static objects in an arbitrary order. */
 #include <mpi.h>
 #include <stdlib.h>
 

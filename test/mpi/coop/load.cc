@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The load that a message puts on the boards goes with it, whatever becomes of the message: load [PROTOCOL]. To be run with
-// --mca pml_coop_protocol coop_load, and with the first get and put, or the first get alone, refused (pml_coop_fault); the
-// first messages go by PROTOCOL. Two ranks. Only for pml/coop.
+// The load that a message adds to the boards is removed with it, even if its transfer fails: load [PROTOCOL]. Run it with
+// --mca pml_coop_protocol coop_load and with the first get and put, or only the first get, refused (pml_coop_fault). The
+// first messages use PROTOCOL. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
 #include "variable.h"
 
@@ -37,16 +37,16 @@ CASE(a_refused_message_leaves_no_load_behind) {
     const Variable refused_gets("retries_get"), refused_puts("retries_put"), rget("messages_rget"), rput("messages_rput");
     MPI_Comm other = with_protocol(env.comm, mpitest::settings().arguments.at(0));
     message(other, env.rank, 0, 200000);
-    message(other, env.rank, 1, 100000);  // each has had its refusals; what stays behind would differ
+    message(other, env.rank, 1, 100000);  // each rank has had its refusals; a load left behind would differ
     MPI_Comm_free(&other);
     unsigned long long mine = refused_gets.read() + refused_puts.read(), all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, env.comm);
     CHECK(all > 0);  // something was refused
-    // Nobody has anything to copy: once they have made up for these messages they take turns. Whoever still had a load of
+    // No rank has anything else to copy, so the ranks take turns after balancing these messages. A rank with a remaining load of
     // three such messages would never copy.
     const auto read = rget.read(), written = rput.read();
     for (int i = 0; i < 60; ++i) message(env.comm, env.rank, 0, 10000);
-    if (env.rank != 0) return;  // rows are counted by the sender
+    if (env.rank != 0) return;  // the sender counts rows
     const auto by_receiver = rget.read() - read, by_sender = rput.read() - written;
     CHECK_EQ(by_receiver + by_sender, 60);
     CHECK(by_receiver >= 20);

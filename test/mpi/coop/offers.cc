@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receives that are offered to their sender (RTR): matching is MPI's, whatever else is posted, on its way, probed or
-// cancelled; and where it is sure, the offer is taken. Two ranks, by the hybrid. Only for pml/coop.
+// Receives that are offered to their sender (RTR). Matching must follow MPI's rules with any other receives, messages, probes and
+// cancels; and where the match is certain, the offer must be used. Two ranks, with protocol hybrid. Only for pml/coop.
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void send_message(std::uint64_t key, int tag, MPI_Comm comm, int to, std::size_t
     MPI_Send(data.data(), as_int(bytes), MPI_BYTE, to, tag, comm);
 }
 
-// A receive under way, and its buffer with a guard behind it.
+// A pending receive, and its buffer followed by a guard.
 struct Receive {
     Receive(int source, int tag, MPI_Comm comm, std::size_t room = kLarge) : room(room), data(room + 64, kGuard) {
         MPI_Irecv(data.data(), as_int(room), MPI_BYTE, source, tag, comm, &request);
@@ -57,7 +57,7 @@ struct Receive {
     MPI_Status status;
 };
 
-// Of this process, since it was made.
+// Counts in this process since the object was made.
 class Since {
 public:
     explicit Since(const char* name) : variable_(name), before_(variable_.read()) {}
@@ -130,7 +130,7 @@ CASE(a_message_that_is_too_long_does_not_take_the_offer_and_is_cut) {
         CHECK_ERROR(MPI_Wait(&receive.request, &receive.status), MPI_ERR_TRUNCATE);
         CHECK_PATTERN(1, receive.data.data(), kLarge);
         CHECK_UNTOUCHED(kGuard, receive.data.data() + kLarge, 64);
-        Receive next(0, 7, env.comm);  // all is well afterwards
+        Receive next(0, 7, env.comm);  // later messages are not affected
         token(env);
         next.expect(2);
     } else {
@@ -143,8 +143,8 @@ CASE(a_message_that_is_too_long_does_not_take_the_offer_and_is_cut) {
     }
 }
 
-// A wildcard that was posted before could want the message.
-CASE(behind_a_wildcard_nothing_is_offered) {
+// A wildcard posted earlier could match the message.
+CASE(nothing_is_offered_after_a_wildcard) {
     const struct {
         int source, tag;
     } wildcards[] = {{0, MPI_ANY_TAG}, {MPI_ANY_SOURCE, 7}, {MPI_ANY_SOURCE, MPI_ANY_TAG}};
@@ -165,7 +165,7 @@ CASE(behind_a_wildcard_nothing_is_offered) {
     CHECK_EQ(taken.count(), 0);
 }
 
-CASE(a_wildcard_that_cannot_want_the_message_does_not_matter) {
+CASE(a_wildcard_that_cannot_match_the_message_does_not_matter) {
     const Since offers("offers"), taken("offers_taken");
     if (env.rank == 1) {
         Receive other_tag(MPI_ANY_SOURCE, 8, env.comm), receive(0, 7, env.comm);
@@ -181,7 +181,7 @@ CASE(a_wildcard_that_cannot_want_the_message_does_not_matter) {
     }
 }
 
-CASE(in_front_of_wildcards_the_offer_stands) {
+CASE(wildcards_after_an_offer_do_not_matter) {
     const Since taken("offers_taken");
     for (int source : {0, MPI_ANY_SOURCE})
         for (int tag : {7, MPI_ANY_TAG}) {
@@ -246,7 +246,7 @@ CASE(messages_with_other_tags_pass_by) {
         other.expect(1);
         Bytes small(100);
         for (int i = 0; i < 50; ++i) MPI_Recv(small.data(), 100, MPI_BYTE, 0, 100 + i, env.comm, MPI_STATUS_IGNORE);
-        token(env);  // all of them are past the offer
+        token(env);  // all of them have passed the offer
         large.expect(2);
     } else {
         await_token(env);
@@ -259,8 +259,8 @@ CASE(messages_with_other_tags_pass_by) {
     }
 }
 
-// The sender's number runs ahead of what the receiver has seen: the offer is not this message's yet.
-CASE(a_message_close_behind_another_finds_its_receive) {
+// The sender's number is ahead of the messages that the receiver has seen: the offer is not for this message yet.
+CASE(a_message_close_after_another_finds_its_receive) {
     for (int round = 0; round < 50; ++round) {
         if (env.rank == 1) {
             Receive large(0, 7, env.comm);
@@ -306,7 +306,7 @@ CASE(communicators_are_kept_apart) {
 CASE(an_unmatched_offered_receive_is_cancelled) {
     const Since offers("offers");
     if (env.rank == 1) {
-        for (int i = 0; i < 200; ++i) {  // no slot is lost by it
+        for (int i = 0; i < 200; ++i) {  // must not lose slots
             Receive receive(0, 7, env.comm);
             CHECK(receive.cancelled());
             CHECK_UNTOUCHED(kGuard, receive.data.data(), receive.data.size());
@@ -327,7 +327,7 @@ CASE(a_receive_whose_offer_was_taken_is_not_cancelled) {
     if (env.rank == 1) {
         Receive receive(0, 7, env.comm);
         token(env);
-        usleep(100 * 1000);  // the sender writes meanwhile; nobody progresses here
+        usleep(100 * 1000);  // the sender writes during this time; this rank makes no progress
         const bool cancelled = receive.cancelled();
         CHECK(!cancelled);
         CHECK_PATTERN(1, receive.data.data(), kLarge);
@@ -339,7 +339,7 @@ CASE(a_receive_whose_offer_was_taken_is_not_cancelled) {
     }
 }
 
-// At the same moment: either it is cancelled and the next receive gets the message, or it gets it itself.
+// At the same moment: either it is cancelled and the next receive gets the message, or it gets the message itself.
 CASE(cancelling_while_the_message_comes_has_one_of_two_ends) {
     constexpr int kRounds = 300;
     const Since taken("offers_taken");
@@ -387,7 +387,7 @@ CASE(probes_do_not_see_what_an_offered_receive_gets) {
         MPI_Message message;
         MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, env.comm, &message, &status);
         CHECK_EQ(status.MPI_TAG, 8);
-        Receive next(0, 8, env.comm);  // the message that was probed is not for it
+        Receive next(0, 8, env.comm);  // the probed message is not for it
         Bytes data(kLarge);
         MPI_Mrecv(data.data(), as_int(kLarge), MPI_BYTE, &message, MPI_STATUS_IGNORE);
         CHECK_PATTERN(2, data.data(), kLarge);
@@ -547,7 +547,7 @@ CASE(receives_on_both_sides_before_the_sends_do_not_deadlock) {
     }
 }
 
-// More receives on offer than slots of a board: one per communicator, on seventy of them.
+// More offered receives than slots of a board: one on each of seventy communicators.
 CASE(more_offers_than_slots_do_no_harm) {
     constexpr int kComms = 70;
     const Since offers("offers");
@@ -566,7 +566,7 @@ CASE(more_offers_than_slots_do_no_harm) {
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Random traffic with offers in it, every message checked; posted early or late, cancelled or not.
+// Random traffic with offers, every message checked; posted early or late, some cancelled.
 CASE(random_receives_and_messages_match_as_they_should) {
     constexpr int kRounds = 150;
     pattern::Random random(5);  // the same on both sides
@@ -582,7 +582,7 @@ CASE(random_receives_and_messages_match_as_they_should) {
         const auto key = [&](int i) { return pattern::key({static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(i)}); };
         if (env.rank == 1) {
             if (!early) token(env);
-            // Per tag in the order of sending; tags in another order.
+            // For each tag in the order of sending; tags in another order.
             std::vector<std::unique_ptr<Receive>> receives(static_cast<std::size_t>(messages));
             for (int tag : {1, 2, 0})
                 for (int i = 0; i < messages; ++i)

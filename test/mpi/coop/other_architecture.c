@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library to preload: the process of rank 1 says that it runs on another architecture, as one on a processor of the other byte order
- * would. */
+/* A library to preload: makes the process of rank 1 claim another architecture, like a processor of the other byte order. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages inside a node by every wish: rows WISH [refused|both]. Each call of the sender meets each call of the receiver at each
-// size; every byte is checked, and that the row is the one that the wish and the calls ask for. With "refused" the
-// transport refuses things (pml_coop_fault): whatever the row, the data is right; with "both" it refuses all gets and puts.
-// Two ranks. Only for pml/coop.
+// Messages inside a node with every wish: rows WISH [refused|both]. Each send call meets each receive call at each size. Every byte is
+// checked, and that the row is the one for the wish and the calls. With "refused" the transport refuses operations (pml_coop_fault),
+// and only the data is checked; with "both" it refuses all gets and puts. Two ranks. Only for pml/coop.
 #include <unistd.h>
 
 #include <map>
@@ -31,7 +30,7 @@ enum class Recv { kRecv, kIrecv };
 constexpr Send kSends[] = {Send::kSend, Send::kIsend, Send::kBsend, Send::kSsend, Send::kRsend};
 constexpr Recv kRecvs[] = {Recv::kRecv, Recv::kIrecv};
 
-// Whether the receive is there before the send: then it may be on offer.
+// If the receive is posted before the send, it may be offered.
 enum class Order { kReceiveFirst, kSendFirst };
 constexpr Order kOrders[] = {Order::kReceiveFirst, Order::kSendFirst};
 
@@ -43,7 +42,7 @@ std::vector<std::size_t> sizes_to_try() {
 void token(const mpitest::Env& env, int to) { MPI_Send(nullptr, 0, MPI_BYTE, to, kReady, env.comm); }
 void await_token(const mpitest::Env& env, int from) { MPI_Recv(nullptr, 0, MPI_BYTE, from, kReady, env.comm, MPI_STATUS_IGNORE); }
 
-// A moment for the other side to get into its call, or not to.
+// Gives the other side time to enter its call.
 void pause_ms(unsigned ms) { usleep(ms * 1000); }
 
 void send(Send call, const Bytes& data, int to, const mpitest::Env& env) {
@@ -66,7 +65,7 @@ void send(Send call, const Bytes& data, int to, const mpitest::Env& env) {
     }
 }
 
-// Returns what MPI returned; `bytes` is the room for the message.
+// Returns MPI's error code; `bytes` is the room for the message.
 int receive(Recv call, Order order, Bytes& data, std::size_t bytes, int from, const mpitest::Env& env, MPI_Status& status) {
     const int n = as_int(bytes);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
@@ -111,7 +110,7 @@ void one_message(const mpitest::Env& env, int from, int to, Send s, Recv r, Orde
     }
 }
 
-// The rows that messages of this process have taken.
+// The rows of this process's messages.
 class Rows {
 public:
     Rows() {
@@ -134,11 +133,11 @@ private:
     std::map<std::string, std::uint64_t> before_;
 };
 
-// Rows of which one has to be taken. (Table II of the paper for coop_coll; with cores for two ranks.)
+// The rows of which one must be used. (For coop_coll from table II of the paper; for two ranks with a core each.)
 std::vector<std::string> rows_wanted(Send s, Recv r, Order order) {
     const bool sender_waits = s == Send::kSend || s == Send::kSsend || s == Send::kRsend;
     if (wish() == "coop" || wish() == "coop_fixed") return {"coop"};
-    if (wish() == "coop_load") return {"rget", "rput"};  // nobody has anything else to copy: they take turns
+    if (wish() == "coop_load") return {"rget", "rput"};  // no rank has anything else to copy: they take turns
     if (wish() == "coop_coll") {
         std::vector<std::string> rows;
         if (r == Recv::kRecv) rows = {sender_waits ? "coop" : "rget"};
@@ -148,7 +147,7 @@ std::vector<std::string> rows_wanted(Send s, Recv r, Order order) {
     }
     if (wish() == "hybrid") {
         if (order == Order::kReceiveFirst && r == Recv::kIrecv) return {"rtr"};
-        return {"coop", "rtr"};  // whoever came first after all: a pause is no order on a busy machine
+        return {"coop", "rtr"};  // either side may be first: on a busy machine a pause does not ensure the order
     }
     return {wish()};
 }
@@ -209,7 +208,7 @@ CASE(the_row_is_the_one_asked_for) {
                 for (Order order : kOrders) {
                     if (s == Send::kRsend && order == Order::kSendFirst) continue;
                     rows.note();
-                    // A call's guess about the other side's call is not certain when nobody waits: both ends are quiet first.
+                    // A call guesses the other side's call reliably only if that side waits: let both sides be idle first.
                     MPI_Barrier(env.comm);
                     one_message(env, 0, 1, s, r, order, bytes, bytes);
                     if (env.rank != 0) continue;
@@ -248,14 +247,14 @@ CASE(by_load_each_side_copies_half_of_the_messages) {
         for (int i = 0; i < messages; ++i) one_message(env, 0, 1, Send::kSend, Recv::kRecv, Order::kReceiveFirst, kBytes, kBytes);
         MPI_Barrier(env.comm);
     };
-    one_way(12);  // makes up for what the cases before have left
+    one_way(12);  // balances what earlier cases left
     const std::uint64_t before = copied.read();
     one_way(40);
     CHECK_EQ((copied.read() - before) / kBytes, 20);
 }
 
 // Under "get:1,put:1" a cooperative copy ends as fragments.
-CASE(what_both_refuse_goes_by_fragments) {
+CASE(transfers_refused_on_both_sides_use_fragments) {
     if (!refused() || mpitest::settings().arguments[1] != "both") return;
     Rows rows;
     for (Order order : kOrders)

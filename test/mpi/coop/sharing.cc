@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes of a node that cannot share memory, or cannot at first: sharing TROUBLE. Every message arrives all the same.
+// Processes of a node that cannot share memory, or not at first: sharing TROUBLE. All messages must arrive.
 //
-//     nofile    rank 1 has no free descriptor when it first hears of rank 0; later it has
-//     private   rank 0 is not dumpable, and nobody may look into its /proc/PID (without capabilities)
-//     late      the same, but only once messages have gone to and fro
-//     noexec    memfd_create is preloaded (no_memfd.c): memory that could hold a program is refused
-//     none      likewise: all memory is refused
+//     nofile    rank 1 has no free descriptor when it first learns of rank 0, but later it has
+//     private   rank 0 is not dumpable, and no process may read its /proc/PID (without capabilities)
+//     late      the same, but only after some messages have been exchanged
+//     noexec    memfd_create is preloaded (no_memfd.c) and refuses executable memory
+//     none      likewise, and refuses all memory
 //     apart     rank 1 is started in a PID namespace of its own (own_pid_namespace)
 //
 // Two ranks. Only for pml/coop.
@@ -40,7 +40,7 @@ void use_up_descriptors() {
     }
 }
 
-// So many that whoever opens one in between finds some more.
+// So many that a thread that opens one in between leaves some.
 void free_descriptors() {
     char target[64];
     for (int fd = 3; fd < 1024; ++fd) {
@@ -50,7 +50,7 @@ void free_descriptors() {
     }
 }
 
-// Root may look everywhere.
+// Root may read all of /proc.
 void drop_capabilities() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct none[2] = {};
@@ -98,7 +98,7 @@ void check_messages(const mpitest::Env& env) {
     }
 }
 
-// From rank 0 to rank 1, until one has lain in a bounce buffer.
+// Sends from rank 0 to rank 1 until a message used a bounce buffer.
 void await_bounce(const mpitest::Env& env, const Variable& bounced) {
     for (int seen = 0; seen == 0;) {
         check_one_way(env, 0, 8192);

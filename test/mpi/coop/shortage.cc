@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of messages when there is no memory for another request: an error, never a hang, and the messages that there is
-// memory for arrive, in order. Two ranks. Only for pml/coop.
+// Messages when there is no memory for another request: an error, never a hang, and the messages that there is memory for
+// arrive in order. Two ranks. Only for pml/coop.
 #include <unistd.h>
 
 #include "mpi_test.h"
@@ -11,7 +11,7 @@ constexpr int kLong = 100000, kShort = 64;  // bytes
 
 std::uint64_t key_of(int i) { return pattern::key({static_cast<std::uint64_t>(i)}); }
 
-// Lets errors of the communicator return.
+// Makes errors of the communicator return.
 class Returning {
 public:
     explicit Returning(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
@@ -28,8 +28,8 @@ bool is_out_of_memory(int code) {
     return error_class == MPI_ERR_NO_MEM;
 }
 
-// Rank 0 sends `count` messages of `bytes` bytes while rank 1 is elsewhere. Both know afterwards which of them have left. Returns how
-// many have not.
+// Rank 0 sends `count` messages of `bytes` bytes while rank 1 makes no call. Then both learn which of them were sent. Returns how
+// many were not.
 int send_and_receive(const mpitest::Env& env, int count, int bytes) {
     const Returning errors(env.comm);
     std::vector<unsigned char> refused(static_cast<std::size_t>(count) / 8 + 1, 0);  // bits: few enough for one packet
@@ -58,13 +58,13 @@ int send_and_receive(const mpitest::Env& env, int count, int bytes) {
 
 }  // namespace
 
-// pml_coop_fault no_id@5: of the fifth message that takes a handshake.
+// pml_coop_fault no_id@5: the fifth message with a handshake gets no id.
 CASE(a_send_without_an_id_returns_an_error) {
     CHECK_EQ(send_and_receive(env, 12, kLong), 1);
     CHECK_EQ(send_and_receive(env, 12, kLong), 0);
 }
 
-// pml_coop_fault no_id@1: blocking, synchronous, buffered and persistent sends.
+// pml_coop_fault no_id@1: for blocking, synchronous, buffered and persistent sends.
 CASE(every_kind_of_send_returns_the_error) {
     const Returning errors(env.comm);
     std::vector<unsigned char> data(kLong), attached(kLong + MPI_BSEND_OVERHEAD);
@@ -116,7 +116,7 @@ CASE(more_receives_than_there_is_room_for_return_an_error) {
     CHECK_EQ(send_and_receive(env, 20, kLong), 0);
 }
 
-// The last message is received first: the others, more than 262144, wait for their receives meanwhile.
+// The last message is received first, while the others, more than 262144, wait for their receives.
 CASE(three_hundred_thousand_sends_wait_for_their_receives) {
     constexpr int kMany = 300000;
     std::vector<unsigned char> data(kLong);

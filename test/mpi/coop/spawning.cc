@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a process keeps of others that it has spawned, once they are gone: nothing. One rank. Only for pml/coop.
+// A process keeps nothing of spawned processes that have ended. One rank. Only for pml/coop.
 #include <dirent.h>
 #include <limits.h>
 #include <unistd.h>
@@ -69,14 +69,14 @@ void spawn_and_part(int count) {
 
 }  // namespace
 
-// Arguments: how often.
+// Argument: the number of rounds.
 CASE(processes_that_are_gone_leave_no_memory) {
     const int rounds = std::stoi(mpitest::settings().arguments.at(0));
     const Variable known("processes_now"), most("processes_high");
     spawn_and_part(2);
     const int maps = mappings(), files = descriptors();
     const auto records = known.read();
-    CHECK(maps > 0);  // our own
+    CHECK(maps > 0);  // those of this process
     for (int i = 0; i < rounds; ++i) spawn_and_part(2);
     CHECK_EQ(mappings(), maps);
     CHECK_EQ(descriptors(), files);

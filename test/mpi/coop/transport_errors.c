@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the pml does with errors that a transport reports: transport_errors goes_on|fatal|fatal_without_a_text. Two ranks. The program
- * stands before the function that sets up the transports, and notes what the pml registers with them. */
+/* The pml's reaction to errors that a transport reports: transport_errors goes_on|fatal|fatal_without_a_text. Two ranks. The program
+ * intercepts the function that sets up the transports, and records the callbacks that the pml registers with them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -30,7 +30,7 @@ __attribute__((visibility("default"))) int mca_bml_base_init(bool progress_threa
     return rc;
 }
 
-/* Words that are no text: the byte behind the first number is not in this process's memory, or is no end of a string. */
+/* Arguments that are not a text: the byte after the first number is not in this process's memory, or does not end a string. */
 static void cuda_ipc(mca_btl_base_module_t *btl, opal_proc_t *peer)
 {
     static const int stream = 0x7f7f7f7f;

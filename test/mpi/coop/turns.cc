@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between two chunks of a long copy others get their turn: turns [whole] [--multiple]. Ranks 0 and 1 are on one host, 2 on another. While
-// rank 0 sends 64 MiB to rank 1, rank 2 sends it messages by rendezvous, whose receives are posted. All have the same clock:
-// those that begin and end during the copy take no more than two chunk times longer than those after it. With "whole",
-// which is for copies that are not cut, few of them or none get through: the test sees what it is meant to see. With --multiple
-// and pml_coop_async they get through even so, for the handler answers. Of five attempts, of three copies each, most have to be as
-// expected, and each is printed.
+// Other messages make progress between two chunks of a long copy: turns [whole] [--multiple]. Ranks 0 and 1 are on one host, 2 on another.
+// While rank 0 sends 64 MiB to rank 1, rank 2 sends it rendezvous messages, whose receives are posted. All have the same clock.
+// Messages that begin and end during the copy may take at most two chunk times longer than those after it. "whole" is for
+// copies that are not cut into chunks: then few messages or none make progress, which shows that the test can fail. With --multiple and
+// pml_coop_async they do even then, because the handler answers. Of five attempts with three copies each, most must be as expected;
+// each is printed.
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -34,8 +34,8 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Rank 0 has a core of its own. Rank 2 shares the other one, and goes first there while it measures. Other programs of this machine come
-// last, where that is permitted.
+// Rank 0 has a core of its own. Rank 2 shares the other one, with precedence while it measures. Other programs of this machine have
+// the lowest priority, where that is permitted.
 constexpr int kFirst = -20, kBeforeOthers = -10;  // nice values
 
 void take_a_core(int rank) {
@@ -55,7 +55,7 @@ struct Answer {
     double begin, end;
 };
 
-// One long copy, and what rank 2 saw of it.
+// One long copy, and the messages of rank 2 during it.
 void one_round(const mpitest::Env& env, Bytes& data, Copy& copy, std::vector<Answer>& answers) {
     static const Variable copy_time("copy_time"), copies("copies");
     Bytes in(env.rank == 0 ? static_cast<std::size_t>(kShort) * kShorts : kShort);

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the built programs of MPICH's test/mpi by their testlists under a pml: whatever passes under stock ob1 has to pass there.
+"""Runs the built programs of MPICH's test/mpi by their testlists under a pml: tests that pass under stock ob1 must pass there.
 
 usage: conformance.py --tree DIR --pml NAME --log DIR [--long] --folders pt2pt:90,comm … -- mpirun COMMON…
 
-A test is a line of a testlist. It passes as MPICH's own runner says: exit status 0 and "No Errors" as its output. A test that
+A test is a line of a testlist. As in MPICH's own runner, it passes with exit status 0 and the output "No Errors". A test that
 fails is run under ob1, too. Prints a PASS line per folder if no test is worse here than under ob1 and at least as many pass as the
-folder's number says (1 if there is none); FAIL with the name for each test that passes under ob1 and not here; SKIP for each that
-ob1 fails; RETRIED for each that failed here once of three times. A test that reaches the time limit here and not under ob1 is not
-tried again.
+number after the folder (default 1); FAIL with the name for each test that passes under ob1 and not here; SKIP for each that ob1
+fails; RETRIED for each that failed here once of three times. A test that reaches the time limit here and not under ob1 is not tried
+again.
 """
 import argparse
 import concurrent.futures
@@ -20,12 +20,12 @@ import subprocess
 import sys
 import time
 
-# Seconds. Hang guards: nearly all take less than one. What needs more is left to --long.
+# Seconds. Hang guards: nearly all tests take less than one. Tests that need more run only with --long.
 TIME_LIMIT = 20
 LONG_TIME_LIMIT = 400
-# Tens of thousands of communicators, or many duplicated at once by six ranks: on two cores these reach the limit under either pml.
+# Tens of thousands of communicators, or many duplicated at once by six ranks: on two cores these reach the limit under both pmls.
 SLOW = {"ctxalloc", "ctxsplit", "comm_idup_nb", "comm_idup_isend"}
-# At a time: of a job of a second, half is mpirun starting it and waiting for its end.
+# Jobs at a time. Half of the time of a short job is mpirun's start and end.
 JOBS = 2
 HANG = "\n(hang: ended after the time limit)\n"
 
@@ -52,7 +52,7 @@ class Test:
         self.ranks = int(words[1]) if len(words) > 1 else 2
         self.arguments = [w[4:] for w in words[2:] if w.startswith("arg=")]
         self.settings = dict(w.split("=", 1) for w in words[2:] if "=" in w and not w.startswith("arg="))
-        # With its settings for MPICH alone (env=MPIR_CVAR…) a line is the same test again.
+        # A line with other settings for MPICH only (env=MPIR_CVAR…) is the same test again.
         self.name = "/".join([folder, self.program, str(self.ranks)] + self.arguments)
 
     def wanted(self, long):
@@ -60,12 +60,12 @@ class Test:
             return False
         if long:
             return self.ranks <= 16
-        # The smaller half: collectives on many ranks are the same messages again.
+        # The smaller half: collectives on many ranks send the same kinds of messages.
         return self.program not in SLOW and self.ranks <= (5 if self.folder.startswith("coll") else 8)
 
 
 def read_tests(tree, folder, long):
-    """The tests of a folder that were built, without doubles; and how many were not built."""
+    """The tests of a folder that were built, without duplicates; and how many were not built."""
     tests, missing = {}, 0
     with open(os.path.join(tree, folder, "testlist"), encoding="utf-8") as lines:
         for line in lines:
@@ -115,8 +115,8 @@ def write_log(options, test, pml, output, command_note=""):
 
 
 def judge(test, options):
-    """"pass"; "retried": passes twice of three times; "fail": ob1 does not pass either; "unstable": ob1 not always; or "worse":
-    ob1 passes each time."""
+    """"pass"; "retried": passes twice of three times; "fail": ob1 fails, too; "unstable": ob1 passes sometimes; or "worse": ob1
+    passes each time."""
     passed, output = run(test, options.pml, options)
     hangs = hung(output)
     path = write_log(options, test, options.pml, output)
@@ -128,7 +128,7 @@ def judge(test, options):
     write_log(options, test, "ob1", output)
     if not passed:
         return "fail", path
-    # The machine may have been too busy, or ob1 luckier.
+    # The machine may have been too busy, or ob1 passed by chance.
     if not all(run(test, "ob1", options)[0] for _ in range(2)):
         return "unstable", path
     if not hangs and all(run(test, options.pml, options)[0] for _ in range(2)):
@@ -137,7 +137,7 @@ def judge(test, options):
 
 
 def check_folder(folder, least, options):
-    """The number of failures."""
+    """Runs the tests of a folder and reports. Returns the number of failures."""
     tests, missing = read_tests(options.tree, folder, options.long)
     start, names = time.monotonic(), {"pass": [], "retried": [], "fail": [], "unstable": [], "worse": []}
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Source packages of the same Debian archive that the machine is installed from; nothing of the machine is changed.
+# Source packages from the Debian archive that the machine is installed from. Does not change the machine.
 
 # debian_source PACKAGE FOLDER: downloads PACKAGE's source (its .dsc and archives) into FOLDER. PACKAGE may be name=version.
-# The lists of sources are the machine's own, with deb-src for deb, used for this one call.
+# Uses the machine's own package sources, with deb-src for deb, for this call only.
 debian_source() {
     local package=$1 folder=$2 file apt=$2/.apt
     mkdir -p "$folder" "$apt/parts" "$apt/lists/partial" || return 1

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads hpccoutf.txt and checks everything that HPC Challenge checks of itself.
+"""Reads hpccoutf.txt and checks the results of HPC Challenge's own checks.
 
 usage: hpcc_check.py hpccoutf.txt
 """
@@ -33,8 +33,8 @@ def main(path):
             "HPL and PTRANS counted their residuals")
     require(problems, "FAILED" not in text, "nothing is marked FAILED")
     require(problems, float(summary.get("PTRANS_residual", "inf")) < 16, f"PTRANS_residual={summary.get('PTRANS_residual')}")
-    # RandomAccess tolerates 1 % of wrong locations, and with a number of ranks that is not a power of two it has some now
-    # and then, under stock Open MPI as well: its own verdict counts.
+    # RandomAccess tolerates 1 % of wrong locations. With a number of ranks that is not a power of two it sometimes has some,
+    # also under stock Open MPI, so only its own verdict counts.
     for kind in ("MPIRandomAccess", "MPIRandomAccess_LCG"):
         fraction = float(summary.get(kind + "_ErrorsFraction", "inf"))
         require(problems, 0 <= fraction < 0.01, f"{kind}_ErrorsFraction={fraction}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes a small hpccinf.txt of the example that Debian ships: -v n=ORDER -v nb=BLOCK -v p=ROWS -v q=COLUMNS
+# Makes a small hpccinf.txt from Debian's example: -v n=ORDER -v nb=BLOCK -v p=ROWS -v q=COLUMNS
 $2 == "Ns" { $1 = n }
 $2 == "NBs" && !blocks++ { $1 = nb }
 $2 == "Ps" { $1 = p }

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares two verbose runs of mpi4py's test-suite, test by test.
+"""Compares two verbose runs of mpi4py's test suite, test by test.
 
 usage: mpi4py_compare.py FOLDER-OF-STOCK FOLDER-OF-OURS
 
-Each folder has one log per rank (what mpirun --output-filename writes: …/rank.N/stdout and stderr). A test counts as
-passed in a run if all ranks say "ok". Prints what passed in the stock run and not in ours; fails if there is any such.
+Each folder has one log per rank (as written by mpirun --output-filename: …/rank.N/stdout and stderr). A test passed in a
+run if all ranks print "ok". Prints the tests that passed in the stock run but not in ours, and fails if there are any.
 """
 import collections
 import pathlib
@@ -25,10 +25,10 @@ def read_rank(folder):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             found = RESULT.match(line)
             if found:
-                # Python 3.11 says "testName (module.Class.testName)"
+                # Python 3.11 prints "testName (module.Class.testName)"
                 pending = found.group(2) if found.group(2).endswith(found.group(1)) else f"{found.group(2)}.{found.group(1)}"
                 line = found.group(3)
-            # What a test prints itself may come before its verdict.
+            # A test's own output may precede its verdict.
             verdict = re.search(r"(ok|FAIL|ERROR|skipped .*)$", line)
             if pending and verdict:
                 verdicts[pending] = verdict.group(1)

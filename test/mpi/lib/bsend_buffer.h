@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The buffer of MPI_Bsend for as long as an object lives. A buffered send is over for MPI_Wait at once; the buffer is detached when the
-// message has gone.
+// The buffer of MPI_Bsend for the lifetime of an object. MPI_Wait completes a buffered send at once; the destructor detaches the buffer
+// after the message has left.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Control variables (parameters), written through MPI_T while the program runs. MPI_T has been started.
+// Control variables (parameters), written through MPI_T while the program runs. Start MPI_T first.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@ inline int index_of_control(const std::string& name) {
     return index;
 }
 
-// What MPI_T_cvar_write says.
+// Returns the result of MPI_T_cvar_write.
 inline int write_control(const std::string& name, const void* value) {
     int count = 0;
     MPI_T_cvar_handle handle;
@@ -26,7 +26,7 @@ inline int write_control(const std::string& name, const void* value) {
     return status;
 }
 
-// The value of a variable that MPI_T names: its enumeration has the word.
+// Writes the value whose word in the variable's enumeration is `word`.
 inline int write_word(const std::string& name, const std::string& word) {
     char text[256];
     int length = sizeof text, verbosity = 0, bind = 0, scope = 0, items = 0;

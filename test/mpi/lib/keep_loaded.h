@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Under a sanitizer, components stay loaded when MPI_Finalize closes them: a
-// report at exit can then name functions, and ThreadSanitizer, which is told to
-// look away from calls made by one of them (tsan.supp), does not lose sight of
-// it. Call after MPI_Init. Elsewhere it does nothing.
+// Under a sanitizer, keeps components loaded when MPI_Finalize closes them. A report
+// at exit can then name functions, and ThreadSanitizer keeps its suppressions for calls
+// from them (tsan.supp). Call after MPI_Init. Without a sanitizer it does nothing.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

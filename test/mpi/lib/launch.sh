@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What all parts of test/mpi/run use: building, launching on a ground, cleaning up. What is said of a test: test/lib/report.sh.
+# Used by all parts of test/mpi/run: building, launching on a ground, cleaning up. Reports: test/lib/report.sh.
 #
 # Set by run: here prefix pml san long pattern. Set here: results bin scratch shm common.
-# shellcheck disable=SC2154 # those of run
+# shellcheck disable=SC2154 # the variables of run
 
 # shellcheck source=test/lib/report.sh
 . "$here/../lib/report.sh"
 # shellcheck source=test/lib/cases.sh
 . "$here/../lib/cases.sh"
 
-jobs=2 # make's
+jobs=2 # for make
 subnets=0
 
-# Everything of one run of the tests carries this in its environment: what is left over can be found and ended, and
-# nothing else is.
+# Every process of one run of the tests has this in its environment, so that remaining processes can be found and ended,
+# and no others.
 export COOP_TEST_RUN=$$-$RANDOM
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 prepare() {
     results=$PWD/_results/mpi
     bin=$results/bin${san:+-$san}
-    # Session folders and shared memory of the jobs: short names (they hold sockets), gone at the end.
+    # Session folders and shared memory of the jobs. The names are short (they hold sockets); removed at the end.
     scratch=$(mktemp -d /tmp/ct.XXXXXX) || return 1
     shm=/dev/shm/ct.$COOP_TEST_RUN
     mkdir -p "$results/log" "$bin" "$shm" || return 1
@@ -35,7 +35,7 @@ prepare() {
         --mca btl_tcp_if_include lo --bind-to none -x COOP_TEST_RUN -x COOP_TEST_PML)
     sanitizer_setup
     log=$results/log/build.log
-    # Two runs may go on side by side: one builds, the other finds it done.
+    # Two runs may go on at the same time: one builds, the other waits and uses the result.
     if ! (flock 9 && make -s -j"$jobs" -f "$here/build.mk" SRC="$here" OUT="$bin" SAN="$san" >"$log" 2>&1) 9<"$bin"; then
         report_fail build_of_the_test_programs
         return 1
@@ -44,8 +44,8 @@ prepare() {
 
 # --- grounds --------------------------------------------------------------------------------------------------------
 
-# launch GROUND NP ARGUMENT…: mpirun on that ground; arguments are mpirun's, then the program's. Ends with the job, or with
-# status 124 after $limit seconds. Dynamic processes need tcp between the jobs and free slots on the hosts.
+# launch GROUND NP ARGUMENT…: runs mpirun on that ground, with arguments of mpirun and then of the program. The status is the job's, or
+# 124 after $limit seconds. Dynamic processes need tcp between the jobs and free slots on the hosts.
 launch() {
     local ground=$1 np=$2 where on=()
     shift 2
@@ -59,7 +59,7 @@ launch() {
             --mca btl "vader,tcp,self" --mca mpi_yield_when_idle 1)
         ;;
     subnet)
-        # Open MPI's hooks into memory take a lock when a thread ends, behind ThreadSanitizer's last record of it.
+        # Open MPI's memory hooks take a lock when a thread ends, after ThreadSanitizer's last record of the thread.
         where=(--oversubscribe --mca btl "coopib,self" --mca mpi_yield_when_idle 1 --mca memory ^patcher)
         on=("$fabric/bin/coop-fabric" run --name "t$COOP_TEST_RUN-$((++subnets))" --hosts 2 --hcas 2 --)
         ;;
@@ -68,8 +68,8 @@ launch() {
     time_limit "${limit:-300}" "${on[@]}" mpirun -np "$np" "${common[@]}" "${where[@]}" "$@" </dev/null
 }
 
-# The same; what the job printed is in $log.job, to look things up in, and in the log. A job whose mpirun died is tried again, and its
-# last words are kept out of the log: they would excuse a failure of the next one.
+# The same, with the job's output in $log.job, for searching, and in the log. A job whose mpirun died is tried again, and that
+# output is kept out of the log: it would excuse a failure of the next attempt.
 launch_and_keep() {
     local status attempt
     for attempt in 1 2 3 4; do
@@ -83,10 +83,10 @@ launch_and_keep() {
     return $status
 }
 
-# slowly WHAT: sets `slow` to what is put before a program, so that it is slow where others may get in its way (slow.c).
+# slowly WHAT: sets `slow` to the words before a program that delay it where other threads may interfere (slow.c).
 slowly() {
     slow=()
-    # AddressSanitizer insists on being the first library.
+    # AddressSanitizer must be the first library.
     # shellcheck disable=SC2016,SC2034 # expanded where a rank starts; for parts/
     [ "$san" = asan ] || slow=(sh -c 'export SLOW="$1" LD_PRELOAD="$2${LD_PRELOAD:+:$LD_PRELOAD}"; shift 2; exec "$@"' sh "$1" "$bin/slow.so")
 }
@@ -95,7 +95,7 @@ cluster_possible() {
     unshare --uts true 2>/dev/null
 }
 
-# check_on_cluster NAME COMMAND…: a test (lib/report.sh) that is skipped where there is no cluster.
+# check_on_cluster NAME COMMAND…: a test (lib/report.sh) that is skipped without a virtual cluster.
 check_on_cluster() {
     if cluster_possible; then
         check "$@"

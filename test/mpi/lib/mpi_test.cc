@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The harness behind mpi_test.h, with main().
+// The implementation of the harness in mpi_test.h, with main().
 #include "mpi_test.h"
 
 #include "cases.h"
@@ -8,9 +8,9 @@
 namespace mpitest {
 namespace {
 
-std::string skip;  // why this case does not run, or empty
+std::string skip;  // the reason why this case is skipped, or empty
 
-// mpirun ends the others if a hang guard ends one.
+// When a hang guard ends a rank, mpirun ends the others.
 void enter(const char* name, int world_rank) {
     cases::enter(name + (" on rank " + std::to_string(world_rank)), static_cast<unsigned>(settings().hang_seconds * hang_scale()));
 }
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
     int provided = 0;
     MPI_Init_thread(&argc, &argv, settings().thread_level, &provided);
     keep_components_loaded();
-    if (provided < settings().thread_level) fail(__FILE__, __LINE__, "MPI does not give the thread level");
+    if (provided < settings().thread_level) fail(__FILE__, __LINE__, "MPI does not provide the thread level");
 
     if (settings().after_init != nullptr) settings().after_init();
     MPI_Comm parent = MPI_COMM_NULL;

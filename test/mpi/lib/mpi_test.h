@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The smallest harness for programs that check MPI's behaviour. A program is a
-// list of CASEs; every rank runs all of them in the order of the file. A case
-// gets a communicator of its own, and after it the harness checks that no
-// message is left over in there. A CHECK that does not hold aborts the job with
-// what was expected: other ranks may be waiting for the one that failed.
+// A minimal harness for programs that check MPI's behaviour. A program is a list of
+// CASEs, which every rank runs in the order of the file. A case gets its own
+// communicator, and the harness then checks that no message is left over in it. A
+// failed CHECK prints what was expected and aborts the job, because other ranks may be
+// waiting for the one that failed.
 //
 //     program [--list] [--from CASE] [--only CASE] [--funneled | --serialized | --multiple]
 //
-// The last ones ask MPI for that thread level, whatever the program says of itself.
+// The last ones request that thread level from MPI, instead of the program's own.
 //
 // Rank 0 prints "RUN case", then "OK case seconds" or "SKIP case why";
-// test/mpi/run reads that, and restarts the program behind a case that killed it.
+// test/mpi/run reads that, and restarts the program after a case that ended it.
 #pragma once
 
 #include <mpi.h>
@@ -37,10 +37,10 @@ struct AddCase {
     AddCase(const char* name, Body body);
 };
 
-// What a program may say about itself, beside its cases.
+// Settings of a program.
 struct Settings {
-    int thread_level = MPI_THREAD_SINGLE;  // asked of MPI, and insisted on
-    int hang_seconds = 120;                // a case without end is ended then
+    int thread_level = MPI_THREAD_SINGLE;  // requested from MPI, which must provide it
+    int hang_seconds = 120;                // time limit of a case
     void (*before_init)() = nullptr;       // before MPI_Init
     void (*after_init)() = nullptr;        // before the first message
     int (*child_main)(MPI_Comm parent) = nullptr;  // in spawned processes, instead of the cases
@@ -57,19 +57,19 @@ std::string mpi_error_text(int code);
 void check_mpi(int code, const char* text, const char* file, int line);
 void check_error_class(int code, int error_class, const char* text, const char* file, int line);
 
-// Checks that `bytes` is the message `key`, byte by byte.
+// Checks byte by byte that `bytes` bytes are the message `key`.
 void check_pattern(std::uint64_t key, const void* data, std::size_t bytes, const char* file, int line);
-// Checks that all of `bytes` are `value`.
+// Checks that all of the bytes are `value`.
 void check_untouched(unsigned char value, const void* data, std::size_t bytes, const char* file, int line);
 
-// Whether stock ob1 is what is tested (COOP_TEST_PML=ob1, set by test/mpi/run).
+// True if stock ob1 is being tested (COOP_TEST_PML=ob1, set by test/mpi/run).
 bool on_ob1();
 
-// For a case that stock Open MPI is known to fail: whether this is it, after
-// noting why.
+// For a case that stock Open MPI is known to fail: true if ob1 is being tested, after
+// noting the reason.
 bool skipped_on_ob1(const char* why);
 
-// The time hang guards are scaled by: sanitizers are slow.
+// Scales the time of hang guards, because sanitizers are slow.
 int hang_scale();
 
 }  // namespace mpitest

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Preloaded: memfd_create as on a machine that refuses it. NO_MEMFD=noexec: memory that could hold a program is refused, as with the
- * sysctl vm.memfd_noexec at 2; none: all is.
+ * Preloaded: memfd_create as on a machine that refuses it. NO_MEMFD=noexec: executable memory is refused, as with the
+ * sysctl vm.memfd_noexec at 2; none: all memory is refused.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Message contents that can be checked without having the original: byte i of
-// a message is a function of (key, i), and the key is a function of whatever
-// identifies the message (seed, source, destination, communicator, sequence
-// number). A message that went astray, a fragment in the wrong place or a stale
-// byte all show up.
+// Message contents that can be checked without the original: byte i of a message is a
+// function of (key, i), and the key is a function of everything that identifies the
+// message (seed, source, destination, communicator, sequence number). This detects a
+// message at the wrong receiver, a fragment in the wrong place and a stale byte.
 //
-// Threading: pure functions. Units: bytes. Errors: mismatch() returns where.
+// Threading: pure functions. Units: bytes. Errors: mismatch() returns the position.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +70,8 @@ inline std::size_t mismatch(std::uint64_t key, std::uint64_t at, const void* fro
     return kNone;
 }
 
-// A small generator, the same on every rank and platform (std:: distributions
-// are not).
+// A small generator with the same results on every rank and platform, unlike the
+// distributions of std::.
 class Random {
 public:
     explicit Random(std::uint64_t seed) noexcept : state_(seed) {}

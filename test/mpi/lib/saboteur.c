@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Preloaded into the storm to see that the storm sees: spoils one send of rank
- * 0, the one of SABOTAGE_AT. SABOTAGE=flip: one bit of it; drop: it is not sent;
- * double: it is sent twice.
+ * Preloaded into the storm to check that the storm detects errors: spoils send number
+ * SABOTAGE_AT of rank 0. SABOTAGE=flip: flips one bit; drop: does not send it;
+ * double: sends it twice.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
     if (strcmp(how, "drop") == 0)
         return PMPI_Isend(buffer, count, type, MPI_PROC_NULL, tag, comm, request);
     if (strcmp(how, "flip") == 0) {
-        unsigned char *other = malloc((size_t) count);  /* for as long as the process lives */
+        unsigned char *other = malloc((size_t) count);  /* never freed */
         memcpy(other, buffer, (size_t) count);
         other[count / 2] ^= 4;
         return PMPI_Isend(other, count, type, to, tag, comm, request);

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# How jobs run when the component and the test programs are instrumented. Open MPI itself is not.
+# How jobs run when the components and the test programs are instrumented. Open MPI itself is not.
 #
-# ASan + UBSan: everything but leaks. Open MPI leaks at exit, and unloads its components before the leak check runs, so that
-# a report could not be told from ours; leaks of the core are looked for by the unit tests.
+# ASan + UBSan: all checks except leaks. Open MPI leaks at exit, and unloads its components before the leak check runs, so that
+# its reports could not be told from ours. The unit tests check the core for leaks.
 #
-# TSan: races between code of Open MPI that we only inline or call are left out (tsan.supp); whatever has a frame of
-# pml/coop or of the core on both sides is reported and fails the test. Its own look at the memory of thread-local objects is
-# switched off: it may take whatever lies in front of a block for that block's size (sanitizers' issue 1322), which would explain
-# runs that ended with 'failed to allocate' terabytes; none has since. The blocks come from malloc and go by free, which it
-# follows anyway. UCX's hooks into memory take a lock when a thread ends, behind ThreadSanitizer's last record of it.
+# TSan: suppresses races within code of Open MPI that we only inline or call (tsan.supp); races with a frame of pml/coop or
+# of the core on both sides are reported and fail the test. Its scan of thread-local objects is switched off, because it may
+# take the word before a block for the size of that block (sanitizers issue 1322), which would explain runs that ended with
+# 'failed to allocate' terabytes; there were none since. It follows these blocks anyway, as they come from malloc. UCX's memory
+# hooks take a lock when a thread ends, after ThreadSanitizer's last record of the thread.
 #
-# Ranks of both yield while they wait: ./check runs two such jobs at a time. (By the environment: on the command line a parameter may
-# stand once, and some grounds have it there.)
+# Ranks yield while they wait, because ./check runs two such jobs at a time. (Set in the environment: on the command line a
+# parameter may occur only once, and some grounds set it there.)
 sanitizer_setup() {
     [ -z "$san" ] || export OMPI_MCA_mpi_yield_when_idle=1
     case $san in
@@ -21,6 +21,6 @@ sanitizer_setup() {
     esac
 }
 
-# Whether a test runs on every ground there is. A sanitizer looks at code: one node with vader and the virtual cluster, which has
-# tcp between its hosts, take all of it, and jobs under one take several times as long.
+# Decides whether a test runs on every ground. A sanitizer checks code, and one node with vader plus the virtual cluster, with tcp
+# between its hosts, cover all of it; jobs under a sanitizer take several times as long.
 everywhere() { [ -z "$san" ] || [ "$long" = yes ]; }

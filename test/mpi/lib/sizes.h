@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Message sizes worth a look: those at which some transport or protocol
-// changes its way, one byte to either side included. A header of unknown size
-// counts toward a transport's limit, hence the steps below each limit.
+// Message sizes at the limits of transports and protocols, and one byte to either side.
+// A header of unknown size counts toward a transport's limit, hence the steps below
+// each limit.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ inline std::vector<std::size_t> edges() {
     return all;
 }
 
-// A few of them, where each costs more.
+// A few of them, for expensive tests.
 inline std::vector<std::size_t> few() {
     return {0, 1, 9, 1000, 4000, 4024, 4096, 4097, 32768, 65480, 65536, 65537, 131073, kRendezvous, (1 << 20) + 1};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For LD_PRELOAD: makes a program slow where others may get in its way, for tests that look for what they may do then.
+ * For LD_PRELOAD: delays a program at points where other threads may interfere, for tests of races.
  *
  *     SLOW=locks     every thread but the first waits a moment before some of the locks that it takes
  *     SLOW=dup       MPI_Comm_dup waits before a table of the library grows
  *
- * Both end in a jump: ThreadSanitizer takes the caller for the one who locks, or grows. */
+ * Both end in a jump, so that ThreadSanitizer attributes the lock, or the growth, to the caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

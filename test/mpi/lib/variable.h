@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A performance variable of pml/coop, through MPI_T. A program that includes
-// this starts MPI_T before MPI.
+// A performance variable of pml/coop, through MPI_T. A program that includes this
+// starts MPI_T before MPI.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ const mpitest::Configure start_mpi_t([](mpitest::Settings& settings) {
     };
 });
 
-// One variable in a session of its own.
+// One variable, in its own session.
 class Variable {
 public:
     explicit Variable(const std::string& name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI_T performance variables of pml/coop count what the program did. Only for pml/coop.
+// The MPI_T performance variables of pml/coop count the messages of the program. Only for pml/coop.
 #include "mpi_test.h"
 #include "sizes.h"
 #include "variable.h"
@@ -49,7 +49,7 @@ CASE(messages_and_bytes_are_counted_by_protocol) {
     } else {
         for (int i = 0; i < 10; ++i) receive(env, 0, 1, 100);
         for (int i = 0; i < 3; ++i) receive(env, 0, 2, sizes::kRendezvous);
-        // Received messages are counted by their sender.
+        // The sender counts messages, the receiver does not.
         CHECK_EQ(traffic.eager_messages.read() - eager, 0);
         CHECK_EQ(traffic.rendezvous() - rendezvous, 0);
         send(env, 0, 3, 0);
@@ -61,14 +61,14 @@ CASE(unexpected_messages_are_counted_while_they_wait) {
     const Variable now("unexpected_now"), high("unexpected_high");
     constexpr int kMessages = 60;
     if (env.rank == 0) {
-        receive(env, 1, 0, 0);  // it has looked
+        receive(env, 1, 0, 0);  // rank 1 has read the variable
         for (int i = 0; i < kMessages; ++i) send(env, 1, i, 8);
         send(env, 1, kMessages, 0);
-        receive(env, 1, 0, 0);  // nothing more, not even a barrier, until the other is done
+        receive(env, 1, 0, 0);  // no further message, not even a barrier, until rank 1 is done
     } else {
         const auto before = now.read();
         send(env, 0, 0, 0);
-        receive(env, 0, kMessages, 0);  // the others are all here by then
+        receive(env, 0, kMessages, 0);  // by now the others have all arrived
         CHECK_EQ(now.read() - before, kMessages);
         CHECK(high.read() >= before + kMessages);
         for (int i = kMessages; i-- > 0;) {
@@ -103,7 +103,7 @@ CASE(rendezvous_in_flight_go_up_and_down) {
 }
 
 CASE(retries_are_counted_by_reason) {
-    // With an argument: pml_coop_fault has every third packet refused by the transport.
+    // With an argument: pml_coop_fault makes the transport refuse every third packet.
     const Variable busy("retries_send_busy"), register_("retries_register");
     const auto before = busy.read();
     for (int i = 0; i < 30; ++i) {

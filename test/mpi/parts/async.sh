@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Progress while the application computes (pml_coop_async): application and handler take turns below MPI_THREAD_MULTIPLE, and work side by
-# side with it. Storms with pauses in them over btl/coopib, under ThreadSanitizer; test/fabric has more of them, without.
+# Progress while the application computes (pml_coop_async): application and handler take turns below MPI_THREAD_MULTIPLE, and run
+# concurrently with it. Storms with pauses over btl/coopib, under ThreadSanitizer; test/fabric has more of them, without.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # shellcheck source=test/mpi/parts/storm.sh
@@ -17,7 +17,7 @@ part_async() {
         report_skip async "it takes a software subnet that was built without ThreadSanitizer (--fabric P)"
         return
     fi
-    # The thread that connects, beside an application of one thread and of three.
+    # The connecting thread, with one application thread and with three.
     for threads in 1 3; do limit=120 storm "site_01.connecting_beside_threads_$threads" subnet 4 600 -- --seed 19 --threads $threads --max-size 1000000; done
     slowly dup
     check site_32.communicators_are_made_while_messages_interrupt launch subnet 2 --mca pml_coop_async interrupt "${slow[@]}" \

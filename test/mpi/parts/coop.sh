@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Copies inside a node: every wish, offered receives, refusals, a peer that dies, a kernel that denies copies. Programs: coop/.
+# Copies inside a node: every wish, offered receives, refusals, a dying peer, a kernel that denies copies. Programs: coop/.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
@@ -8,7 +8,7 @@ rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
     shift 2
     while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
     [ $# = 0 ] || shift
-    # Nobody takes over from a process that is only late: who copies is as the row says, also on a busy machine.
+    # No process takes over the copy of one that is only late: the row decides who copies, also on a busy machine.
     check "coop.$name" launch vader 2 "${for_mpirun[@]}" --mca pml_coop_patience 100000000 --mca pml_coop_protocol "$wish" "$bin/rows" "$wish" "$@"
 }
 
@@ -18,14 +18,14 @@ part_coop() {
         report_skip coop "only pml/coop has it"
         return
     fi
-    # These differ from coop in who copies how much: the same code, for a sanitizer.
+    # These differ from coop only in the shares of the copy: the same code for a sanitizer.
     ! everywhere || wishes+=(coop_fixed coop_coll coop_load)
     for wish in "${wishes[@]}"; do
         rows "rows_by_$wish" "$wish"
     done
     check coop.hints hints
     part_coop_offers
-    # A process that is spawned is reached over tcp.
+    # A spawned process is reached over tcp.
     check site_07.processes_that_are_gone_leave_no_memory launch both 1 --mca mpi_yield_when_idle 1 "$bin/spawning" \
         "$([ "$long" = yes ] && echo 100 || echo 5)"
     part_coop_shortage
@@ -38,7 +38,7 @@ part_coop() {
     part_coop_crowded
 }
 
-# The value that is not allowed is named, by each process once.
+# Each process reports a value that is not allowed once.
 hints() {
     launch vader 2 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
     cat "$results/log/coop.hints.out"
@@ -61,7 +61,7 @@ shortage() {
 
 part_coop_shortage() {
     local kind
-    # Half a gigabyte, and of a sanitizer several times that.
+    # Needs half a gigabyte, and several times that under a sanitizer.
     [ -n "$san" ] || check site_10.three_hundred_thousand_sends_wait_for_their_receives launch vader 2 "$bin/shortage" \
         --only three_hundred_thousand_sends_wait_for_their_receives
     check site_10.a_send_without_an_id_returns_an_error shortage 0 fault no_id@5 a_send_without_an_id_returns_an_error
@@ -70,7 +70,7 @@ part_coop_shortage() {
     done
     check site_10.more_sends_than_the_limit_return_an_error shortage all free_list_max 64 more_long_sends_than_there_is_room_for_return_an_error
     check site_10.short_sends_beyond_the_limit_wait shortage 0 free_list_max 64 short_sends_without_room_wait
-    # Where the transport takes nothing at once.
+    # When the transport accepts nothing at once.
     ground=tcp check site_10.short_sends_beyond_the_limit_wait_over_tcp shortage 0 free_list_max 64 short_sends_without_room_wait
     check site_10.more_receives_than_the_limit_return_an_error shortage all free_list_max 64 \
         more_receives_than_there_is_room_for_return_an_error
@@ -92,8 +92,8 @@ part_coop_faults() {
 
 # --- a peer that dies -----------------------------------------------------------------------------------------------
 
-# killed_in_a_copy VICTIM HOW: a rank is killed in the middle of a long copy; the job ends by itself, nobody crashes, nothing is
-# left in /dev/shm.
+# killed_in_a_copy VICTIM HOW: kills a rank in the middle of a long copy. The job must end by itself, without a crash, and leave
+# nothing in /dev/shm.
 killed_in_a_copy() {
     local victim=$1 how=$2 wish=$3 pid='' status=0 i job
     : >"$log.job"
@@ -112,11 +112,11 @@ killed_in_a_copy() {
     cat "$log.job"
     echo "ended $((SECONDS - start)) s later with status $status"
     [ $((SECONDS - start)) -le 20 ] || { echo "too late"; return 1; }
-    # The victim's own signal 9 is what mpirun reports; no other.
+    # mpirun reports the victim's signal 9, and no other.
     is_status_of_an_error $status 9 || return 1
     if grep -aE 'Signal: |Segmentation|core dumped|signal ([0-8]|1[0-9]) ' "$log.job"; then return 1; fi
     sleep 0.5
-    # What the transport puts there is in our folder; other jobs of this machine have theirs.
+    # The transport's files are in our folder; /dev/shm may have files of other jobs.
     ! find /dev/shm -mindepth 1 | grep -E "^$shm/|coop" | grep -v coop-fabric
 }
 
@@ -132,7 +132,7 @@ part_coop_kill() {
 
 # --- a kernel that denies copies ------------------------------------------------------------------------------------
 
-# denied WHO: data is right, the notice comes once, with reason and remedy, and the report says so.
+# denied WHO: data is correct, the notice is printed once with reason and remedy, and the report mentions it.
 denied() {
     local who=$1 wish=$2 np=$3
     local what=("$bin/rows" "$wish" refused)
@@ -141,11 +141,11 @@ denied() {
     [ "$(grep -ac 'may not copy from each other' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
     grep -aE 'Reason: *process_vm_readv: Operation not permitted' "$log.job" && grep -a 'cap-add=SYS_PTRACE' "$log.job" &&
         grep -a 'the kernel denies' "$log.job" || return 1
-    # The storm has messages to oneself, too.
+    # The storm also sends messages to self.
     [ "$np" != 2 ] || ! grep -aE '^  (coop|rtr|rget|rput) ' "$log.job"
 }
 
-# Whoever asked for no copies is not told that there are none.
+# There is no notice if copies were switched off on purpose.
 not_wanted() {
     launch_and_keep vader 2 --mca btl_vader_single_copy_mechanism none --mca pml_coop_report 1 "$bin/deny_copies" all "$bin/storm" --messages 200 \
         --seed 3 || return 1
@@ -198,8 +198,8 @@ part_coop_alone() {
 
 # --- a crowded node -------------------------------------------------------------------------------------------------------
 
-# crowded yes|no WRAPPER…: two ranks whose programs are started by the wrapper take the node for crowded, or not. Where both of a message wait
-# they then leave it to one side.
+# crowded yes|no WRAPPER…: two ranks started by the wrapper consider the node crowded, or not. On a crowded node, only one side of a
+# message copies if both wait.
 crowded() {
     local expected=$1 seen=no
     shift
@@ -208,7 +208,7 @@ crowded() {
     [ $seen = "$expected" ]
 }
 
-# Of version 2 or 1, whatever this machine has the cpu controller in.
+# A cpu controller of version 2 or 1, depending on the machine.
 crowded_by_a_limit() {
     local folder wrapper
     folder=$(cpu_group) || return 1
@@ -278,7 +278,7 @@ said_once_without_memory() {
 
 # --- storms ---------------------------------------------------------------------------------------------------------
 
-# The report has to tell of offers that were taken.
+# The report must count offers that were used.
 storm_of_offers() { # NP MESSAGES ARGUMENT…
     local messages=$2
     [ -z "$san" ] || messages=$((messages / 8))
@@ -297,7 +297,7 @@ part_coop_storm() {
         storm "coop.storm_of_four_by_$wish" vader 4 800 --mca pml_coop_protocol "$wish" -- --seed 22
         storm "coop.storm_of_threads_by_$wish" vader 2 800 --mca pml_coop_protocol "$wish" -- --seed 23 --threads 3
     done
-    # Offers for nearly everything, and many chunks each.
+    # Offers for nearly all messages, with many chunks each.
     check site_36.storm_of_offers storm_of_offers 2 1500 --seed 24
     check site_36.storm_of_offers_among_threads storm_of_offers 3 800 --seed 25 --threads 3
     storm coop.storm_of_threads_that_are_refused vader 2 800 \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The storm while the transport refuses things, and jobs with a damaged control header (pml_coop_fault, see
+# The storm while the transport refuses operations, and jobs with a damaged control header (pml_coop_fault, see
 # opal/mca/common/coop/base/fault.h).
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
@@ -11,8 +11,8 @@ faulty_storm() {
         "$bin/storm" --messages "$messages" --seed 5 --threads "$threads"
 }
 
-# A flipped bit in byte BYTE of the third header of a kind: the job ends by itself, says whom it came from and which field
-# is wrong, and nobody crashes.
+# Flips a bit in byte BYTE of the third header of a kind. The job must end by itself without a crash, and name the sender and the
+# wrong field.
 damaged_header_is_diagnosed() {
     local kind=$1 byte=$2 protocol=$3
     limit=60 ends_with_an_error launch_and_keep vader 2 --mca pml_coop_fault "corrupt_$kind@3=$byte" --mca pml_coop_protocol "$protocol" \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# HPC Challenge, from Debian's package hpcc: its own checks have to pass.
+# HPC Challenge, from Debian's package hpcc: its own checks must pass.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # run_hpcc GROUND ORDER ROWS COLUMNS

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# LAMMPS, from Debian's package lammps: a melting crystal has the same energies, pressures and atoms as under stock ob1, to
-# the last digit. Two runs under ob1 agree like that, too (--pml ob1 compares such two): with the same number of ranks, nothing
-# in the sums depends on when a message comes.
-# A force that arrives wrong by 1e-11 of itself shows. Not every byte does: last bits are rounded away, and some atoms beside
-# the border are sent that have no partner; the storm is what checks every byte.
+# LAMMPS, from Debian's package lammps: a melting crystal must have the same energies, pressures and atoms as under stock ob1,
+# to the last digit. Two runs under ob1 agree as well (--pml ob1 compares two such runs): with the same number of ranks, the
+# sums do not depend on the arrival of messages. A relative error of 1e-11 in a received force shows. Errors in some bytes do
+# not: last bits are rounded away, and some atoms sent near the border have no partner. The storm checks every byte.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # melt PML FOLDER GROUND RANKS CELLS: leaves FOLDER/energies and FOLDER/atoms.
@@ -26,7 +25,7 @@ melts_as_under_stock() {
     melt "$pml" "$folder/tested" "$@" || return 1
     diff "$folder/stock/energies" "$folder/tested/energies" || return 1
     cmp "$folder/stock/atoms" "$folder/tested/atoms" || return 1
-    # And that took messages with a rendezvous.
+    # Messages with a rendezvous must have been sent.
     [ "$pml" = ob1 ] || grep -aE '^  (rget|rput|coop|rtr|send) ' "$log.job"
 }
 

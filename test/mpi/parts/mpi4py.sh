@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# mpi4py's test-suite (of Debian's source package, for its python3-mpi4py) under stock ob1 and under what is tested:
-# what passes there has to pass here.
+# mpi4py's test suite (from Debian's source package for its python3-mpi4py) under stock ob1 and under the tested pml: tests
+# that pass under ob1 must pass here.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# The folder of the tests, in $mpi4py_tests: COOP_MPI4PY_SOURCE, or downloaded: of the Debian archive, else the same
+# Sets $mpi4py_tests to the folder of the tests: COOP_MPI4PY_SOURCE, or downloaded from the Debian archive, else the same
 # release from the Python package index.
 mpi4py_download() {
     local folder=$results/mpi4py/source package version upstream archive
@@ -28,13 +28,13 @@ mpi4py_download() {
     tar -xf "$archive" -C "$results/mpi4py/tree" --strip-components=1 && [ -f "$mpi4py_tests/runtests.py" ]
 }
 
-# run_mpi4py PML FOLDER: verdicts per rank in FOLDER; the status of the suite says less than they do, unless it is that of the time
-# limit. Left out: spawn and dynproc, which start further jobs by names found at run time; semantics/dynamic has those.
+# run_mpi4py PML FOLDER: writes the verdicts of each rank to FOLDER. The status of the suite is ignored, except for the time limit.
+# Excluded: spawn and dynproc, which start jobs by names that they look up at run time; semantics/dynamic covers these.
 run_mpi4py() {
     local common=(--mca pml "$1" "${common[@]:3}")
     rm -rf "$2"
     mkdir -p "$2"
-    # The tests' own list of what Open MPI fails (skip_mpi) applies to both.
+    # The suite's own list of tests that Open MPI fails (skip_mpi) applies to both.
     limit=400 launch both 2 --output-filename "$2" env PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
         "$mpi4py_tests/runtests.py" --no-builddir -v -e spawn -e dynproc || [ $? != 124 ] || { echo "$1: the time limit ended it"; return 1; }
 }
@@ -61,7 +61,7 @@ part_mpi4py() {
     mpi4py_bench
 }
 
-# What the binary package itself brings.
+# The benchmarks that come with the binary package.
 mpi4py_bench() {
     check mpi4py.bench_ringtest launch both 4 /usr/bin/python3 -m mpi4py.bench ringtest -n 200000 -l 20
     check mpi4py.bench_helloworld launch both 4 /usr/bin/python3 -m mpi4py.bench helloworld

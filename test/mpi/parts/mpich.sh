@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# MPICH's public conformance tests (test/mpi of Debian's source package mpich): whatever passes under stock ob1 has to
-# pass here. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
+# MPICH's public conformance tests (test/mpi of Debian's source package mpich): tests that pass under stock ob1 must pass
+# here. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 mpich_folders=(pt2pt comm coll)
-# So many tests of a folder have to pass: nearly all of those that are built, as stock ob1 does not pass all of them on each machine.
+# The number of tests of a folder that must pass: nearly all that are built, because ob1 does not pass all of them on every machine.
 declare -A mpich_least=([pt2pt]=44 [comm]=30 [coll]=86)
 mpich_long_folders=(datatype threads/pt2pt threads/comm threads/coll threads/util threads/mpi_t attr errhan group info init topo)
 
@@ -16,12 +16,12 @@ mpich_download() {
     ls "$folder"/mpich_*.orig.tar.* >/dev/null 2>&1 || debian_source mpich "$folder" || return 1
     archive=$(ls "$folder"/mpich_*.orig.tar.*) || return 1
     rm -rf "$results/mpich/tree" && mkdir -p "$results/mpich/tree" || return 1
-    # With the times of the archive: else make believes that it has to run automake.
+    # Keep the times of the archive, otherwise make would run automake.
     tar -xf "$archive" -C "$results/mpich/tree" --strip-components=3 --wildcards '*/test/mpi'
 }
 
-# The functions that MPI 3.0 removed are still in libmpi but no longer in mpi.h; those with the same arguments get their
-# new names. What else the tests need of MPI 4 does not link, and is left out: -k.
+# The functions that MPI 3.0 removed are still in libmpi but not in mpi.h; those with the same arguments are mapped to their
+# new names. Tests that need other parts of MPI 4 do not link and are left out: -k.
 mpich_build() {
     local tree=$results/mpich/tree folder removed
     [ ! -e "$tree/built.$long" ] || return 0
@@ -46,12 +46,12 @@ part_mpich() {
     fi
     local chosen_folders=("${mpich_folders[@]}") folder
     [ "$long" = no ] || chosen_folders+=("${mpich_long_folders[@]}")
-    # Folders may be chosen on the command line: mpich/pt2pt
+    # A folder can be selected on the command line: mpich/pt2pt
     [ "$pattern" = '*' ] || IFS=, read -ra chosen_folders <<<"$pattern"
     for folder in "${chosen_folders[@]}"; do folders+=${folders:+,}$folder:${mpich_least[$folder]:-1}; done
     local arguments=()
     [ "$long" = no ] || arguments=(--long)
-    # common without its choice of a pml
+    # The arguments of common without the choice of a pml.
     /usr/bin/python3 "$here/foreign/conformance.py" --tree "$results/mpich/tree" --pml "$pml" "${arguments[@]}" \
         --log "$results/mpich/log" --folders "$folders" -- \
         mpirun --oversubscribe "${common[@]:3}" --mca btl vader,tcp,self --mca mpi_yield_when_idle 1 || failed=$((failed + 1))

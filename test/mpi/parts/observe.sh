@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What pml/coop shows of itself: the report at finalize, performance variables, ompi_info.
+# The reports of pml/coop: at finalize, performance variables, ompi_info.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# report_says LEVEL HEADINGS GROUND NP: the storm with a report; as many headings as there are tables, and totals that
-# are the number of messages counted by the storm, plus those of collectives and set-up: not less.
+# report_says LEVEL HEADINGS GROUND NP: runs the storm with a report. There must be a heading per table, and the total must be at
+# least the number of messages that the storm counted; collectives and set-up send more.
 report_says() {
     local level=$1 headings=$2 ground=$3 np=$4 received total
     launch_and_keep "$ground" "$np" --mca pml_coop_report "$level" "$bin/storm" --messages 500 --seed 9 || return 1
@@ -20,7 +20,7 @@ no_report_unasked() {
     ! grep -a 'messages sent by' "$log.job"
 }
 
-# A table adds up: the lines to the total.
+# The lines of a table must add up to the total.
 report_adds_up() {
     launch_and_keep vader 2 --mca pml_coop_report 1 "$bin/storm" --messages 500 --seed 9 || return 1
     sed -n '/^pml\/coop: messages sent by/,$p' "$log.job" | sed 's/^  \(eager\|send\|rget\|rput\|coop\|rtr\|bounce\) /  /; s/<= *//' | awk '

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What Open MPI and its transports hand to pml/coop: errors, memory of accelerators, peers of another architecture, and a process that
+# What Open MPI and its transports pass to pml/coop: errors, memory of accelerators, peers of another architecture, and a process that
 # ends without MPI_Finalize. Programs: coop/.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
@@ -15,7 +15,7 @@ part_ompi() {
     part_ompi_exits
 }
 
-# says_so TEXT…: the log of the job has all of them.
+# says_so TEXT…: the log of the job has all of these texts.
 says_so() {
     local text
     for text in "$@"; do
@@ -59,8 +59,8 @@ other_architecture() {
     is_status_of_an_error $status && says_so 'run on different architectures' 'Run on hosts of one architecture'
 }
 
-# leaves GROUND STATUS ARGUMENT…: both ranks call exit(STATUS). mpirun says that they have not called MPI_Finalize, or names the status; no
-# signal has ended them.
+# leaves GROUND STATUS ARGUMENT…: both ranks call exit(STATUS). mpirun must report that they did not call MPI_Finalize, or the status,
+# and no signal.
 leaves() {
     local ground=$1 code=$2 status
     shift 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Parameters that cannot be, transports that do not reach, and who is chosen when nobody asks.
+# Invalid parameters, transports that cannot reach a peer, and the pml that is selected by default.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # refused PARAMETER VALUE RANGE: the job stops in MPI_Init, with one message that names all three.
@@ -15,8 +15,8 @@ accepted() {
     limit=30 launch_and_keep vader 2 --mca "$1" "$2" "$bin/ground" 1 2
 }
 
-# mpirun of 4.1.4 loses Open MPI's own message now and then, with every pml, and says so: only then another attempt is made. Each job has
-# to end by itself, and not by a signal.
+# mpirun of 4.1.4 sometimes loses Open MPI's own message, with every pml, and reports that. Only then there is another attempt. Each
+# job must end by itself, and not by a signal.
 unreachable_peer() {
     local attempt
     for attempt in 1 2 3 4; do
@@ -29,14 +29,14 @@ unreachable_peer() {
     return 1
 }
 
-# Which pml wins without --mca pml; pml_base_verbose names it.
+# The pml selected without --mca pml, as printed by pml_base_verbose.
 chosen_pml() {
     local common=("${common[@]:3}") # without --mca pml …
     limit=30 launch_and_keep vader 2 --mca pml_base_verbose 10 "$bin/ground" 1 2 >&2 || return 1
     sed -n 's/.* selected \([a-z0-9]*\) best priority.*/\1/p' "$log.job" | sort -u
 }
 
-# The same one wins with our components in the search path as without.
+# The same pml is selected with and without our components in the search path.
 stock_is_chosen() {
     local with without
     with=$(chosen_pml) || return 1

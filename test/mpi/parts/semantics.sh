@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# One program per topic, many cases each; test names are ground.topic.case.
+# One program per topic, many cases each. Test names are ground.topic.case.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # run_cases GROUND NP TOPIC ARGUMENT…: runs the cases of a topic.
@@ -33,7 +33,7 @@ part_semantics() {
     ! everywhere || for topic in $pairwise; do run_cases cluster 6 "$topic"; done
 }
 
-# lifetimes CASE [MPIRUN-ARGUMENT…]: with several threads, of which some are slow.
+# lifetimes CASE [MPIRUN-ARGUMENT…]: with several threads, some of them delayed.
 lifetimes() {
     slowly locks
     launch vader 2 "${@:2}" "${slow[@]}" "$bin/lifetimes" --multiple --only "$1"
@@ -44,10 +44,10 @@ semantics_lifetimes() {
     check site_09.a_communicator_is_freed_while_a_thread_sends_what_waited lifetimes a_communicator_is_freed_while_a_thread_sends_what_waited \
         --mca btl_vader_free_list_max 16
     [ "$pml" != coop ] || check site_09.a_parameter_is_written_while_messages_start lifetimes a_parameter_is_written_while_messages_start
-    check site_12.a_message_comes_right_behind_its_communicator lifetimes a_message_comes_right_behind_its_communicator
+    check site_12.a_message_comes_right_after_its_communicator lifetimes a_message_comes_right_after_its_communicator
 }
 
-# Two buffers of 2.2 GiB, and what else the machine is doing.
+# Needs two buffers of 2.2 GiB, and memory for the rest of the machine.
 semantics_big() {
     local available pattern_asked=$pattern
     available=$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)
@@ -65,7 +65,7 @@ semantics_big() {
     pattern=$pattern_asked
 }
 
-# The virtual cluster is what it claims to be: bml/r2 names the transport to each peer, and the peer's host.
+# Checks the virtual cluster: bml/r2 names the transport to each peer, and the peer's host.
 transports_are_right() {
     launch cluster 6 --mca btl_base_verbose 10 "$bin/ground" --only everyone_talks_to_everyone 3 2 || return 1
     # [v0:123] mca: bml: Using tcp btl for send to [[1,1],3] on node v1

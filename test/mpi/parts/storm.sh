@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Random traffic on every ground, by every protocol, with and without threads.
+# Random traffic on every ground, with every protocol, with and without threads.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# storm NAME GROUND NP MESSAGES ARGUMENT…: arguments before -- are mpirun's, behind it the storm's.
+# storm NAME GROUND NP MESSAGES ARGUMENT…: arguments before -- are for mpirun, those after it for the storm.
 storm() {
     local name=$1 ground=$2 np=$3 messages=$4 for_mpirun=()
     shift 4
     while [ $# -gt 0 ] && [ "$1" != -- ]; do for_mpirun+=("$1") && shift; done
     [ $# = 0 ] || shift
-    # Sanitizers make every byte cost several times as much.
+    # With sanitizers every byte costs several times as much.
     [ -z "$san" ] || messages=$((messages / 8))
     check "$name" launch "$ground" "$np" "${for_mpirun[@]}" "$bin/storm" --messages "$messages" "$@"
 }
 
-# Whether a sabotaged storm ends as it should: not well, and with the words given.
+# A sabotaged storm must fail with the given words.
 storm_notices() {
     local how=$1 words=$2
     ends_with_an_error launch_and_keep vader 2 -x LD_PRELOAD="$bin/saboteur.so" -x SABOTAGE="$how" -x SABOTAGE_AT=40 \
@@ -32,7 +32,7 @@ part_storm() {
     for ground in "${grounds[@]}"; do
         storm "storm.group_over_$ground" "$ground" "${ranks[$ground]}" 3000 -- --seed 2
         storm "storm.threads_over_$ground" "$ground" "${ranks[$ground]}" 2000 -- --seed 3 --threads 3
-        # Short messages only: many more of them.
+        # Only short messages, but many more of them.
         storm "storm.short_messages_over_$ground" "$ground" "${ranks[$ground]}" 12000 -- --seed 4 --max-size 3000
     done
     storm storm.five_ranks_with_more_threads_than_cores vader 5 2000 -- --seed 5 --threads 4 --max-size 100000
@@ -43,7 +43,7 @@ part_storm() {
                     --mca pml_coop_protocol $protocol -- --seed 6
             done
             storm "storm.threads_by_rput_over_$ground" "$ground" "${ranks[$ground]}" 1500 --mca pml_coop_protocol rput -- --seed 7 --threads 3
-            # Many short operations per message, and limits that no transport has by itself.
+            # Many short operations per message, with limits below those of any transport.
             storm "storm.small_chunks_over_$ground" "$ground" 3 1000 --mca pml_coop_rdma_chunk 4096 --mca pml_coop_rdma_depth 1 \
                 --mca pml_coop_eager_limit 64 --mca pml_coop_send_depth 1 -- --seed 8
         done

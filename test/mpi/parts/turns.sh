@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Whether others get their turn during a copy inside a node. Moments are compared: nothing else should keep the cores busy.
+# Other messages make progress during a copy inside a node. Compares times: nothing else should keep the cores busy.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
-# turns_with [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one host, the third on another. That one does not yield while it waits: who
-# shares its core would have it for some milliseconds.
+# turns_with [MPIRUN ARGUMENT…] -- [ARGUMENT…]: two ranks on one host, the third on another. The third does not yield while it waits,
+# because a rank that shares its core would then keep the core for some milliseconds.
 turns_with() {
     local for_mpirun=()
     while [ "$1" != -- ]; do for_mpirun+=("$1"); shift; done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One message beyond 2 GiB (and beyond 32 bits of bytes' sign), every byte checked. Needs twice its size of memory.
+// One message of more than 2 GiB (more than 31 bits can count), every byte checked. Needs twice its size of memory.
 #include <sys/mman.h>
 
 #include "mpi_test.h"
@@ -21,7 +21,7 @@ struct Memory {
     ~Memory() { munmap(data, kBytes); }
 };
 
-// count 1 of a type of kBytes: MiBs and a rest.
+// A type of kBytes for count 1: MiBs and a rest.
 MPI_Datatype whole() {
     MPI_Datatype block, blocks, type;
     MPI_Type_contiguous(kBlock, MPI_BYTE, &block);
@@ -45,7 +45,7 @@ CASE(message_of_more_than_2_gib_arrives_whole) {
     if (env.rank == 0) {
         pattern::fill(77, 0, memory.data, kBytes);
         MPI_Send(memory.data, 1, type, 1, 1, env.comm);
-        MPI_Recv(nullptr, 0, MPI_BYTE, 1, 2, env.comm, MPI_STATUS_IGNORE);  // let the receiver check in peace
+        MPI_Recv(nullptr, 0, MPI_BYTE, 1, 2, env.comm, MPI_STATUS_IGNORE);  // wait until the receiver has checked
     } else {
         MPI_Status status;
         MPI_Count count = 0;

@@ -30,10 +30,10 @@ CASE(unmatched_receive_is_cancelled) {
             CHECK(request == MPI_REQUEST_NULL);
         }
     CHECK_EQ(buffer, 7);
-    MPI_Barrier(env.comm);  // nobody sends anything before all of this is over
+    MPI_Barrier(env.comm);  // no rank sends before this is over
 }
 
-CASE(message_goes_to_the_receive_behind_a_cancelled_one) {
+CASE(message_goes_to_the_receive_after_a_cancelled_one) {
     for (std::size_t n : {sizes::kEager, sizes::kRendezvous}) {
         if (env.rank == 1) {
             Bytes wrong(n, 0x11), right(n);
@@ -60,7 +60,7 @@ CASE(matched_receive_is_not_cancelled_and_completes) {
         if (env.rank == 1) {
             Bytes data(n);
             MPI_Request request;
-            MPI_Probe(0, 3, env.comm, MPI_STATUS_IGNORE);  // it is here: the receive matches at once
+            MPI_Probe(0, 3, env.comm, MPI_STATUS_IGNORE);  // it has arrived: the receive matches at once
             MPI_Irecv(data.data(), as_int(n), MPI_BYTE, 0, 3, env.comm, &request);
             MPI_Cancel(&request);
             CHECK(!was_cancelled(request));
@@ -121,7 +121,7 @@ CASE(cancelled_receives_leave_the_others_in_order) {
 }
 
 CASE(cancelled_and_freed_receive_is_gone) {
-    // Freed before anyone learned of the cancel: the message finds nothing posted.
+    // Freed before the cancel was completed: the message finds no posted receive.
     if (env.rank == 1) {
         int wrong = -1, right = -1;
         MPI_Request request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many communicators, and messages on one that the receiver has not made yet.
+// Many communicators, and messages on one that the receiver has not created yet.
 #include <unistd.h>
 
 #include "mpi_test.h"
@@ -32,8 +32,8 @@ CASE(three_hundred_duplicates_keep_their_messages_apart) {
 }
 
 CASE(message_may_be_there_before_the_communicator) {
-    // Rank 0 leaves MPI_Comm_split first and sends at once; the others come to it late. Whether a message really is
-    // early is a matter of timing, hence the repeats.
+    // Rank 0 leaves MPI_Comm_split first and sends at once; the others leave it later. Whether a message is really early
+    // depends on timing, hence the repeats.
     for (int round = 0; round < 30; ++round) {
         if (env.rank != 0 && round % 3 == env.rank % 3) usleep(2000);
         MPI_Comm comm;
@@ -64,7 +64,7 @@ CASE(message_may_be_there_before_the_communicator) {
 }
 
 CASE(nonblocking_duplicate_and_traffic_meet) {
-    // MPI_Comm_idup completes at different times on the ranks: the surest way to early messages.
+    // MPI_Comm_idup completes at different times on the ranks, which is most likely to make messages early.
     for (int round = 0; round < 50; ++round) {
         MPI_Comm comm;
         MPI_Request made;
@@ -87,7 +87,7 @@ CASE(nonblocking_duplicate_and_traffic_meet) {
 }
 
 CASE(communicator_may_be_freed_with_receives_pending) {
-    // MPI keeps it until they are complete.
+    // MPI keeps it until they complete.
     for (std::size_t n : {std::size_t{10}, sizes::kRendezvous}) {
         MPI_Comm comm;
         MPI_Comm_dup(env.comm, &comm);

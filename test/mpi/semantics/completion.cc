@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting and testing: any, some, all, get_status; null and empty things.
+// Waiting and testing: any, some, all, get_status; null requests and empty lists.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -12,7 +12,7 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 constexpr std::size_t kMessages = 24;
 std::size_t size_of(std::size_t i) { return i % 3 == 0 ? sizes::kRendezvous + i : i * 100; }
 
-// Rank 0 sends when rank 1 is ready; returns rank 1's posted receives.
+// Rank 0 sends when rank 1 is ready. Returns rank 1's posted receives.
 struct Exchange {
     std::vector<Bytes> data;
     std::vector<MPI_Request> requests;

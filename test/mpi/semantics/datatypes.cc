@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Derived datatypes: every layout to every layout, at sizes around the thresholds; gaps stay as they were.
+// Derived datatypes: every layout to every layout, at sizes around the thresholds; gaps must stay unchanged.
 #include <functional>
 
 #include "mpi_test.h"
@@ -9,7 +9,7 @@ using Bytes = std::vector<unsigned char>;
 
 namespace {
 
-// A layout of `n` ints: the type (with count 1), and where int i lies in memory, counted in ints from the buffer's start.
+// A layout of `n` ints: the type (for count 1), and the position of int i in memory, in ints from the start of the buffer.
 struct Shape {
     const char* name;
     std::function<MPI_Datatype(int n)> make;
@@ -33,7 +33,7 @@ std::vector<Shape> shapes() {
     all.push_back({"vector",
                    [](int n) { MPI_Datatype t; MPI_Type_vector(n, 1, 3, MPI_INT, &t); return committed(t); },
                    [](std::size_t i, std::size_t) { return 3 * i; }, [](std::size_t n) { return 3 * n; }, none});
-    // Blocks of 1, 2, 3, 1, 2, 3, … with one int between them.
+    // Blocks of 1, 2, 3, 1, 2, 3, … ints with one int between them.
     const auto irregular = [](std::size_t i) { return i + i / 6 * 3 + (i % 6 >= 1) + (i % 6 >= 3); };
     all.push_back({"indexed",
                    [=](int n) {
@@ -71,7 +71,7 @@ std::vector<Shape> shapes() {
                        return committed(t);
                    },
                    [](std::size_t i, std::size_t) { return 2 * i; }, [](std::size_t n) { return 2 * n + 2; }, none});
-    // The halves of a buffer that has a hole in its middle.
+    // Two halves of a buffer with a hole in the middle.
     all.push_back({"two far blocks",
                    [](int n) {
                        int lengths[2] = {n / 2, n - n / 2}, at[2] = {0, n / 2 + 5000};
@@ -142,7 +142,7 @@ CASE(large_noncontiguous_messages) {
 }
 
 CASE(many_elements_of_a_padded_type) {
-    // count > 1 with an extent larger than the data: contiguous inside, not between.
+    // count > 1 with an extent larger than the data: each element is contiguous, the sequence is not.
     if (env.rank > 1) return;
     MPI_Datatype padded;
     MPI_Type_create_resized(MPI_INT, 0, 12, &padded);

@@ -15,7 +15,7 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 
 constexpr std::size_t kSizes[] = {0, 8, sizes::kEager, 50000, sizes::kRendezvous, (1u << 20) + 1};
 
-// Everyone to everyone of the other group and back; the two groups tell each other apart by `side`.
+// All ranks to all ranks of the other group and back; `side` distinguishes the two groups.
 void exchange(MPI_Comm inter, int side) {
     int rank = 0, remote = 0;
     MPI_Comm_rank(inter, &rank);
@@ -53,7 +53,7 @@ std::string this_program() {
     return std::string(path, n > 0 ? static_cast<std::size_t>(n) : 0);
 }
 
-// What a spawned process does.
+// The main function of a spawned process.
 int child(MPI_Comm parent) {
     exchange(parent, 1);
     exchange_merged(parent, 1);

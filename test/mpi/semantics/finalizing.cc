@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What MPI allows to be unfinished when MPI_Finalize is called. Run last: MPI_Finalize comes right after.
+// Operations that MPI allows to be unfinished when MPI_Finalize is called. Run last: MPI_Finalize follows.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -45,7 +45,7 @@ CASE(communicators_never_freed) {
 }
 
 CASE(attached_buffer_with_messages_still_in_it) {
-    // MPI_Finalize detaches, and waits for them.
+    // MPI_Finalize detaches the buffer, and waits for its messages.
     constexpr std::size_t n = sizes::kRendezvous;
     Bytes& buffer = lasting(4 * (n + MPI_BSEND_OVERHEAD + 64));
     const Bytes data(n, 0x61);
@@ -53,7 +53,7 @@ CASE(attached_buffer_with_messages_still_in_it) {
         MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
         for (int i = 0; i < 3; ++i) MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     } else if (env.rank == 1) {
-        // The harness ends the case with a barrier; these are received behind the case, hence on MPI_COMM_WORLD.
+        // The harness ends the case with a barrier. These messages are received after the case, hence on MPI_COMM_WORLD.
         Bytes in(n);
         for (int i = 0; i < 3; ++i) {
             MPI_Recv(in.data(), as_int(n), MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Is the ground what it claims to be? Argument: the number of hosts expected, and of ranks on each.
+// Checks that the ground is as described. Arguments: the expected number of hosts, and of ranks on each.
 #include <cstdlib>
 #include <map>
 
@@ -29,7 +29,7 @@ CASE(shared_memory_communicators_are_those_of_a_host) {
 }
 
 CASE(everyone_talks_to_everyone) {
-    // So that the transport to each peer is connected, and named in the log.
+    // Connects the transport to each peer, so that the log names it.
     std::vector<int> in(static_cast<std::size_t>(env.size)), out(in.size(), env.rank);
     MPI_Alltoall(out.data(), 1, MPI_INT, in.data(), 1, MPI_INT, env.comm);
     for (int r = 0; r < env.size; ++r) CHECK_EQ(in[static_cast<std::size_t>(r)], r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators that come and go while messages on them, and parameters, are in the hands of somebody else. Two ranks; the cases
-// with threads take --multiple. A sanitizer sees more of it than these checks do.
+// Communicators that are created and freed, and parameters that are written, while other threads or late messages still use them. Two
+// ranks; the cases with threads need --multiple. A sanitizer detects more errors than these checks do.
 #include <atomic>
 #include <thread>
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kShort = 64;  // bytes; many of them fill the transport
 
-// Calls MPI until told to end, so that another thread's messages make progress here.
+// Calls MPI until told to end, so that messages of another thread make progress.
 class Poller {
 public:
     Poller() {
@@ -40,7 +40,7 @@ private:
     std::thread thread_;
 };
 
-// `count` short messages from rank 0 to rank 1, which comes late: the transport has no room for all of them.
+// `count` short messages from rank 0 to rank 1, which receives late: the transport has no room for all of them.
 struct Burst {
     explicit Burst(int count) : data(static_cast<std::size_t>(count) * kShort), requests(static_cast<std::size_t>(count)) {}
 
@@ -62,7 +62,7 @@ struct Burst {
     std::vector<MPI_Request> requests;
 };
 
-// Long messages both ways, by two threads of each rank.
+// Long messages both ways, from two threads of each rank.
 void exchange(const mpitest::Env& env, int count) {
     const auto run = [&](int tag) {
         std::vector<unsigned char> out(100000), in(out.size());
@@ -80,7 +80,7 @@ void exchange(const mpitest::Env& env, int count) {
 
 }  // namespace
 
-// Requests and communicator are freed at once: the last message that leaves takes the communicator with it.
+// Requests and communicator are freed at once: the last message to leave releases the communicator.
 CASE(the_last_send_takes_its_communicator_with_it) {
     for (int round = 0; round < 5; ++round) {
         MPI_Comm comm;
@@ -99,7 +99,7 @@ CASE(the_last_send_takes_its_communicator_with_it) {
     }
 }
 
-// The thread that lets the last message leave is still at it when the other one, which has waited for that message, frees the
+// The thread that sends the last message is still at it when the other one, which has waited for that message, frees the
 // communicator.
 CASE(a_communicator_is_freed_while_a_thread_sends_what_waited) {
     std::vector<MPI_Comm> comms(300);
@@ -118,7 +118,7 @@ CASE(a_communicator_is_freed_while_a_thread_sends_what_waited) {
     }
 }
 
-// MPI_T_cvar_write of one thread beside messages of others, which look at what was written.
+// One thread calls MPI_T_cvar_write while messages of others read the parameter.
 CASE(a_parameter_is_written_while_messages_start) {
     int provided = 0;
     CHECK_EQ(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
@@ -138,8 +138,8 @@ CASE(a_parameter_is_written_while_messages_start) {
     MPI_T_finalize();
 }
 
-// Rank 0 sends as soon as it has the new communicator; what takes that in on rank 1 is another thread than the one that makes it.
-CASE(a_message_comes_right_behind_its_communicator) {
+// Rank 0 sends as soon as it has the new communicator. On rank 1, one thread handles the message while another creates the communicator.
+CASE(a_message_comes_right_after_its_communicator) {
     std::vector<MPI_Comm> comms(200);
     {
         const Poller pollers[2];
@@ -154,7 +154,7 @@ CASE(a_message_comes_right_behind_its_communicator) {
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Rank 1 makes communicators while interrupts let another thread take in messages for it (pml_coop_async, over btl/coopib).
+// Rank 1 creates communicators while interrupts make another thread handle messages for it (pml_coop_async, over btl/coopib).
 CASE(communicators_are_made_while_messages_interrupt) {
     constexpr int kMessages = 300, kBytes = 70000;
     std::vector<unsigned char> data(static_cast<std::size_t>(kMessages) * kBytes);
@@ -169,7 +169,7 @@ CASE(communicators_are_made_while_messages_interrupt) {
         std::vector<MPI_Request> requests(kMessages);
         for (int i = 0; i < kMessages; ++i)
             MPI_Irecv(message(i), kBytes, MPI_BYTE, 0, i, env.comm, &requests[static_cast<std::size_t>(i)]);
-        std::vector<MPI_Comm> comms(250);  // the library's table of them grows several times
+        std::vector<MPI_Comm> comms(250);  // the library's table of communicators grows several times
         for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_SELF, &comm);
         MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
         for (int i = 0; i < kMessages; ++i) CHECK_PATTERN(static_cast<std::uint64_t>(i), message(i), kBytes);

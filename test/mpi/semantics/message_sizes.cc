@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every size at which some protocol changes its way, and large ones; posted and unexpected; both directions at once.
+// All sizes at the limits of protocols, and large ones; posted and unexpected; both directions at once.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -17,7 +17,7 @@ Bytes message(std::uint64_t key, std::size_t n) {
     return data;
 }
 
-// Where rank r's partner is: everyone takes part, near and far peers.
+// The partner of a rank: all ranks take part, with near and far peers.
 int partner(const mpitest::Env& env) { return env.rank ^ 1; }
 bool paired(const mpitest::Env& env) { return partner(env) < env.size; }
 

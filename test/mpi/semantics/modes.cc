@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The send modes: standard, synchronous, buffered, ready; blocking and not.
+// The send modes: standard, synchronous, buffered, ready; blocking and nonblocking.
 #include <thread>
 
 #include "mpi_test.h"
@@ -35,7 +35,7 @@ bool is_done(MPI_Request& request) {
     return flag != 0;
 }
 
-// Gives MPI the chance to do what it must not do.
+// Gives MPI time for an error that it must not make.
 void let_time_pass(const mpitest::Env& env) {
     for (int i = 0; i < 200; ++i) {
         int flag = 0;
@@ -84,7 +84,7 @@ CASE(synchronous_send_is_complete_only_after_the_receive_started) {
             signal_to(env, 1);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         } else if (env.rank == 1) {
-            wait_signal(env, 0);  // another tag: the message itself is unexpected by now
+            wait_signal(env, 0);  // on another tag: by now the message itself is unexpected
             receive(env, 0, 5, n, n);
         }
     }
@@ -97,7 +97,7 @@ CASE(buffered_send_is_complete_before_the_receive) {
             MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
             Bytes data = message(n, n);
             MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, 5, env.comm);
-            data.assign(n, 0xee);  // ours again
+            data.assign(n, 0xee);  // the buffer may be reused
             data = message(n + 1, n);
             MPI_Request request;
             MPI_Ibsend(data.data(), as_int(n), MPI_BYTE, 1, 6, env.comm, &request);
@@ -118,10 +118,10 @@ CASE(buffered_send_is_complete_before_the_receive) {
     }
 }
 
-// Fills the rest of a buffer in vain on `failing`, then sends on `comm`.
+// Fails to send with the rest of a buffer on `failing`, then sends on `comm`.
 static void overfill(const mpitest::Env& env, MPI_Comm failing, MPI_Comm comm) {
     MPI_Comm_set_errhandler(failing, MPI_ERRORS_RETURN);
-    constexpr std::size_t n = sizes::kRendezvous;  // an eager message may do without the buffer
+    constexpr std::size_t n = sizes::kRendezvous;  // an eager message might not need the buffer
     if (env.rank == 0) {
         Bytes buffer(n + n / 2 + MPI_BSEND_OVERHEAD);
         MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
@@ -147,7 +147,7 @@ CASE(buffered_send_beyond_the_buffer_is_an_error) {
     MPI_Comm_free(&failing);
 }
 
-CASE(failed_buffered_send_does_not_block_those_behind_it) {
+CASE(failed_buffered_send_does_not_block_those_after_it) {
     if (mpitest::skipped_on_ob1("it has used up a sequence number by then, and the receiver waits for that message"))
         return;
     overfill(env, env.comm, env.comm);
@@ -208,7 +208,7 @@ CASE(all_ranks_exchange_with_all_in_all_nonblocking_modes) {
                 requests.emplace_back();
                 MPI_Irecv(in.back().data(), as_int(n), MPI_BYTE, peer, mode, env.comm, &requests.back());
             }
-        MPI_Barrier(env.comm);  // for the ready ones
+        MPI_Barrier(env.comm);  // for the ready sends
         for (int mode = 0; mode < 3; ++mode)
             for (int peer = 0; peer < env.size; ++peer) {
                 out.push_back(message(pattern::key({n, static_cast<std::uint64_t>(mode), static_cast<std::uint64_t>(env.rank),

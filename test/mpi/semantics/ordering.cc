@@ -9,7 +9,7 @@ namespace {
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
-// Small, large, empty in turn: protocols of very different speed.
+// Small, large and empty in turn: protocols of very different speed.
 std::size_t mixed_size(std::size_t i) {
     constexpr std::size_t sizes[] = {8, sizes::kRendezvous, 0, 5000, 70000, 1, 33000};
     return sizes[i % 7];
@@ -60,7 +60,7 @@ CASE(unexpected_messages_match_in_sent_order) {
     if (env.rank == 0) {
         Outgoing out;
         for (std::size_t i = 0; i < kMessages; ++i) out.send(env, 1, 2, i, mixed_size(i));
-        // This one is behind all of them, and so are the RTS of the large ones.
+        // This message comes after all of them, and so after the RTS of the large ones.
         out.send(env, 1, 9, 0, 0);
     } else if (env.rank == 1) {
         MPI_Recv(nullptr, 0, MPI_BYTE, 0, 9, env.comm, MPI_STATUS_IGNORE);
@@ -74,7 +74,7 @@ CASE(unexpected_messages_match_in_sent_order) {
 }
 
 CASE(wildcard_and_specific_receives_match_in_posted_order) {
-    // All receives match all messages, each in its own words.
+    // Every receive matches every message, by different wildcards.
     constexpr std::size_t kMessages = 80;
     if (env.rank == 1) {
         std::vector<Bytes> data(kMessages, Bytes(sizes::kRendezvous));
@@ -155,7 +155,7 @@ CASE(communicators_do_not_see_each_other) {
 }
 
 CASE(completion_order_is_free_but_matching_is_not) {
-    // The small message behind a large one may complete first; both are what they should be.
+    // The small message after a large one may complete first; both must be correct.
     for (int round = 0; round < 20; ++round) {
         if (env.rank == 0) {
             Outgoing out;

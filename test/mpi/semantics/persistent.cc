@@ -11,7 +11,7 @@ using Init = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Req
 
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
-// The same two requests `times` times, new contents each time.
+// Starts the same two requests `times` times, with new contents each time.
 void ping(const mpitest::Env& env, Init init, std::size_t n, int times) {
     Bytes data(n);
     MPI_Request request;
@@ -51,7 +51,7 @@ CASE(buffered_started_many_times) {
     if (env.rank > 1) return;
     Bytes buffer(8 * (sizes::kRendezvous + MPI_BSEND_OVERHEAD));
     for (std::size_t n : {std::size_t{100}, sizes::kRendezvous}) {
-        // A round of 5 fits, whatever the receiver's pace; detaching waits.
+        // A round of 5 fits, even with a slow receiver; detaching waits.
         for (int round = 0; round < 4; ++round) {
             if (env.rank == 0) MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
             ping(env, MPI_Bsend_init, n, 5);
@@ -134,7 +134,7 @@ CASE(send_freed_while_active_is_still_delivered) {
             MPI_Start(&request);
             MPI_Request_free(&request);
             CHECK(request == MPI_REQUEST_NULL);
-            MPI_Recv(nullptr, 0, MPI_BYTE, 1, 2, env.comm, MPI_STATUS_IGNORE);  // then the buffer is ours again
+            MPI_Recv(nullptr, 0, MPI_BYTE, 1, 2, env.comm, MPI_STATUS_IGNORE);  // then the buffer may be reused
         } else if (env.rank == 1) {
             MPI_Recv(data.data(), as_int(n), MPI_BYTE, 0, 1, env.comm, MPI_STATUS_IGNORE);
             CHECK_PATTERN(n, data.data(), n);
@@ -152,8 +152,8 @@ CASE(receive_freed_while_active_still_receives) {
             MPI_Start(&request);
             MPI_Request_free(&request);
             MPI_Send(nullptr, 0, MPI_BYTE, 0, 2, env.comm);
-            // The synchronous send is complete on the other side once the data are taken, and order makes the next
-            // receive come behind it; at rendezvous size the data may come later, so poll for the last byte.
+            // The synchronous send completes on the other side when its data have been taken, and the next receive is ordered
+            // after it. At rendezvous size the data may come later, so poll for the last byte.
             MPI_Recv(nullptr, 0, MPI_BYTE, 0, 3, env.comm, MPI_STATUS_IGNORE);
             const volatile unsigned char* last = &data[n - 1];
             while (*last != pattern::byte(n, n - 1)) {
@@ -190,7 +190,7 @@ CASE(nonpersistent_send_freed_while_active_is_still_delivered) {
     }
 }
 
-CASE(persistent_receive_with_wildcards_takes_whoever_comes) {
+CASE(persistent_receive_with_wildcards_takes_messages_from_any_source) {
     if (env.rank == 0) {
         int value = 0;
         MPI_Request request;

@@ -86,7 +86,7 @@ CASE(matched_probe_takes_the_message_out_of_matching) {
         check_status(status, 0, 4, n);
         while (!flag) MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, env.comm, &flag, &second, &status);
         check_status(status, 0, 4, n);
-        // A plain receive gets the third, though the first two are not received yet.
+        // A plain receive gets the third message, although the first two have not been received.
         MPI_Recv(data.data(), as_int(n), MPI_BYTE, 0, 4, env.comm, MPI_STATUS_IGNORE);
         CHECK_PATTERN(2, data.data(), n);
         MPI_Mrecv(data.data(), as_int(n), MPI_BYTE, &second, &status);
@@ -118,7 +118,7 @@ CASE(matched_receive_works_at_every_edge_size) {
     }
 }
 
-CASE(improbe_without_a_message_says_so) {
+CASE(improbe_without_a_message_finds_nothing) {
     int flag = 1;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Improbe(MPI_ANY_SOURCE, 5, env.comm, &flag, &message, MPI_STATUS_IGNORE);
@@ -167,7 +167,7 @@ CASE(probe_with_wildcards_serves_everyone_in_order) {
 }
 
 CASE(matched_message_can_wait_while_others_pass) {
-    // Many matched probes first; their receives in reverse order.
+    // Many matched probes, then their receives in reverse order.
     constexpr std::size_t kMessages = 40;
     const auto size_of = [](std::size_t i) { return i % 4 == 3 ? 100000 + i : 10 * i; };
     if (env.rank == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tags up to MPI_TAG_UB, and the info keys by which a program gives up some of MPI's promises.
+// Tags up to MPI_TAG_UB, and the info keys with which a program waives guarantees of MPI.
 #include <algorithm>
 
 #include "mpi_test.h"
@@ -73,7 +73,7 @@ CASE(wildcard_never_takes_internal_messages) {
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
         CHECK_EQ(flag, 0);
     }
-    MPI_Barrier(env.comm);  // nobody probes any more
+    MPI_Barrier(env.comm);  // all probes have ended
     MPI_Send(&i_am_here, 1, MPI_INT, (env.rank + 1) % env.size, 1, env.comm);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK_EQ(value, i_am_here);
@@ -103,7 +103,7 @@ CASE(overtaking_allowed_loses_and_doubles_nothing) {
         for (std::size_t i = 0; i < kMessages; ++i) {
             int count = 0;
             MPI_Get_count(&statuses[i], MPI_BYTE, &count);
-            // Which one is it? One with this tag and size that matches byte by byte and is not taken yet.
+            // Finds the message: it has this tag and size, matches byte by byte, and was not taken before.
             std::size_t k = i % 4;
             while (k < kMessages && (seen[k] || size_of(k) != static_cast<std::size_t>(count) ||
                                      pattern::mismatch(k, 0, data[i].data(), size_of(k)) != pattern::kNone))

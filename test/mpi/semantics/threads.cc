@@ -64,7 +64,7 @@ CASE(threads_share_a_communicator_by_tag) {
 }
 
 CASE(threads_receive_whatever_comes) {
-    // All threads of rank 0 take messages of all threads of all others; each says what it is.
+    // All threads of rank 0 take messages from all threads of all other ranks; the head identifies each message.
     struct Head {
         std::int32_t rank, thread, i, bytes;
     };
@@ -86,7 +86,7 @@ CASE(threads_receive_whatever_comes) {
                 CHECK_EQ(status.MPI_TAG, head.thread);
                 CHECK_PATTERN(key_of(head.rank, head.thread, head.i), data.data() + sizeof head,
                               static_cast<std::size_t>(head.bytes));
-                // Each cell is written by the one thread that got the message.
+                // Only the thread that received the message writes the cell.
                 char& cell = seen[static_cast<std::size_t>(head.rank * kThreads + head.thread)][static_cast<std::size_t>(head.i)];
                 CHECK_EQ(cell, 0);
                 cell = 1;
@@ -143,7 +143,7 @@ CASE(matched_probe_gives_each_message_to_one_thread) {
 }
 
 CASE(one_thread_waits_while_another_makes_it_happen) {
-    // The waiting thread must not keep the others out of MPI.
+    // The waiting thread must not keep other threads out of MPI.
     if (env.rank > 1) return;
     const int peer = 1 - env.rank;
     for (int i = 0; i < 50; ++i) {
@@ -164,7 +164,7 @@ CASE(threads_cancel_and_repost) {
             int value = -1, cancelled = 0;
             MPI_Request request;
             MPI_Status status;
-            MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1000 + t, env.comm, &request);  // a tag nobody uses
+            MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1000 + t, env.comm, &request);  // an unused tag
             MPI_Cancel(&request);
             MPI_Wait(&request, &status);
             MPI_Test_cancelled(&status, &cancelled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message longer than its receive: MPI_ERR_TRUNCATE, memory behind the buffer left alone, and life goes on.
+// A message longer than its receive: MPI_ERR_TRUNCATE, memory after the buffer unchanged, and communication still works.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -13,16 +13,16 @@ struct Sizes {
     std::size_t sent, room;
 };
 
-// Eager and rendezvous on every transport; a receive that would be eager itself; no room at all; one byte short; room
-// shorter than what travels beside the RTS.
+// Eager and rendezvous on every transport; a receive that is itself of eager size; a buffer of 0 bytes; one byte too short; a
+// buffer shorter than the data that travels with the RTS.
 constexpr Sizes kSizes[] = {{100, 99},      {100, 0},          {4000, 1000},   {5000, 4999},          {40000, 10},
                             {70000, 69999}, {400000, 399999}, {400000, 100}, {400000, 0}, {2000000, 1000000}};
 
-// Memory for a receive with room for s.room. Stock ob1 reads all of a long
-// message into it, hence as much memory as that takes.
+// Memory for a receive with room for s.room bytes. Stock ob1 reads all of a long
+// message into it, so it must be large enough for that.
 Bytes memory(const Sizes& s) { return Bytes(s.sent + 64, 0x5c); }
 
-// Checked of ob1 where it is true: of what goes eagerly.
+// For ob1, checked only for eager messages.
 void check_behind(const Bytes& data, const Sizes& s) {
     if (mpitest::on_ob1() && s.sent > 1000) return;
     CHECK_UNTOUCHED(0x5c, data.data() + s.room, data.size() - s.room);
@@ -34,7 +34,7 @@ void send(const mpitest::Env& env, int tag, std::uint64_t key, std::size_t n) {
     MPI_Send(data.data(), as_int(n), MPI_BYTE, 1, tag, env.comm);
 }
 
-// What a communicator is still good for.
+// The communicator still works.
 void check_alive(const mpitest::Env& env) {
     for (std::size_t n : {sizes::kEager, sizes::kRendezvous}) {
         if (env.rank == 0) send(env, 8, n + 1, n);
@@ -119,7 +119,7 @@ CASE(matched_receive_of_a_longer_message_is_an_error) {
             MPI_Message message;
             MPI_Status status;
             MPI_Mprobe(0, 7, env.comm, &message, &status);
-            // The error may be raised by the handler of the world: a message has no communicator for all MPIs.
+            // The world's error handler may be called, because in some MPIs a matched message has no communicator.
             MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
             CHECK_ERROR(MPI_Mrecv(data.data(), as_int(s.room), MPI_BYTE, &message, &status), MPI_ERR_TRUNCATE);
             MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);

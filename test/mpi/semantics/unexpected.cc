@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thousands of messages that nobody asked for yet.
+// Thousands of messages without a posted receive.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -21,7 +21,7 @@ CASE(twenty_thousand_eager_messages_received_in_reverse_tag_order) {
         }
         MPI_Send(nullptr, 0, MPI_BYTE, 1, kMessages, env.comm);
     } else if (env.rank == 1) {
-        MPI_Recv(nullptr, 0, MPI_BYTE, 0, kMessages, env.comm, MPI_STATUS_IGNORE);  // behind all of them
+        MPI_Recv(nullptr, 0, MPI_BYTE, 0, kMessages, env.comm, MPI_STATUS_IGNORE);  // sent after all of them
         for (int i = kMessages; i-- > 0;) {
             std::uint64_t value = 0;
             MPI_Recv(&value, 8, MPI_BYTE, 0, i, env.comm, MPI_STATUS_IGNORE);
@@ -63,7 +63,7 @@ CASE(unexpected_messages_of_all_ranks_at_one) {
     } else {
         for (int source = 1; source < env.size; ++source)
             MPI_Recv(nullptr, 0, MPI_BYTE, source, kEach, env.comm, MPI_STATUS_IGNORE);
-        // Tag by tag, whoever it is from.
+        // Tag by tag, from any source.
         for (int i = 0; i < kEach; ++i)
             for (int k = 1; k < env.size; ++k) {
                 Bytes data(static_cast<std::size_t>(i));

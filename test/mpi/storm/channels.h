@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The communicators that the storm sends on, described so that every rank
-// knows all of them, its own or not: that is what lets each rank work out the
-// whole schedule alone.
+// The communicators of the storm, described so that every rank knows all of them,
+// including those that it does not belong to, and can compute the whole schedule.
 #pragma once
 
 #include <mpi.h>
@@ -22,13 +21,13 @@ struct Channel {
     // World ranks that `from` may send to.
     const std::vector<int>& targets(int from) const;
     bool has(int world_rank) const;
-    // Rank of `other` as `self` has to write it, and back.
+    // The rank of `other` as `self` has to give it to MPI.
     int rank_of(int self, int other) const;
     int world_rank(int self, int rank) const { return targets(self)[static_cast<std::size_t>(rank)]; }
 };
 
-// Collective over MPI_COMM_WORLD. One list per thread; those marked shared are
-// the same communicator in each.
+// Collective over MPI_COMM_WORLD. One list per thread; shared channels use the same
+// communicator in each.
 std::vector<std::vector<Channel>> make_channels(int threads);
 void free_channels(std::vector<std::vector<Channel>>& channels);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which message went into which receive? Messages with one envelope (channel,
-// source, tag) are matched in the order in which they were sent, and receives
-// that match the same envelope in the order in which they were posted. So of
-// one envelope the k-th receive, by order of posting, must hold the k-th
-// message.
+// Finds the message that each receive must get. Messages with the same envelope
+// (channel, source, tag) match in the order in which they were sent, and receives that
+// match the same envelope in the order in which they were posted. So for each envelope,
+// the k-th receive in order of posting must hold the k-th message.
 #include <map>
 #include <tuple>
 

@@ -63,8 +63,8 @@ void one_by_one(Requests& requests, bool peek, const Done& done) {
 }  // namespace
 
 void complete_all(Requests& requests, pattern::Random& random, const Done& done) {
-    // Persistent requests stay in the array when they are complete: Waitany
-    // and Waitsome skip inactive ones, so each is reported once.
+    // Completed persistent requests stay in the array: Waitany and Waitsome skip
+    // inactive requests, so each is reported once.
     const bool second = random.one_in(2);
     switch (random.below(4)) {
         case 0: wait_all(requests, second, done); break;

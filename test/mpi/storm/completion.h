@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Completes a set of requests by one of MPI's many ways, drawn at random.
+// Completes a set of requests with one of MPI's functions, chosen at random.
 #pragma once
 
 #include <mpi.h>

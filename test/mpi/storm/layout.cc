@@ -9,7 +9,7 @@ namespace storm {
 namespace {
 
 constexpr unsigned char kGap = 0xA5;
-constexpr std::size_t kMostBlocks = 600;  // of one type: packing is not what the storm is about
+constexpr std::size_t kMostBlocks = 600;  // of one type: the storm is not a test of packing
 
 std::string first_not_gap(const unsigned char* memory, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
@@ -49,7 +49,7 @@ void Layout::add(std::size_t gap, std::size_t bytes) {
     span_ += gap + bytes;
 }
 
-// Equal blocks at equal distances; what does not fill a block comes behind.
+// Equal blocks at equal distances. The rest follows them.
 void Layout::make_vector(std::size_t bytes, pattern::Random& random) {
     const std::size_t block = std::max<std::size_t>(1 + random.below(64), bytes / (kMostBlocks / 2));
     const std::size_t gap = 1 + random.below(40);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where the bytes of one message lie in memory: an MPI datatype made for the
-// occasion, and the same layout as a list of blocks to fill and to check with.
-// All types are made of MPI_BYTE, so that the layouts of sender and receiver
-// need not agree, and a receive may have room to spare.
+// The position of the bytes of one message in memory: an MPI datatype, and the same
+// layout as a list of blocks for filling and checking. All types consist of MPI_BYTE,
+// so that the layouts of sender and receiver need not agree, and a receive may be
+// longer than its message.
 //
 // Ownership: a Layout owns its datatype. Units: bytes.
 #pragma once
@@ -36,11 +36,11 @@ public:
     // Fills `memory` (span() bytes): message `key` in the blocks.
     void fill(void* memory, std::uint64_t key) const;
 
-    // Prepares `memory` for a receive: a value that gaps are known by later.
+    // Prepares `memory` for a receive: fills it with a value that marks gaps.
     void clear(void* memory) const;
 
-    // Checks that the first `bytes` of the blocks are message `key` and that
-    // all other memory is as clear() left it. Empty, or what is wrong.
+    // Checks that the first `bytes` bytes of the blocks are message `key` and that all
+    // other memory is as clear() left it. Returns an error message, or an empty string.
     std::string check(const void* memory, std::uint64_t key, std::size_t bytes) const;
 
 private:

@@ -4,9 +4,9 @@
 //
 //     storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]
 //
-// The schedule is a function of the seed (and of the number of ranks and
-// threads); what depends on timing, such as which receive a message finds, is
-// checked by MPI's ordering rules. See round.h, schedule.h and checking.cc.
+// The schedule is a function of the seed and of the number of ranks and threads.
+// Results that depend on timing, such as the receive that a message matches, are checked
+// with MPI's ordering rules. See round.h, schedule.h and checking.cc.
 #include <mpi.h>
 
 #include <cstdio>
@@ -44,7 +44,7 @@ Options parse(int argc, char** argv) {
     return o;
 }
 
-// Whether there is another round: decided by rank 0, the same for all.
+// True if there is another round. Rank 0 decides for all.
 bool another(const Options& options, std::uint64_t messages, double start, MPI_Comm control, std::uint64_t round) {
     if (options.seconds <= 0) return messages < options.messages / static_cast<std::uint64_t>(options.threads);
     if (round % 4 != 0) return true;
@@ -77,8 +77,8 @@ void run(const Options& options, const std::vector<Channel>& channels, MPI_Comm 
     check_nothing_left(options, channels, state);
 }
 
-// Sum over ranks and threads of messages received, which each rank knows to
-// be right; the total is for the reader.
+// Prints the number of received messages, summed over ranks and threads, for the
+// reader. Each rank has already checked its own.
 void report(const Options& options, const State* states, int rank) {
     unsigned long long own = 0, total = 0;
     for (int t = 0; t < options.threads; ++t) own += states[t].receives_done;

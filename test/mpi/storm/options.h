@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the storm was asked for. The schedule is a function of seed, ranks,
-// threads, max_bytes and messages alone.
+// The options of the storm. The schedule is a function of seed, ranks, threads,
+// max_bytes and messages only.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace storm {
 struct Options {
     std::uint64_t seed = 1;
     std::uint64_t messages = 2000;  // of all ranks and threads together
-    double seconds = 0;             // not 0: as many rounds as fit, instead of `messages`
-    int threads = 1;                // storming; more than one asks for MPI_THREAD_MULTIPLE
+    double seconds = 0;             // if not 0: storm for this time, instead of sending `messages`
+    int threads = 1;                // storming threads; more than one requires MPI_THREAD_MULTIPLE
     std::size_t max_bytes = 4u << 20;
-    int compute_us = 0;             // compute up to so long between calls, with no call of MPI
-    int stall_seconds = 60;         // without progress for so long: print the state, end the job
+    int compute_us = 0;             // compute up to this long between calls of MPI
+    int stall_seconds = 60;         // print the state and end the job after this time without progress
 };
 
 }  // namespace storm

@@ -25,7 +25,7 @@ void RoundRun::post(Receive& r) {
     ++state_.receives;
 }
 
-// The cancel may come too late: then the receive stands as it was.
+// The cancel may be too late: then the receive completes normally.
 void RoundRun::cancel_and_repost(Receive& r) {
     MPI_Status status;
     int cancelled = 0;
@@ -37,7 +37,7 @@ void RoundRun::cancel_and_repost(Receive& r) {
     else received(r, status);
 }
 
-// A receive that nothing matches has to be cancelled for sure.
+// A receive that matches no message must always be cancelled.
 void RoundRun::post_and_cancel_unmatched() {
     unsigned char nothing = 0;
     MPI_Request request;

@@ -29,12 +29,12 @@ void RoundRun::run() {
     check_received();
     state_.phase = "detaching the buffer";
     detach_buffer();
-    // Else a message of the next round could find a wildcard of this one.
+    // Otherwise a message of the next round could match a wildcard of this one.
     state_.phase = "barrier behind the round";
     MPI_Barrier(control_);
 }
 
-// As an application does that has something else to do as well. Now and then only: most calls follow each other.
+// Computes sometimes, as an application would. Most calls follow each other directly.
 void RoundRun::compute() {
     if (options_.compute_us == 0 || !random_.one_in(3)) return;
     const double until = MPI_Wtime() + 1e-6 * static_cast<double>(random_.below(static_cast<std::uint64_t>(options_.compute_us) + 1));
@@ -62,7 +62,7 @@ void RoundRun::run_posted() {
 void RoundRun::run_unexpected() {
     state_.phase = "sending";
     for (Send& s : sends_) start_send(s);
-    // Sometimes everything really arrives before the first receive looks.
+    // In half of the rounds, wait until everything has arrived before the first receive.
     if (random_.one_in(2)) {
         int flag = 0;
         for (int i = 0; i < 50; ++i)
@@ -89,7 +89,7 @@ void RoundRun::run_mixed() {
     post_and_cancel_unmatched();
 }
 
-// Everything that is still under way, sends and receives in one array.
+// Completes all open sends and receives in one array.
 void RoundRun::finish() {
     std::vector<MPI_Request> requests;
     for (Send& s : sends_) requests.push_back(s.request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One round on one rank (and thread): sends what the plan says, receives by
-// the plan, and checks every byte of what came.
+// One round on one rank (and thread): sends and receives by the plan, and checks every
+// received byte.
 #pragma once
 
 #include <mpi.h>
@@ -38,7 +38,7 @@ private:
         std::vector<unsigned char> memory;
         MPI_Request request = MPI_REQUEST_NULL;
         bool persistent = false;
-        std::uint64_t order = 0;  // of the moment from which it may match
+        std::uint64_t order = 0;  // of the moment from which it can match
         MPI_Status status;
     };
 
@@ -74,7 +74,7 @@ private:
     const Round& round_;
     const MPI_Comm control_;
     State& state_;
-    pattern::Random random_;  // for what no other rank needs to know
+    pattern::Random random_;  // for choices that other ranks need not know
     std::deque<Send> sends_;
     std::deque<Receive> receives_;
     std::vector<char> buffer_;

@@ -11,11 +11,11 @@ namespace {
 
 using pattern::Random;
 
-constexpr int kMessagesPerRank = 10;  // of one round
-// Sizes at which stock transports and pml/coop change their ways; a message
-// has one of these, give or take a header, as often as a random size.
+constexpr int kMessagesPerRank = 10;  // per round
+// Limits of stock transports and pml/coop. A message has one of these sizes, plus or
+// minus a header, as often as a random size.
 constexpr std::size_t kEdges[] = {0, 1, 64, 256, 1024, 4096, 8192, 32768, 65536, 131072, 262144, 1u << 20};
-constexpr int kTags[] = {0, 1, 2, 77777, 0x3fffffff};  // none above MPI_TAG_UB is used: pml/ucx has 23 bits
+constexpr int kTags[] = {0, 1, 2, 77777, 0x3fffffff};  // none near MPI_TAG_UB: pml/ucx has only 23 bits
 constexpr int kTagStride = 8;  // per thread, on shared channels
 
 std::size_t draw_bytes(Random& random, std::size_t max_bytes) {
@@ -51,7 +51,7 @@ Mode draw_mode(Random& random, Style style, bool buffer, std::size_t bytes) {
 }
 
 Form draw_form(Random& random, Style style, Mode mode) {
-    // A blocking send is safe when the receive is there, or when it is buffered.
+    // A blocking send is safe if the receive is posted, or if the send is buffered.
     const bool blocking = style == Style::kPosted || mode == Mode::kBuffered;
     if (random.one_in(4)) return Form::kPersistent;
     return blocking && random.one_in(2) ? Form::kBlocking : Form::kNonblocking;
@@ -62,11 +62,11 @@ LayoutKind draw_layout(Random& random) {
                             : static_cast<LayoutKind>(random.below(static_cast<std::uint64_t>(LayoutKind::kCount)));
 }
 
-// A receiver draws its regime from this, and so do the senders.
+// The receiver and its senders compute the same regime from this.
 Regime regime_of(std::uint64_t round_key, const Channel& channel, int channel_index, int target) {
     Random random(pattern::key({round_key, 7, static_cast<std::uint64_t>(channel_index),
                                 static_cast<std::uint64_t>(target)}));
-    // Other threads receive there too: the tag is what tells the messages apart.
+    // Other threads receive on it, too: the tag distinguishes their messages.
     if (channel.shared) return random.one_in(2) ? Regime::kSpecific : Regime::kAnySource;
     return static_cast<Regime>(random.below(static_cast<std::uint64_t>(Regime::kCount)));
 }
@@ -90,8 +90,8 @@ Message draw_message(Random& random, const Options& options, const std::vector<C
     return m;
 }
 
-// In the uniform regime all messages to one target have one source and tag:
-// those of others are left out.
+// In the uniform regime all messages to one target have the same source and tag;
+// other messages are removed.
 void make_uniform(Round& round, const std::vector<Channel>& channels) {
     std::vector<Message> kept;
     for (Message m : round.messages) {
@@ -109,8 +109,8 @@ void make_uniform(Round& round, const std::vector<Channel>& channels) {
     round.messages = std::move(kept);
 }
 
-// 0 names everything … 2 names nothing. `half_any_tag`: which half is left
-// open by a half-wild receive.
+// 0: all names stay … 2: both become wildcards. `half_any_tag`: which one a half-wild
+// receive leaves open.
 void open_up(ReceivePlan& plan, std::uint64_t openness, bool half_any_tag) {
     if (openness == 2 || (openness == 1 && !half_any_tag)) plan.source = MPI_ANY_SOURCE;
     if (openness == 2 || (openness == 1 && half_any_tag)) plan.tag = MPI_ANY_TAG;
@@ -158,7 +158,7 @@ std::vector<ReceivePlan> plan_receives(const Round& round, const std::vector<Cha
             case Regime::kNested: {
                 const std::uint64_t openness = random.below(3);
                 open_up(plan, openness, (round.key >> 8 & 1) != 0);
-                place |= openness << 62;  // behind all the narrower ones
+                place |= openness << 62;  // after all narrower ones
                 plan.may_repost = false;
                 break;
             }

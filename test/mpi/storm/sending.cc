@@ -8,8 +8,8 @@ RoundRun::Send::Send(const Message& m)
     layout.fill(memory.data(), m.key);
 }
 
-// Room for all buffered sends of the round. Only thread 0 has any: the buffer
-// belongs to the process.
+// Attaches a buffer for all buffered sends of the round. Only thread 0 has such sends,
+// because the buffer belongs to the process.
 void RoundRun::attach_buffer() {
     std::size_t bytes = 0;
     for (const Send& s : sends_)
