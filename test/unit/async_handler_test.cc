@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// async/handler.h, with a transport that is a pipe: each byte is an interrupt.
+// async/handler.h, with a pipe as the transport: each byte is an interrupt.
 #include "coop/async/handler.h"
 
 #include <fcntl.h>
@@ -19,8 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages that arrive while a request is in force interrupt once; all wait until somebody drains. A request says nothing of messages
-// that wait already, as a strict device's (InfiniBand 11.4.2.2).
+// Messages that arrive while a request is in force interrupt once; all wait until they are drained. As with a strict device
+// (InfiniBand 11.4.2.2), a request does not interrupt for messages that are already waiting.
 class FakeTransport : public Source {
 public:
     FakeTransport() {
@@ -32,7 +32,7 @@ public:
         hang_up();
     }
 
-    // What hardware that is gone does to a completion channel: its descriptor fails (POLLHUP, as POLLERR there).
+    // Like a removed device's completion channel: its descriptor fails (POLLHUP here, POLLERR there).
     void hang_up() {
         if (ends_[1] >= 0) close(ends_[1]);
         ends_[1] = -1;
@@ -86,7 +86,7 @@ private:
     std::atomic<int> waiting_{0};
 };
 
-// kUrgent as a request is met by urgent messages alone, kAny by all: as kinds of messages, urgent ones rank lower.
+// Urgent messages meet a kUrgent request, all messages a kAny request. As kinds of messages, urgent ones rank lower.
 constexpr Notice kUrgentMessage = Notice::kUrgent, kOrdinaryMessage = Notice::kAny;
 
 class HandlerTest : public testing::Test {
@@ -101,7 +101,7 @@ protected:
         handler.enter();
         handler.leave();
     }
-    // What is going to happen on the handler's thread.
+    // Waits for an event on the handler's thread.
     static bool soon(const std::function<bool()>& holds) {
         for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
         return holds();
@@ -182,13 +182,13 @@ TEST_F(HandlerTest, any_completion_interrupts_while_an_operation_is_under_way) {
     transport.arrive(kOrdinaryMessage);
     EXPECT_TRUE(soon([&] { return handler.counts().interrupts.load() == 1; }));
     EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
-    EXPECT_EQ(transport.requested.load(), Notice::kNone);  // nothing more is expected
+    EXPECT_EQ(transport.requested.load(), Notice::kNone);  // no further messages are expected
 }
 
 TEST_F(HandlerTest, one_wake_up_drains_a_burst) {
     start();
     handler.expect(64);
-    handler.enter();  // holds the handler back until all are there
+    handler.enter();  // keeps the handler from draining before all have arrived
     handler.leave();
     handler.enter();
     for (int i = 0; i < 64; ++i) transport.arrive(kUrgentMessage);
@@ -197,7 +197,7 @@ TEST_F(HandlerTest, one_wake_up_drains_a_burst) {
     EXPECT_LE(handler.counts().interrupts.load(), 2u);
 }
 
-TEST_F(HandlerTest, leaves_to_an_application_that_polls) {
+TEST_F(HandlerTest, leaves_messages_to_a_polling_application) {
     start();
     handler.expect(1);
     call_the_library();
@@ -227,7 +227,7 @@ TEST_F(HandlerTest, waits_for_an_application_that_is_inside_and_does_not_poll) {
     EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));
 }
 
-TEST_F(HandlerTest, with_threads_it_does_not_wait_for_anybody) {
+TEST_F(HandlerTest, with_threads_it_does_not_wait_for_the_application) {
     start(false);
     handler.expect(1);
     handler.enter();
@@ -238,7 +238,7 @@ TEST_F(HandlerTest, with_threads_it_does_not_wait_for_anybody) {
     handler.leave();
 }
 
-// --- 28: what is there already when interrupts are requested does not interrupt ------------------------------------------------------
+// --- 28: messages present when interrupts are requested do not interrupt -----------------------------------------------------------
 
 using Site28Look = HandlerTest;
 
@@ -297,12 +297,12 @@ TEST_F(Site28Look, asks_for_what_is_wanted_when_it_ends) {
     EXPECT_EQ(transport.requested.load(), Notice::kAny);
 }
 
-TEST_F(Site28Look, at_what_never_ends_is_left_to_the_handler) {
+TEST_F(Site28Look, at_an_endless_stream_is_left_to_the_handler) {
     start();
     transport.portion = 1;
     const std::thread::id application = std::this_thread::get_id();
     std::atomic<int> left_to_the_handler{1000};
-    transport.on_drained = [&](int) {  // as many as are drained arrive, until the handler has drained some
+    transport.on_drained = [&](int) {  // as many arrive as are drained, until the handler has drained some
         if (std::this_thread::get_id() == application || left_to_the_handler.fetch_sub(1) > 0) transport.arrive(kUrgentMessage);
     };
     transport.arrive(kUrgentMessage);
@@ -312,7 +312,7 @@ TEST_F(Site28Look, at_what_never_ends_is_left_to_the_handler) {
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
 }
 
-// --- 30: an application that polls, and never calls what requests interrupts again ----------------------------------------------------
+// --- 30: an application that polls, and makes no call that requests interrupts again ----------------------------------------------------
 
 using Site30Polling = HandlerTest;
 
@@ -328,7 +328,7 @@ TEST_F(Site30Polling, interrupt_that_is_left_to_a_poll_is_requested_again) {
         return handler.counts().left.load() == 1;
     }));
     EXPECT_EQ(transport.requested.load(), Notice::kNone);
-    handler.leave_polling();  // and computes
+    handler.leave_polling();  // and then computes
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
     transport.arrive(kUrgentMessage);
     EXPECT_TRUE(soon([&] { return transport.drained.load() == 2; }));
@@ -379,7 +379,7 @@ TEST_F(Site30Polling, inside_of_a_call_wakes_nobody) {
     EXPECT_EQ(transport.requested_by, std::this_thread::get_id());
 }
 
-// --- 32: a descriptor that has failed is ready for ever ------------------------------------------------------------------------------
+// --- 32: a descriptor that has failed is ready forever ------------------------------------------------------------------------------
 
 using Site32Descriptor = HandlerTest;
 
@@ -406,7 +406,7 @@ TEST_F(Site32Descriptor, that_cannot_be_acknowledged_is_watched_no_longer) {
     call_the_library();
     transport.refuses_to_acknowledge = true;
     transport.arrive(kUrgentMessage);
-    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));  // what came with it is handled
+    EXPECT_TRUE(soon([&] { return transport.drained.load() == 1; }));  // messages that came with it are handled
     EXPECT_EQ(transport.losses.load(), 1);
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
     transport.arrive(kUrgentMessage);
@@ -417,7 +417,7 @@ TEST_F(Site32Descriptor, that_cannot_be_acknowledged_is_watched_no_longer) {
 TEST_F(HandlerTest, nothing_is_lost_in_a_storm) {
     constexpr int kMessages = 20'000;
     start();
-    volatile long in_turns = 0;  // plain: changed by both sides in their turns
+    volatile long in_turns = 0;  // not atomic: both sides change it in their turns
     transport.on_drained = [&](int n) { in_turns = in_turns + n; };
     handler.expect(1);
     std::thread wire([&] {

@@ -16,7 +16,7 @@ protected:
     void SetUp() override { turn.switch_on(); }
     void TearDown() override { turn.switch_off(); }
 
-    // A handler that tries for its turn `times` times; `work` is done in it. Returns how often it had one.
+    // A handler that tries to get its turn `times` times and does `work` in it. Returns how often it got one.
     template <class Work>
     int handle(int times, Work work) {
         int taken = 0;
@@ -85,7 +85,7 @@ TEST_F(TurnTest, application_waits_for_the_end_of_the_handlers_turn) {
     handler.join();
 }
 
-// Plain memory that both change in their turns: one update would be lost if both were inside (and ThreadSanitizer says so).
+// Both sides change plain memory in their turns: if both were inside, an update would be lost (and ThreadSanitizer reports it).
 TEST_F(TurnTest, what_both_change_in_turns_is_never_lost) {
     constexpr long kTimes = 200'000;
     volatile long shared = 0;

@@ -41,7 +41,7 @@ TEST_F(BounceTest, hands_out_again_what_was_emptied_with_another_generation) {
     EXPECT_NE(again->generation, first->generation);
 }
 
-TEST_F(BounceTest, passes_over_buffers_whose_message_nobody_receives) {
+TEST_F(BounceTest, skips_buffers_whose_message_was_not_received) {
     static_cast<void>(pool.acquire(*buffers));
     static_cast<void>(pool.acquire(*buffers));
     for (std::uint32_t i = 0; i < 10 * kBounces; ++i) {
@@ -60,7 +60,7 @@ TEST_F(BounceTest, shows_the_contents_of_the_generation_asked_for_alone) {
     EXPECT_EQ(contents(bounce, taken->generation - 1), nullptr);
     EXPECT_EQ(contents(bounce, UINT32_MAX), nullptr);
     empty(at(*taken), taken->generation);
-    EXPECT_EQ(contents(bounce, taken->generation), nullptr) << "emptied: it may be another message's at any time";
+    EXPECT_EQ(contents(bounce, taken->generation), nullptr) << "emptied: another message may use it at any time";
 }
 
 TEST_F(BounceTest, nothing_is_in_a_buffer_that_was_never_taken) {
@@ -90,7 +90,7 @@ TEST_F(BounceTest, a_damaged_word_costs_a_buffer_and_no_more) {
 
 TEST_F(BounceTest, messages_pass_between_threads_unharmed) {
     constexpr int kMessages = 20000;
-    std::atomic<std::uint64_t> mail{0};  // stands for the RTS: generation, index + 1
+    std::atomic<std::uint64_t> mail{0};  // in place of the RTS: generation, index + 1
     std::thread receiver([&] {
         for (int n = 0; n < kMessages; ++n) {
             std::uint64_t word;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// match/contexts.h: whoever finds a communicator finds all of it.
+// match/contexts.h: a thread that finds a communicator finds all of it.
 #include "coop/match/contexts.h"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ TEST(Site12Contexts, an_id_finds_what_was_published_until_it_is_withdrawn) {
     EXPECT_EQ(table->find(UINT16_MAX), &last);
 }
 
-// ThreadSanitizer reports this one when the table does not order the object before its address.
-TEST(Site12Contexts, whoever_finds_an_object_sees_what_was_written_before) {
+// ThreadSanitizer reports an error here if the table does not order the object before its address.
+TEST(Site12Contexts, a_thread_that_finds_an_object_sees_all_of_it) {
     constexpr std::uint16_t kRounds = 2000;
     const auto table = std::make_unique<Table>();
     std::vector<Communicator> all(kRounds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// node/cpu_limit.h: what a process's control groups allow it, from texts as Linux has them, and from a tree of such files.
+// node/cpu_limit.h: the limits of a process's control groups, from texts in Linux's formats, and from a tree of such files.
 #include "coop/node/cpu_limit.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr char kVersion2[] =
     "25 1 0:22 / / rw - ext4 /dev/vda rw\n"
     "42 25 0:30 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
-// --- which groups ----------------------------------------------------------------------
+// --- the groups ----------------------------------------------------------------------
 
 TEST(Site14Groups, of_version_2_are_the_process_s_and_those_above_it) {
     EXPECT_EQ(cpu_groups("0::/user.slice/job_7/step\n", kVersion2),
@@ -45,7 +45,7 @@ TEST(Site14Groups, of_both_versions_at_once_are_both) {
               (Groups{{"/sys/fs/cgroup/cpu,cpuacct/a", false}, {"/sys/fs/cgroup/cpu,cpuacct", false}, {"/sys/fs/cgroup/unified", true}}));
 }
 
-// A container sees a part of the tree at the mount point, and its group by the name that it has outside.
+// A container sees a part of the tree at the mount point, and its group under the name that it has outside.
 TEST(Site14Groups, of_a_container_are_below_what_is_mounted_there) {
     const char* const mounted = "31 25 0:27 /docker/4f2a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
     EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2a\n", mounted), (Groups{{"/sys/fs/cgroup/cpu", false}}));
@@ -60,7 +60,7 @@ TEST(Site14Groups, paths_with_spaces_are_understood) {
               (Groups{{"/sys/fs/my groups/a b", true}, {"/sys/fs/my groups", true}}));
 }
 
-TEST(Site14Groups, there_are_none_in_what_is_not_understood) {
+TEST(Site14Groups, there_are_none_in_malformed_texts) {
     for (const char* text : {"", "\n", "::", "4:cpu", "0", "garbage", "4:cpu:/x\n0::/y"}) EXPECT_EQ(cpu_groups(text, ""), Groups{}) << text;
     for (const char* text : {"", "\n\n", "- cgroup2", "1 2 3", "1 2 3 4 5 6", "1 2 3 / /x - ", "1 2 3 / /x rw - cgroup"}) EXPECT_EQ(cpu_groups("4:cpu:/x\n", text), Groups{}) << text;
 }
@@ -122,7 +122,7 @@ TEST_F(Site14Tree, files_of_version_1_are_read_too) {
 
 TEST_F(Site14Tree, without_any_such_file_there_is_no_limit) { EXPECT_EQ(cpu_limit(root), kNoLimit); }
 
-TEST(Site14Limit, of_this_process_is_more_than_nothing) { EXPECT_GT(cpu_limit(), 0); }
+TEST(Site14Limit, of_this_process_is_positive) { EXPECT_GT(cpu_limit(), 0); }
 
 // --- crowded -----------------------------------------------------------------------------
 

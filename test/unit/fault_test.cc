@@ -28,7 +28,7 @@ std::string error_of(std::string_view spec) {
     return wrong ? *wrong : "accepted";
 }
 
-// The calls, from 1, of the first `calls` that fail.
+// Of the first `calls` calls, the numbers (from 1) of those that fail.
 std::vector<int> failing_calls(Faults& faults, Fault fault, int calls) {
     std::vector<int> failing;
     for (int call = 1; call <= calls; ++call)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/handle_table.h: an id finds its object and nothing else, ever. Also the
-// intrusive list, the spin lock and the baton that the same code stands on.
+// base/handle_table.h: an id never finds an object other than its own. Also the
+// intrusive list, the spin lock and the baton, on which the same code is based.
 #include "coop/base/handle_table.h"
 
 #include <gtest/gtest.h>
@@ -145,7 +145,7 @@ TEST(HandleTable, is_full_at_its_limit_and_goes_on_after_a_release) {
     EXPECT_EQ(table.find(UINT64_MAX), nullptr);
 }
 
-// More sends than that may be under way in one process; at 262144 the table once ended.
+// More sends than may be in flight in one process. The table once ended at 262144.
 TEST(Site10HandleTable, a_million_ids_are_found_each_by_its_own) {
     constexpr std::size_t kMany = 1 << 20;
     Table table;
@@ -345,7 +345,7 @@ TEST(SpinLock, lets_one_thread_in_at_a_time) {
     EXPECT_EQ(count, 80000);
 }
 
-TEST(Baton, whoever_finds_it_taken_makes_the_runner_go_round_again) {
+TEST(Baton, a_thread_that_finds_it_taken_makes_the_runner_go_round_again) {
     Baton baton;
     ASSERT_TRUE(baton.take());
     EXPECT_FALSE(baton.take());
@@ -363,7 +363,7 @@ TEST(Baton, no_event_is_lost_and_one_thread_runs_at_a_time) {
     Baton baton;
     std::atomic<std::uint64_t> events{0};
     std::atomic<int> runners{0};
-    std::uint64_t handled = 0;  // of the runner
+    std::uint64_t handled = 0;  // only the runner changes it
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
         threads.emplace_back([&] {

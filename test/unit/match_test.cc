@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // match/engine.h: MPI matching, first rule by rule, then at random against a
-// model that keeps everything in two plain vectors.
+// model that keeps all messages and receives in two plain vectors.
 #include "coop/match/engine.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Receive : Posted {
     int id = 0;
 };
 
-// The id of the message and of the receive that met.
+// The ids of a message and a receive that matched.
 struct Pair {
     int message;
     int receive;
@@ -33,15 +33,15 @@ std::ostream& operator<<(std::ostream& out, const Pair& pair) {
     return out << "message " << pair.message << " with receive " << pair.receive;
 }
 
-// The engine, driven as a communicator drives it.
+// The engine, driven as a communicator does.
 class Communicator {
 public:
     explicit Communicator(int sources) : sources_(static_cast<std::size_t>(sources)) {}
 
     Source& source(int rank) { return sources_[static_cast<std::size_t>(rank)]; }
 
-    // What the engine says to this arrival; kNow includes the early ones that
-    // it was waited for.
+    // The engine's verdict on this arrival. kNow includes the early messages that
+    // were waiting for it.
     Turn arrive(Message& message) {
         Source& from = source(message.source);
         const Turn turn = Engine::turn(from, message.sequence);
@@ -65,7 +65,7 @@ public:
     }
 
     Engine engine;
-    std::vector<Pair> pairs;  // in the order in which they met
+    std::vector<Pair> pairs;  // in the order in which they matched
 
 private:
     void take(Source& from, Message& message) {
@@ -89,7 +89,7 @@ protected:
         return m;
     }
 
-    // A message with a sequence number, which does not arrive yet.
+    // A message with a sequence number, which has not arrived yet.
     Message& message(int source, int tag, int sequence) {
         Message& m = messages_.emplace_back();
         m.source = source;
@@ -344,7 +344,7 @@ TEST_F(Matching, thousands_of_unexpected_messages_keep_their_order) {
 
 // --- at random, against a model ------------------------------------------------------
 
-// MPI matching, as the standard tells it: two lists, searched from the front.
+// MPI matching as in the standard: two lists, searched from the front.
 class Model {
 public:
     struct Msg {
@@ -357,7 +357,7 @@ public:
 
     explicit Model(const std::vector<std::uint16_t>& first) : expected_(first) {}
 
-    // False: this number was here before.
+    // Returns false if this number has arrived before.
     bool arrive(const Msg& m) {
         std::uint16_t& expected = expected_[static_cast<std::size_t>(m.source)];
         if (static_cast<std::uint16_t>(m.sequence - expected) >= 0x8000) return false;
@@ -417,7 +417,7 @@ private:
 };
 
 // Senders, a network that reorders and repeats, and receivers with wildcards:
-// every step is done to the engine and to the model.
+// every step is done with the engine and with the model.
 class Storm {
 public:
     Storm(unsigned seed, int sources, std::size_t window, int tags, int eagerness)
@@ -437,7 +437,7 @@ public:
         }
     }
 
-    // Everything that is under way arrives, everything that is left is received.
+    // Delivers all remaining messages and receives them.
     void finish() {
         for (int source = 0; source < sources_; ++source)
             while (!flight_[static_cast<std::size_t>(source)].empty()) deliver_of(source);
@@ -490,7 +490,7 @@ private:
         ASSERT_NE(comm_.arrive(m), Turn::kRepeated);
     }
 
-    // The network delivers a second copy of what it has delivered not long ago.
+    // The network delivers a second copy of a recent message.
     void repeat() {
         if (arrived_.empty()) return;
         const std::size_t back = random_() % std::min<std::size_t>(arrived_.size(), 50);
@@ -558,7 +558,7 @@ struct Weather {
     int sources;
     std::size_t window;  // how far the network reorders
     int tags;
-    int eagerness;  // of the receivers, 0..10
+    int eagerness;  // how early receivers post, 0..10
 };
 
 class RandomStorm : public ::testing::TestWithParam<Weather> {};
@@ -597,17 +597,17 @@ TEST_F(NextFor, a_lone_receive_is_next) { EXPECT_TRUE(is_next(receive(1, 7))); }
 
 TEST_F(NextFor, a_receive_for_any_tag_never_is) { EXPECT_FALSE(is_next(receive(1, kAnyTag))); }
 
-TEST_F(NextFor, behind_one_of_the_same_tag_it_is_not) {
+TEST_F(NextFor, a_receive_after_one_of_the_same_tag_is_not) {
     receive(1, 7);
     EXPECT_FALSE(is_next(receive(1, 7)));
     send(1, 7);
     EXPECT_EQ(comm.pairs, (Pairs{{0, 0}})) << "indeed";
 }
 
-TEST_F(NextFor, behind_a_wildcard_it_is_not) {
+TEST_F(NextFor, a_receive_after_a_wildcard_is_not) {
     receive(1, kAnyTag);
     EXPECT_FALSE(is_next(receive(1, 7)));
-    EXPECT_TRUE(is_next(receive(2, 7))) << "a wildcard of another source";
+    EXPECT_TRUE(is_next(receive(2, 7))) << "a wildcard for another source";
     receive(kAnySource, 7);
     EXPECT_FALSE(is_next(receive(3, 7)));
     EXPECT_TRUE(is_next(receive(3, 8)));
@@ -615,7 +615,7 @@ TEST_F(NextFor, behind_a_wildcard_it_is_not) {
     EXPECT_FALSE(is_next(receive(3, 9)));
 }
 
-TEST_F(NextFor, wildcards_do_not_take_what_is_the_librarys_own) {
+TEST_F(NextFor, wildcards_do_not_take_the_librarys_own_messages) {
     receive(kAnySource, kAnyTag);
     receive(1, kAnyTag);
     EXPECT_TRUE(is_next(receive(1, -7)));
@@ -637,7 +637,7 @@ TEST_F(NextFor, what_is_posted_later_does_not_matter) {
     EXPECT_EQ(comm.pairs, (Pairs{{0, first.id}}));
 }
 
-TEST_F(NextFor, it_is_again_once_the_one_before_is_gone) {
+TEST_F(NextFor, a_receive_is_next_once_the_one_before_is_gone) {
     Receive& before = receive(1, 7);
     Receive& after = receive(1, 7);
     ASSERT_FALSE(is_next(after));
@@ -652,8 +652,8 @@ TEST_F(NextFor, long_queues_are_not_searched) {
     EXPECT_FALSE(is_next(receive(1, 8))) << "both queues count";
 }
 
-// If it says so, then it is so: the next message of that source and tag finds it.
-TEST(NextForAtRandom, whoever_is_next_gets_the_message) {
+// If a receive is called the next one, the next message of that source and tag must find it.
+TEST(NextForAtRandom, the_next_receive_gets_the_message) {
     constexpr unsigned kSeed = 12;
     SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
     std::mt19937 random(kSeed);
@@ -683,7 +683,7 @@ TEST(NextForAtRandom, whoever_is_next_gets_the_message) {
         Receive& r = post(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
         if (comm.pairs.size() > met || !comm.engine.is_next_for(comm.source(r.source), &r)) continue;
         ++offers;
-        post(any(kAnySource, 2), any(kAnyTag, 6));  // too late to be in the way
+        post(any(kAnySource, 2), any(kAnyTag, 6));  // too late to interfere
         for (int other = 0; other < 3; ++other)
             if (const int tag = static_cast<int>(random() % 6); tag != r.tag) send(r.source, tag);
         const Message& m = send(r.source, r.tag);
@@ -692,7 +692,7 @@ TEST(NextForAtRandom, whoever_is_next_gets_the_message) {
     EXPECT_GT(offers, 1000);
 }
 
-// One source, far more messages than there are numbers.
+// One source, with far more messages than there are numbers.
 TEST(LongRun, numbers_wrap_several_times_under_reordering) {
     constexpr unsigned kSeed = 31;
     SCOPED_TRACE(::testing::Message() << "seed " << kSeed);

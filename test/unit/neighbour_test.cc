@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// node/neighbour.h: memory that two processes see, and copies between them. The
+// node/neighbour.h: memory shared by two processes, and copies between them. The
 // other process is a forked child.
 #include "coop/node/neighbour.h"
 
@@ -39,7 +39,7 @@ std::set<std::string> files_in(const char* folder) {
     return names;
 }
 
-// A process that does `work` and then waits until its object goes.
+// A process that does `work` and then waits until this object is destroyed.
 class Child {
 public:
     explicit Child(std::function<void()> work) {
@@ -101,7 +101,7 @@ TEST(SharedMemoryOf, another_process_sees_what_is_written) {
     auto& word = *new (memory.address()) std::atomic<std::uint64_t>(41);
     const std::int32_t parent = static_cast<std::int32_t>(getpid());
     Child child([&] {
-        munmap(memory.address(), kBytes);  // what it inherited is not what is tested
+        munmap(memory.address(), kBytes);  // inherited memory is not tested here
         SharedMemory theirs = SharedMemory::attach(parent, memory.fd(), kBytes);
         if (!theirs || theirs.fd() != -1) _exit(2);
         auto& seen = *static_cast<std::atomic<std::uint64_t>*>(theirs.address());
@@ -165,7 +165,7 @@ TEST(SharedMemoryOf, its_size_cannot_be_changed) {
     ASSERT_TRUE(memory);
     EXPECT_NE(ftruncate(memory.fd(), 0), 0);
     EXPECT_NE(ftruncate(memory.fd(), 2 * kBytes), 0);
-    EXPECT_NE(fcntl(memory.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor who may write to it";
+    EXPECT_NE(fcntl(memory.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor may its access be restricted";
 }
 
 TEST(SharedMemoryOf, descriptors_of_anything_else_are_refused) {
@@ -195,7 +195,7 @@ TEST(SharedMemoryOf, memory_that_is_not_sealed_is_refused) {
     }
 }
 
-// Where the process id means another process than it should, the descriptor may be anything.
+// If the process id denotes another process than it should, the descriptor may be of any kind.
 class OpensSeen {
 public:
     explicit OpensSeen(const std::string& file) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -228,7 +228,7 @@ TEST(Site13Attach, opens_nothing_that_cannot_be_such_memory) {
         EXPECT_FALSE(of_fifo.any());
         EXPECT_FALSE(of_file.any());
         close(open(file.c_str(), O_RDONLY));
-        EXPECT_TRUE(of_file.any()) << "the test sees what it is to see";
+        EXPECT_TRUE(of_file.any()) << "the test can detect an open";
     }
     for (int fd : {fifo_fd, file_fd}) close(fd);
     std::filesystem::remove_all(folder);
@@ -275,7 +275,7 @@ TEST(SharedMemoryOf, has_no_name_anywhere) {
     const auto mine = [](const std::string& name) { return name.find("coop-board") != std::string::npos; };
     for (const char* folder : {"/dev/shm", "/tmp"})
         for (const std::string& name : files_in(folder)) EXPECT_FALSE(mine(name)) << name;
-    // Others may be busy there; ours would be of this size.
+    // Other processes may create files there, but not of this size.
     for (const std::string& name : files_in("/dev/shm"))
         if (!before_shm.count(name)) {
             std::error_code gone;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// node/numa.h, on machines that are written into a folder.
+// node/numa.h, with machines described by files in a folder.
 #include "coop/node/numa.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(Numa, a_device_without_a_node_has_no_distance) {
     EXPECT_EQ(measure({"a", "b", "not_there"}, cpus({0})), (Distances{kUnknownDistance, kUnknownDistance, kUnknownDistance}));
 }
 
-TEST_F(Numa, a_machine_that_says_nothing_or_nonsense_has_no_distances) {
+TEST_F(Numa, a_machine_with_missing_or_malformed_files_has_no_distances) {
     device("a", "0");
     EXPECT_EQ(measure({"a"}, cpus({0})), Distances{kUnknownDistance});
     node("0", "0-,x,3-1,99999999999", "ten");

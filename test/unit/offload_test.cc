@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rndv/offload.h: how many chunks an HCA is given; rndv/hca_load.h: who counts
-// what on the HCAs of a node.
+// rndv/offload.h: how many chunks an HCA is given; rndv/hca_load.h: the load of the
+// HCAs of a node.
 #include "coop/rndv/offload.h"
 
 #include <gtest/gtest.h>
@@ -68,10 +68,10 @@ TEST(Offload, what_is_under_way_counts) {
     EXPECT_LE(chunks_to_offload(100'000, 0, kGB, kGB), kMostOffloaded);
 }
 
-// Time goes by in chunks: both do theirs, the HCA one after the other.
+// Time advances in chunks: CPUs and HCA each copy theirs, the HCA one after the other.
 struct Race {
     std::uint32_t by_hca = 0;
-    double end_s = 0, longest_alone_s = 0;  // somebody had nothing to do for so long
+    double end_s = 0, longest_alone_s = 0;  // the longest time that one of them was idle
 };
 Race race(std::uint32_t chunks, double hca, double cpu) {
     Race result;

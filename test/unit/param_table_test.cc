@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/param_table.h: rows with the places of their values.
+// base/param_table.h: rows with the locations of their values.
 #include "coop/base/param_table.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ Config with_defaults() {
     return config;
 }
 
-TEST(ParamTable, fills_in_defaults_and_says_where) {
+TEST(ParamTable, fills_in_defaults_and_locations) {
     Config config;
     EXPECT_EQ(kTable.set_default(config, 0), &config.depth);
     EXPECT_EQ(kTable.set_default(config, 1), &config.protocol_name);
@@ -55,9 +55,9 @@ TEST(ParamTable, a_check_turns_words_into_indices) {
     EXPECT_EQ(config.protocol, 1);
     config.protocol_name = " rput ";
     EXPECT_EQ(kTable.check(config), std::nullopt);
-    EXPECT_EQ(config.protocol, 2) << "blanks around a word do not count";
+    EXPECT_EQ(config.protocol, 2) << "blanks around a word are ignored";
     config.fault = nullptr;
-    EXPECT_EQ(kTable.check(config), std::nullopt) << "no text is an empty one";
+    EXPECT_EQ(kTable.check(config), std::nullopt) << "a null text is an empty one";
 }
 
 TEST(ParamTable, a_check_names_what_is_not_allowed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/param.h: declarations, their check, values and the texts made of them.
+// base/param.h: declarations, their check, values and the texts generated from them.
 #include "coop/base/param.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ constexpr ParamRow kFault = {.name = "fault", .type = ParamType::kString, .help 
 constexpr ParamRow kTable[] = {kEager, kDepth, kOpen, kAsync, kProtocol, kFault};
 static_assert(params_are_valid(kTable));
 
-// A good row with one thing spoilt.
+// A valid row with one error.
 template <class Spoil>
 std::string defect(ParamRow row, Spoil spoil) {
     spoil(row);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/feedback.h and sched/scheduler.h: what adaptive striping and BSS make of
-// rails that differ, and of hot spots that come and go.
+// sched/feedback.h and sched/scheduler.h: adaptive striping and BSS on rails with
+// different rates, and with hot spots that come and go.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -27,7 +27,7 @@ SchedConfig large_by(Policy policy) {
 
 double sum_of(const std::vector<double>& rates) { return std::accumulate(rates.begin(), rates.end(), 0.0); }
 
-// What 60 messages reach after `settling` ones.
+// The bandwidth of 60 messages after `settling` ones.
 double reached(const SchedConfig& config, const std::vector<double>& rates, std::size_t window, std::uint64_t bytes = kMiB, std::size_t settling = kToRecover + 16) {
     Channel channel(config, rates);
     channel.send(settling + 60 + window, bytes, window);
@@ -50,7 +50,7 @@ TEST(UnequalRails, adaptive_striping_and_bss_have_nearly_their_sum) {
                 EXPECT_GE(reached(large_by(policy), rates, window, bytes), 0.95 * sum_of(rates)) << name(policy) << ", window " << window;
 }
 
-TEST(UnequalRails, even_striping_has_the_slowest_of_them_as_often_as_there_are_rails) {
+TEST(UnequalRails, even_striping_has_the_slowest_rate_times_the_number_of_rails) {
     for (std::size_t window : kWindows) EXPECT_NEAR(reached(large_by(Policy::kEvenStriping), {250, 100, 50}, window), 150, 5);
 }
 
@@ -71,11 +71,11 @@ TEST(UnequalRails, a_larger_alpha_adapts_sooner) {
     }
 }
 
-// A hot spot on one rail from one message on, and gone from another one on.
+// A hot spot on one rail, from one message to another.
 struct HotSpot {
     std::vector<double> rates;
     std::size_t rail;
-    double left;  // MB/s of that rail meanwhile
+    double left;  // MB/s of that rail during the hot spot
 };
 
 void expect_recovery(Policy policy, const HotSpot& spot, std::size_t window, std::uint64_t bytes = kMiB) {
@@ -163,7 +163,7 @@ TEST(LateCompletions, found_late_now_and_then_they_do_no_worse_than_the_first_we
         }
 }
 
-// A process that does not run now and then sees some rails late and others not.
+// A process that sometimes does not run sees some rails late and others not.
 TEST(LateCompletions, by_chance_cost_equal_rails_little) {
     for (std::uint64_t bytes : {64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB})
         for (std::uint64_t one_in : {10u, 3u}) {

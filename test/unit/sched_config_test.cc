@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/config.h and sched/policy.h: names, and what is wrong with settings.
+// sched/config.h and sched/policy.h: names, and errors in settings.
 #include "coop/sched/config.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(SchedConfig, the_defaults_fit_any_number_of_rails) {
     EXPECT_EQ(wrong([](SchedConfig&) {}, 33), "33 rails are more than a channel may have, which is 32");
 }
 
-TEST(SchedConfig, names_what_is_wrong_its_value_and_what_is_allowed) {
+TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
     EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1}, 3}; }), "weights: 3 given for 4 rails");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1, 0}, 4}; }), "weights: 0 is not allowed (1..1000000)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1, 1000001}, 4}; }), "weights: 1000001 is not allowed (1..1000000)");
@@ -109,7 +109,7 @@ TEST(ParseWeights, reads_a_list) {
     EXPECT_EQ(std::get<Weights>(parse_weights("5")).count, 1u);
 }
 
-TEST(ParseWeights, says_what_is_no_list) {
+TEST(ParseWeights, refuses_what_is_not_a_list) {
     for (const char* text : {",", "1,", ",1", "1,,2", "1 2", "one", "1.5", "-1", "99999999999", "1;2"})
         EXPECT_EQ(std::get<std::string>(parse_weights(text)), "weights: \"" + std::string(text) + "\" is not a list of whole numbers with commas between");
     EXPECT_EQ(std::get<std::string>(parse_weights("1,0")), "weights: 0 is not allowed (1..1000000)");

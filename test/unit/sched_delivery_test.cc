@@ -46,7 +46,7 @@ TEST(Site25Delivery, a_thread_that_comes_again_from_within_delivers_itself) {
     EXPECT_EQ(delivery.next(), nullptr) << "the outer call ends, too";
 }
 
-// Threads take packets off two wires, in batches, as they would off completion queues; the receiver is slow now and then.
+// Threads take packets off two wires in batches, as from completion queues. The receiver is slow sometimes.
 class Receiver {
 public:
     explicit Receiver(unsigned seed) : packets_(20'000) {
@@ -104,7 +104,7 @@ private:
     std::size_t at_[2] = {};
     ReorderWindow<Packet> window_{1 << 16};
     Packets delivery_;
-    SequenceNumber received_ = 0;  // no lock and no atomic: one thread at a time delivers, and ThreadSanitizer sees whether that is so
+    SequenceNumber received_ = 0;  // neither lock nor atomic: one thread at a time delivers, which ThreadSanitizer checks
     bool in_order_ = true;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/feedback.h and scheduler.h where the rails are never full: one short message at a time, whose stripes take hardly longer than
-// latency alone. Nothing can be gained there; the weights have to stay fit for the load that may come.
+// sched/feedback.h and scheduler.h on rails that are never full: one short message at a time, whose stripes take little longer than
+// latency alone. Nothing can be gained there, but the weights must stay fit for a later load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,11 +28,11 @@ void make_noisy(Channel& channel) {
     channel.latency_ns = 1500;
     channel.post_ns = 150;
     channel.jitter_ns = 800;
-    channel.late_every = 50;  // the process is held up
+    channel.late_every = 50;  // the process does not run for a while
     channel.late_ns = 200'000;
 }
 
-// How far the weights get from equal ones, as a part of an equal one, while `send(channel, i)` sends message i of `count`.
+// The largest deviation of a weight from equal weights, as a fraction, while `send(channel, i)` sends message i of `count`.
 template <class Send>
 double drift(Channel& channel, std::size_t rails, int count, Send send) {
     double most = 0;
@@ -64,7 +64,7 @@ TEST(Site31LightLoad, messages_of_many_lengths_do_not_favour_a_rail) {
     }
 }
 
-// A fragment is on one rail alone, behind a stripe or before it, and says nothing of the others.
+// A fragment uses one rail, before or after a stripe, and gives no information about the others.
 TEST(Site31LightLoad, fragments_are_no_measurement_of_bandwidth) {
     for (std::size_t rails : {2u, 4u}) {
         Channel channel(adaptive(), std::vector<double>(rails, kFast));
@@ -77,7 +77,7 @@ TEST(Site31LightLoad, fragments_are_no_measurement_of_bandwidth) {
     }
 }
 
-// Operations that go whole, in turns, on rails that hardly have a queue: short ones on one rail, long ones on the other.
+// Whole operations that take turns on rails with nearly empty queues: short ones on one rail, long ones on the other.
 TEST(Site31LightLoad, messages_that_take_turns_are_no_measurement_of_bandwidth) {
     SchedConfig config;
     config.large_policy = Policy::kEpc;
@@ -90,7 +90,7 @@ TEST(Site31LightLoad, messages_that_take_turns_are_no_measurement_of_bandwidth) 
     EXPECT_NEAR(channel.weight(0), 0.5, 0.01);
 }
 
-// Found by the same sweep, as a program that computes between its calls finds them: the last one to be posted is not the fastest.
+// One sweep finds them all, as in a program that computes between its calls: the last one posted is not the fastest.
 TEST(Site31LightLoad, stripes_found_at_the_same_time_are_equally_fast) {
     for (std::size_t rails : {2u, 4u}) {
         Channel channel(adaptive(), std::vector<double>(rails, kFast));
@@ -102,9 +102,9 @@ TEST(Site31LightLoad, stripes_found_at_the_same_time_are_equally_fast) {
     }
 }
 
-// --- a change, all the same ------------------------------------------------------------------------------------------------
+// --- a change of the rates -------------------------------------------------------------------------------------------------
 
-// Messages until `rail` has had a stripe of at least `part` of a message, from now on; `most` if it never had.
+// The number of messages until `rail` gets a stripe of at least `part` of a message; `most` if it never does.
 int messages_until(Channel& channel, RailIndex rail, double part, std::uint64_t bytes, int most, bool with_fragments) {
     for (int i = 0; i < most; ++i) {
         if (with_fragments) channel.send_fragment(12 * kKiB), channel.send_fragment(12 * kKiB);
@@ -115,7 +115,7 @@ int messages_until(Channel& channel, RailIndex rail, double part, std::uint64_t 
     return most;
 }
 
-TEST(Site31LightLoad, a_rail_that_becomes_slow_loses_its_weight_soon) {
+TEST(Site31LightLoad, a_rail_that_becomes_slow_soon_loses_its_weight) {
     for (std::uint64_t bytes : {64 * kKiB, 256 * kKiB}) {
         Channel channel(adaptive(), {kSlow, kSlow});
         make_noisy(channel);
@@ -126,8 +126,8 @@ TEST(Site31LightLoad, a_rail_that_becomes_slow_loses_its_weight_soon) {
     }
 }
 
-// Probes find it out: one for each 8 messages, then one for each until enough of them agree.
-TEST(Site31Probes, a_rail_that_becomes_fast_again_is_found_out_soon) {
+// Probes detect it: one in 8 messages, then each message until enough measurements agree.
+TEST(Site31Probes, a_rail_that_becomes_fast_again_is_soon_detected) {
     for (double rate : {kSlow, kFast})
         for (std::uint64_t bytes : {64 * kKiB, 256 * kKiB, kMiB})
             for (bool with_fragments : {false, true}) {
@@ -141,7 +141,7 @@ TEST(Site31Probes, a_rail_that_becomes_fast_again_is_found_out_soon) {
             }
 }
 
-// Fragments that are always under way on the rail do not keep it from being measured.
+// Fragments that are always queued on the rail do not prevent its measurement.
 TEST(Site31Probes, do_not_starve_behind_fragments) {
     SchedConfig config = adaptive();
     config.weights = {{1'000'000, 1}, 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/read_tokens.h: never more reads than the queue pair takes, and in order.
+// sched/read_tokens.h: never more reads than the queue pair allows, and in order.
 #include "coop/sched/read_tokens.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(ReadTokens, a_token_that_is_given_back_goes_to_the_one_that_waits_longest) 
     EXPECT_FALSE(tokens.take_or_queue(&b));
     EXPECT_FALSE(tokens.take_or_queue(&c));
     EXPECT_EQ(tokens.give_back(), &b);
-    EXPECT_EQ(tokens.outstanding(), 1u) << "it changes hands";
+    EXPECT_EQ(tokens.outstanding(), 1u) << "the token changes hands";
     EXPECT_EQ(tokens.give_back(), &c);
     EXPECT_EQ(tokens.give_back(), nullptr);
     EXPECT_EQ(tokens.outstanding(), 0u);

@@ -51,7 +51,7 @@ TEST(ReceiveCredits, gives_no_more_than_a_message_can_carry_at_once) {
     EXPECT_GT(receives.owed(), 0u);
 }
 
-// However messages are finished with and credits told of, no message finds all buffers taken.
+// In any order of finishing messages and returning credits, no message finds all buffers in use.
 TEST(Credits, random_traffic_never_finds_all_buffers_taken) {
     for (std::uint32_t buffers : {12u, 16u, 64u}) {
         SCOPED_TRACE("seed " + std::to_string(kRandomSeed) + ", buffers " + std::to_string(buffers));
@@ -74,7 +74,7 @@ TEST(Credits, random_traffic_never_finds_all_buffers_taken) {
                 ASSERT_TRUE(sender.give(receiver.take_owed()));
             }
         }
-        EXPECT_EQ(most, buffers - kReservedReceives);  // and all of them are used
+        EXPECT_EQ(most, buffers - kReservedReceives);  // all of them are used
     }
 }
 

@@ -91,7 +91,7 @@ TEST(Site15Ring, slot_is_no_longer_than_a_packet_where_packets_land_in_any_order
             EXPECT_LE(shape.slot_bytes, mtu);
             EXPECT_EQ(shape.slot_bytes, std::min(padded(wanted), mtu));
             RingSender sender(shape);
-            // The longest message that fits is written as one packet: data, padding and tail.
+            // The longest message that fits is written as one packet with data, padding and tail.
             std::uint32_t longest = 0;
             while (sender.fits(longest + 1)) ++longest;
             EXPECT_LE(written(longest), mtu);
@@ -145,7 +145,7 @@ TEST(Ring, a_slot_is_empty_until_its_last_byte_is_there) {
     ASSERT_TRUE(ring.send(message(0)));
     std::uint8_t& last = ring.last_byte(0);
     const std::uint8_t lap = last;
-    last = 0;  // all else of it has arrived
+    last = 0;  // everything else has arrived
     EXPECT_EQ(ring.state(), SlotState::kEmpty);
     last = lap;
     EXPECT_EQ(ring.state(), SlotState::kFull);
@@ -155,7 +155,7 @@ TEST(Ring, a_slot_is_empty_until_its_last_byte_is_there) {
 TEST(Ring, what_a_slot_held_a_lap_ago_counts_as_empty) {
     for (std::uint32_t slots : {2u, 3u, 8u}) {
         Ring ring({slots, 128});
-        for (std::uint32_t n = 0; n < 1000 * slots; ++n) {  // more laps than a byte counts
+        for (std::uint32_t n = 0; n < 1000 * slots; ++n) {  // more laps than a byte can count
             ASSERT_EQ(ring.state(), SlotState::kEmpty) << n;
             ASSERT_TRUE(ring.send(message(n)));
             ASSERT_EQ(ring.state(), SlotState::kFull) << n;
@@ -187,7 +187,7 @@ TEST(Ring, a_sender_that_overruns_slots_in_use_is_found) {
         ring.receiver.take();
     }
     EXPECT_EQ(ring.state(), SlotState::kEmpty);
-    ASSERT_TRUE(ring.sender.on_credits(1));  // that nobody gave
+    ASSERT_TRUE(ring.sender.on_credits(1));  // a credit that was not returned
     ASSERT_TRUE(ring.send(message(2)));
     EXPECT_EQ(ring.state(), SlotState::kBroken);
 }
@@ -201,7 +201,7 @@ TEST(Ring, every_damaged_bit_of_a_tail_is_found) {
     ASSERT_TRUE(ring.send(message(299)));
     const RingTail good = ring.tail();
     ASSERT_EQ(ring.receiver.flaw(good, kLeast), TailFlaw::kNone);
-    for (unsigned bit = 0; bit < 56; ++bit) {  // the lap is told by state()
+    for (unsigned bit = 0; bit < 56; ++bit) {  // state() detects a damaged lap
         std::uint8_t bytes[sizeof(RingTail)];
         std::memcpy(bytes, &good, sizeof good);
         bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
@@ -230,7 +230,7 @@ TEST(RingReceiver, gives_credits_back_in_the_order_of_the_slots) {
     for (int n = 0; n < 3; ++n) receiver.take();
     receiver.finish(1);
     receiver.finish(2);
-    EXPECT_EQ(receiver.owed(), 0u);  // slot 0, which the sender writes next, is still read
+    EXPECT_EQ(receiver.owed(), 0u);  // slot 0, which the sender writes next, is still in use
     receiver.finish(0);
     EXPECT_EQ(receiver.owed(), 3u);
 }
@@ -247,7 +247,7 @@ TEST(RingReceiver, owes_half_from_half_of_the_slots_on) {
     }
 }
 
-// A sender that gives up when it has no credit, a receiver that tells of them now and then: nothing is lost, nothing comes twice.
+// A sender that stops without credits, a receiver that returns them sometimes: each message arrives exactly once.
 TEST(Ring, random_traffic_arrives_once_and_in_order) {
     for (std::uint32_t slots : {2u, 3u, 7u, 64u}) {
         SCOPED_TRACE("seed " + std::to_string(kRandomSeed) + ", slots " + std::to_string(slots));

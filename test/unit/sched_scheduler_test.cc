@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/scheduler.h: which rails each policy takes, and how it says so.
+// sched/scheduler.h: the rails that each policy uses, and the description of its choice.
 #include "coop/sched/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ SchedConfig large_by(Policy policy) {
     return config;
 }
 
-// The rails of `count` messages that go whole.
+// The rails of `count` messages, each sent whole.
 Rails rails_of_messages(Scheduler& scheduler, std::size_t count, std::uint64_t bytes = 64, Marker marker = Marker::kNone) {
     Rails rails;
     for (std::size_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ Rails rails_in(const Schedule& schedule) {
     return rails;
 }
 
-// Those of a process that uses `first` before any other.
+// The rails of a process that uses `first` first.
 RailSet rails_from(std::size_t first, std::size_t count) {
     RailSet rails = rails_of(count);
     std::vector<std::size_t> order(count);
@@ -95,7 +95,7 @@ TEST(RailOfSmall, shares_its_turns_with_schedules_of_small_messages) {
     EXPECT_EQ(scheduler.rail_of_small(64), 2);
 }
 
-TEST(Scheduler, counts_what_it_does_not_measure_as_under_way) {
+TEST(Scheduler, counts_unmeasured_messages_as_under_way) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, rails_of(2));
     const std::uint64_t least = scheduler.limits().min;
@@ -107,7 +107,7 @@ TEST(Scheduler, counts_what_it_does_not_measure_as_under_way) {
     EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 0u);
 }
 
-TEST(RoundRobin, passes_by_what_is_down_and_uses_it_when_it_is_back) {
+TEST(RoundRobin, skips_a_rail_that_is_down_and_uses_it_when_it_is_back) {
     const SchedConfig config = small_by(Policy::kRoundRobin);
     Scheduler scheduler(config, rails_of(3));
     scheduler.set_state(1, RailState::kDown);
@@ -186,7 +186,7 @@ TEST(ShortestQueue, takes_the_rail_with_the_fewest_bytes_under_way) {
     EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{1}));
 }
 
-// A message of 12 KiB and one of 20 KiB, again and again: turns would give one rail all of the longer ones.
+// Messages of 12 KiB and 20 KiB in turn: turns of rails would give one rail all of the longer ones.
 TEST(ShortestQueue, levels_messages_of_different_length) {
     const SchedConfig config = small_by(Policy::kShortestQueue);
     Scheduler scheduler(config, rails_of(2));
@@ -246,7 +246,7 @@ TEST(Bss, begins_with_the_first_paths_from_the_first_rail_on) {
     Scheduler other(config, rails_from(4, 6));
     EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{4, 5}));
     for (RailIndex rail : {4, 5}) other.set_state(rail, RailState::kDown);
-    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1})) << "never 2 and 3, which are no paths of it";
+    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1})) << "never 2 and 3, which are not among its paths";
 }
 
 TEST(Bss, uses_other_rails_when_all_of_its_paths_are_down) {
@@ -305,8 +305,8 @@ TEST(Backlog, counts_as_a_part_of_the_stripe) {
     EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0}));
 }
 
-// A long stripe is no news until it is complete. What it has by then is told by the rate.
-TEST(Backlog, is_without_what_a_rail_has_probably_done) {
+// A long stripe gives no measurement until it completes. Its progress is estimated from the rate.
+TEST(Backlog, excludes_what_a_rail_has_probably_done) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, rails_of(2));
     for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, kMiB, 0);
@@ -319,9 +319,9 @@ TEST(Backlog, is_without_what_a_rail_has_probably_done) {
     EXPECT_EQ(rail.left_bytes(kMiB), kMiB);
     EXPECT_EQ(rail.left_bytes(2 * kMiB), 0);
     EXPECT_EQ(rail.left_bytes(2 * kMiB + kMiB / 4), kMiB / 4) << "overdue";
-    EXPECT_EQ(rail.left_bytes(9 * kMiB), kMiB) << "the rate is not what it was";
+    EXPECT_EQ(rail.left_bytes(9 * kMiB), kMiB) << "the rate has changed";
     scheduler.on_waiting(0, kMiB);
-    EXPECT_EQ(rail.left_bytes(2 * kMiB), kMiB) << "what waits has nothing yet";
+    EXPECT_EQ(rail.left_bytes(2 * kMiB), kMiB) << "a waiting stripe has made no progress";
 }
 
 TEST(Backlog, lets_a_message_wait_once_each_rail_has_two_and_some_more) {
@@ -329,7 +329,7 @@ TEST(Backlog, lets_a_message_wait_once_each_rail_has_two_and_some_more) {
     Scheduler scheduler(config, rails_of(2));
     EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
     scheduler.on_posted(0, 8 * kMiB, 0);
-    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone)) << "the other one has nothing";
+    EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone)) << "the other rail is idle";
     scheduler.on_posted(1, kMiB, 0);
     EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
     scheduler.on_waiting(1, 512 * kKiB);
@@ -339,7 +339,7 @@ TEST(Backlog, lets_a_message_wait_once_each_rail_has_two_and_some_more) {
     EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));
 }
 
-TEST(Backlog, lets_none_wait_that_is_not_cut_by_what_was_measured) {
+TEST(Backlog, lets_no_message_wait_that_is_not_cut_by_measured_weights) {
     for (Policy policy : {Policy::kEvenStriping, Policy::kWeightedStriping, Policy::kRoundRobin}) {
         const SchedConfig config = large_by(policy);
         Scheduler scheduler(config, rails_of(2));
@@ -348,7 +348,7 @@ TEST(Backlog, lets_none_wait_that_is_not_cut_by_what_was_measured) {
     }
 }
 
-TEST(Backlog, of_rails_that_are_given_nothing_does_not_matter) {
+TEST(Backlog, of_unused_rails_does_not_matter) {
     SchedConfig config = large_by(Policy::kAdaptiveStriping);
     config.weights.count = 2;
     config.weights.of[0] = 1'000'000;
@@ -406,7 +406,7 @@ TEST(Markers, survive_the_flags_of_an_operation_and_leave_the_others_alone) {
         }
 }
 
-TEST(Markers, a_collective_one_goes_before_who_waits) {
+TEST(Markers, collective_goes_before_blocking) {
     EXPECT_EQ(marker_of(true, false), Marker::kCollective);
     EXPECT_EQ(marker_of(true, true), Marker::kCollective);
     EXPECT_EQ(marker_of(false, true), Marker::kBlocking);
@@ -499,7 +499,7 @@ TEST(Describe, every_reason_has_a_text_of_its_own) {
     EXPECT_STREQ(text(static_cast<Reason>(kReasons)), "unknown") << "kReasons counts them all";
 }
 
-// Any policies, rails, states and sizes, with completions that come and do not.
+// Random policies, rails, states and sizes, with completions that may never come.
 class AnyChannel {
 public:
     explicit AnyChannel(std::mt19937_64& random) : random_(random), config_(any_config()), scheduler_(config_, rails_from(below(rails_), rails_)) {}
@@ -575,7 +575,7 @@ private:
         for (const Stripe& stripe : schedule) {
             ASSERT_EQ(stripe.offset_bytes, at);
             ASSERT_TRUE(schedule.size() == 1 || (stripe.length_bytes >= limits.min && at % limits.alignment == 0));
-            ASSERT_NE(usable & bit_of(stripe.rail), 0u) << "a rail that is down, or suspect beside one that is up";
+            ASSERT_NE(usable & bit_of(stripe.rail), 0u) << "a rail that is down, or suspect although another is up";
             ASSERT_EQ(seen & bit_of(stripe.rail), 0u);
             ASSERT_GT(stripe.weight, 0u);
             seen |= bit_of(stripe.rail);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/sequence.h, sched/send_window.h: messages that are sent over many rails are handed on in order, once, and no rail runs far ahead.
+// sched/sequence.h, sched/send_window.h: messages sent over many rails are delivered once and in order, and no rail runs far ahead.
 #include "coop/sched/send_window.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Site02SendWindow, a_number_that_is_not_under_way_changes_nothing) {
     EXPECT_EQ(window.under_way(), 2u);
 }
 
-// However messages land, no receiver has to hold more than a window of them.
+// In any order of arrival, no receiver has to hold more than a window of messages.
 TEST(Site02SendWindow, what_a_receiver_holds_is_bounded) {
     std::mt19937 random(kRandomSeed);
     SendWindow window;
@@ -77,7 +77,7 @@ TEST(Site02SendWindow, what_a_receiver_holds_is_bounded) {
     std::uint32_t most_held = 0;
     while (sent < packets.size() || receiver.expected() < packets.size()) {
         while (sent < packets.size() && window.has_room()) rails[random() % 3].push_back(sent = window.take()), ++sent;
-        // One rail delivers as long as there is anything on it, then another: as far apart as can be.
+        // One rail delivers until it is empty, then another: the largest possible distance.
         auto& rail = rails[receiver.held() > kSendWindow / 2 ? 0 : 1 + random() % 2];
         auto& chosen = rail.empty() ? rails[0].empty() ? rails[1].empty() ? rails[2] : rails[1] : rails[0] : rail;
         ASSERT_FALSE(chosen.empty());
@@ -141,7 +141,7 @@ TEST(ReorderWindow, refuses_what_is_beyond_it_and_keeps_the_rest) {
     EXPECT_EQ(receiver.window.on_arrival(3, &p3), Arrival::kHeld);
     EXPECT_EQ(receiver.window.on_arrival(4, &packet), Arrival::kBeyondWindow);
     EXPECT_EQ(receiver.window.on_arrival(0x7fffffff, &packet), Arrival::kBeyondWindow);
-    EXPECT_EQ(receiver.window.on_arrival(0x80000000, &packet), Arrival::kDuplicate) << "half of the numbers are behind";
+    EXPECT_EQ(receiver.window.on_arrival(0x80000000, &packet), Arrival::kDuplicate) << "half of the numbers are in the past";
     EXPECT_EQ(receiver.window.held(), 1u);
     EXPECT_EQ(receiver.window.expected(), 0u);
 }
@@ -183,7 +183,7 @@ TEST(ReorderWindow, grows_around_what_it_holds) {
     EXPECT_EQ(receiver.window.held(), 0u);
 }
 
-// Rails that each keep the order, one of them far behind, with replays, across
+// Rails that each keep their order, one of them far behind, with replays, across
 // the wrap-around.
 TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
     for (unsigned seed = kRandomSeed; seed < kRandomSeed + 50; ++seed) {
@@ -193,7 +193,7 @@ TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
         const SequenceNumber first = UINT32_MAX - 1000;
         Receiver<kPlaces> receiver(first);
         std::vector<Packet> packets(kPackets);
-        std::vector<std::size_t> under_way;  // indices, of at most kPlaces packets
+        std::vector<std::size_t> under_way;  // indices of at most kPlaces packets
         std::size_t sent = 0, handed_on = 0;
         const auto hand_on = [&](const Packet* packet) { ASSERT_EQ(packet, &packets[handed_on++]); };
 
@@ -201,7 +201,7 @@ TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
             while (sent < kPackets && sent < handed_on + kPlaces && (under_way.empty() || random() % 3)) under_way.push_back(sent++);
             const std::size_t index = random() % under_way.size();
             const std::size_t arrived = under_way[index];
-            if (random() % 8) under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(index));  // or it will be replayed
+            if (random() % 8) under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(index));  // else it will be replayed
             const std::size_t before = handed_on;
             const auto arrival = receiver.window.on_arrival(first + static_cast<SequenceNumber>(arrived), &packets[arrived]);
             ASSERT_NE(arrival, Arrival::kBeyondWindow);

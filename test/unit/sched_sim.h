@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A channel for the tests of the schedulers: rails with rates and a latency, a
-// sender that keeps some messages under way, completions found in sweeps. No
-// clock, and no random number but of a fixed row: the same run each time.
+// sender that keeps several messages in flight, completions found in sweeps. It uses
+// no clock and a fixed sequence of random numbers, so that runs are reproducible.
 //
 // Units: bytes, nanoseconds, MB/s (10^6).
 #pragma once
@@ -38,11 +38,11 @@ public:
         for (double rate : rates) links_.push_back({rate, 0, {}});
     }
 
-    // From this message on the rail has this rate: for what it begins then, also
-    // of what was posted before.
+    // Sets the rate of the rail from this message on, for everything that the rail
+    // starts then, including stripes posted before.
     void set_rate_at(std::size_t message, std::size_t rail, double mb_per_s) { changes_.push_back({message, rail, mb_per_s}); }
 
-    // Sends `count` messages, with `window` of them under way.
+    // Sends `count` messages, with `window` of them in flight.
     void send(std::size_t count, std::uint64_t bytes, std::size_t window, Marker marker = Marker::kNone) {
         for (std::size_t left = count; left != 0 || under_way_ != 0;) {
             for (; left != 0 && under_way_ < window; --left) post(bytes, marker);
@@ -50,7 +50,7 @@ public:
         }
     }
 
-    // One that goes whole as a fragment does: by the policy for small messages, and not measured. It is under way until a later sweep.
+    // Sends a whole message as a fragment: by the policy for small messages, and not measured. It stays in flight until a later sweep.
     void send_fragment(std::uint64_t bytes) {
         change_rates();
         missing_.push_back(1);
@@ -60,18 +60,18 @@ public:
         post_stripe({0, bytes, 1, scheduler.rail_of_small(bytes)}, missing_.size() - 1, kNotMeasured);
     }
 
-    // Posts one message; send() waits for it, too.
+    // Posts one message. send() also waits for it.
     void begin(std::uint64_t bytes, Marker marker = Marker::kNone) { post(bytes, marker); }
 
-    // Nothing is under way until then.
+    // Lets time pass with nothing in flight.
     void wait(std::uint64_t ns) { now_ns_ += ns; }
 
-    // In bursts: the next one begins when everything of the last one is complete, as bandwidth tests do.
+    // Sends in bursts, as bandwidth tests do: each burst starts when the one before is complete.
     void send_bursts(std::size_t bursts, std::size_t messages, std::uint64_t bytes) {
         for (std::size_t i = 0; i < bursts; ++i) send(messages, bytes, messages);
     }
 
-    // MB/s of the messages [first, last), in the order in which they were complete.
+    // MB/s of the messages [first, last), in the order of completion.
     double bandwidth(std::size_t first, std::size_t last) const {
         std::vector<std::uint64_t> at = completed_ns_;
         std::sort(at.begin(), at.end());
@@ -86,20 +86,20 @@ public:
     const SchedConfig config;
     Scheduler scheduler;
     std::uint64_t latency_ns = 5000;
-    std::uint64_t post_ns = 300;       // for each stripe, by the sender
-    std::uint64_t sweep_every_ns = 1;  // completions are found at whole multiples of this
-    std::uint64_t late_every = 0;      // one sweep in so many, by chance, is late; 0: none
-    std::uint64_t late_ns = 0;         // by so much at most: the process did not run
-    std::uint64_t jitter_ns = 0;       // every other sweep is late by so much at most
+    std::uint64_t post_ns = 300;       // cost of each stripe at the sender
+    std::uint64_t sweep_every_ns = 1;  // sweeps find completions at multiples of this
+    std::uint64_t late_every = 0;      // one sweep in this many, at random, is late; 0: none
+    std::uint64_t late_ns = 0;         // by at most this: the process did not run
+    std::uint64_t jitter_ns = 0;       // every other sweep is late by at most this
 
 private:
     struct OnWire {
-        std::uint64_t ready_ns, posted_ns, bytes;  // on the wire not before; as the scheduler is told
+        std::uint64_t ready_ns, posted_ns, bytes;  // ready_ns: earliest time on the wire; posted_ns: as reported to the scheduler
         std::size_t message;
     };
     struct Link {
         double mb_per_s;
-        std::uint64_t done_ns;  // of the front, once it has begun
+        std::uint64_t done_ns;  // end of the front element, once it has begun
         std::deque<OnWire> queue;
     };
     struct Change {
@@ -135,7 +135,7 @@ private:
         link.done_ns = start_ns + static_cast<std::uint64_t>(1000.0 * static_cast<double>(link.queue.front().bytes) / link.mb_per_s);
     }
 
-    // The next sweep that finds something: the queue of one rail after the other.
+    // The next sweep that finds a completion: reads the queue of one rail after the other.
     void sweep() {
         std::uint64_t first = UINT64_MAX;
         for (const Link& link : links_)

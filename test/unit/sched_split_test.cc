@@ -54,7 +54,7 @@ TEST(Split, leaves_out_the_lightest_first_and_of_equal_ones_the_last) {
     ASSERT_EQ(schedule.size(), 2u);
     EXPECT_EQ(schedule[0].rail, 1);
     EXPECT_EQ(schedule[1].rail, 3);
-    EXPECT_EQ(schedule.batch_weight(), 989u) << "of those that have a stripe";
+    EXPECT_EQ(schedule.batch_weight(), 989u) << "of the rails that have a stripe";
     EXPECT_EQ(lengths(192, {1, 1, 1, 1}, {64, 64}), (Lengths{64, 64, 64}));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/stripe_filter.h: a message is complete once, when all of its stripes are.
+// sched/stripe_filter.h: a message completes exactly once, with the last of its stripes.
 #include "coop/sched/stripe_filter.h"
 
 #include <gtest/gtest.h>

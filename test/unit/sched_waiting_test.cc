@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/scheduler.h, may_wait(): an operation waits only while the rails that it would take have work.
+// sched/scheduler.h, may_wait(): an operation waits only while the rails that it would use are busy.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -61,7 +61,7 @@ TEST(Site27Waiting, a_long_queue_still_waits) {
     EXPECT_TRUE(scheduler.may_wait(2 * kMiB, Marker::kNone));
 }
 
-// Whatever the settings are: what waits would have gone to rails with work, so the completion that lets it go will come.
+// With any settings: a waiting operation would have used busy rails, so a completion will come that lets it go.
 TEST(Site27Waiting, with_random_settings_nothing_waits_that_could_go_to_an_idle_rail) {
     std::mt19937 random(kRandomSeed);
     const auto size = [&](unsigned most_bits) { return std::uint64_t{1} << random() % most_bits; };

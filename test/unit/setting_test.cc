@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/setting.h: a value that is written while others read it.
+// base/setting.h: a value that one thread writes while others read it.
 #include "coop/base/setting.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace coop {
 namespace {
 
-TEST(Site09Setting, is_a_number_to_whoever_reads_it) {
+TEST(Site09Setting, reads_as_a_number) {
     enum class Mode { kOff, kOn };
     Setting setting = 7;
     EXPECT_EQ(setting, 7);
@@ -23,7 +23,7 @@ TEST(Site09Setting, is_a_number_to_whoever_reads_it) {
     EXPECT_EQ(static_cast<std::size_t>(copy), 1u);
 }
 
-// ThreadSanitizer reports this one for a plain number.
+// ThreadSanitizer reports an error here if the value is a plain number.
 TEST(Site09Setting, readers_see_whole_values_while_it_is_written) {
     constexpr std::int64_t kLow = 0x0101010101010101, kHigh = 0x7070707070707070;
     Setting setting = kLow;

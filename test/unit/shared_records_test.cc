@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/shared_records.h: a record lives as long as somebody uses it.
+// base/shared_records.h: a record lives as long as it is in use.
 #include "coop/base/shared_records.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace coop {
 namespace {
 
-// Counts those that exist.
+// Counts its instances.
 struct Record {
     explicit Record(std::set<Record*>& all) : living(all) { living.insert(this); }
     ~Record() { living.erase(this); }
@@ -47,7 +47,7 @@ TEST_F(Site07SharedRecords, of_two_that_add_one_at_the_same_time_the_first_count
     Record* const first = add(7);
     auto second = std::make_unique<Record>(living_);
     EXPECT_EQ(records_.add(7, second), first);
-    EXPECT_NE(second, nullptr) << "stays the caller's";
+    EXPECT_NE(second, nullptr) << "the caller still owns it";
     EXPECT_EQ(records_.let_go(7), nullptr);
     EXPECT_EQ(records_.let_go(7).get(), first);
 }
@@ -59,10 +59,10 @@ TEST_F(Site07SharedRecords, letting_go_of_what_is_not_there_is_harmless) {
     EXPECT_EQ(records_.size(), 1u);
 }
 
-// 10,000 processes that are spawned and go, some of them at the same time.
+// 10,000 processes that are spawned and end, some of them at the same time.
 TEST_F(Site07SharedRecords, ten_thousand_names_that_come_and_go_leave_nothing) {
     constexpr std::uint64_t kNames = 10000, kTogether = 16;
-    add(UINT64_MAX);  // one that stays
+    add(UINT64_MAX);  // one that remains
     for (std::uint64_t name = 0; name < kNames + kTogether; ++name) {
         if (name < kNames) add(name);
         ASSERT_LE(records_.size(), kTogether + 2);

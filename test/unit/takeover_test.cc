@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rndv/takeover.h: a side copies what the other one was to copy once that makes no
-// progress; first the decision, then whole copies in which one side has left.
+// rndv/takeover.h: a side takes over the chunks of the other one if that makes no
+// progress. First the decision, then whole copies in which one side has left.
 #include "coop/rndv/takeover.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Takeover standing_by() {
     return takeover;
 }
 
-// --- who copies from the start ---------------------------------------------------------
+// --- the sides that copy from the start ---------------------------------------------------------
 
 TEST(Site04Takeover, the_side_that_leads_or_shares_may_claim_from_the_start) {
     for (Side side : kBothSides) {
@@ -33,7 +33,7 @@ TEST(Site04Takeover, the_side_that_leads_or_shares_may_claim_from_the_start) {
     }
 }
 
-TEST(Site04Takeover, who_may_claim_all_never_takes_over) {
+TEST(Site04Takeover, a_side_that_may_claim_all_never_takes_over) {
     Takeover takeover;
     takeover.start(Split::kBoth, Side::kSender);
     EXPECT_TRUE(takeover.may_claim_all());
@@ -71,7 +71,7 @@ TEST(Site04Takeover, a_chunk_that_is_being_copied_is_waited_for_however_long_it_
 TEST(Site04Takeover, a_side_that_was_away_itself_takes_over_at_its_second_look) {
     Takeover takeover = standing_by();
     EXPECT_FALSE(takeover.look({}, 0, kPatience));
-    EXPECT_TRUE(takeover.look({}, 3'600'000'000'000, kPatience)) << "the other side has had all that time";
+    EXPECT_TRUE(takeover.look({}, 3'600'000'000'000, kPatience)) << "the other side had all that time";
 }
 
 TEST(Site04Takeover, without_patience_it_happens_at_the_first_look_at_a_chunk_that_is_free) {
@@ -102,7 +102,7 @@ struct Pair {
     Claims receiver, sender;
 };
 
-TEST(Site04Progress, moves_with_each_chunk_claimed_and_copied) {
+TEST(Site04Progress, advances_with_each_chunk_claimed_and_copied) {
     Pair pair(3);
     std::vector<std::uint64_t> seen{pair.receiver.progress().moves};
     for (int i = 0; i < 3; ++i) {
@@ -112,7 +112,7 @@ TEST(Site04Progress, moves_with_each_chunk_claimed_and_copied) {
         seen.push_back(pair.receiver.progress().moves);
     }
     std::sort(seen.begin(), seen.end());
-    EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end()) << "all differ";
+    EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end()) << "all are different";
 }
 
 TEST(Site04Progress, a_chunk_is_being_copied_from_its_claim_until_it_is_copied_or_returned) {
@@ -144,11 +144,11 @@ TEST(Site04Returned, a_chunk_that_a_side_could_not_copy_for_a_moment_is_claimed_
 
 // --- whole copies ------------------------------------------------------------------------
 
-// One side as a driver of it acts: claims what it may, and copies it.
+// One side, acting like its driver: claims the chunks that it may, and copies them.
 struct Driver {
     Driver(Pair& pair, Split split, Side side) : claims(pair.side(side)), split_(split) { takeover.start(split, side); }
 
-    // One step. False: it has nothing to do.
+    // One step. Returns false if it has nothing to do.
     bool step(std::uint64_t now) {
         if (takeover.may_claim_all() || split_ == Split::kHalves || claims.other_is_refused())
             if (claims.claim()) {
@@ -182,7 +182,7 @@ TEST(Site04Copy, either_side_ends_it_alone_wherever_the_other_one_has_left) {
                 }
                 for (int looks = 0; looks < 100 && !one.claims.over(); ++looks, now += kPatience / 10) one.step(now);
                 EXPECT_TRUE(one.claims.over()) << "split " << int(split) << ", side " << int(stays) << ", after " << steps_of_the_other;
-                EXPECT_FALSE(gone.claims.claim()) << "whoever comes back finds nothing to do";
+                EXPECT_FALSE(gone.claims.claim()) << "a side that comes back finds nothing to do";
             }
 }
 
@@ -198,7 +198,7 @@ TEST(Site04Copy, a_side_that_left_with_a_returned_chunk_is_not_waited_for) {
     }
 }
 
-// Where both are there, who was to copy does, however many looks the other one takes in between.
+// If both are active, only the side that should copy does, however often the other one looks.
 TEST(Site04Copy, a_side_that_stands_by_copies_nothing_while_the_other_one_moves) {
     Pair pair(50);
     Driver receiver(pair, Split::kSenderLeads, Side::kReceiver), sender(pair, Split::kSenderLeads, Side::kSender);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/usage.h: counting, the words of a peer, and the tables for people.
+// base/usage.h: counting, the words received from a peer, and the printed tables.
 #include "coop/base/sparse_usage.h"
 #include "coop/base/usage.h"
 
@@ -38,7 +38,7 @@ std::size_t widest_line(const std::string& text) {
     return widest;
 }
 
-// What a receiver says to the words of busy_table() with one thing spoilt.
+// The receiver's complaint about the words of busy_table() with one error.
 template <class Spoil>
 std::string complaint(Spoil spoil) {
     std::vector<std::uint64_t> words = busy_table().to_words();
@@ -175,7 +175,7 @@ TEST(UsageWords, random_damage_is_refused_or_harmless) {
 
 // --- of one peer among many ----------------------------------------------------
 
-TEST(Site08SparseUsage, counts_what_the_full_table_counts) {
+TEST(Site08SparseUsage, counts_like_the_full_table) {
     constexpr unsigned kSeed = 8;
     SCOPED_TRACE(::testing::Message() << "seed " << kSeed);
     std::mt19937_64 random(kSeed);
@@ -207,8 +207,8 @@ TEST(Site08SparseUsage, threads_lose_no_message_and_make_no_cell_twice) {
     EXPECT_EQ(messages, 80000u);
 }
 
-// pml_coop_report 2 on rank 0 of a job of 10,000 processes, each with 26 neighbours, as a stencil in three dimensions has them: were
-// all that the processes tell kept, with four sizes of messages each, eager and by rendezvous.
+// pml_coop_report 2 on rank 0 of a job of 10,000 processes with 26 neighbours each, as in a 3-D stencil. Rank 0 must not keep all that
+// the processes send, with four sizes of messages each, eager and by rendezvous.
 TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megabytes) {
     constexpr std::size_t kProcesses = 10000, kNeighbours = 26;
     SparseUsage usage(7, 29);
@@ -219,7 +219,7 @@ TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megaby
     const std::size_t table = sizeof usage + usage.memory_bytes();
     EXPECT_LE(kProcesses * kNeighbours * table, 100u << 20) << table << " bytes each";
     EXPECT_LT(table, 36u << 10);
-    // What is kept: the tables of this process, the words of one other, and what is printed of them.
+    // It keeps the tables of this process, the words of one other process, and the text printed from them.
     const std::size_t words = kNeighbours * (2 + usage.to_words().size()) * sizeof(std::uint64_t);
     EXPECT_LE(kNeighbours * table + 3 * words, 100u << 10);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire/headers.h: layout, round trip, and what a receiver makes of damage.
+// wire/headers.h: layout, round trip, and the detection of damage.
 #include "coop/rndv/bounce.h"
 #include "coop/wire/headers.h"
 
@@ -36,7 +36,7 @@ Header& in(Bytes& bytes) {
     return *reinterpret_cast<Header*>(bytes.data());
 }
 
-// What follows a header and is sealed with it: how much, and the words of a slot in it.
+// What follows a header and is sealed with it: its length, and the words of a slot in it.
 std::size_t behind(const RtsHeader& h) {
     std::size_t bytes = h.handle_bytes;
     if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) bytes += sizeof(SlotWords);
@@ -93,7 +93,7 @@ Bytes good_rtr() {
     return bytes;
 }
 
-// The payload lies in a bounce buffer.
+// The payload is in a bounce buffer.
 Bytes good_bounce() {
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
@@ -125,7 +125,7 @@ Bytes good_cts() {
 
 constexpr std::uint8_t kPieces = 3;
 
-// From a buffer in pieces, which are named behind the handle.
+// From a buffer in pieces, which are listed after the handle.
 Bytes good_rts_in_pieces() {
     Bytes bytes = good_rts();
     bytes.resize(sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), 0x55);
@@ -136,7 +136,7 @@ Bytes good_rts_in_pieces() {
     return bytes;
 }
 
-// Into one.
+// Into a buffer in pieces.
 Bytes good_cts_in_pieces() {
     Bytes bytes = good_cts();
     bytes.resize(sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece), 0x66);
@@ -146,7 +146,7 @@ Bytes good_cts_in_pieces() {
     return bytes;
 }
 
-// Both are to copy.
+// Both sides copy.
 Bytes good_coop_cts() {
     Bytes bytes = good_cts();
     auto& h = in<CtsHeader>(bytes);
@@ -174,7 +174,7 @@ Bytes good_fin() {
     return packet_of(&h, sizeof h);
 }
 
-// One kind of packet, as its receiver treats it.
+// One kind of packet, with the functions of its receiver.
 struct Format {
     const char* name;
     Kind kind;
@@ -322,7 +322,7 @@ TEST(Layout, flags_and_wish_share_a_byte_and_no_bit) {
     }
 }
 
-TEST(Layout, words_of_a_slot_and_pieces_lie_behind_the_handle) {
+TEST(Layout, words_of_a_slot_and_pieces_lie_after_the_handle) {
     Bytes rtr = good_rtr();
     const SlotWords words = slot_words(in<RtsHeader>(rtr));
     EXPECT_EQ(std::memcmp(&words, rtr.data() + sizeof(RtsHeader) + kHandle, sizeof words), 0);
@@ -370,7 +370,7 @@ TEST_P(EveryKind, a_packet_that_ends_early_is_refused_by_its_length) {
     for (std::size_t length = 0; length < GetParam().header_bytes; ++length) {
         Bytes bytes = GetParam().good();
         bytes.resize(length);
-        bytes.shrink_to_fit();  // the sanitizer sees a look beyond
+        bytes.shrink_to_fit();  // a sanitizer detects a read beyond the end
         EXPECT_FALSE(valid(bytes));
         EXPECT_STREQ(damage.field, "packet length");
         EXPECT_EQ(damage.value, length);
@@ -455,7 +455,7 @@ TEST(MatchHeaders, put_together_in_registers_equals_sealed_field_by_field) {
     }
 }
 
-// --- fields: sealed by a sender that is wrong ------------------------------------
+// --- fields: sealed by a sender with an error ------------------------------------
 
 struct Wrong {
     const char* field;
@@ -468,7 +468,7 @@ Wrong wrong(const char* field, Bytes packet, Change change) {
     return {field, std::move(packet)};
 }
 
-// As `wrong`, with a check word that fits.
+// Like `wrong`, but with a correct check word.
 template <class Header, class Change>
 Wrong sealed(const char* field, Bytes packet, Change change) {
     change(in<Header>(packet));
@@ -544,8 +544,8 @@ TEST(CtsHeaders, each_field_is_named) {
     });
 }
 
-// A slot comes with the rows that use one, and with no other.
-// Inside a node an RPUT is led by the sender, and the receiver can take over: with a slot, and with no other split.
+// A slot comes with the rows that use one, and with no other. Inside a node the sender leads an RPUT, and the receiver can take over:
+// with a slot, and with no other split.
 TEST(Site04CtsHeaders, an_rput_may_name_a_slot) {
     const auto rput = [](auto change) {
         return [=](auto& h) {
@@ -635,13 +635,13 @@ TEST(CtsHeaders, only_a_grant_to_copy_together_names_a_slot) {
     }
 }
 
-// Lists of pieces: neither longer than allowed, nor than the packet.
+// Lists of pieces must not be longer than allowed, nor than the packet.
 TEST(RtsHeaders, pieces_are_whole_and_neither_none_nor_too_many) {
     const auto bytes_of_pieces = [](std::uint32_t bytes) { return [bytes](RtsHeader& h) { h.inline_bytes = bytes; }; };
     constexpr std::uint32_t kMost = kMaxPieces * sizeof(Piece);
     for (std::uint32_t bytes : {0u, 1u, 15u, 17u, 24u, kPieces * 16u - 1, kMost - 8, kMost + 1, kMost + 16})
         expect_refused(kFormats[1], {sealed<RtsHeader>("pieces", good_rts_in_pieces(), bytes_of_pieces(bytes))});
-    // Not sealed: bounded before anything behind the packet is read.
+    // Not sealed: bounded before anything beyond the packet is read.
     for (std::uint32_t bytes : {kMost + 16, UINT32_MAX - 15, UINT32_MAX})
         expect_refused(kFormats[1], {wrong<RtsHeader>("pieces", good_rts_in_pieces(), bytes_of_pieces(bytes))});
     expect_refused(kFormats[1], {sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; })});
@@ -816,7 +816,7 @@ TEST(CtsHeaders, handle_and_header_must_lie_in_the_first_segment) {
     EXPECT_STREQ(damage.field, "handle bytes");
 }
 
-// All that may follow a header, and each field at its limit.
+// Everything that may follow a header, and each field at its limit.
 Bytes largest_rts(std::uint8_t flags) {
     const bool pieces = flags & kFlagPieces;
     Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + (pieces ? kMaxPieces * sizeof(Piece) : sizeof(SlotWords)));
@@ -827,7 +827,7 @@ Bytes largest_rts(std::uint8_t flags) {
     h.length = h.send_id = h.address = UINT64_MAX;
     h.inline_bytes = pieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
     h.handle_bytes = kMaxHandleBytes;
-    h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop : rndv::Row::kRtr);  // the last row has a slot, and no pieces
+    h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop : rndv::Row::kRtr);  // the last row has a slot, but no pieces
     h.reason = rndv::kReasons - 1;
     h.call = rndv::kSendCalls - 1;
     std::memcpy(bytes.data(), &h, sizeof h);
@@ -870,7 +870,7 @@ TEST(RtsHeaders, limits_of_every_field_are_accepted) {
     Damage damage{};
     const Bytes in_pieces = largest_rts(UINT8_MAX);
     EXPECT_TRUE(valid_rts(in_pieces.data(), in_pieces.size(), in_pieces.size(), damage)) << damage.field;
-    const Bytes with_payload = largest_rts(static_cast<std::uint8_t>(~kFlagPieces));  // which lies in another segment
+    const Bytes with_payload = largest_rts(static_cast<std::uint8_t>(~kFlagPieces));  // the payload lies in another segment
     EXPECT_TRUE(valid_rts(with_payload.data(), with_payload.size(), with_payload.size() + UINT32_MAX, damage)) << damage.field;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/connect.h: every event in every state; then two machines and a network that loses, doubles, delays and reorders.
+// path/connect.h: every event in every state; then two machines and a network that loses, duplicates, delays and reorders.
 #include "coop/path/connect.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ constexpr RailMask kBoth = 3;
 
 Connection fresh() { return Connection(kSelf, kPeer, kOurs, kPaths, kPatience, kOurWord); }
 
-// A machine brought into a state, at time 0, by the shortest way.
+// A machine brought into a state at time 0, on the shortest way.
 Connection in_state(State state) {
     Connection c = fresh();
     switch (state) {
@@ -144,7 +144,7 @@ struct Cell {
     State then;
 };
 
-// Cells that are not here change nothing and do nothing.
+// Cells that are not listed change nothing and cause no action.
 const char* const kNoPairs = "give up: no queue pair could be made";
 const char* const kNoPairsSaid = "send reply, give up: no queue pair could be made";
 const char* const kNoRailSaid = "send reply, give up: there is no rail that both processes could open";
@@ -168,7 +168,7 @@ const Cell kCells[] = {
     {State::kAnswering, Event::kNoQps, kNoPairsSaid, State::kGivenUp},
     {State::kAnswering, Event::kFailed, kNoPairsSaid, State::kGivenUp},
 
-    {State::kRequested, Event::kRequest, "", State::kRequested},  // our number is the lower one
+    {State::kRequested, Event::kRequest, "", State::kRequested},  // our number is lower
     {State::kRequested, Event::kReply, "connect", State::kConfirming},
     {State::kRequested, Event::kRefusal, kRefused, State::kGivenUp},
     {State::kRequested, Event::kMismatch, kDifferSaid, State::kGivenUp},
@@ -244,7 +244,7 @@ TEST(Connection, every_state_and_reason_has_words) {
     for (int r = 0; r <= static_cast<int>(Reason::kRefused); ++r) EXPECT_STRNE(describe(static_cast<Reason>(r)), "?");
 }
 
-// --- what is not for this connection ------------------------------------------------------------------------------------
+// --- datagrams for other connections -------------------------------------------------------------------------------------
 
 TEST(Connection, datagrams_of_others_change_nothing) {
     for (std::size_t s = 0; s < kStates; ++s)
@@ -278,7 +278,7 @@ TEST(Connection, answer_without_our_generation_is_none) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply, 0), 0)), "");
 }
 
-// --- what it carries ----------------------------------------------------------------------------------------------------
+// --- its contents ------------------------------------------------------------------------------------------------------
 
 TEST(Connection, knows_both_ends_of_each_rail) {
     const Connection c = in_state(State::kEstablished);
@@ -391,7 +391,7 @@ TEST(Site01Connection, a_late_answer_is_told_once) {
     Connection c = in_state(State::kRequested);
     EXPECT_EQ(text(c.on_tick(kPatience.notice)), "tell late, send request");
     EXPECT_EQ(text(c.on_tick(2 * kPatience.notice)), "send request");
-    EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply), 0)), "connect") << "and is as good as an early one";
+    EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply), 0)), "connect") << "it is as good as an early one";
 }
 
 // --- probes -------------------------------------------------------------------------------------------------------------
@@ -402,7 +402,7 @@ TEST(Site16Connection, rail_that_stays_silent_is_closed_on_both_sides) {
     EXPECT_EQ(text(c.on_probed(2, 0, 5 * kMs + kPatience.probe - 1)), "");
     EXPECT_EQ(text(c.on_probed(2, 0, 5 * kMs + kPatience.probe)), "send probed");
     EXPECT_EQ(c.live(), 2u);
-    EXPECT_EQ(c.datagram(Kind::kProbed).rails[0].qpn, 0u) << "which tells the peer";
+    EXPECT_EQ(c.datagram(Kind::kProbed).rails[0].qpn, 0u) << "this informs the peer";
 }
 
 TEST(Site16Connection, rail_in_error_is_closed_without_waiting) {
@@ -412,7 +412,7 @@ TEST(Site16Connection, rail_in_error_is_closed_without_waiting) {
     EXPECT_EQ(c.live(), 2u);
 }
 
-TEST(Site16Connection, a_look_falls_on_the_end_of_the_probe) {
+TEST(Site16Connection, a_look_comes_at_the_end_of_the_probe) {
     Connection c = in_state(State::kProbing);
     for (Nanoseconds now = 0; now < 100 * kMs; now = *c.next_tick()) (void)c.on_tick(now);
     const Nanoseconds first = *c.next_tick();
@@ -433,7 +433,7 @@ TEST(Site16Connection, looks_become_rare_while_nothing_answers) {
     EXPECT_EQ(pauses, (std::vector<Nanoseconds>{1, 2, 4, 8, 16, 32, 40, 40}));
 }
 
-// --- who answers whom ---------------------------------------------------------------------------------------------------
+// --- crossing requests --------------------------------------------------------------------------------------------------
 
 TEST(Connection, the_request_of_the_lower_number_counts) {
     Connection c(kPeer, kSelf, kTheirs, of_peer(kPaths), kPatience, kTheirWord);
@@ -511,7 +511,7 @@ struct Weather {
     unsigned most_delay_ms = 1;
 };
 
-// Both sides carry out their actions; the network delivers bytes, in any order that the delays give.
+// Both sides carry out their actions. The network delivers bytes, in any order that results from the delays.
 class Network2 {
 public:
     Network2(unsigned seed, Weather weather) : random_(seed), weather_(weather) {}
@@ -528,7 +528,7 @@ public:
 
     void want(int side) { carry_out(side, sides[side].connection.on_want(now_)); }
 
-    // Until nothing is under way and nobody waits, or until `end`.
+    // Runs until nothing is in flight and no side waits, or until `end`.
     void run(Nanoseconds end = 100'000 * kMs) {
         while (now_ < end && step()) {}
     }
@@ -581,7 +581,7 @@ private:
                 side.up = true;
                 carry_out(i, side.connection.on_connected(side.cannot_connect, now_));
                 break;
-            case Do::kProbe: EXPECT_TRUE(sides[1 - i].up) << "probes before the other side can answer"; break;
+            case Do::kProbe: EXPECT_TRUE(sides[1 - i].up) << "probes before the other side can answer a probe"; break;
             case Do::kLook: {
                 carry_out(i, side.connection.on_probed(side.connection.live() & ~sides[1 - i].cannot_answer, 0, now_));
                 break;
@@ -673,7 +673,7 @@ TEST_P(Networks, both_sides_agree_on_the_rails_that_opened) {
     }
 }
 
-TEST_P(Networks, refusal_reaches_the_one_who_asks) {
+TEST_P(Networks, refusal_reaches_the_requester) {
     for (unsigned seed = 0; seed < 200; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Network2 net(seed, GetParam());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/pairing.h: the rails between two processes, and the order of ports. Which ports are paired: port_pairs_test.cc.
+// path/pairing.h: the rails between two processes, and the order of ports. The pairs of ports are tested in port_pairs_test.cc.
 #include "coop/path/pairing.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ constexpr unsigned kRandomSeed = 2718;
 
 using Rails = std::vector<PathChoice>;
 
-// Two rails in networks of their own, as a network with one switch for each has them; the second process begins with its other one.
+// Two rails in separate networks, each with its own switch. The second process starts with its other rail.
 TEST(Pairing, narrow_networks_of_roce_are_kept_apart_and_routed_only_if_none_is_in_common) {
     const auto port = [](std::uint8_t hca, const Gid& gid) {
         PortRecord made = roce_port(hca, gid);
@@ -44,7 +44,7 @@ TEST(Pairing, narrow_networks_of_roce_are_kept_apart_and_routed_only_if_none_is_
     EXPECT_EQ(choose_paths(a, far, {}), (Rails{{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}}));
 }
 
-TEST(Pairing, paths_of_lmc_come_behind_the_ports_and_queue_pairs_behind_the_paths) {
+TEST(Pairing, paths_of_lmc_come_after_the_ports_and_queue_pairs_after_the_paths) {
     const std::vector<PortRecord> two = {ib_port(0, 2, 1), ib_port(1, 4, 1)};
     const Rails expected = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {0, 0, 1, 1, 0}, {1, 1, 1, 1, 0},
                             {0, 0, 0, 0, 1}, {1, 1, 0, 0, 1}, {0, 0, 1, 1, 1}, {1, 1, 1, 1, 1}};
@@ -91,7 +91,7 @@ std::vector<PortRecord> random_ports(std::mt19937& random) {
         const auto where = static_cast<std::uint8_t>(random() % 3);
         if (random() % 4 == 0) {
             ports.push_back(roce_port(hca, ipv4(10, 0, where, 1), static_cast<std::uint8_t>(1 + random() % 2)));
-            ports.back().prefix_bits = static_cast<std::uint8_t>(random() % 4 * 8);  // 0: not known
+            ports.back().prefix_bits = static_cast<std::uint8_t>(random() % 4 * 8);  // 0: unknown
         } else ports.push_back(ib_port(hca, 128, static_cast<std::uint8_t>(random() % 4), where));
         constexpr std::uint16_t kKeys[] = {kDefaultPkey, kDefaultPkey, 0x8001, 0x0001};
         ports.back().pkey = kKeys[random() % 4];
@@ -148,14 +148,14 @@ TEST_F(RandomPorts, every_port_that_reaches_one_is_used_unless_rails_are_limited
         for (std::size_t i = 0; i < a.ports.size(); ++i) {
             const auto reached = [&](const PortRecord& p) { return reach_each_other(a.ports[i], p, reach_between(a.ports, b.ports)); };
             const bool used = std::any_of(rails.begin(), rails.end(), [&](const PathChoice& rail) { return rail.local_port == i; });
-            // A limited member makes room for a full one, where the other side has limited ones.
+            // A limited member yields to a full one if the other side has limited members.
             if (!used && !is_full_member(a.ports[i].pkey)) continue;
             EXPECT_EQ(used, std::any_of(b.ports.begin(), b.ports.end(), reached)) << "port " << i;
         }
     });
 }
 
-TEST_F(RandomPorts, as_many_rails_as_are_allowed_are_there) {
+TEST_F(RandomPorts, the_rails_are_as_many_as_allowed) {
     each([](const PortList& a, const PortList& b) {
         Limits limits = agreed(a.limits, b.limits);
         const std::size_t some = choose_paths(a.ports, b.ports, limits).size();
@@ -222,7 +222,7 @@ std::tuple<int, int, int> end_of(const PathChoice& rail, const std::vector<PortR
     return {ports[rail.local_port].hca, ports[rail.local_port].port, rail.local_bits};
 }
 
-// Where the processes of a node begin, to a peer on another node that has as many ports.
+// The first rails of the processes of a node, to a peer on another node with the same ports.
 std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
     std::vector<PortRecord> theirs = ports;
     for (PortRecord& port : theirs) port.gid[14] ^= 0x80;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/partition.h, and what port.h and pairing.h make of P_Keys, global routing headers and subnets.
+// path/partition.h, and the treatment of P_Keys, global routing headers and subnets in port.h and pairing.h.
 #include "coop/path/partition.h"
 
 #include <gtest/gtest.h>
@@ -35,14 +35,14 @@ TEST(Site19Partition, members_of_one_talk_unless_both_are_limited) {
     EXPECT_TRUE(may_talk(kLimited1, kFull1));
     EXPECT_FALSE(may_talk(kLimited1, kLimited1));
     EXPECT_FALSE(may_talk(kFull1, kFull2));
-    EXPECT_FALSE(may_talk(0x8000, 0x8000));  // partition 0 is none
+    EXPECT_FALSE(may_talk(0x8000, 0x8000));  // partition 0 does not exist
 }
 
 TEST(Site19Partition, wanted_key_is_found_by_the_partition_that_it_names) {
     const Table table = {kDefaultPkey, 0, kLimited1, kFull2, kFull1};
     EXPECT_EQ(chosen(table, kFull2), (PkeyChoice{kFull2, 3}));
     EXPECT_EQ(chosen(table, 0x0002), (PkeyChoice{kFull2, 3}));
-    EXPECT_EQ(chosen(table, kLimited1), (PkeyChoice{kFull1, 4}));  // as a full member, where it is both
+    EXPECT_EQ(chosen(table, kLimited1), (PkeyChoice{kFull1, 4}));  // as a full member, if it is both
     EXPECT_EQ(chosen({kDefaultPkey, kLimited1}, kFull1), (PkeyChoice{kLimited1, 1}));
     EXPECT_EQ(chosen(table, 0x7fff), (PkeyChoice{kDefaultPkey, 0}));
     EXPECT_FALSE(choose_pkey(table, 0x8003));
@@ -53,7 +53,7 @@ TEST(Site19Partition, wanted_key_is_found_by_the_partition_that_it_names) {
 TEST(Site19Partition, first_key_of_a_full_member_is_taken_unless_one_is_wanted) {
     EXPECT_EQ(chosen({kDefaultPkey, kFull1}, 0), (PkeyChoice{kDefaultPkey, 0}));
     EXPECT_EQ(chosen({0, kFull1, kDefaultPkey}, 0), (PkeyChoice{kFull1, 1}));
-    EXPECT_EQ(chosen({0x7fff, kFull2, kFull1}, 0), (PkeyChoice{kFull2, 1}));  // limited there: nobody like it would hear it
+    EXPECT_EQ(chosen({0x7fff, kFull2, kFull1}, 0), (PkeyChoice{kFull2, 1}));  // a limited member would not hear others like it
     EXPECT_EQ(chosen({0, 0x7fff, kLimited1}, 0), (PkeyChoice{0x7fff, 1}));
     EXPECT_FALSE(choose_pkey(Table{0, 0x8000}, 0));
 }
@@ -78,7 +78,7 @@ TEST(Site19Pairing, full_and_limited_members_are_paired_and_two_limited_are_not)
     const std::vector<PortRecord> full = {with_key(0, kFull1), with_key(1, kFull1)}, limited = {with_key(2, kLimited1), with_key(3, kLimited1)};
     EXPECT_EQ(choose_paths(full, limited, {}).size(), 2u);
     EXPECT_EQ(choose_paths(limited, full, {}).size(), 2u);
-    EXPECT_TRUE(choose_paths(limited, limited, {}).empty());  // the same ports, too: an HCA does not hear itself either
+    EXPECT_TRUE(choose_paths(limited, limited, {}).empty());  // the same port, too: a limited HCA does not hear itself
     EXPECT_TRUE(choose_paths(std::vector{limited[0]}, std::vector{limited[1]}, {}).empty());
 }
 
@@ -97,7 +97,7 @@ TEST(Site19Pairing, says_which_keys_do_not_match) {
     EXPECT_EQ(trouble(kLimited1, kLimited1),
               "the P_Key here is 0x0001 (limited member), there 0x0001 (limited member): two limited members of a partition do not hear each other");
     EXPECT_EQ(trouble(kLimited1, kFull1), "");
-    EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}), process({with_key(1, kFull2, 7)})));  // of another subnet anyway
+    EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}), process({with_key(1, kFull2, 7)})));  // of different subnets in any case
     EXPECT_FALSE(partition_trouble({}, {}));
 }
 

@@ -38,7 +38,7 @@ TEST(Site03Planes, of_a_list_are_those_of_hcas_and_ports) {
     const Planes list = planes("mlx5_0=1, mlx5_1:2=0,mlx5_1=9999");
     EXPECT_EQ(list.of("mlx5_0", port_of(1)), 2);
     EXPECT_EQ(list.of("mlx5_0", port_of(2)), 2);
-    EXPECT_EQ(list.of("mlx5_1", port_of(2)), 1) << "what is said of the port goes before what is said of the HCA";
+    EXPECT_EQ(list.of("mlx5_1", port_of(2)), 1) << "the port's plane goes before the HCA's";
     EXPECT_EQ(list.of("mlx5_1", port_of(1)), 10000);
     EXPECT_EQ(list.of("mlx5_2", port_of(1)), 0) << "not named";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/port_pairs.h: which ports of two processes are paired.
+// path/port_pairs.h: the pairs of ports of two processes.
 #include "coop/path/port_pairs.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ PortRecord with_rate(PortRecord port, std::uint32_t mbytes_per_s) {
     return port;
 }
 
-// A node whose HCAs have these rates; `node` makes its addresses its own.
+// A node whose HCAs have these rates. `node` makes its addresses unique.
 Ports node_of(const std::vector<std::uint32_t>& rates, std::uint16_t node = 1) {
     Ports ports;
     for (const std::uint32_t rate : rates) ports.push_back(with_rate(ib_port(static_cast<std::uint8_t>(ports.size()), static_cast<std::uint16_t>(100 * node + ports.size())), rate));
@@ -51,11 +51,11 @@ TEST(Site03Pairing, equal_rates_meet_wherever_they_are) {
 }
 
 TEST(Site03Pairing, three_rates_that_differ_on_each_side_fit_as_well_as_they_can) {
-    // 400 has no partner of its own rate: it has the highest one that is left.
+    // 400 has no partner of its own rate: it gets the highest one left.
     EXPECT_EQ(pair_ports(node_of({400, 100, 50}), node_of({50, 200, 100}, 2)), (Pairs{{0, 1}, {1, 2}, {2, 0}}));
 }
 
-TEST(Site03Pairing, what_is_left_goes_where_most_is_to_spare) {
+TEST(Site03Pairing, remaining_ports_go_to_the_ports_with_most_spare_rate) {
     EXPECT_EQ(pair_ports(node_of({100, 250}), node_of({100, 100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {1, 2}}));
     EXPECT_EQ(pair_ports(node_of({100, 100}), node_of({100, 100, 100, 100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {0, 2}, {1, 3}, {0, 4}})) << "in turns";
     EXPECT_EQ(pair_ports(node_of({100, 100, 100}), node_of({100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {2, 0}}));
@@ -68,7 +68,7 @@ TEST(Site03Pairing, only_ports_that_reach_each_other_are_paired) {
     EXPECT_EQ(pair_ports({}, b), Pairs{});
 }
 
-// Each network by itself, whatever the HCAs in it are called.
+// Each network on its own, whatever the names of its HCAs.
 TEST(Site03Pairing, networks_of_roce_are_kept_apart_whatever_the_rates) {
     const Ports a = {with_rate(roce_port(0, ipv4(10, 1, 0, 1)), 250), with_rate(roce_port(1, ipv4(10, 2, 0, 1)), 100)};
     const Ports b = {with_rate(roce_port(0, ipv4(10, 2, 0, 2)), 250), with_rate(roce_port(1, ipv4(10, 1, 0, 2)), 100)};
@@ -87,8 +87,8 @@ TEST(Site03Pairing, ports_of_an_hca_meet_their_own_numbers) {
     EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 3}, {1, 2}, {2, 1}, {3, 0}}));
 }
 
-// A process may open a part of the HCAs of its node: hca counts those, position all.
-TEST(Site03Pairing, the_place_on_the_node_counts_and_not_among_the_opened_hcas) {
+// A process may open only some HCAs of its node: `hca` counts these, `position` counts all.
+TEST(Site03Pairing, the_position_on_the_node_counts_and_not_among_the_opened_hcas) {
     Ports a = node_of({100, 100}), b = node_of({100, 100}, 2);
     b[0].position = 1;
     b[1].position = 2;
@@ -109,14 +109,14 @@ TEST(Site03Pairing, planes_go_before_rates_and_places) {
     a[0].plane = b[1].plane = 7;
     EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 1}, {1, 0}}));
     b[1].plane = 8;
-    EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "nobody there has plane 7";
+    EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "no port there has plane 7";
     a[0].plane = a[1].plane = b[0].plane = b[1].plane = 3;
-    EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "in one plane it is as without";
+    EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "a single plane changes nothing";
 }
 
-// --- what the processes are does not matter -------------------------------------------------------------------------------
+// --- ranks and distances do not matter ------------------------------------------------------------------------------------
 
-// As GIDs.
+// The pairs as GIDs.
 std::vector<std::pair<Gid, Gid>> ends_of(const Ports& a, const Ports& b, std::size_t most = 0) {
     std::vector<std::pair<Gid, Gid>> ends;
     for (const PortPair& pair : pair_ports(a, b, most)) ends.emplace_back(a[pair.local].gid, b[pair.remote].gid);
@@ -132,7 +132,7 @@ TEST(Site03Pairing, local_ranks_and_distances_change_nothing) {
                 EXPECT_EQ(ends_of(by_preference(a, {distances, rank}), by_preference(b, {distances, other})), expected) << rank << ' ' << other;
 }
 
-// num_rails keeps the HCAs that a process would use first, for all its peers the same: atomic operations on a region meet at one HCA.
+// num_rails keeps the HCAs that a process would use first, the same for all its peers: atomic operations on a region meet at one HCA.
 TEST(Site03Pairing, where_pairs_are_left_out_each_process_keeps_its_near_hcas) {
     const Ports a = node_of({100, 100, 100, 100}), b = node_of({100, 100, 100, 100}, 2);
     for (const std::vector<std::uint32_t>& ours : {std::vector<std::uint32_t>{10, 10, 21, 21}, {21, 21, 10, 10}})
@@ -149,7 +149,7 @@ TEST(Site03Pairing, where_pairs_are_left_out_each_process_keeps_its_near_hcas) {
             }
 }
 
-TEST(Site03Pairing, of_the_ports_that_are_kept_equal_rates_meet) {
+TEST(Site03Pairing, among_the_kept_ports_equal_rates_are_paired) {
     const Ports a = node_of({250, 100, 50}), b = node_of({100, 250, 50}, 2);
     EXPECT_EQ(pair_ports(a, b, 2), (Pairs{{0, 1}, {1, 0}}));
 }
@@ -166,7 +166,7 @@ TEST(Site03Pairing, networks_that_the_first_ports_do_not_share_are_still_found) 
 
 constexpr std::uint32_t kRates[] = {50, 100, 250, 400};
 
-// One network, or several.
+// In one network or several.
 Ports random_node(std::mt19937& random, std::uint16_t node, unsigned networks) {
     Ports ports;
     for (std::uint8_t hca = 0; hca < random() % 6; ++hca)
@@ -240,7 +240,7 @@ TEST_F(Site03RandomNodes, every_port_that_reaches_one_has_a_pair_and_no_pair_is_
     });
 }
 
-// What pairs of one port each carry together, by all ways to pair them.
+// The highest sum of the rates of pairs, over all ways to pair ports once.
 std::uint64_t best_sum(const Ports& a, const Ports& b) {
     std::vector<std::size_t> to(std::max(a.size(), b.size()));
     std::iota(to.begin(), to.end(), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/port.h: the wire form of a list of ports, what a receiver makes of damage, and which ports reach each other.
+// path/port.h: the wire form of a list of ports, the detection of damage, and which ports reach each other.
 #include "coop/path/port.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string wrong(const std::vector<std::byte>& bytes) {
     return std::holds_alternative<std::string>(result) ? std::get<std::string>(result) : "";
 }
 
-// Packs a list whose second port is changed; the check word holds.
+// Packs a list whose second port is changed, with a correct check word.
 template <class Change>
 std::string wrong_with(Change change) {
     PortList list = two_ports();

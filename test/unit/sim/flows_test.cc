@@ -18,9 +18,9 @@ TEST(SimFlows, one_flow_has_the_whole_of_its_slowest_link) {
     EXPECT_DOUBLE_EQ(shares.rate(flow), 4);
 }
 
-// Bertsekas and Gallager's kind of example, by hand: link 0 is shared by three,
-// 1/3 each; link 1 by two, one of which has 1/3 already: the other has 2/3.
-TEST(SimFlows, what_one_cannot_use_another_one_has) {
+// An example as in Bertsekas and Gallager, by hand: three flows share link 0, 1/3
+// each; two share link 1, one of which has 1/3 already, so the other has 2/3.
+TEST(SimFlows, unused_shares_go_to_other_flows) {
     FairShare shares({1, 1});
     const FlowIndex a = shares.add(over({0})), b = shares.add(over({0})), c = shares.add(over({0, 1})), d = shares.add(over({1}));
     shares.solve();
@@ -42,7 +42,7 @@ TEST(SimFlows, a_flow_that_leaves_makes_room) {
     EXPECT_EQ(shares.flows_over(0), 2u);
 }
 
-// Two hosts (links 0, 1) with two flows each; host 0 and host 1 share link 2, behind which link 4 is slow.
+// Two hosts (links 0, 1) with two flows each. Both share link 2, which leads to the slow link 4.
 class SimBlocking : public testing::Test {
 protected:
     std::vector<double> rates(Blocking blocking) {
@@ -55,15 +55,15 @@ protected:
     }
 };
 
-TEST_F(SimBlocking, without_it_only_the_flow_is_slow_that_waits) { EXPECT_EQ(rates(Blocking::kOff), (std::vector<double>{1, 5, 5, 5})); }
+TEST_F(SimBlocking, without_it_only_the_waiting_flow_is_slow) { EXPECT_EQ(rates(Blocking::kOff), (std::vector<double>{1, 5, 5, 5})); }
 
 TEST_F(SimBlocking, the_flows_of_a_host_have_the_rate_of_its_slowest) { EXPECT_EQ(rates(Blocking::kHosts), (std::vector<double>{1, 1, 5, 5})); }
 
-// The buffer at the end of link 2 is full: so is that of host 1's, whose other flow waits, too.
-TEST_F(SimBlocking, what_waits_holds_up_what_comes_through_the_same_buffers) { EXPECT_EQ(rates(Blocking::kCables), (std::vector<double>{1, 1, 1, 1})); }
+// The buffer at the end of link 2 is full, and so is the one at the end of host 1's link, whose other flow waits, too.
+TEST_F(SimBlocking, waiting_packets_block_flows_through_the_same_buffers) { EXPECT_EQ(rates(Blocking::kCables), (std::vector<double>{1, 1, 1, 1})); }
 
-// Behind the place where a flow is held its packets are few: nothing waits there.
-TEST_F(SimBlocking, nothing_is_held_up_behind_the_place_where_a_flow_is_held) {
+// Past its bottleneck a flow has few packets: nothing waits there.
+TEST_F(SimBlocking, flows_past_the_bottleneck_are_not_blocked) {
     FairShare shares({10, 1, 10, 10}, Blocking::kCables);
     const FlowIndex slow = shares.add(over({0, 1, 2})), other = shares.add(over({3, 2}));
     shares.solve();
@@ -71,8 +71,8 @@ TEST_F(SimBlocking, nothing_is_held_up_behind_the_place_where_a_flow_is_held) {
     EXPECT_DOUBLE_EQ(shares.rate(other), 9);
 }
 
-// What max-min means: no link is over-used, and each flow has a link that is full
-// and on which nobody has more.
+// The definition of max-min: no link is overloaded, and each flow uses a full link
+// on which no other flow has more.
 TEST(SimFlows, random_flows_are_max_min_fair) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         Random random(seed);
@@ -110,7 +110,7 @@ protected:
     }
     void begin(NodeIndex from, NodeIndex to, double bytes, std::uint32_t owner) { network.begin(trace(topology, routes, from, to, 0), bytes, owner); }
 
-    // Exact slices, until nothing is under way.
+    // Exact slices, until nothing is in flight.
     std::vector<double> run() {
         std::vector<double> done(10, 0);
         double now_ns = 0;
@@ -127,7 +127,7 @@ protected:
     Routes routes;
 };
 
-// Two into one host: half each until the short one is done, then the rest alone.
+// Two flows to one host: half each until the short one ends, then the whole for the other.
 TEST_F(SimNetwork, a_flow_speeds_up_when_the_other_is_done) {
     begin(0, 2, 1e6, 0);
     begin(1, 2, 3e6, 1);

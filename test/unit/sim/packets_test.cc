@@ -6,7 +6,7 @@
 namespace coop::sim {
 namespace {
 
-// One switch, a GB/s on each cable: a byte takes 1 ns, a packet 2048.
+// One switch, 1 GB/s on each cable: a byte takes 1 ns, a packet 2048 ns.
 class Wires {
 public:
     explicit Wires(const PacketRules& rules) : topology(make_fat_tree({{5}, {}}, {1e9, 1e9})), network(topology, rules), routes(assign_lids(topology, 0)) {
@@ -16,7 +16,7 @@ public:
     FlowIndex begin(NodeIndex from, NodeIndex to, double bytes, std::uint32_t owner) {
         return network.begin(trace(topology, routes, from, to, 0), bytes, owner);
     }
-    // When each was done, until nothing is under way; 0: never.
+    // The times of completion, until nothing is in flight; 0: never.
     std::vector<double> run(double until_ns = 1e18) {
         while (network.next_ns() < until_ns) {
             const double now_ns = network.next_ns();
@@ -56,10 +56,10 @@ TEST(SimPackets, two_into_one_host_have_half_of_it_each) {
     }
 }
 
-// Three hosts send to host 2, one of them to host 3 as well. What goes there moves
-// no faster than what goes to host 2 if it has to wait behind it, and as fast as
-// its host's cable lets it (which has half its packets for host 2) if not.
-TEST(SimPackets, a_packet_that_waits_holds_up_those_behind_it_in_one_queue) {
+// Three hosts send to host 2, one of them also to host 3. With one queue, its flow to
+// host 3 waits for the one to host 2 and is no faster; otherwise it has the remaining
+// half of its host's cable.
+TEST(SimPackets, a_waiting_packet_blocks_those_after_it_in_one_queue) {
     const auto third_flow = [](const PacketRules& rules) {
         Wires wires(rules);
         for (const NodeIndex from : {0u, 1u, 4u}) wires.begin(from, 2, 6e5, from);
@@ -68,7 +68,7 @@ TEST(SimPackets, a_packet_that_waits_holds_up_those_behind_it_in_one_queue) {
     };
     EXPECT_NEAR(third_flow({2048, 16384, Queues::kInput}), 9e5, 1.5e4);
     EXPECT_NEAR(third_flow({2048, 1'000'000, Queues::kOutput}), 6e5, 1e4);
-    // The space fills with what waits, and then it is as with one queue, but for what had passed until then.
+    // When waiting packets have filled the space, the rate is as with one queue, except for packets that passed before.
     EXPECT_NEAR(third_flow({2048, 16384, Queues::kOutput}), 9e5, 6e4);
 }
 
@@ -86,7 +86,7 @@ TEST(SimPackets, no_byte_is_lost_or_made) {
     for (std::uint32_t i = 0; i < 9; ++i) EXPECT_GT(wires.done[i], 0) << i;
 }
 
-TEST(SimPackets, what_is_cut_is_never_done_and_the_others_are) {
+TEST(SimPackets, cut_flows_never_complete_and_others_do) {
     Wires wires({2048, 16384, Queues::kInput});
     const FlowIndex flow = wires.begin(0, 2, 1e6, 0);
     wires.begin(0, 3, 1e6, 1);
@@ -98,7 +98,7 @@ TEST(SimPackets, what_is_cut_is_never_done_and_the_others_are) {
     wires.run();
     EXPECT_EQ(wires.done[0], 0);
     EXPECT_NEAR(wires.done[1], 1.15e6, 1e4);  // half of the cable for 0.3 ms, then all of it
-    EXPECT_LT(std::max(wires.begin(0, 2, 1e4, 2), wires.begin(0, 3, 1e4, 3)), 2u);  // their numbers are free again
+    EXPECT_LT(std::max(wires.begin(0, 2, 1e4, 2), wires.begin(0, 3, 1e4, 3)), 2u);  // their numbers are reused
     wires.run();
     EXPECT_GT(wires.done[2], 0);
     EXPECT_GT(wires.done[3], 0);

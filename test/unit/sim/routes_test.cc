@@ -21,7 +21,7 @@ Routes routes_of(const Topology& t, std::uint32_t lmc, Routing routing, std::uin
     return routes;
 }
 
-// The most messages on a cable when host i sends to host i + shift.
+// The largest number of messages on a cable when host i sends to host i + shift.
 int worst_of_shift(const Topology& t, const Routes& routes, std::uint32_t shift) {
     std::vector<int> load(t.links.size(), 0);
     for (NodeIndex host = 0; host < t.hosts; ++host) {
@@ -113,7 +113,7 @@ TEST(SimForwardingFile, gives_back_the_routes_that_were_written) {
     EXPECT_EQ(std::get<Routes>(read).tables, routes.tables);
 }
 
-TEST(SimForwardingFile, what_does_not_fit_is_named) {
+TEST(SimForwardingFile, what_does_not_fit_is_reported) {
     const Topology t = fat_tree("2,2:1");
     const auto flaw = [&](const char* text) { return std::get<std::string>(parse_forwarding("f", text, t, 1)); };
     EXPECT_EQ(flaw("host h9 2\n"), "f:1: there is no host 'h9'");

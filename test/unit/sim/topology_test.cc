@@ -60,7 +60,7 @@ TEST(SimTopology, a_dragonfly_has_a_cable_between_any_two_groups) {
     EXPECT_FALSE(defect(t));
 }
 
-TEST(SimTopology, a_shape_that_cannot_be_says_why) {
+TEST(SimTopology, an_impossible_shape_gives_the_reason) {
     EXPECT_NE(flaw_of_fat_tree("12,x:12").find("'12,x:12' is not a fat tree"), std::string::npos);
     EXPECT_NE(flaw_of_fat_tree("12,12").find("there must be 1 numbers after ':'"), std::string::npos);
     EXPECT_NE(flaw_of_fat_tree("200,4:100").find("300 ports of a switch"), std::string::npos);
@@ -93,7 +93,7 @@ TEST(SimTopologyFile, names_the_line_that_is_wrong) {
     EXPECT_EQ(flaw("host a\nswitch a\n"), "f:2: 'a' is defined twice");
     EXPECT_EQ(flaw("host a\n\nlink a b\n"), "f:3: there is no host or switch 'b'");
     EXPECT_EQ(flaw("wire a b\n"), "f:1: there is no statement 'wire' (switch, host, link)");
-    EXPECT_EQ(flaw("link a b rate=fast\n"), "f:1: 'rate=fast': a rate such as 1.4GB/s or 20Gbit/s");
+    EXPECT_EQ(flaw("link a b rate=fast\n"), "f:1: 'rate=fast' is not a rate such as 1.4GB/s or 20Gbit/s");
 }
 
 }  // namespace

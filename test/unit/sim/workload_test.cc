@@ -13,7 +13,7 @@ namespace {
 
 constexpr Pattern kAll[] = {Pattern::kRing, Pattern::kAlltoall, Pattern::kAllgather, Pattern::kAllreduce, Pattern::kShifts};
 
-TEST(SimWorkload, whoever_sends_is_expected_with_the_same_size) {
+TEST(SimWorkload, each_send_has_a_receive_of_the_same_size) {
     for (const Pattern pattern : kAll)
         for (const std::uint32_t ranks : {2u, 3u, 24u, 32u, 48u, 64u}) {
             const Workload work{pattern, ranks, 65536, 1, 1, 3};
@@ -37,7 +37,7 @@ TEST(SimWorkload, alltoall_and_the_ring_reach_everybody_once) {
         }
 }
 
-// Which ranks' vectors each rank has in its sum.
+// The ranks whose vectors are in each rank's sum.
 TEST(SimWorkload, recursive_doubling_sums_up_everything) {
     for (const std::uint32_t ranks : {3u, 6u, 24u, 48u}) {
         const Workload work{Pattern::kAllreduce, ranks, 1 << 20, 1, 1, 1};
@@ -84,13 +84,13 @@ TEST(SimPolicies, a_word_is_a_setting_of_the_product) {
     EXPECT_EQ(std::get<Scheduling>(parse_scheduling("weighted_striping:2")).config.large_policy, sched::Policy::kWeightedStriping);
 }
 
-TEST(SimPolicies, an_unknown_or_impossible_one_is_named) {
+TEST(SimPolicies, an_unknown_or_impossible_policy_is_named) {
     const auto flaw = [](const char* word) { return std::get<std::string>(parse_scheduling(word)); };
     EXPECT_NE(flaw("fastest").find("there is no policy 'fastest' (original, hsam:N"), std::string::npos);
     EXPECT_NE(flaw("bss:4,5").find("n_batch: 5 is more than n_paths, which is 4"), std::string::npos);
-    EXPECT_NE(flaw("hsam:33").find("not in 1..32"), std::string::npos);
+    EXPECT_NE(flaw("hsam:33").find("must be in 1..32"), std::string::npos);
     EXPECT_NE(flaw("hsam:4,2").find("only bss has a second number"), std::string::npos);
-    EXPECT_NE(flaw("hsam:x").find("not in 1..32"), std::string::npos);
+    EXPECT_NE(flaw("hsam:x").find("must be in 1..32"), std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole runs, each with the product's schedulers, checked against what can be
-// computed by hand.
+// Whole runs with the product's schedulers, compared with results computed by
+// hand.
 #include "sim/world.h"
 
 #include <gtest/gtest.h>
@@ -52,9 +52,9 @@ std::string flaw(const Options& o) {
     return bad != nullptr ? *bad : "";
 }
 
-// A rendezvous of two, alone: start and RTS, CTS, the bytes, the FIN; every cost by
-// itself.
-TEST(SimWorld, one_message_takes_what_its_parts_take) {
+// A rendezvous of two idle processes: start and RTS, CTS, the bytes, the FIN, with
+// every cost on its own.
+TEST(SimWorld, the_time_of_a_message_is_the_sum_of_its_parts) {
     Options o = options("original");
     o.pattern = "allreduce";
     o.fat_tree = "2";
@@ -67,7 +67,7 @@ TEST(SimWorld, one_message_takes_what_its_parts_take) {
     const Costs& c = o.costs;
     const double way = c.wire_ns + c.hop_ns, look = c.poll_ns + c.completion_ns, half = 131072 / 1.4;
     // Twice (reduce-scatter, allgather): both sides do the same at the same time, and
-    // the completion, two ways after the last byte, is later than the FIN.
+    // the completion, two latencies after the last byte, is later than the FIN.
     const double step = c.start_ns + c.post_ns + way + look + c.post_ns + way + look + c.post_ns + half + 2 * way;
     EXPECT_NEAR(run.result().ended_ns, 2 * (step + look) + 0.131072 * 1e3, 20);
 }
@@ -109,8 +109,8 @@ TEST(SimWorld, slices_change_little) {
     }
 }
 
-// With a queue for each way on, buffers change nothing but latency: so packets and
-// flows must agree (within 6 %, as docs/simulation.rst says). With one queue what waits holds up the rest.
+// With a queue for each outgoing cable, buffers only add latency, so packets and
+// flows must agree (within 6 %, as docs/simulation.rst says). With one queue, waiting packets block others.
 TEST(SimWorld, packets_take_as_long_as_flows_unless_they_hold_each_other_up) {
     for (const char* policy : {"original", "hsam:4", "bss:4,2"}) {
         Options o = options(policy);
@@ -136,8 +136,8 @@ TEST(SimWorld, a_sample_of_the_steps_has_that_many_messages) {
     EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);
 }
 
-// Figure 3.5 of the dissertation: every message of step 12 crosses, and one path
-// has more than one message on some cables and none on others.
+// Figure 3.5 of the dissertation: every message of step 12 crosses between leaves,
+// and with one path some cables have several messages and others none.
 TEST(SimWorld, one_step_of_the_ring_alone_crosses_between_the_leaves) {
     Options o;
     o.fat_tree = "12,2:12";
@@ -173,7 +173,7 @@ TEST(SimWorld, adaptive_stripes_avoid_the_hot_spots) {
     EXPECT_LT(hsam, 0.85 * original);
 }
 
-// Weights of 16 bits and a new scheduler for each message do not change what is chosen.
+// Weights of 16 bits and a new scheduler for each message do not change the choices.
 TEST(SimWorld, channels_that_keep_their_weights_only_do_as_well) {
     for (const char* policy : {"hsam:4", "bss:4,2"}) {
         Options o = options(policy);
@@ -223,7 +223,7 @@ TEST(SimWorld, a_lost_spine_costs_replays_and_no_message) {
     }
 }
 
-TEST(SimPlan, what_does_not_fit_is_a_sentence) {
+TEST(SimPlan, an_impossible_plan_gives_a_sentence) {
     Options o = options("nonsense:3");
     EXPECT_NE(flaw(o).find("--policy: there is no policy 'nonsense:3'"), std::string::npos);
     o = options("hsam:8");
