@@ -37,6 +37,7 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     }
     // btl_send holds the weights that the BML has worked out for this peer.
     if (!peer.rdma) return;
+    peer.rdma_extension = extension_of(*peer.rdma->btl);
     const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);
     peer.rdma_share = sends && all > 0 ? sends->btl_weight / all : 1;
 }

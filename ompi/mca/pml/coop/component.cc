@@ -68,6 +68,7 @@ extern "C" int mca_pml_coop_fini(void) {
     if (!module.enabled) return rc;
     module.enabled = false;
     close_node();
+    module.extensions.forget();
     opal_progress_unregister(mca_pml_coop_progress);
     OBJ_DESTRUCT(&module.arrived);
     OBJ_DESTRUCT(&module.rdma_ops);

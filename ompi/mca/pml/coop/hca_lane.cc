@@ -100,8 +100,8 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
     r.references.take();  // the transport's
     way.under_way.fetch_add(1, std::memory_order_relaxed);
-    const int rc = mca_bml_base_get(way.btl, local, r.remote_address + at, r.lane.registration, key, r.shared.plan.bytes(chunk.number),
-                                    static_cast<int>(sched::flags_of(marker(r))), MCA_BTL_NO_ORDER, on_chunk_read, &chunk);
+    const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at, r.lane.registration, key,
+                                      r.shared.plan.bytes(chunk.number), {.marker = marker(r)}, on_chunk_read, &chunk);
     if (rc == OMPI_SUCCESS) return rc;
     way.under_way.fetch_sub(1, std::memory_order_relaxed);
     static_cast<void>(r.references.drop());  // never the last: our caller holds one
@@ -134,7 +134,7 @@ void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept {
         mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
         const mca_btl_base_module_t& btl = *candidate.btl;
         if (&btl == node::loopback->transport() && (btl.btl_flags & MCA_BTL_FLAGS_GET) && btl.btl_register_mem && btl.btl_registration_handle_size <= sizeof(rndv::Key))
-            way.btl = &candidate;
+            way.btl = &candidate, way.extension = extension_of(btl);
     }
 }
 

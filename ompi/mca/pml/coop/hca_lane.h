@@ -36,6 +36,7 @@ inline HcaMode hca_mode() noexcept { return static_cast<HcaMode>(module.config.h
 // The HCAs' way to a peer, and how fast it and the CPUs' are.
 struct HcaWay {
     mca_bml_base_btl_t* btl = nullptr;         // null: none
+    const BtlExtension* extension = nullptr;   // valid with `btl`
     std::atomic<std::uint32_t> under_way{0};   // chunks, of all messages
     std::atomic<std::uint32_t> passed_over{0}; // messages in a row that went without
     rndv::Rate hca, cpu;                       // cpu: of both sides together

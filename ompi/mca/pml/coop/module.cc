@@ -195,6 +195,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
     make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
     module.enabled = true;
+    module.extensions.look_up();
     report_missing_memory();
     if (hca_mode() != HcaMode::kOff) watch_waits();
     start_async();

@@ -382,6 +382,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.run) RdmaRun;
     r.id = 0;
     r.rdma = nullptr;
+    r.extension = nullptr;
     r.registration = nullptr;
     r.hca_registration = nullptr;
     r.deferred.retry = retry;

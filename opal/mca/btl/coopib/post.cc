@@ -33,7 +33,7 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
         fill_write(*fragment.work.endpoint->channel->outbox, fragment.ring_address, rail, request);
     }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
-    if ((fragment.base.des_flags & kFencedFlag) != 0) request.send_flags |= IBV_SEND_FENCE;
+    if (fragment.fenced) request.send_flags |= IBV_SEND_FENCE;
     if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
@@ -139,7 +139,7 @@ void submit(Module& m, Work& work) {
 
 // A fragment for each stripe, with what shall go behind it. False: there are none, and nothing was taken.
 bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
-    async::Rider& rider = *op.rider;
+    Rider& rider = *op.rider;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         op.riders[i] = m.fragments.take();
         if (op.riders[i] != nullptr) continue;
@@ -150,7 +150,8 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
-        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | kFencedFlag;
+        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+        fragment.fenced = true;
         fragment.base.des_cbfunc = nullptr;
         fragment.work.kind = WorkKind::kSend;
         fragment.ring_address = 0;

@@ -85,11 +85,11 @@ struct BtlExtension {
     using Handle = mca_btl_base_registration_handle_t;
     using RdmaDone = void (*)(Btl*, Endpoint*, void* local_address, Handle* local, void* context, void* data, int status);
     using Rdma = int (*)(Btl*, Endpoint*, void* local_address, std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes,
-                         const RdmaOptions& options, RdmaDone done, void* context);
+                         const RdmaOptions& options, RdmaDone done, void* data);
 
     BtlExtensionHead head{kBtlExtensionAbi, sizeof(BtlExtension)};
 
-    // As btl_put and btl_get. `done` gets null as its `data`.
+    // As btl_put and btl_get. `done` gets `data`, and null as its `context`, which is that of the BML.
     Rdma put = nullptr;
     Rdma get = nullptr;
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The table by which our other components use this transport.
+#include "extension.h"
+
+#include "coop/extension/registry.h"
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr BtlExtension kTable{
+    .put = put_with,
+    .get = get_with,
+};
+
+}  // namespace
+
+void publish_extension(const Module& m) { coop::publish_extension(&m.base, kTable.head); }
+
+void withdraw_extension(const Module& m) noexcept { coop::withdraw_extension(&m.base); }
+
+}  // namespace coop::ib
