@@ -12,7 +12,6 @@
 #pragma once
 
 #include "coop/async/handler.h"
-#include "coop/async/urgent.h"
 #include "module.h"
 
 namespace coop::pml {
@@ -37,8 +36,6 @@ inline bool posts_fin_with_read() noexcept {
 }
 
 // RTS and CTS: somebody's transfer cannot begin before they are seen.
-inline std::uint32_t urgency_of(wire::Kind kind) noexcept {
-    return async::handler.active() && (kind == wire::Kind::kRts || kind == wire::Kind::kCts) ? async::kUrgentFlag : 0;
-}
+inline bool is_urgent(wire::Kind kind) noexcept { return async::handler.active() && (kind == wire::Kind::kRts || kind == wire::Kind::kCts); }
 
 }  // namespace coop::pml

@@ -12,6 +12,8 @@ namespace {
 constexpr BtlExtension kTable{
     .put = put_with,
     .get = get_with,
+    .send_urgent = send_urgent,
+    .make_urgent = make_urgent,
 };
 
 }  // namespace

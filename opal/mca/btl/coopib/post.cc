@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "coop/async/urgent.h"
 #include "module.h"
 
 namespace coop::ib {
@@ -34,7 +33,7 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
     }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
     if (fragment.fenced) request.send_flags |= IBV_SEND_FENCE;
-    if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
+    if (fragment.urgent) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
 void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
@@ -302,8 +301,7 @@ bool may_go_on(const Channel& channel) { return channel.beyond.empty() && channe
 
 void send_fragment(Module& m, Channel& channel, Fragment& fragment) {
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
-    const bool urgent = (fragment.base.des_flags & async::kUrgentFlag) != 0;
-    fragment.ring_address = urgent ? 0 : enter_ring(channel, *fragment.header, length);
+    fragment.ring_address = fragment.urgent ? 0 : enter_ring(channel, *fragment.header, length);
     seal(channel, *fragment.header);
     fragment.work.rail = rail_of_fragment(m, channel, length);
     submit(m, fragment.work);

@@ -56,6 +56,7 @@ struct Fragment {
     Header* header = nullptr;  // the data lie behind it, and room for the tail of a ring slot
     std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
     bool fenced = false;             // waits for the reads that were posted before it
+    bool urgent = false;             // interrupts a receiver that has asked for that
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 
