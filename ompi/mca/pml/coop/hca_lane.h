@@ -25,7 +25,7 @@
 
 #include "module.h"
 
-#include "coop/node/loopback.h"
+#include "coop/extension/btl_extension.h"
 #include "coop/rndv/offload.h"
 
 namespace coop::pml {

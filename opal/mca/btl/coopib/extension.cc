@@ -14,6 +14,9 @@ constexpr BtlExtension kTable{
     .get = get_with,
     .send_urgent = send_urgent,
     .make_urgent = make_urgent,
+    .loopback_way = loopback_way,
+    .hca_operations = hca_operations,
+    .share_hca_loads = share_hca_loads,
 };
 
 }  // namespace

@@ -24,4 +24,9 @@ int get_with(mca_btl_base_module_t*, Endpoint*, void* local_address, std::uint64
 bool send_urgent(mca_btl_base_module_t*, Endpoint*, const void* packet, std::size_t bytes, mca_btl_base_tag_t);
 void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t*);
 
+// loopback.cc
+LoopbackWay loopback_way(mca_btl_base_module_t*, Endpoint*);
+std::uint32_t hca_operations(mca_btl_base_module_t*, Endpoint*);
+void share_hca_loads(mca_btl_base_module_t*, rndv::HcaLoads*);
+
 }  // namespace coop::ib

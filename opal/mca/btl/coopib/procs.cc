@@ -121,7 +121,6 @@ int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t
 int finalize(mca_btl_base_module_t* btl) {
     Module& m = Module::of(btl);
     withdraw_extension(m);
-    withdraw_loopback();
     if (m.given.report > 0) print_report(m);
     // Queue pairs before what they complete to and receive from; registrations before protection domains.
     m.connections.reset();

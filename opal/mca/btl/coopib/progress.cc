@@ -39,7 +39,7 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
         scheduler.on_completed(work.rail, stripe.bytes, work.posted_ns, now);
-        count_completed(stripe);
+        count_completed(m, stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
     }
     on_posted_done(m, work);

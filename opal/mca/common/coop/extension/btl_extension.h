@@ -98,8 +98,8 @@ struct BtlExtension {
     bool (*send_urgent)(Btl*, Endpoint*, const void* packet, std::size_t bytes, std::uint8_t tag) = nullptr;
     void (*make_urgent)(Btl*, mca_btl_base_descriptor_t*) = nullptr;
 
-    // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III). The first call of `loopback_way` begins to connect and
-    // waits for nothing; a broken way stays broken.
+    // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III): both are there, or neither. The first call of
+    // `loopback_way` begins to connect and waits for nothing; a broken way stays broken.
     LoopbackWay (*loopback_way)(Btl*, Endpoint*) = nullptr;
     // Of the HCAs of a way that is kReady, the largest number of large operations on one of them, of all processes of the node.
     std::uint32_t (*hca_operations)(Btl*, Endpoint*) = nullptr;
