@@ -158,7 +158,7 @@ Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept {
 }
 
 extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
-    const async::Inside turn;
+    const Inside turn;
     if (comm->c_contextid > base_module.pml_max_contextid) return OMPI_ERR_OUT_OF_RESOURCE;
     auto* c = new (std::nothrow) Comm(comm);
     if (!c || !c->peers) {
@@ -177,7 +177,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
 }
 
 extern "C" int mca_pml_coop_del_comm(ompi_communicator_t* comm) {
-    const async::Inside turn;
+    const Inside turn;
     contexts.withdraw(static_cast<std::uint16_t>(comm->c_contextid));
     delete &of(comm);
     comm->c_pml_comm = nullptr;

@@ -73,7 +73,7 @@ void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 }
 
 void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context, int status) {
-    const async::Polling turn;
+    const Polling turn;
     auto& chunk = *static_cast<HcaLane::Chunk*>(context);
     RecvRequest& r = *chunk.request;
     const std::uint64_t bytes = r.shared.plan.bytes(chunk.number);

@@ -167,7 +167,7 @@ bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(modu
 
 extern "C" int mca_pml_coop_progress() {
     if ((module.deferred.length.load(std::memory_order_relaxed) | module.copying.length.load(std::memory_order_relaxed)) == 0) return 0;
-    const async::Polling turn;
+    const Polling turn;
     int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {
         notice_idleness();

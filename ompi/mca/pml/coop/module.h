@@ -70,6 +70,7 @@ struct Module {
     HandleTable<SendRequest> sends;
     HandleTable<RecvRequest> recvs;
     Extensions extensions;
+    async::Handler handler;
 
     opal_free_list_t arrived;   // Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
@@ -94,6 +95,14 @@ extern Undestroyed<Module> module_holder;
 inline constexpr Module& module = module_holder.value;
 
 inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
+
+// Held by every entry point, and by every callback of a transport (async.h).
+struct Inside : async::Inside {
+    Inside() noexcept : async::Inside(module.handler) {}
+};
+struct Polling : async::Polling {
+    Polling() noexcept : async::Polling(&module.handler) {}
+};
 
 class Guard {
 public:

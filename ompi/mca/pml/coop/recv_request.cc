@@ -374,7 +374,7 @@ void activate(RecvRequest& r) noexcept {
     r.mpi_complete = false;
     r.awaited.store(false, std::memory_order_relaxed);
     r.fate.start();
-    async::handler.expect(1);
+    module.handler.expect(1);
 }
 
 }  // namespace
@@ -394,7 +394,7 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
-    async::handler.expect(-1);  // what follows a first packet is not marked as urgent
+    module.handler.expect(-1);  // what follows a first packet is not marked as urgent
     if (static_cast<const wire::MatchHeader*>(packet.header())->kind == wire::Kind::kMatch) receive_eager(r, packet);
     else receive_rts(r, peer, packet);
 }

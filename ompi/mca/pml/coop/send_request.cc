@@ -31,7 +31,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 }
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
-    const async::Polling turn;
+    const Polling turn;
     take_over(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);

@@ -276,7 +276,6 @@ bool start(Module& m) {
     for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);
     if (const auto why = m.connections->start_thread()) answers_by_polling(*why);
     publish_extension(m);
-    if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
     return true;
 }
 

@@ -17,6 +17,7 @@ constexpr BtlExtension kTable{
     .loopback_way = loopback_way,
     .hca_operations = hca_operations,
     .share_hca_loads = share_hca_loads,
+    .serve = serve,
 };
 
 }  // namespace

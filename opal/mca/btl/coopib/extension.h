@@ -29,4 +29,7 @@ LoopbackWay loopback_way(mca_btl_base_module_t*, Endpoint*);
 std::uint32_t hca_operations(mca_btl_base_module_t*, Endpoint*);
 void share_hca_loads(mca_btl_base_module_t*, rndv::HcaLoads*);
 
+// interrupts.cc
+bool serve(mca_btl_base_module_t*, async::Handler*);
+
 }  // namespace coop::ib

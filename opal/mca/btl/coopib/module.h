@@ -65,6 +65,7 @@ struct Module {
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
     std::unique_ptr<Interrupts> interrupts;
+    async::HandlerLink handler;
     std::atomic<rndv::HcaLoads*> hca_loads{nullptr};  // where large operations are counted; null: nowhere
     path::PortList own;        // ports and limits, as peers see them
     path::Nearness nearness;   // of the HCAs to this process
@@ -99,7 +100,7 @@ std::uint32_t local_rank() noexcept;  // among the processes of the job on this 
 
 class Guard {
 public:
-    explicit Guard(Module& m) noexcept : lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
+    explicit Guard(Module& m) noexcept : turn_(m.handler.get()), lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
     ~Guard() { OPAL_THREAD_UNLOCK(&lock_); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;

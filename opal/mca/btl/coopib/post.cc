@@ -158,7 +158,7 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
-    async::handler.under_way(-1);  // nobody has to see its end
+    m.handler.under_way(-1);  // nobody has to see its end
     return true;
 }
 

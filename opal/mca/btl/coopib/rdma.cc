@@ -31,7 +31,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     endpoint.operations.begin(op.begun, ++m.begun);
-    if (op.marker != sched::Marker::kNone) async::handler.under_way(1);  // the PML's: the other side may wait for what follows its end
+    if (op.marker != sched::Marker::kNone) m.handler.under_way(1);  // the PML's: the other side may wait for what follows its end
     if (endpoint.connected.load(std::memory_order_relaxed)) {
         start_op(m, op);
     } else {

@@ -30,8 +30,6 @@ void wake_up(int eventfd) noexcept {
 }
 }  // namespace
 
-Undestroyed<Handler> handler_holder;
-
 void Handler::add(Source& source) { sources_.push_back(&source); }
 
 void Handler::watch_all() {
