@@ -145,6 +145,43 @@ TEST_F(HandlerTest, a_poll_leaves_the_request_to_the_handler) {
     EXPECT_NE(transport.requested_by, std::this_thread::get_id());
 }
 
+TEST_F(HandlerTest, a_link_passes_on_what_a_transport_reports) {
+    HandlerLink link;
+    link.attach(&handler);
+    start();
+    link.under_way(1);
+    call_the_library();
+    EXPECT_EQ(transport.requested.load(), Notice::kAny);
+    link.leaves_callback();
+    EXPECT_EQ(handler.counts().callbacks_left.load(), 1u);
+    EXPECT_FALSE(link.is_handler());
+    std::atomic<bool> was_handler{false};
+    transport.on_drained = [&](int) { was_handler = link.is_handler(); };
+    transport.arrive(kOrdinaryMessage);
+    EXPECT_TRUE(soon([&] { return was_handler.load(); }));
+}
+
+TEST(HandlerLink, without_a_handler_does_nothing) {
+    const HandlerLink link;
+    link.under_way(1);
+    link.swept();
+    link.leaves_callback();
+    EXPECT_FALSE(link.is_handler());
+    EXPECT_EQ(link.get(), nullptr);
+    const Polling turn(link.get());
+}
+
+TEST_F(HandlerTest, who_is_inside_holds_the_turn) {
+    start();
+    {
+        const Inside inside(handler);
+        const Polling within(&handler);
+        EXPECT_FALSE(handler.turn().try_take());
+    }
+    EXPECT_TRUE(handler.turn().try_take());
+    handler.turn().give_back();
+}
+
 TEST_F(HandlerTest, looks_once_more_after_a_request) {
     start();
     transport.arrive(kUrgentMessage);  // nothing was requested: no interrupt

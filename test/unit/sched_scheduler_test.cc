@@ -116,15 +116,6 @@ TEST(RailStates, without_a_rail_there_is_no_stripe) {
     EXPECT_EQ(rails_of_messages(scheduler, 2), (Rails{1, 1}));
 }
 
-TEST(Markers, survive_the_flags_of_an_operation_and_leave_the_others_alone) {
-    for (const Marker marker : {Marker::kNone, Marker::kBlocking, Marker::kNonblocking, Marker::kCollective})
-        for (const std::uint32_t others : {0u, 0x7fu, ~kMarkerBits}) {
-            const std::uint32_t flags = others | flags_of(marker);
-            EXPECT_EQ(marker_in(flags), marker);
-            EXPECT_EQ(flags & ~kMarkerBits, others);
-        }
-}
-
 TEST(Markers, collective_goes_before_blocking) {
     EXPECT_EQ(marker_of(true, false), Marker::kCollective);
     EXPECT_EQ(marker_of(true, true), Marker::kCollective);

@@ -3,9 +3,9 @@
  * with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must run in the thread that calls MPI. Exit code 1 if one ran
  * elsewhere, if data is wrong, or if none was ever due while the application computed.
  *
- * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback of an operation that
- * is not marked as the PML's (coop/sched/marker.h). Messages: one goes in each direction, bypassing the PML with its own tag; the threads
- * of its arrival and of its completion are recorded. Argument: the number of rounds (default 30). */
+ * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback. The PML does not use
+ * these two, but those of the extension (coop/extension/btl_extension.h). Messages: one goes in each direction, bypassing the PML with its
+ * own tag; the threads of its arrival and of its completion are recorded. Argument: the number of rounds (default 30). */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,6 @@
 #include "counter.h"
 
 enum { LONG = 1 << 18, SHORT = 1 << 16, LIMIT = 20, TAG = MCA_BTL_TAG_USR + 3 };
-static const unsigned kMarkerBits = 3u << 28;
 
 struct noted {
     mca_btl_base_rdma_completion_fn_t callback;
@@ -53,13 +52,11 @@ static void *note_of(mca_btl_base_rdma_completion_fn_t callback, void *context)
     return noted;
 }
 
-static int is_another_s(int flags, mca_btl_base_rdma_completion_fn_t callback) { return ((unsigned)flags & kMarkerBits) == 0 && callback != NULL; }
-
 static int put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local, uint64_t remote,
                mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle, size_t bytes, int flags,
                int order, mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-    const int noted = is_another_s(flags, callback);
+    const int noted = callback != NULL;
     peer = endpoint;
     return real_put(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order, noted ? note : callback,
                     noted ? note_of(callback, context) : context, data);
@@ -69,7 +66,7 @@ static int get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpo
                mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle, size_t bytes, int flags,
                int order, mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
 {
-    const int noted = is_another_s(flags, callback);
+    const int noted = callback != NULL;
     return real_get(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order, noted ? note : callback,
                     noted ? note_of(callback, context) : context, data);
 }

@@ -16,7 +16,7 @@ struct FromInside;
 template <auto Member, class... Arguments>
 struct FromInside<Member, int (*)(Arguments...)> {
     static int call(Arguments... arguments) {
-        const async::Inside inside;
+        const Inside inside;
         return (stock.*Member)(arguments...);
     }
 };
@@ -42,22 +42,35 @@ void interpose_all() noexcept {
 // takes the time from one of them.
 bool is_worth_it() noexcept { return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded; }
 
+// Whether one of them can interrupt.
+bool have_transports_serve(async::Handler* handler) noexcept {
+    bool any = false;
+    for (const Extended& each : module.extensions.all())
+        if (each.extension->serve && each.extension->serve(each.btl, handler)) any = true;
+    return any;
+}
+
 }  // namespace
 
 void start_async() noexcept {
     if (module.config.async == static_cast<std::int64_t>(Async::kOff) || !is_worth_it()) return;
-    if (!async::handler.has_source()) {
+    if (!have_transports_serve(&module.handler)) {
+        stop_async();
         if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt)) no_interrupts("no transport of this job can interrupt; btl/coopib can");
         return;
     }
     opal_progress_register(mca_pml_coop_progress);  // now: not by the handler, later
-    if (const int error = async::handler.start(!module.threads); error != 0) return no_interrupts(std::strerror(error));
+    if (const int error = module.handler.start(!module.threads); error != 0) {
+        stop_async();
+        return no_interrupts(std::strerror(error));
+    }
     interpose_all();
 }
 
 void stop_async() noexcept {
-    if (async::handler.active()) ompi_request_functions = stock;
-    async::handler.stop();
+    if (module.handler.active()) ompi_request_functions = stock;
+    module.handler.stop();
+    have_transports_serve(nullptr);
 }
 
 }  // namespace coop::pml

@@ -37,6 +37,7 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     }
     // btl_send holds the weights that the BML has worked out for this peer.
     if (!peer.rdma) return;
+    peer.rdma_extension = extension_of(*peer.rdma->btl);
     const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);
     peer.rdma_share = sends && all > 0 ? sends->btl_weight / all : 1;
 }
@@ -157,7 +158,7 @@ Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept {
 }
 
 extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
-    const async::Inside turn;
+    const Inside turn;
     if (comm->c_contextid > base_module.pml_max_contextid) return OMPI_ERR_OUT_OF_RESOURCE;
     auto* c = new (std::nothrow) Comm(comm);
     if (!c || !c->peers) {
@@ -176,7 +177,7 @@ extern "C" int mca_pml_coop_add_comm(ompi_communicator_t* comm) {
 }
 
 extern "C" int mca_pml_coop_del_comm(ompi_communicator_t* comm) {
-    const async::Inside turn;
+    const Inside turn;
     contexts.withdraw(static_cast<std::uint16_t>(comm->c_contextid));
     delete &of(comm);
     comm->c_pml_comm = nullptr;

@@ -33,6 +33,7 @@ struct Peer {
     std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(); the fields below belong to it
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
+    const BtlExtension* rdma_extension = nullptr;  // its extension; null: none
     HcaWay hca;                                // that HCAs have to it by loopback
     Process* process = nullptr;                // used from connect() to the end
     Neighbour* neighbour = nullptr;            // of `process`; null: on another node

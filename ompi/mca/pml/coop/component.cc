@@ -64,10 +64,12 @@ extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress
 extern "C" int mca_pml_coop_fini(void) {
     stop_async();
     stop_watching_waits();
+    stop_counting_hca_loads();
     const int rc = mca_bml.bml_finalize();
     if (!module.enabled) return rc;
     module.enabled = false;
     close_node();
+    module.extensions.forget();
     opal_progress_unregister(mca_pml_coop_progress);
     OBJ_DESTRUCT(&module.arrived);
     OBJ_DESTRUCT(&module.rdma_ops);

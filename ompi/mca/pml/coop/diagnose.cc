@@ -95,6 +95,11 @@ void no_kernel_copy(int error) noexcept { say("no-kernel-copy", host(), strerror
 
 void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why); }
 
+void extension_differs(const char* transport, const BtlExtensionHead& theirs) noexcept {
+    if (opal_process_info.my_local_rank == 0)
+        say("extension", host(), transport, theirs.abi, theirs.bytes, kBtlExtensionAbi, static_cast<unsigned>(sizeof(BtlExtension)));
+}
+
 void no_offload(const Peer& peer) noexcept {
     static std::atomic_flag said = ATOMIC_FLAG_INIT;
     if (!said.test_and_set(std::memory_order_relaxed)) say("no-offload", host(), module.my_rank, peer.job_rank());

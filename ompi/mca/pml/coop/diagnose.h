@@ -41,6 +41,9 @@ void no_kernel_copy(int error) noexcept;
 // A notice: a transport has met with an error, and goes on. `what` may be null.
 void transport_warns(const char* transport, const char* what) noexcept;
 
+// A notice, by one process of each node: a transport's extension is of another version, so it is used as a stock one is.
+void extension_differs(const char* transport, const BtlExtensionHead& theirs) noexcept;
+
 // A notice: messages make no progress while this process computes, though asked to.
 void no_interrupts(const char* why) noexcept;
 

@@ -24,7 +24,8 @@ bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept 
 }
 
 bool is_ready(const Peer& peer) noexcept {
-    return node::loopback && node::loopback->way_to(peer.hca.btl->btl_endpoint) == node::Loopback::Way::kReady;
+    const HcaWay& way = peer.hca;
+    return way.extension->loopback_way(way.btl->btl, way.btl->btl_endpoint) == LoopbackWay::kReady;
 }
 
 // The sender's key and our own registration. False: not yet, or not at all.
@@ -53,7 +54,7 @@ std::uint32_t appetite(RecvRequest& r) noexcept {
     std::uint32_t wanted = rndv::chunks_to_offload(r.copy.claims().left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
     if (wanted == 0 && under_way == 0 && way.passed_over.load(std::memory_order_relaxed) >= kTryAgain) wanted = 1;
     if (wanted == 0) return 0;
-    const auto most = static_cast<std::uint32_t>(module.config.hca_load), now = node::loopback->operations(way.btl->btl_endpoint);
+    const auto most = static_cast<std::uint32_t>(module.config.hca_load), now = way.extension->hca_operations(way.btl->btl, way.btl->btl_endpoint);
     if (now < most) return std::min(wanted, most - now);
     if (!std::exchange(r.lane.was_held, true)) module.counters.count(Counter::kOffloadsHeld);
     return 0;
@@ -72,7 +73,7 @@ void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 }
 
 void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context, int status) {
-    const async::Polling turn;
+    const Polling turn;
     auto& chunk = *static_cast<HcaLane::Chunk*>(context);
     RecvRequest& r = *chunk.request;
     const std::uint64_t bytes = r.copy.plan().bytes(chunk.number);
@@ -100,8 +101,8 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
     r.references.take();  // the transport's
     way.under_way.fetch_add(1, std::memory_order_relaxed);
-    const int rc = mca_bml_base_get(way.btl, local, r.remote_address + at, r.lane.registration, key, r.copy.plan().bytes(chunk.number),
-                                    static_cast<int>(sched::flags_of(marker(r))), MCA_BTL_NO_ORDER, on_chunk_read, &chunk);
+    const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at, r.lane.registration, key,
+                                      r.copy.plan().bytes(chunk.number), {.marker = marker(r)}, on_chunk_read, &chunk);
     if (rc == OMPI_SUCCESS) return rc;
     way.under_way.fetch_sub(1, std::memory_order_relaxed);
     static_cast<void>(r.references.drop());  // never the last: our caller holds one
@@ -129,12 +130,14 @@ bool offload_one(RecvRequest& r) noexcept {
 }  // namespace
 
 void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept {
-    if (!node::loopback) return;
     for (std::size_t i = 0; i < endpoint.btl_rdma.arr_size; ++i) {
         mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
         const mca_btl_base_module_t& btl = *candidate.btl;
-        if (&btl == node::loopback->transport() && (btl.btl_flags & MCA_BTL_FLAGS_GET) && btl.btl_register_mem && btl.btl_registration_handle_size <= sizeof(rndv::Key))
-            way.btl = &candidate;
+        const BtlExtension* const extension = extension_of(btl);
+        if (!extension || !extension->loopback_way) continue;
+        if (!(btl.btl_flags & MCA_BTL_FLAGS_GET) || !btl.btl_register_mem || btl.btl_registration_handle_size > sizeof(rndv::Key)) continue;
+        way.btl = &candidate;
+        way.extension = extension;
     }
 }
 

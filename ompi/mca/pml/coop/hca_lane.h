@@ -25,7 +25,7 @@
 
 #include "module.h"
 
-#include "coop/node/loopback.h"
+#include "coop/extension/btl_extension.h"
 #include "coop/rndv/offload.h"
 
 namespace coop::pml {
@@ -36,6 +36,7 @@ inline HcaMode hca_mode() noexcept { return static_cast<HcaMode>(module.config.h
 // The HCAs' way to a peer, and how fast it and the CPUs' are.
 struct HcaWay {
     mca_bml_base_btl_t* btl = nullptr;         // null: none
+    const BtlExtension* extension = nullptr;   // valid with `btl`
     std::atomic<std::uint32_t> under_way{0};   // chunks, of all messages
     std::atomic<std::uint32_t> passed_over{0}; // messages in a row that went without
     rndv::Rate hca, cpu;                       // cpu: of both sides together

@@ -167,7 +167,7 @@ bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(modu
 
 extern "C" int mca_pml_coop_progress() {
     if ((module.deferred.length.load(std::memory_order_relaxed) | module.copying.length.load(std::memory_order_relaxed)) == 0) return 0;
-    const async::Polling turn;
+    const Polling turn;
     int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {
         notice_idleness();
@@ -195,6 +195,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
     make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
     module.enabled = true;
+    module.extensions.look_up();
     report_missing_memory();
     if (hca_mode() != HcaMode::kOff) watch_waits();
     start_async();

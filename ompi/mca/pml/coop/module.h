@@ -15,6 +15,7 @@
 //   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
 //   probe.cc       probes                        report.cc, pvars.cc, hints.cc
 //   async.cc       progress while the application computes
+//   extensions.cc  the extensions of transports
 //
 // Threading: Guard takes a lock only where several threads may be inside MPI;
 // entry points and callbacks take the turn that async.h is about.
@@ -35,6 +36,7 @@
 #include "coop/rndv/bounce.h"
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
+#include "extensions.h"
 #include "params.h"
 #include "ticks.h"
 
@@ -67,6 +69,8 @@ struct Module {
     Ticks ticks;    // of Counter::kCopyTime
     HandleTable<SendRequest> sends;
     HandleTable<RecvRequest> recvs;
+    Extensions extensions;
+    async::Handler handler;
 
     opal_free_list_t arrived;   // Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
@@ -89,6 +93,16 @@ struct Module {
 
 extern Undestroyed<Module> module_holder;
 inline constexpr Module& module = module_holder.value;
+
+inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
+
+// Held by every entry point, and by every callback of a transport (async.h).
+struct Inside : async::Inside {
+    Inside() noexcept : async::Inside(module.handler) {}
+};
+struct Polling : async::Polling {
+    Polling() noexcept : async::Polling(&module.handler) {}
+};
 
 class Guard {
 public:

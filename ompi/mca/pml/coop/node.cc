@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "coop/node/cpu_limit.h"
-#include "coop/node/loopback.h"
 #include "diagnose.h"
 #include "modex.h"
 #include "processes.h"
@@ -126,6 +125,16 @@ void add_cpus_of_others(node::CpuSet& cpus, std::size_t enough) {
     }
 }
 
+bool counts_hca_loads() noexcept {
+    const auto transports = module.extensions.all();
+    return std::any_of(transports.begin(), transports.end(), [](const Extended& each) { return each.extension->share_hca_loads != nullptr; });
+}
+
+void share_hca_loads(rndv::HcaLoads* loads) noexcept {
+    for (const Extended& each : module.extensions.all())
+        if (each.extension->share_hca_loads) each.extension->share_hca_loads(each.btl, loads);
+}
+
 }  // namespace
 
 void Neighbour::try_to_map() noexcept {
@@ -157,15 +166,16 @@ void report_missing_memory() noexcept {
 }
 
 void count_hca_loads() noexcept {
-    if (!node::loopback) return;
+    if (!counts_hca_loads()) return;
     ompi_proc_t* first = first_of_node();
     const Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it stays
     NodeMemory* const shared = first == ompi_proc_local() ? own_memory : neighbour ? neighbour->memory.load(std::memory_order_acquire) : nullptr;
-    node::hca_loads.store(shared ? &shared->loads : nullptr, std::memory_order_release);
+    if (shared) share_hca_loads(&shared->loads);
 }
 
+void stop_counting_hca_loads() noexcept { share_hca_loads(nullptr); }
+
 void close_node() noexcept {
-    node::hca_loads.store(nullptr, std::memory_order_release);
     forget_processes();
     own_memory = nullptr;
     own_mapping = {};

@@ -65,6 +65,7 @@ rndv::BounceBuffers* my_bounces() noexcept;  // likewise
 
 // From now on the large operations on the node's HCAs are counted on its load board, where all can see it.
 void count_hca_loads() noexcept;
+void stop_counting_hca_loads() noexcept;  // before the transports end
 
 // Null: not on this node, or ourselves. Maps the memory of the process and tries a copy from it.
 std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept;

@@ -59,7 +59,7 @@ void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
 }  // namespace
 
 extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
-    const async::Polling turn;
+    const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
     SendRequest& r = request_of(module.sends, h.kind, "send id", h.send_id, h.sender);
@@ -69,14 +69,14 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
 }
 
 extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
-    const async::Polling turn;
+    const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
     on_fragment(request_of(module.recvs, h.kind, "receive id", h.recv_id, h.sender), h, packet);
 }
 
 extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
-    const async::Polling turn;
+    const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
     if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);

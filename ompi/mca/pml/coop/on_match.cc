@@ -119,7 +119,7 @@ void discard(Arrived* a) noexcept {
 }
 
 extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
-    const async::Polling turn;
+    const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
     if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
@@ -131,7 +131,7 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
 }
 
 extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
-    const async::Polling turn;
+    const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());
     wire::Damage damage{};

@@ -32,26 +32,35 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
     return refused(Counter::kRetrySendBusy);
 }
 
+// For a packet that has to interrupt its receiver; null: it does not, or the transport cannot have it do so.
+const BtlExtension* urgent_by(const mca_bml_base_btl_t& btl, wire::Kind kind) noexcept { return is_urgent(kind) ? extension_of(*btl.btl) : nullptr; }
+
+// By the transport's way for packets that it can copy at once. False: it has none, or no room.
+bool send_copied(mca_bml_base_btl_t& btl, const BtlExtension* urgent, const void* packet, std::size_t bytes, mca_btl_base_tag_t tag) noexcept {
+    static opal_convertor_t no_payload{};  // some transports look at its flags even so
+    if (!btl.btl->btl_sendi || module.faults.hit(Fault::kSendi)) return false;
+    if (urgent) return urgent->send_urgent(btl.btl, btl.btl_endpoint, packet, bytes, tag);
+    return mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(packet), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag, nullptr) == OMPI_SUCCESS;
+}
+
 }  // namespace
 
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
-    const std::uint32_t flags = kFlags | urgency_of(kind);
-    static opal_convertor_t no_payload{};  // some transports look at its flags even so
+    const BtlExtension* const urgent = urgent_by(btl, kind);
     unsigned char copy[kLongestControl];
     if (module.faults.armed()) [[unlikely]] {
         std::memcpy(copy, header, bytes);
         damage_if_told(kind, copy, bytes);
         header = copy;
     }
-    if (btl.btl->btl_sendi && !module.faults.hit(Fault::kSendi) &&
-        mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(header), bytes, 0, MCA_BTL_NO_ORDER, flags, tag_of(kind), nullptr) == OMPI_SUCCESS)
-        return Sent::kYes;
+    if (send_copied(btl, urgent, header, bytes, tag_of(kind))) return Sent::kYes;
 
     mca_btl_base_descriptor_t* descriptor = nullptr;
-    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, flags);
+    if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
     if (!descriptor) return refused(Counter::kRetryNoDescriptor);
     copy_into(*descriptor, header, bytes);
+    if (urgent) urgent->make_urgent(btl.btl, descriptor);
     descriptor->des_cbfunc = nothing_left;
     descriptor->des_cbdata = nullptr;
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
@@ -77,7 +86,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     }
     descriptor->des_cbfunc = on_sent;
     descriptor->des_cbdata = context;
-    descriptor->des_flags |= urgency_of(kind);
+    if (const BtlExtension* urgent = urgent_by(btl, kind)) urgent->make_urgent(btl.btl, descriptor);
     hand_on(descriptor);
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }

@@ -58,13 +58,13 @@ ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexce
 }  // namespace
 
 extern "C" int mca_pml_coop_iprobe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     *matched = look_twice(src, tag, comm, false, status) != nullptr;
     return OMPI_SUCCESS;
 }
 
 extern "C" int mca_pml_coop_probe(int src, int tag, ompi_communicator_t* comm, ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     while (!look_twice(src, tag, comm, false, status)) {
     }
     return OMPI_SUCCESS;
@@ -72,7 +72,7 @@ extern "C" int mca_pml_coop_probe(int src, int tag, ompi_communicator_t* comm, o
 
 extern "C" int mca_pml_coop_improbe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_message_t** message,
                                     ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     Arrived* arrived = look_twice(src, tag, comm, true, status);
     *matched = arrived != nullptr;
     if (arrived) *message = make_message(arrived, comm);
@@ -81,7 +81,7 @@ extern "C" int mca_pml_coop_improbe(int src, int tag, ompi_communicator_t* comm,
 
 extern "C" int mca_pml_coop_mprobe(int src, int tag, ompi_communicator_t* comm, ompi_message_t** message,
                                    ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     Arrived* arrived = nullptr;
     while (!arrived) arrived = look_twice(src, tag, comm, true, status);
     *message = make_message(arrived, comm);

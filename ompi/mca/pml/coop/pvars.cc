@@ -31,7 +31,7 @@ int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
 
 int read_handler(const mca_base_pvar_t* variable, void* value, void*) {
     const auto& v = *static_cast<const async::HandlerVariable*>(variable->ctx);
-    *static_cast<unsigned long long*>(value) = (async::handler.counts().*v.count).load(std::memory_order_relaxed);
+    *static_cast<unsigned long long*>(value) = (module.handler.counts().*v.count).load(std::memory_order_relaxed);
     return OMPI_SUCCESS;
 }
 

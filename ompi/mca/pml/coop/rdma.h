@@ -8,7 +8,8 @@
 //     remote_address  of the message's first byte   convertor()
 //     remote_handle   the peer's registration
 //     local_pieces, remote_pieces   buffers that are not contiguous
-//     marker()        the kind of call, which travels in the flags of the operations
+//     extension       of the transport
+//     marker()        the kind of call, for a transport with an extension
 //
 // Errors: what a transport refuses for good is left to another protocol, from
 // the first failure on.
@@ -19,7 +20,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "coop/sched/marker.h"
+#include "coop/extension/btl_extension.h"
 #include "comm.h"
 #include "lifetime.h"
 #include "pool.h"
@@ -92,20 +93,16 @@ void close_memory(Request& r) noexcept {
 // A buffer that the other side reads, or writes, and that we write from, or read into.
 constexpr std::uint32_t kShareAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ | MCA_BTL_REG_FLAG_REMOTE_WRITE;
 
-// The two operations.
+// The two operations, by the plain interface and by the extension.
 struct RdmaKind {
     decltype(&mca_bml_base_put) issue;
+    BtlExtension::Rdma BtlExtension::*extended;
     std::size_t mca_btl_base_module_t::*limit;
     Fault refused, busy;
     Counter retries;
 };
-inline constexpr RdmaKind kPutKind{mca_bml_base_put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
-inline constexpr RdmaKind kGetKind{mca_bml_base_get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
-
-// What Open MPI itself says in the flags of an operation.
-static_assert(((MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK | MCA_BTL_DES_FLAGS_CUDA_COPY_ASYNC |
-                MCA_BTL_DES_FLAGS_PUT | MCA_BTL_DES_FLAGS_GET | MCA_BTL_DES_FLAGS_SIGNAL | MCA_BTL_ATOMIC_FLAG_32BIT | MCA_BTL_ATOMIC_FLAG_FLOAT) &
-               sched::kMarkerBits) == 0);
+inline constexpr RdmaKind kPutKind{mca_bml_base_put, &BtlExtension::put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
+inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
 
 // Collective communication has tags below zero; those of an application are not.
 constexpr bool is_collective(int tag) noexcept { return tag < 0; }
@@ -185,26 +182,33 @@ void operation_done(Request& r) noexcept {
     drop(r);
 }
 
+template <class Request>
+int hand_to_transport(Request& r, const RdmaKind& kind, const Copy& copy, Rider* rider, RdmaDone done, RdmaOp* op) noexcept {
+    mca_btl_base_module_t* const btl = r.rdma->btl;
+    auto* handle = btl->btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
+    if (r.extension)
+        return (r.extension->*kind.extended)(btl, r.rdma->btl_endpoint, copy.local, copy.remote, r.registration, handle, copy.bytes,
+                                             {marker(r), rider}, done, op);
+    return kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
+}
+
 // Hands one operation, of the message from `at` on, to the transport; `done` is called with its
 // RdmaOp, perhaps before this returns. Returns what the transport returned.
 template <class Request>
-int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done) noexcept {
+int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done, Rider* rider = nullptr) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
     auto* op = take<RdmaOp>(module.rdma_ops);
     if (!op) return OMPI_ERR_OUT_OF_RESOURCE;
-    const mca_btl_base_module_t& btl = *r.rdma->btl;
     op->request = &r;
     op->offset = at;
 
-    auto* handle = btl.btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
     r.references.take();  // the transport's; it may call back before it returns
     r.run.in_flight.up();
     const CopyTimer timer(copy.bytes);
     const SlowCopy slow;
     issuing = &r;
-    const int flags = static_cast<int>(sched::flags_of(marker(r)));
-    const int rc = kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, flags, MCA_BTL_NO_ORDER, done, op);
+    const int rc = hand_to_transport(r, kind, copy, rider, done, op);
     issuing = nullptr;
     if (rc == OMPI_SUCCESS) {
         if (r.peer->neighbour) {
@@ -222,7 +226,7 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 template <class Request>
 void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
                   void* context, int status) {
-    const async::Polling turn;
+    const Polling turn;
     auto* op = static_cast<RdmaOp*>(context);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
@@ -237,15 +241,16 @@ enum class Rdma {
     kOver,      // all done up to run.done_to()
 };
 
+// `rider`: for a row of one operation.
 template <class Request>
-Rdma drive_rdma(Request& r, const RdmaKind& kind) noexcept {
+Rdma drive_rdma(Request& r, const RdmaKind& kind, Rider* rider = nullptr) noexcept {
     std::size_t copied = 0;
     while (r.run.more()) {
         if (r.run.in_flight.now() >= static_cast<std::uint32_t>(module.config.rdma_depth)) return Rdma::kUnderWay;
         const std::size_t at = r.run.next;
         const Copy copy = next_copy(r, at, r.run.next_bytes(r.rdma->btl->*kind.limit));
         r.run.next += copy.bytes;  // before the call: it may call back
-        const int rc = issue(r, kind, copy, at, on_rdma_done<Request>);
+        const int rc = issue(r, kind, copy, at, on_rdma_done<Request>, rider);
         if (rc == OMPI_SUCCESS) {
             // A transport that copies with our CPU has done so already.
             copied += copy.bytes;

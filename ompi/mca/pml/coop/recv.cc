@@ -8,7 +8,7 @@ namespace coop::pml {
 namespace {
 
 int free_recv(ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
     RecvRequest& r = *RecvRequest::of(*request);
     r.base.req_base.req_free_called = true;
@@ -20,7 +20,7 @@ int free_recv(ompi_request_t** request) {
 // A receive that still waits for its message ends as cancelled; one that has
 // met its message goes on.
 int cancel_recv(ompi_request_t* request, int) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest& r = *RecvRequest::of(request);
     Comm& c = of(r.comm());
     {
@@ -33,7 +33,7 @@ int cancel_recv(ompi_request_t* request, int) {
     r.mpi()->req_status._cancelled = true;
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
-    async::handler.expect(-1);
+    module.handler.expect(-1);
     ompi_request_complete(r.mpi(), true);
     if (r.fate.library_done()) recycle(r);
     return OMPI_SUCCESS;
@@ -67,7 +67,7 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
 
 extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                  ompi_communicator_t* comm, ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
     if (!r) return MPI_ERR_NO_MEM;
     set_blocking(*r);
@@ -77,7 +77,7 @@ extern "C" int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datat
 
 extern "C" int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                   ompi_communicator_t* comm, ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, false);
     if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
@@ -87,7 +87,7 @@ extern "C" int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* data
 
 extern "C" int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                                        ompi_communicator_t* comm, ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest* r = make_recv(buf, count, datatype, src, tag, comm, true);
     if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
@@ -96,7 +96,7 @@ extern "C" int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t*
 
 extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
                                    ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kIrecv);
     if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
@@ -105,7 +105,7 @@ extern "C" int mca_pml_coop_imrecv(void* buf, size_t count, ompi_datatype_t* dat
 
 extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
                                   ompi_status_public_t* status) {
-    const async::Inside turn;
+    const Inside turn;
     RecvRequest* r = take(buf, count, datatype, message, rndv::RecvCall::kRecv);
     return r ? wait(*r, status) : MPI_ERR_NO_MEM;
 }

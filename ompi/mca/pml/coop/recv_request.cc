@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "async.h"
-#include "coop/async/rider.h"
 #include "device_memory.h"
 #include "diagnose.h"
 #include "packet.h"
@@ -226,13 +225,12 @@ void set_parts(void* packet, std::uint32_t parts) noexcept {
 Rdma drive_get(RecvRequest& r) noexcept {
     const bool whole = r.run.next == r.run.begin && r.run.next_bytes(r.rdma->btl->btl_get_limit) == r.run.end - r.run.begin;
     if (!whole || r.local_pieces.any() || r.remote_pieces.any() || !posts_fin_with_read()) return drive_rdma(r, kGetKind);
-    async::Rider rider{};
+    Rider rider{};
     new (rider.packet) wire::FinHeader(fin_of(r));
     rider.bytes = sizeof(wire::FinHeader);
     rider.tag = tag_of(wire::Kind::kFin);
     rider.set_parts = set_parts;
-    const async::Offered offered(rider);
-    const Rdma state = drive_rdma(r, kGetKind);
+    const Rdma state = drive_rdma(r, kGetKind, &rider);
     r.fin_is_behind = rider.taken;
     return state;
 }
@@ -352,7 +350,7 @@ void activate(RecvRequest& r) noexcept {
     r.mpi_complete = false;
     r.awaited.store(false, std::memory_order_relaxed);
     r.fate.start();
-    async::handler.expect(1);
+    module.handler.expect(1);
 }
 
 }  // namespace
@@ -372,7 +370,7 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
-    async::handler.expect(-1);  // what follows a first packet is not marked as urgent
+    module.handler.expect(-1);  // what follows a first packet is not marked as urgent
     if (static_cast<const wire::MatchHeader*>(packet.header())->kind == wire::Kind::kMatch) receive_eager(r, packet);
     else receive_rts(r, peer, packet);
 }
@@ -487,6 +485,7 @@ void prepare_item(RecvRequest& r) noexcept {
     r.offered = false;
     r.load = 0;
     r.rdma = nullptr;
+    r.extension = nullptr;
     r.registration = nullptr;
     r.deferred.retry = retry;
 }

@@ -37,6 +37,7 @@ struct RecvRequest {
     std::uint64_t id;            // in Module::recvs; 0: none
     std::uint64_t send_id;
     mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
+    const BtlExtension* extension;  // of `rdma`; null: none
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
     bool fin_is_behind;          // the FIN was posted with the get, fenced behind it

@@ -37,6 +37,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     r.remote_address = h.address;
     std::memcpy(r.remote_handle, &h + 1, h.handle_bytes);
     r.rdma = mca_bml_base_btl_array_find(&peer.endpoint.load(std::memory_order_relaxed)->btl_rdma, btl);
+    r.extension = r.rdma == peer.rdma ? peer.rdma_extension : extension_of(*btl);
 
     if (h.match.flags & wire::kFlagShare) peer.note_that_it_sees_us();
     rndv::Situation s;

@@ -131,7 +131,7 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
 }
 
 int free_send(ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
     SendRequest& r = *SendRequest::of(*request);
     r.base.req_base.req_free_called = true;
@@ -169,7 +169,7 @@ extern "C" int mca_pml_coop_init_send_item(opal_free_list_item_t* item, void*);
 
 extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm) {
-    const async::Inside turn;
+    const Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
@@ -185,7 +185,7 @@ extern "C" int mca_pml_coop_send(const void* buf, size_t count, ompi_datatype_t*
 
 extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                   mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
     *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
@@ -199,7 +199,7 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
 
 extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                                        mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
-    const async::Inside turn;
+    const Inside turn;
     SendRequest* r = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true);
     if (!r) return MPI_ERR_NO_MEM;
     *request = r->mpi();
@@ -207,7 +207,7 @@ extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datat
 }
 
 extern "C" int mca_pml_coop_start(size_t count, ompi_request_t** requests) {
-    const async::Inside turn;
+    const Inside turn;
     for (size_t i = 0; i < count; ++i) {
         if (!requests[i] || requests[i]->req_type != OMPI_REQUEST_PML) continue;
         const bool send = reinterpret_cast<mca_pml_base_request_t*>(requests[i])->req_type == MCA_PML_REQUEST_SEND;

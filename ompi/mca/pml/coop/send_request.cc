@@ -30,7 +30,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 }
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
-    const async::Polling turn;
+    const Polling turn;
     take_over(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
@@ -335,6 +335,7 @@ void prepare_item(SendRequest& r) noexcept {
     new (&r.run) RdmaRun;
     r.id = 0;
     r.rdma = nullptr;
+    r.extension = nullptr;
     r.registration = nullptr;
     r.hca_registration = nullptr;
     r.deferred.retry = retry;

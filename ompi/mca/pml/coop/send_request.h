@@ -52,6 +52,7 @@ struct SendRequest {
     // RDMA: the transport, our registration (RGET: for the receiver to read;
     // RPUT: to write from) and the receiver's handle.
     mca_bml_base_btl_t* rdma;
+    const BtlExtension* extension;  // of `rdma`; null: none
     mca_btl_base_registration_handle_t* registration;
     mca_btl_base_registration_handle_t* hca_registration;  // for the HCAs' part of a cooperative copy
     RdmaRun run;

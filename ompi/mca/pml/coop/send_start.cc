@@ -199,6 +199,7 @@ Next start_step(SendRequest& r) noexcept {
     if (r.peer->neighbour && r.bytes() > r.peer->eager_payload) r.peer->neighbour->look_again();
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
+    r.extension = r.peer->rdma_extension;
     if (r.offered) return start_rendezvous(r, btl, s, r.engine.choice());  // the transport had no room for the RTS a moment ago
     if (s.bytes > s.eager_limit) look_for_offer(r, s);
     rndv::Choice offer = rndv::choose(s);

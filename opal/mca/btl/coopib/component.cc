@@ -13,6 +13,7 @@
 #include "coop_config.h"
 #include "coop/rail/verbs/fork.h"
 #include "entry.h"
+#include "extension.h"
 #include "rails.h"
 
 namespace coop::ib {
@@ -274,8 +275,7 @@ bool start(Module& m) {
     set_abilities(m);
     for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);
     if (const auto why = m.connections->start_thread()) answers_by_polling(*why);
-    offer_loopback();
-    if (!m.interrupts->descriptors().empty()) async::handler.add(*m.interrupts);
+    publish_extension(m);
     return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "entry.h"
+#include "extension.h"
 
 namespace coop::ib {
 
@@ -46,5 +46,14 @@ void Interrupts::lost(int descriptor) noexcept {
 }
 
 int Interrupts::drain() noexcept { return progress(); }
+
+// The handler's turns are taken also by a transport that cannot interrupt.
+bool serve(mca_btl_base_module_t* btl, async::Handler* handler) {
+    Module& m = Module::of(btl);
+    m.handler.attach(handler);
+    if (m.interrupts->descriptors().empty()) return false;
+    if (handler != nullptr) handler->add(*m.interrupts);
+    return true;
+}
 
 }  // namespace coop::ib

@@ -1,58 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// For copies inside the node: the way to its processes by loopback, and the load
-// of the HCAs (coop/node/loopback.h).
-#include "coop/node/loopback.h"
-
+// For copies inside the node: the way to its processes through an HCA, and the
+// load of the HCAs (coop/rndv/hca_load.h).
 #include <algorithm>
 
-#include "module.h"
+#include "extension.h"
 
 namespace coop::ib {
-namespace {
 
-class OwnLoopback final : public node::Loopback {
-public:
-    const void* transport() const noexcept override { return &module.base; }
-
-    Way way_to(void* endpoint) noexcept override {
-        Endpoint& peer = *static_cast<Endpoint*>(endpoint);
-        Guard guard(module);
-        if (!peer.channel || peer.channel->state == ChannelState::kUnused) connect(module, peer);
-        switch (peer.channel->state) {
-        case ChannelState::kConnected: return Way::kReady;
-        case ChannelState::kBroken: return Way::kBroken;
-        case ChannelState::kUnused:
-        case ChannelState::kConnecting: break;
-        }
-        return Way::kConnecting;
+LoopbackWay loopback_way(mca_btl_base_module_t* btl, Endpoint* endpoint) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    if (!endpoint->channel || endpoint->channel->state == ChannelState::kUnused) connect(m, *endpoint);
+    switch (endpoint->channel->state) {
+    case ChannelState::kConnected: return LoopbackWay::kReady;
+    case ChannelState::kBroken: return LoopbackWay::kBroken;
+    case ChannelState::kUnused:
+    case ChannelState::kConnecting: break;
     }
-
-    std::uint32_t operations(void* endpoint) noexcept override {
-        rndv::HcaLoads* loads = node::hca_loads.load(std::memory_order_acquire);
-        if (loads == nullptr) return 0;
-        const Channel& channel = *static_cast<Endpoint*>(endpoint)->channel;
-        std::uint32_t most = 0;
-        Guard guard(module);
-        for (const auto& rail : channel.rails)
-            if (const auto place = rndv::place_of(*loads, module.uses[rail->local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
-        return most;
-    }
-};
-
-OwnLoopback own;
-
-}  // namespace
-
-void offer_loopback() noexcept { node::loopback = &own; }
-
-void withdraw_loopback() noexcept {
-    if (node::loopback == &own) node::loopback = nullptr;
+    return LoopbackWay::kConnecting;
 }
+
+std::uint32_t hca_operations(mca_btl_base_module_t* btl, Endpoint* endpoint) {
+    Module& m = Module::of(btl);
+    rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire);
+    if (loads == nullptr) return 0;
+    std::uint32_t most = 0;
+    Guard guard(m);
+    for (const auto& rail : endpoint->channel->rails)
+        if (const auto place = rndv::place_of(*loads, m.uses[rail->local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
+    return most;
+}
+
+void share_hca_loads(mca_btl_base_module_t* btl, rndv::HcaLoads* loads) { Module::of(btl).hca_loads.store(loads, std::memory_order_release); }
 
 void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept {
     stripe.load_place = 0;
-    rndv::HcaLoads* loads = node::hca_loads.load(std::memory_order_acquire);
+    rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire);
     if (loads == nullptr || stripe.op->bytes < m.sched.striping_threshold) return;
     const auto place = rndv::place_of(*loads, m.uses[hca].guid);
     if (!place) return;
@@ -60,10 +44,10 @@ void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept {
     stripe.load_place = *place + 1;
 }
 
-// The board may have gone in between: then nobody looks at it any more.
-void count_completed(StripeWork& stripe) noexcept {
+// The board may have gone since the operation was counted: then nobody looks at it any more.
+void count_completed(const Module& m, StripeWork& stripe) noexcept {
     if (stripe.load_place == 0) return;
-    if (rndv::HcaLoads* loads = node::hca_loads.load(std::memory_order_acquire)) rndv::count_completed(*loads, stripe.load_place - 1);
+    if (rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire)) rndv::count_completed(*loads, stripe.load_place - 1);
 }
 
 }  // namespace coop::ib

@@ -65,6 +65,8 @@ struct Module {
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
     std::unique_ptr<Interrupts> interrupts;
+    async::HandlerLink handler;
+    std::atomic<rndv::HcaLoads*> hca_loads{nullptr};  // where large operations are counted; null: nowhere
     path::PortList own;        // ports and limits, as peers see them
     path::Nearness nearness;   // of the HCAs to this process
     std::uint64_t id = 0;      // of this process
@@ -98,7 +100,7 @@ std::uint32_t local_rank() noexcept;  // among the processes of the job on this 
 
 class Guard {
 public:
-    explicit Guard(Module& m) noexcept : lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
+    explicit Guard(Module& m) noexcept : turn_(m.handler.get()), lock_(m.lock) { OPAL_THREAD_LOCK(&lock_); }
     ~Guard() { OPAL_THREAD_UNLOCK(&lock_); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
@@ -158,11 +160,9 @@ void finish_slot(Module& m, const ReceiveBuffer& slot);                         
 // progress.cc
 int progress() noexcept;
 
-// loopback.cc. The first with no lock held, the others with it.
-void offer_loopback() noexcept;        // node::loopback is ours from now on
-void withdraw_loopback() noexcept;
+// loopback.cc. With the lock held.
 void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept;  // on the load board of the node, if it is large
-void count_completed(StripeWork& stripe) noexcept;
+void count_completed(const Module& m, StripeWork& stripe) noexcept;
 
 // registration.cc
 bool open_registration(Module& m);

@@ -55,6 +55,7 @@ Fragment* FragmentPool::take() {
     if (free_ == nullptr && !grow()) return nullptr;
     Fragment* fragment = free_;
     free_ = fragment->next_free;
+    fragment->fenced = fragment->urgent = false;
     return fragment;
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "coop/async/urgent.h"
 #include "module.h"
 
 namespace coop::ib {
@@ -33,8 +32,8 @@ void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request,
         fill_write(*fragment.work.endpoint->channel->outbox, fragment.ring_address, rail, request);
     }
     if (sge.length <= rail.max_inline) request.send_flags |= IBV_SEND_INLINE;
-    if ((fragment.base.des_flags & kFencedFlag) != 0) request.send_flags |= IBV_SEND_FENCE;
-    if ((fragment.base.des_flags & async::kUrgentFlag) != 0) request.send_flags |= IBV_SEND_SOLICITED;
+    if (fragment.fenced) request.send_flags |= IBV_SEND_FENCE;
+    if (fragment.urgent) request.send_flags |= IBV_SEND_SOLICITED;
 }
 
 void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge) {
@@ -139,7 +138,7 @@ void submit(Module& m, Work& work) {
 
 // A fragment for each stripe, with what shall go behind it. False: there are none, and nothing was taken.
 bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
-    async::Rider& rider = *op.rider;
+    Rider& rider = *op.rider;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         op.riders[i] = m.fragments.take();
         if (op.riders[i] != nullptr) continue;
@@ -150,7 +149,8 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
-        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | kFencedFlag;
+        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+        fragment.fenced = true;
         fragment.base.des_cbfunc = nullptr;
         fragment.work.kind = WorkKind::kSend;
         fragment.ring_address = 0;
@@ -158,7 +158,7 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
-    async::handler.under_way(-1);  // nobody has to see its end
+    m.handler.under_way(-1);  // nobody has to see its end
     return true;
 }
 
@@ -301,8 +301,7 @@ bool may_go_on(const Channel& channel) { return channel.beyond.empty() && channe
 
 void send_fragment(Module& m, Channel& channel, Fragment& fragment) {
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + fragment.header->bytes;
-    const bool urgent = (fragment.base.des_flags & async::kUrgentFlag) != 0;
-    fragment.ring_address = urgent ? 0 : enter_ring(channel, *fragment.header, length);
+    fragment.ring_address = fragment.urgent ? 0 : enter_ring(channel, *fragment.header, length);
     seal(channel, *fragment.header);
     fragment.work.rail = rail_of_fragment(m, channel, length);
     submit(m, fragment.work);

@@ -7,6 +7,7 @@
 #include "component.h"
 #include "coop/base/architecture.h"
 #include "entry.h"
+#include "extension.h"
 
 namespace coop::ib {
 namespace {
@@ -119,7 +120,7 @@ int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t
 
 int finalize(mca_btl_base_module_t* btl) {
     Module& m = Module::of(btl);
-    withdraw_loopback();
+    withdraw_extension(m);
     if (m.given.report > 0) print_report(m);
     // Queue pairs before what they complete to and receive from; registrations before protection domains.
     m.connections.reset();

@@ -39,7 +39,7 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
         scheduler.on_completed(work.rail, stripe.bytes, work.posted_ns, now);
-        count_completed(stripe);
+        count_completed(m, stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
     }
     on_posted_done(m, work);
@@ -116,7 +116,7 @@ int take_arrivals(Module& m) {
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
     const int swept = sweep_queues(m) + progress_connections(m);
-    async::handler.swept();
+    m.handler.swept();
     return events + swept;
 }
 
@@ -137,10 +137,10 @@ std::uint64_t now_ns() noexcept {
 }
 
 int progress() noexcept {
-    const async::Polling turn;
     Module& m = module;
+    const async::Polling turn(m.handler.get());
     int kept = 0;
-    if (m.kept.any() && !async::handler.turn().is_handler()) [[unlikely]] kept = m.kept.make(m);
+    if (m.kept.any() && !m.handler.is_handler()) [[unlikely]] kept = m.kept.make(m);
     const std::uint64_t thread = this_thread();
     return kept + (thread == 0 ? take_arrivals(m) : take_arrivals_alone(m, thread));
 }

@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "entry.h"
+#include "extension.h"
 
 namespace coop::ib {
 namespace {
 
 RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_address, std::uint64_t remote_address, Handle* local, const Handle* remote,
-                std::size_t bytes, int flags, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+                std::size_t bytes, sched::Marker marker, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     RdmaOp* op = m.ops.take();
     op->kind = kind;
     op->endpoint = endpoint;
@@ -18,7 +19,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->local_handle = local;
     op->remote = *remote;
     op->bytes = bytes;
-    op->marker = sched::marker_in(static_cast<std::uint32_t>(flags));
+    op->marker = marker;
     op->callback = callback;
     op->context = context;
     op->data = data;
@@ -30,7 +31,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     endpoint.operations.begin(op.begun, ++m.begun);
-    if (op.marker != sched::Marker::kNone) async::handler.under_way(1);  // the PML's: the other side may wait for what follows its end
+    if (op.marker != sched::Marker::kNone) m.handler.under_way(1);  // the PML's: the other side may wait for what follows its end
     if (endpoint.connected.load(std::memory_order_relaxed)) {
         start_op(m, op);
     } else {
@@ -40,24 +41,39 @@ int begin(Module& m, RdmaOp& op) {
     return OPAL_SUCCESS;
 }
 
+int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+               const Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+    if (bytes > limit) return OPAL_ERR_NOT_AVAILABLE;
+    Guard guard(m);
+    RdmaOp* op = make_op(m, kind, endpoint, local_address, remote_address, local, remote, bytes, options.marker, callback, context, data);
+    if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
+    return begin(m, *op);
+}
+
 }  // namespace
 
-int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-        Handle* remote, std::size_t bytes, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+int put_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+             Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* data) {
     Module& m = Module::of(btl);
-    if (bytes > m.base.btl_put_limit) return OPAL_ERR_NOT_AVAILABLE;
-    Guard guard(m);
-    return begin(m, *make_op(m, WorkKind::kPut, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data));
+    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote, bytes, options, callback, nullptr, data);
+}
+
+int get_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+             Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* data) {
+    Module& m = Module::of(btl);
+    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote, bytes, options, callback, nullptr, data);
+}
+
+int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
+        Handle* remote, std::size_t bytes, int, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+    Module& m = Module::of(btl);
+    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote, bytes, {}, callback, context, data);
 }
 
 int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-        Handle* remote, std::size_t bytes, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+        Handle* remote, std::size_t bytes, int, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     Module& m = Module::of(btl);
-    if (bytes > m.base.btl_get_limit) return OPAL_ERR_NOT_AVAILABLE;
-    Guard guard(m);
-    RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, bytes, flags, callback, context, data);
-    if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = async::offered_rider();
-    return begin(m, *op);
+    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote, bytes, {}, callback, context, data);
 }
 
 int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
@@ -66,7 +82,7 @@ int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, voi
     if (operation != MCA_BTL_ATOMIC_ADD || (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
     Module& m = Module::of(btl);
     Guard guard(m);
-    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, flags, callback, context, data);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, sched::Marker::kNone, callback, context, data);
     op->swap = false;
     op->operand = operand;
     return begin(m, *op);
@@ -78,7 +94,7 @@ int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
     if ((flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
     Module& m = Module::of(btl);
     Guard guard(m);
-    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, flags, callback, context, data);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, sched::Marker::kNone, callback, context, data);
     op->swap = true;
     op->operand = compare;
     op->value = value;

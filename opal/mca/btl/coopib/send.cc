@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "coop/async/urgent.h"
 #include "entry.h"
+#include "extension.h"
 
 namespace coop::ib {
 namespace {
@@ -70,8 +70,9 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
 }
 
 bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
-    Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | (message.urgent ? async::kUrgentFlag : 0));
+    Fragment* fragment = take_fragment(m, message.bytes(), MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
     if (fragment == nullptr) return false;
+    fragment->urgent = message.urgent;
     *fragment->header = message.own_header();
     const bool whole = message.pack(fragment->data());
     Guard guard(m);
@@ -84,6 +85,13 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     m.fragments.give_back(*fragment);
     message.unpack();
     return false;
+}
+
+// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at once.
+bool send_now(Module& m, Endpoint& endpoint, const Immediate& message) {
+    if (!endpoint.connected.load(std::memory_order_acquire)) return false;
+    const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
+    return is_short ? send_from_stack(m, endpoint, message) : send_copy(m, endpoint, message);
 }
 
 }  // namespace
@@ -119,18 +127,19 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
     return &fragment->base;
 }
 
-// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at once.
 int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor, void* header, std::size_t header_bytes,
                      std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
-    Module& m = Module::of(btl);
-    const Immediate message{convertor, header, header_bytes, payload_bytes, tag, (flags & async::kUrgentFlag) != 0};
-    if (endpoint->connected.load(std::memory_order_acquire)) {
-        const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
-        if (is_short ? send_from_stack(m, *endpoint, message) : send_copy(m, *endpoint, message)) return OPAL_SUCCESS;
-    }
+    const Immediate message{convertor, header, header_bytes, payload_bytes, tag, false};
+    if (send_now(Module::of(btl), *endpoint, message)) return OPAL_SUCCESS;
     if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, message.bytes(), flags);
     return OPAL_ERR_RESOURCE_BUSY;
 }
+
+bool send_urgent(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* packet, std::size_t bytes, mca_btl_base_tag_t tag) {
+    return send_now(Module::of(btl), *endpoint, {nullptr, packet, bytes, 0, tag, true});
+}
+
+void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) { Fragment::of(descriptor).urgent = true; }
 
 int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);

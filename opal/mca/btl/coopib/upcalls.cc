@@ -13,15 +13,15 @@ bool is_of_pml(const RdmaOp& op) noexcept { return op.marker != sched::Marker::k
 
 // Whether the caller is the handler in its turn, which must not call anybody but the PML.
 template <class Call>
-bool has_to_wait(const Call& call) noexcept {
-    return async::handler.turn().is_handler() && !is_of_pml(call);
+bool has_to_wait(const Module& m, const Call& call) noexcept {
+    return m.handler.is_handler() && !is_of_pml(call);
 }
 
 void call(Module& m, RdmaOp& op) {
     if (op.callback != nullptr)
         op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
     Guard guard(m);
-    if (is_of_pml(op) && !op.has_riders) async::handler.under_way(-1);
+    if (is_of_pml(op) && !op.has_riders) m.handler.under_way(-1);
     op.endpoint->operations.end(op.begun);
     m.ops.give_back(op);
 }
@@ -45,35 +45,35 @@ void call(Module& m, const Header& header, std::byte* payload) {
 
 }  // namespace
 
-void complete(Module& m, RdmaOp& op) { has_to_wait(op) ? m.kept.keep(op) : call(m, op); }
+void complete(Module& m, RdmaOp& op) { has_to_wait(m, op) ? m.kept.keep(m, op) : call(m, op); }
 
 // Our own control messages call nobody.
 void complete(Module& m, Fragment& fragment) {
-    fragment.base.des_cbfunc != nullptr && has_to_wait(fragment) ? m.kept.keep(fragment) : call(m, fragment);
+    fragment.base.des_cbfunc != nullptr && has_to_wait(m, fragment) ? m.kept.keep(m, fragment) : call(m, fragment);
 }
 
 void hand_up(Module& m, const Header& header, std::byte* payload) {
-    has_to_wait(header) ? m.kept.keep(header, payload) : call(m, header, payload);
+    has_to_wait(m, header) ? m.kept.keep(m, header, payload) : call(m, header, payload);
 }
 
-void KeptCalls::count() noexcept {
+void KeptCalls::count(const Module& m) noexcept {
     any_ = true;
-    async::handler.leaves_callback();
+    m.handler.leaves_callback();
 }
 
-void KeptCalls::keep(RdmaOp& op) {
+void KeptCalls::keep(const Module& m, RdmaOp& op) {
     ops_.push_back(&op);
-    count();
+    count(m);
 }
 
-void KeptCalls::keep(Fragment& fragment) {
+void KeptCalls::keep(const Module& m, Fragment& fragment) {
     fragments_.push_back(&fragment.work);
-    count();
+    count(m);
 }
 
-void KeptCalls::keep(const Header& header, const std::byte* payload) {
+void KeptCalls::keep(const Module& m, const Header& header, const std::byte* payload) {
     messages_.push_back({header, {payload, payload + header.bytes}});
-    count();
+    count(m);
 }
 
 // Whoever is called may come back here through the progress engine, and finds the rest.

@@ -32,9 +32,9 @@ void hand_up(Module& m, const Header& header, std::byte* payload);
 class KeptCalls {
 public:
     bool any() const noexcept { return any_; }
-    void keep(RdmaOp& op);
-    void keep(Fragment& fragment);
-    void keep(const Header& header, const std::byte* payload);
+    void keep(const Module& m, RdmaOp& op);
+    void keep(const Module& m, Fragment& fragment);
+    void keep(const Module& m, const Header& header, const std::byte* payload);
     // By the application. Returns how many.
     int make(Module& m);
     void forget() noexcept;  // before their pools are closed
@@ -45,7 +45,7 @@ private:
         std::vector<std::byte> payload;
     };
 
-    void count() noexcept;
+    void count(const Module& m) noexcept;
 
     bool any_ = false;
     OpList ops_;

@@ -14,8 +14,8 @@
 #include <infiniband/verbs.h>
 
 #include "compat.h"
-#include "coop/async/rider.h"
 #include "coop/base/list.h"
+#include "coop/extension/btl_extension.h"
 #include "coop/sched/begun.h"
 #include "coop/sched/marker.h"
 #include "coop/sched/schedule.h"
@@ -49,15 +49,14 @@ using WorkList = List<Work, &Work::node>;
 
 struct FragmentChunk;
 
-// Of a fragment's des_flags: not before the reads that were posted ahead of it are over.
-constexpr std::uint32_t kFencedFlag = 1u << 26;
-
 struct Fragment {
     mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
     mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
     Work work;
     Header* header = nullptr;  // the data lie behind it, and room for the tail of a ring slot
     std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
+    bool fenced = false;             // waits for the reads that were posted before it
+    bool urgent = false;             // interrupts a receiver that has asked for that
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 
@@ -96,7 +95,7 @@ struct RdmaOp {
     sched::SentStripes missing{1};
     Fragment* riders[sched::kMaxRails];  // of a get: behind the stripe of the same number, fenced
     bool has_riders = false;
-    async::Rider* rider = nullptr;  // offered, while it is being started
+    Rider* rider = nullptr;  // offered, while it is being started
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/async/handler.h"
-#include "coop/async/rider.h"
 #include "coop/async/signals.h"
 
 #include <sys/eventfd.h>
@@ -30,13 +29,6 @@ void wake_up(int eventfd) noexcept {
     }
 }
 }  // namespace
-
-Undestroyed<Handler> handler_holder;
-
-Rider*& offered_rider() noexcept {
-    thread_local Rider* rider = nullptr;
-    return rider;
-}
 
 void Handler::add(Source& source) { sources_.push_back(&source); }
 

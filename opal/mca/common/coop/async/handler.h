@@ -33,6 +33,11 @@
 // requested at once, because the next poll most often follows. If they should be,
 // the handler is asked to see to it: it waits a millisecond, and takes a turn.
 //
+// Whose it is: pml/coop has the one handler of a process, starts and stops it. There
+// is no global: a transport knows a handler only after BtlExtension::serve() has
+// named one, and keeps it in a HandlerLink. So a transport under another PML has
+// none, and what the two tell each other is what HandlerLink has functions for.
+//
 // Threading: start(), stop(), add() by one thread, outside of turns; the rest by
 // anybody who has the turn. Errors: start() returns the reason as an errno. A
 // descriptor that fails is watched no longer, and its source is told.
@@ -49,7 +54,6 @@
 #include "coop/async/counts.h"
 #include "coop/async/turn.h"
 #include "coop/base/export.h"
-#include "coop/base/undestroyed.h"
 
 namespace coop::async {
 
@@ -68,9 +72,8 @@ public:
 
 class COOP_EXPORT Handler {
 public:
-    // Transports open before anybody says whether interrupts are wanted: they register in any case.
+    // Before start(); stop() forgets the sources.
     void add(Source& source);
-    bool has_source() const noexcept { return !sources_.empty(); }
 
     // `exclusive`: the library takes no locks, so application and handler take turns.
     [[nodiscard]] int start(bool exclusive);
@@ -154,26 +157,57 @@ private:
     std::thread thread_;
 };
 
-COOP_EXPORT extern Undestroyed<Handler> handler_holder;
-inline constexpr Handler& handler = handler_holder.value;  // of this process
+// A transport's way to the handler that it serves. Without one, every function does nothing.
+//
+// Threading: attach() by one thread, outside of turns and while the handler's thread does not run; the rest as the handler's functions.
+class HandlerLink {
+public:
+    void attach(Handler* handler) noexcept { handler_ = handler; }  // null: none
+    Handler* get() const noexcept { return handler_; }
+
+    // Whether the caller is the handler, in its turn.
+    bool is_handler() const noexcept { return handler_ && handler_->turn().is_handler(); }
+    void under_way(int more) const noexcept {
+        if (handler_) handler_->under_way(more);
+    }
+    void swept() const noexcept {
+        if (handler_) handler_->swept();
+    }
+    void leaves_callback() const noexcept {
+        if (handler_) handler_->leaves_callback();
+    }
+
+private:
+    Handler* handler_ = nullptr;
+};
 
 // The application is inside the library while one of these lives; where it is about
 // to leave, what it expects may interrupt.
 class Inside {
 public:
-    Inside() noexcept { handler.enter(); }
-    ~Inside() { handler.leave(); }
+    explicit Inside(Handler& handler) noexcept : handler_(handler) { handler_.enter(); }
+    ~Inside() { handler_.leave(); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
+
+private:
+    Handler& handler_;
 };
 
 // The same of a transport's part: no interrupts are requested at once at its end.
 class Polling {
 public:
-    Polling() noexcept { handler.enter(); }
-    ~Polling() { handler.leave_polling(); }
+    explicit Polling(Handler* handler) noexcept : handler_(handler) {
+        if (handler_) handler_->enter();
+    }
+    ~Polling() {
+        if (handler_) handler_->leave_polling();
+    }
     Polling(const Polling&) = delete;
     Polling& operator=(const Polling&) = delete;
+
+private:
+    Handler* const handler_;  // null: none
 };
 
 }  // namespace coop::async

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The table by which our other components use this transport.
+#include "extension.h"
+
+#include "coop/extension/registry.h"
+#include "entry.h"
+
+namespace coop::ib {
+namespace {
+
+constexpr BtlExtension kTable{
+    .put = put_with,
+    .get = get_with,
+    .send_urgent = send_urgent,
+    .make_urgent = make_urgent,
+    .loopback_way = loopback_way,
+    .hca_operations = hca_operations,
+    .share_hca_loads = share_hca_loads,
+    .serve = serve,
+};
+
+}  // namespace
+
+void publish_extension(const Module& m) { coop::publish_extension(&m.base, kTable.head); }
+
+void withdraw_extension(const Module& m) noexcept { coop::withdraw_extension(&m.base); }
+
+}  // namespace coop::ib

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// This transport's side of coop/extension/btl_extension.h, which says what each
+// function does.
+//
+// Threading: publish and withdraw by one thread, with no lock held.
+#pragma once
+
+#include "coop/extension/btl_extension.h"
+#include "module.h"
+
+namespace coop::ib {
+
+void publish_extension(const Module& m);  // once the module can be used
+void withdraw_extension(const Module& m) noexcept;
+
+// rdma.cc
+int put_with(mca_btl_base_module_t*, Endpoint*, void* local_address, std::uint64_t remote_address, mca_btl_base_registration_handle_t* local,
+             mca_btl_base_registration_handle_t* remote, std::size_t bytes, const RdmaOptions&, mca_btl_base_rdma_completion_fn_t, void* data);
+int get_with(mca_btl_base_module_t*, Endpoint*, void* local_address, std::uint64_t remote_address, mca_btl_base_registration_handle_t* local,
+             mca_btl_base_registration_handle_t* remote, std::size_t bytes, const RdmaOptions&, mca_btl_base_rdma_completion_fn_t, void* data);
+
+// send.cc
+bool send_urgent(mca_btl_base_module_t*, Endpoint*, const void* packet, std::size_t bytes, mca_btl_base_tag_t);
+void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t*);
+
+// loopback.cc
+LoopbackWay loopback_way(mca_btl_base_module_t*, Endpoint*);
+std::uint32_t hca_operations(mca_btl_base_module_t*, Endpoint*);
+void share_hca_loads(mca_btl_base_module_t*, rndv::HcaLoads*);
+
+// interrupts.cc
+bool serve(mca_btl_base_module_t*, async::Handler*);
+
+}  // namespace coop::ib
