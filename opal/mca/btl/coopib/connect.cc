@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The application's side of connections.h: a channel wants its connection, and
-// becomes one when the news of it is taken.
+#include "connect.h"
+
 #include <algorithm>
 
 #include "connections.h"
+#include "diagnose.h"
+#include "message.h"
 #include "module.h"
+#include "operation.h"
+#include "procs.h"
 
 namespace coop::ib {
 namespace {
@@ -76,6 +79,13 @@ std::optional<sched::RailIndex> rail_for_atomics(const Endpoint& endpoint) {
     const auto& rails = endpoint.channel->rails;
     const auto found = std::find_if(rails.begin(), rails.end(), [&](const auto& rail) { return rail->remote_hca == endpoint.atomic_hca; });
     return found != rails.end() ? std::optional(static_cast<sched::RailIndex>(found - rails.begin())) : std::nullopt;
+}
+
+// Starts everything that has waited for the connection, in order.
+void release_waiting(Module& m, Endpoint& endpoint) {
+    std::uint64_t& waited = endpoint.channel->connect_waits;
+    for (; Work* work = endpoint.waiting.pop_front(); ++waited) post_fragment(m, endpoint, Fragment::of(*work));
+    for (; RdmaOp* op = endpoint.waiting_ops.pop_front(); ++waited) start_op(m, *op);
 }
 
 // The rails that both sides have opened carry data from now on.

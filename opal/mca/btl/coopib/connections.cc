@@ -13,7 +13,9 @@
 
 #include "coop/async/signals.h"
 #include "module.h"
-#include "rails.h"
+#include "procs.h"
+#include "progress.h"
+#include "queue_pairs.h"
 
 namespace coop::ib {
 namespace {

@@ -6,6 +6,8 @@
 //
 // What keeps this transport from being used is said by one process of each
 // node: the others have the same to say.
+#include "diagnose.h"
+
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -13,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "component.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

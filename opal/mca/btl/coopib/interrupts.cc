@@ -5,7 +5,9 @@
 
 #include <cerrno>
 
-#include "entry.h"
+#include "diagnose.h"
+#include "module.h"
+#include "progress.h"
 
 namespace coop::ib {
 

@@ -2,10 +2,12 @@
 //
 // For copies inside the node: the way to its processes by loopback, and the load
 // of the HCAs (coop/node/loopback.h).
-#include "coop/node/loopback.h"
+#include "loopback.h"
 
 #include <algorithm>
 
+#include "connect.h"
+#include "coop/node/loopback.h"
 #include "module.h"
 
 namespace coop::ib {

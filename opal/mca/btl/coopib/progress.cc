@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sweep over the rings and the completion queues of all HCAs. What is
-// complete is taken off its rail under the lock; the upper layer hears of it with
-// the lock released.
+// One sweep over the rings and the completion queues of all HCAs. A completion is
+// taken off its rail under the lock; the upper layer is called with the lock
+// released.
+#include "progress.h"
+
 #include <time.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "entry.h"
+#include "connect.h"
+#include "diagnose.h"
+#include "loopback.h"
+#include "message.h"
+#include "module.h"
+#include "operation.h"
+#include "rail.h"
+#include "receive.h"
 
 namespace coop::ib {
 namespace {
@@ -16,11 +25,31 @@ namespace {
 constexpr int kBatch = 32;
 constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
 
-// What to tell the upper layer of; null: nothing yet.
+// Reported to the upper layer; null: nothing yet.
 struct Finished {
     Fragment* fragment = nullptr;
     RdmaOp* op = nullptr;
 };
+
+bool has_read_token(const Work& work) {
+    return work.kind == WorkKind::kAtomic || (work.kind == WorkKind::kGet && !static_cast<const StripeWork&>(work).op->has_riders);
+}
+
+// A request is off its send queue: requests and operations that waited may go.
+void on_off_queue(Module& m, Work& work) {
+    Channel& channel = *work.endpoint->channel;
+    Rail& rail = *channel.rails[work.rail];
+    --rail.in_flight;
+    if (has_read_token(work))
+        if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
+    if (work.kind == WorkKind::kSend) {
+        const Header& header = *Fragment::of(work).header;
+        if (is_ordered(header.kind)) channel.window.landed(header.psn);
+    }
+    pump(m, channel, rail);
+    send_beyond(m, channel);
+    cut_waiting(m, channel);
+}
 
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
@@ -30,7 +59,10 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     sched::Scheduler& scheduler = *endpoint.channel->scheduler;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        on_mark_done(m, endpoint, *endpoint.channel->rails[work.rail]);
+        Rail& rail = *endpoint.channel->rails[work.rail];
+        on_mark_done(*endpoint.channel, rail);
+        pump(m, *endpoint.channel, rail);
+        send_beyond(m, *endpoint.channel);
         return finished;
     }
     if (work.kind == WorkKind::kSend) {
@@ -42,7 +74,7 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
         count_completed(stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
     }
-    on_posted_done(m, work);
+    on_off_queue(m, work);
     return finished;
 }
 
@@ -54,8 +86,8 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return 1;
 }
 
-// All queues are polled before anything is handled, and what they had counts as complete at one moment: a rail must not look slower
-// because its HCA comes behind others (sched/feedback.h). Not inlined: messages that come by rings do without its large frame.
+// Poll all queues before anything is handled, and take all completions for simultaneous: a rail must not look slower because its HCA
+// is polled later (sched/feedback.h). Not inlined, to spare messages that arrive by rings its large frame.
 [[gnu::noinline]] int sweep_queues(Module& m) {
     ibv_wc wcs[kMaxHcas][kBatch];
     int counts[kMaxHcas];
@@ -69,7 +101,7 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return all;
 }
 
-// Each ring has its turn before one of them has its second: one that is never empty starves nobody.
+// Round robin: a ring that is never empty must not starve the others.
 int poll_rings(Module& m) {
     int events = 0;
     const std::uint32_t count = m.inboxes.size();
@@ -78,7 +110,7 @@ int poll_rings(Module& m) {
     return events;
 }
 
-// Counted by several threads at once, with MPI_THREAD_MULTIPLE: one more or less makes no difference.
+// With MPI_THREAD_MULTIPLE several threads count at once. A lost increment does not matter.
 class Turns {
 public:
     unsigned next() noexcept {
@@ -91,8 +123,8 @@ private:
     std::atomic<unsigned> n_{0};
 };
 
-// With threads, one at a time takes what has arrived. Otherwise a thread that holds completions and does not run would let those
-// that other threads take meanwhile pile up behind it, without bound. A thread may call progress() again from within.
+// With threads, only one at a time takes arrivals. If a thread were preempted while it holds completions, the completions that other
+// threads take could pile up after them without bound. A thread may call progress() again from within.
 class Taker {
 public:
     bool begin(std::uint64_t thread) noexcept {
@@ -111,7 +143,7 @@ private:
 };
 
 int take_arrivals(Module& m) {
-    // Short messages come by rings. Whoever waits for one does not wait for a sweep over the queues too, but now and then.
+    // Poll the rings first; sweep completion queues periodically.
     static Turns rings_alone;
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;

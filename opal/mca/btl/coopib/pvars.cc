@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_T performance variables: the rows of variables.h, read off the rails.
+#include "pvars.h"
+
 #include <algorithm>
 #include <numeric>
 
-#include "component.h"
+#include "module.h"
 #include "variables.h"
 
 namespace coop::ib {

@@ -3,7 +3,11 @@
 // Put, get, atomic operations, flush.
 #include <algorithm>
 
+#include "connect.h"
 #include "entry.h"
+#include "module.h"
+#include "operation.h"
+#include "progress.h"
 
 namespace coop::ib {
 namespace {

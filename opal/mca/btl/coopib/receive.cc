@@ -5,11 +5,17 @@
 //
 //     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
 
+#include "receive.h"
+
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "connect.h"
+#include "diagnose.h"
+#include "message.h"
 #include "module.h"
+#include "ring.h"
 
 namespace coop::ib {
 namespace {

@@ -2,11 +2,13 @@
 //
 // What the rails of this process have carried, at its end: a table for each
 // connected peer.
+#include "report.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
-#include "component.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

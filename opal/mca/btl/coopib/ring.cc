@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "coop/path/seal.h"
+#include "diagnose.h"
+#include "message.h"
 #include "module.h"
 
 namespace coop::ib {

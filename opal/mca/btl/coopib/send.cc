@@ -6,7 +6,10 @@
 #include <new>
 
 #include "coop/async/urgent.h"
+#include "connect.h"
 #include "entry.h"
+#include "message.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rails.h"
+#include "queue_pairs.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "module.h"
+#include "receive.h"
 
 namespace coop::ib {
 namespace {
