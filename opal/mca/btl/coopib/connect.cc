@@ -5,6 +5,7 @@
 
 #include "connections.h"
 #include "diagnose.h"
+#include "failure.h"
 #include "message.h"
 #include "module.h"
 #include "operation.h"
@@ -71,7 +72,10 @@ void on_queue_pairs(Module& m, Endpoint& endpoint, const std::vector<QueuePairNa
 
 // Rails that do not serve are kept, since what was posted on them may yet complete with an error.
 void keep_closed(Module& m, Channel& channel, std::vector<std::unique_ptr<Rail>>& closed) {
-    for (const auto& rail : closed) m.uses[rail->local_hca].qp_users.erase(rail->qp->qp_num);
+    for (const auto& rail : closed) {
+        rail->state = rail::RailState::kClosed;
+        m.uses[rail->local_hca].qp_users.erase(rail->qp->qp_num);
+    }
     channel.closed.insert(channel.closed.end(), std::make_move_iterator(closed.begin()), std::make_move_iterator(closed.end()));
 }
 
@@ -97,6 +101,7 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
         if (news.rails[i] == nullptr) continue;
         set_mark(endpoint, *news.rails[i], channel.rails.size());
         channel.has_own_receives |= !news.rails[i]->receives.empty();
+        news.rails[i]->state = rail::RailState::kUp;
         channel.rails.push_back(std::move(news.rails[i]));
         paths.push_back(news.paths[i]);
         open |= sched::bit_of(static_cast<sched::RailIndex>(i));
@@ -124,17 +129,13 @@ void on_given_up(Module& m, Endpoint& endpoint, News& news) {
     end_connecting(m, *endpoint.channel, ChannelState::kBroken);
 }
 
-// A rail that has failed ends the job, as long as no other takes over what was under way on it.
 void on_event(Module& m, const News& news) {
     switch (rail::meaning_of(news.event.type)) {
     case rail::Meaning::kNothing: return;
     case rail::Meaning::kNotice: return port_changed(m, news.hca, news.event);
-    case rail::Meaning::kHcaLost: hca_failed(m, news.hca, news.event);
-    case rail::Meaning::kRailLost: break;
+    case rail::Meaning::kRailLost: return on_queue_pair_error(m, news.hca, news.event);
+    case rail::Meaning::kHcaLost: return on_hca_lost(m, news.hca, news.event);
     }
-    const auto user = m.uses[news.hca].qp_users.find(news.event.number);
-    if (user == m.uses[news.hca].qp_users.end() || user->second->channel->state != ChannelState::kConnected) return;
-    queue_pair_failed(m, *user->second, news.hca, news.event);
 }
 
 void on_news(Module& m, News& news) {

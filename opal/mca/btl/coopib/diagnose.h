@@ -35,8 +35,14 @@ void too_many_hcas(std::size_t all, const std::string& used, const std::string& 
 [[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
 
 // Rails and HCAs that have failed.
-[[noreturn]] void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc);
-[[noreturn]] void queue_pair_failed(const Module& m, const Endpoint& endpoint, std::uint32_t hca, const rail::HcaEvent& event);
+struct RailTrouble {
+    const char* operation;  // as operation_of() names it
+    std::uint32_t hca;
+    const char* status;
+    std::uint32_t vendor_code;
+};
+const char* operation_of(const Work& work) noexcept;
+[[noreturn]] void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble);
 [[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 
 // Notices. Each is reported once, or by one process of the node.

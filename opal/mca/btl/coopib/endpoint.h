@@ -23,6 +23,7 @@
 
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
+#include "coop/rail/failure.h"
 #include "coop/rail/verbs/rc.h"
 #include "coop/sched/delivery.h"
 #include "coop/sched/read_tokens.h"
@@ -43,6 +44,7 @@ struct Rail {
     std::uint32_t in_flight = 0;   // work requests on the queue pair
     std::uint32_t depth = 0;       // most of them
     std::uint32_t max_inline = 0;  // bytes
+    rail::RailState state = rail::RailState::kOpening;
     bool counts_credits = false;   // the peer has receive buffers for this rail alone: a message needs a credit
     sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
     WorkList waiting;              // in order

@@ -116,7 +116,7 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     }
     seal(channel, header);
     load_credits(channel, header);
-    post_inline_now(m, endpoint, rail, request, header.psn);
+    post_inline_now(m, rail, request, header.psn);
     return true;
 }
 

@@ -11,7 +11,7 @@
 #include <atomic>
 
 #include "connect.h"
-#include "diagnose.h"
+#include "failure.h"
 #include "loopback.h"
 #include "message.h"
 #include "module.h"
@@ -53,9 +53,8 @@ void on_off_queue(Module& m, Work& work) {
 
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
-    if (work.endpoint == nullptr) return {};  // the probe of a rail that is not used
+    if (wc.status != IBV_WC_SUCCESS) return on_send_error(m, work, wc), Finished{};
     Endpoint& endpoint = *work.endpoint;
-    if (wc.status != IBV_WC_SUCCESS) rail_failed(m, endpoint, &work, wc);
     sched::Scheduler& scheduler = *endpoint.channel->scheduler;
     Finished finished;
     if (work.kind == WorkKind::kMark) {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "diagnose.h"
+#include "failure.h"
 #include "message.h"
 #include "module.h"
 #include "request.h"
@@ -14,13 +14,6 @@ namespace {
 std::uint64_t bytes_of(const Work& work) {
     return work.kind == WorkKind::kSend ? Fragment::of(const_cast<Work&>(work)).header->bytes + sizeof(Header)
                                         : static_cast<const StripeWork&>(work).bytes;
-}
-
-void fail_to_post(Module& m, Endpoint& endpoint, const Work* work, int error) {
-    ibv_wc wc{};
-    wc.status = IBV_WC_GENERAL_ERR;
-    wc.vendor_err = static_cast<std::uint32_t>(error);
-    rail_failed(m, endpoint, work, wc);
 }
 
 void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
@@ -38,7 +31,7 @@ void post_now(Module& m, Channel& channel, Rail& rail, Work& work) {
         fill_stripe(static_cast<StripeWork&>(work), rail, request, sge);
     }
     if (sge.length == 0) request.num_sge = 0;
-    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) fail_to_post(m, *work.endpoint, &work, error);
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return on_post_refused(m, work, error);
     ++rail.in_flight;
     const std::uint64_t bytes = bytes_of(work);
     if (work.kind != WorkKind::kSend) channel.scheduler->on_waited(work.rail, bytes);
@@ -92,14 +85,14 @@ void pump(Module& m, Channel& channel, Rail& rail) {
     }
 }
 
-void post_inline_now(Module& m, Endpoint& endpoint, Rail& rail, ibv_send_wr& request, sched::SequenceNumber psn) {
+void post_inline_now(Module& m, Rail& rail, ibv_send_wr& request, sched::SequenceNumber psn) {
     ibv_send_wr* bad;
     request.send_flags |= IBV_SEND_INLINE;
     // A request without a completion still completes when it fails. The mark's id then names the rail.
     request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
     const bool marks = rail.marked == 0 && rail.unmarked + 1 >= rail.depth / 4;
     if (marks) request.send_flags |= IBV_SEND_SIGNALED;
-    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) fail_to_post(m, endpoint, &rail.mark, error);
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return on_post_refused(m, rail.mark, error);
     ++rail.in_flight;
     ++rail.unmarked;
     rail.unmarked_psns.push_back(psn);
@@ -118,7 +111,7 @@ void mark_now(Module& m, Rail& rail) {
     request.wr_id = reinterpret_cast<std::uint64_t>(&rail.mark);
     request.opcode = IBV_WR_RDMA_WRITE;
     request.send_flags = IBV_SEND_SIGNALED;
-    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) fail_to_post(m, *rail.mark.endpoint, &rail.mark, error);
+    if (const int error = ibv_post_send(rail.qp, &request, &bad); error != 0) return on_post_refused(m, rail.mark, error);
     ++rail.in_flight;
     rail.marked = std::exchange(rail.unmarked, 0) + 1;
     rail.marked_psns.swap(rail.unmarked_psns);

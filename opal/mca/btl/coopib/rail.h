@@ -8,8 +8,8 @@
 // the post returns. A mark now and then, a request that does complete, tells that
 // all requests before it are off the queue.
 //
-// Threading: under Module::lock. Errors: a queue pair that refuses a request has
-// failed (diagnose.h).
+// Threading: under Module::lock. Errors: a queue pair that refuses a request is an
+// event of the rail (failure.h).
 #pragma once
 
 #include "endpoint.h"
@@ -28,7 +28,7 @@ void pump(Module& m, Channel& channel, Rail& rail);
 // Whether an inline send would be posted at once, credits aside.
 inline bool has_room(Rail& rail) { return rail.waiting.empty() && rail.in_flight < rail.depth; }
 // Posts inline data that carry the sequence number `psn`. Precondition: has_room().
-void post_inline_now(Module& m, Endpoint& endpoint, Rail& rail, ibv_send_wr& request, sched::SequenceNumber psn);
+void post_inline_now(Module& m, Rail& rail, ibv_send_wr& request, sched::SequenceNumber psn);
 
 // Asks for the completion of the inline sends after the last mark.
 void mark_now(Module& m, Rail& rail);

@@ -13,6 +13,7 @@
 
 #include "connect.h"
 #include "diagnose.h"
+#include "failure.h"
 #include "message.h"
 #include "module.h"
 #include "ring.h"
@@ -107,7 +108,9 @@ ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, st
     return buffer;
 }
 
-// Where a message has come by. `use` is null where that was a ring.
+std::uint32_t hca_of(const Module& m, const HcaUse& use) { return static_cast<std::uint32_t>(&use - m.uses.data()); }
+
+// How a message has arrived. `use` is null if it came by a ring.
 struct Origin {
     HcaUse* use;
     std::uint32_t qp_number;
@@ -122,7 +125,7 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
     case sched::Arrival::kDuplicate: stop_holding(kept); release(m, endpoint, kept); break;
-    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? static_cast<std::uint32_t>(origin.use - m.uses.data()) : 0, origin.qp_number); break;
+    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? hca_of(m, *origin.use) : 0, origin.qp_number); break;
     case sched::Arrival::kInOrder: break;
     }
     return arrival;
@@ -183,7 +186,8 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
 
 namespace {
 
-// The peer on the other end of a queue pair, which may be so new that only the news say so. Null: the queue pair is closed.
+// The peer at the other end of a queue pair. If it is not known, the news of its connection may not have been taken yet. Null: the
+// queue pair is closed.
 Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     auto user = use.qp_users.find(qp_number);
     if (user == use.qp_users.end()) {
@@ -193,7 +197,7 @@ Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     return user != use.qp_users.end() ? user->second : nullptr;
 }
 
-// What a closed queue pair has left in the shared receive queue: the buffer serves again.
+// A closed queue pair has used a buffer of the shared receive queue: post it again.
 void give_up_arrival(Module& m, ReceiveBuffer& buffer, ibv_wc_status status) {
     if (buffer.srq != nullptr && status == IBV_WC_SUCCESS) post_receive(m, buffer);
 }
@@ -206,8 +210,8 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
     {
         Guard guard(m);
         endpoint = find_user(m, use, wc.qp_num);
-        if (endpoint == nullptr || wc.status == IBV_WC_WR_FLUSH_ERR) return give_up_arrival(m, buffer, wc.status), 0;
-        if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
+        if (endpoint == nullptr) return give_up_arrival(m, buffer, wc.status), 0;
+        if (wc.status != IBV_WC_SUCCESS) return on_receive_error(m, *endpoint, hca_of(m, use), wc), 0;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
     if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);
