@@ -278,13 +278,13 @@ void Connections::look(Link& link) {
     carry_out(link, connection.on_probed(answered, broken, now));
 }
 
-// Takes rails out of use. Nothing arrives over them any more: so the places of their probes can be used again.
-void Connections::close_rails(Link& link, path::RailMask which, News& news) {
+// Takes rails out of use. If nothing can arrive over them any more, the places of their probes can be used again.
+void Connections::close_rails(Link& link, path::RailMask which) {
     bool quiet = true;
     for (std::size_t i = 0; i < link.rails.size(); ++i) {
         if (!is_in(which, i) || link.rails[i] == nullptr) continue;
         quiet &= silence(*link.rails[i]);
-        news.closed.push_back(std::move(link.rails[i]));
+        link.rails[i]->state = rail::RailState::kClosed;
     }
     if (quiet && link.block.places != nullptr) probe_memory_.give_back(link.block);
     link.block = {};
@@ -301,14 +301,15 @@ void Connections::establish(Link& link) {
             news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " + std::to_string(m_.own.ports[path.local_port].port) + " to " +
                                   describe(link.remote.ports[path.remote_port]) + " of the peer");
     }
-    close_rails(link, ~connection.live(), news);
+    close_rails(link, ~connection.live());
     news.rails = std::move(link.rails);
     tell(std::move(news));
 }
 
 void Connections::give_up(Link& link, path::Reason reason) {
     News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason};
-    close_rails(link, ~path::RailMask{0}, news);
+    close_rails(link, ~path::RailMask{0});
+    news.rails = std::move(link.rails);
     tell(std::move(news));
 }
 

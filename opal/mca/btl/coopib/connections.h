@@ -55,8 +55,7 @@ struct News {
     What what;
     std::uint64_t peer = 0;  // its id
     std::vector<QueuePairName> names;
-    std::vector<std::unique_ptr<Rail>> rails;  // kEstablished: one for each path, null where it is not open
-    std::vector<std::unique_ptr<Rail>> closed;  // of both ends: completions with an error may still come
+    std::vector<std::unique_ptr<Rail>> rails;  // kEstablished, kGivenUp: one for each path, closed where it is not open; null: it could not be made
     std::vector<path::PathChoice> paths;
     std::vector<std::string> silent;           // rails that opened and did not answer their probe, in words
     path::Reason reason = path::Reason::kNone;
@@ -118,7 +117,7 @@ private:
     void look(Link& link);
     void establish(Link& link);
     void give_up(Link& link, path::Reason reason);
-    void close_rails(Link& link, path::RailMask which, News& news);
+    void close_rails(Link& link, path::RailMask which);
     void tell(News news);
 
     Module& m_;

@@ -23,7 +23,7 @@
 
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
-#include "coop/rail/failure.h"
+#include "coop/rail/rails.h"
 #include "coop/rail/verbs/rc.h"
 #include "coop/sched/delivery.h"
 #include "coop/sched/read_tokens.h"
@@ -40,6 +40,7 @@ namespace coop::ib {
 struct Rail {
     std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // without a shared receive queue
     rail::Qp qp;
+    sched::RailIndex number() const noexcept { return mark.rail; }  // valid in a channel
     std::uint32_t local_hca = 0, remote_hca = 0;
     std::uint32_t in_flight = 0;   // work requests on the queue pair
     std::uint32_t depth = 0;       // most of them
@@ -77,10 +78,8 @@ struct Channel {
     std::array<sched::SendCredits, sched::kMaxRails> receive_credits;  // of each rail that counts them; the peer may give some before we are connected
     bool has_own_receives = false;  // of some rail
     std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
-    std::vector<std::unique_ptr<Rail>> rails;   // that carry data; none before it is connected
-    std::vector<std::unique_ptr<Rail>> closed;  // that do not
+    rail::Rails<Rail> rails;  // by number; none before the channel is connected or broken
     std::string why_broken;                     // kBroken
-    std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
     std::optional<sched::Scheduler> scheduler;
     OpList uncut;  // wait whole: cut into stripes when a rail has less to do
     sched::SendWindow window;
@@ -98,8 +97,8 @@ struct Channel {
 // Queue pairs of two HCAs may have the same number; 0: it came by the ring, which is no rail's.
 inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {
     ++channel.out_of_order;
-    for (const auto& rail : channel.rails)
-        if (rail->local_hca == hca && rail->qp->qp_num == qp_number) ++rail->early;
+    for (Rail& rail : channel.rails)
+        if (rail.local_hca == hca && rail.qp->qp_num == qp_number) ++rail.early;
 }
 
 }  // namespace coop::ib

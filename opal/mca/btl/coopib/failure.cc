@@ -14,8 +14,8 @@ rail::RailDecision on_rail_event(Channel& channel, Rail* rail, rail::RailEvent e
     if (rail == nullptr) return rail::decide(rail::RailState::kOpening, event);
     const rail::RailDecision decision = rail::decide(rail->state, event);
     if (decision == rail::RailDecision::kIgnore || rail->state != rail::RailState::kUp) return decision;
-    rail->state = rail::RailState::kFailed;
-    channel.scheduler->set_state(rail->mark.rail, sched::RailState::kDown);
+    channel.rails.set_state(rail->number(), rail::RailState::kFailed);
+    channel.scheduler->set_state(rail->number(), sched::RailState::kDown);
     return decision;
 }
 
@@ -27,8 +27,8 @@ void deliver(Module& m, Endpoint& endpoint, Rail* rail, rail::RailEvent event, c
 }
 
 Rail* find_rail(const Channel& channel, std::uint32_t hca, std::uint32_t qp_number) {
-    for (const auto& rail : channel.rails)
-        if (rail->local_hca == hca && rail->qp->qp_num == qp_number) return rail.get();
+    for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number)
+        if (Rail* rail = channel.rails.find(number); rail != nullptr && rail->local_hca == hca && rail->qp->qp_num == qp_number) return rail;
     return nullptr;
 }
 
@@ -37,14 +37,14 @@ bool is_flush(const ibv_wc& wc) { return wc.status == IBV_WC_WR_FLUSH_ERR; }
 }  // namespace
 
 void on_post_refused(Module& m, const Work& work, int error) {
-    Rail& rail = *work.endpoint->channel->rails[work.rail];
+    Rail& rail = work.endpoint->channel->rails[work.rail];
     deliver(m, *work.endpoint, &rail, rail::RailEvent::kPostRefused,
             {operation_of(work), rail.local_hca, strerror(error), static_cast<std::uint32_t>(error)});
 }
 
 void on_send_error(Module& m, const Work& work, const ibv_wc& wc) {
     if (work.endpoint == nullptr) return;  // the probe of a rail that is no part of a channel, which notices by itself
-    Rail& rail = *work.endpoint->channel->rails[work.rail];
+    Rail& rail = work.endpoint->channel->rails[work.rail];
     deliver(m, *work.endpoint, &rail, is_flush(wc) ? rail::RailEvent::kSendFlushed : rail::RailEvent::kSendError,
             {operation_of(work), rail.local_hca, ibv_wc_status_str(wc.status), wc.vendor_err});
 }
@@ -66,8 +66,8 @@ void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& eve
 void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
     for (const auto& [id, endpoint] : m.endpoints) {
         if (!endpoint->channel) continue;
-        for (const auto& rail : endpoint->channel->rails)
-            if (rail->local_hca == hca && on_rail_event(*endpoint->channel, rail.get(), rail::RailEvent::kHcaLost) == rail::RailDecision::kEndJob)
+        for (Rail& rail : endpoint->channel->rails)
+            if (rail.local_hca == hca && on_rail_event(*endpoint->channel, &rail, rail::RailEvent::kHcaLost) == rail::RailDecision::kEndJob)
                 hca_failed(m, hca, event);
     }
     hca_failed(m, hca, event);

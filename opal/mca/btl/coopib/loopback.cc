@@ -36,8 +36,8 @@ public:
         const Channel& channel = *static_cast<Endpoint*>(endpoint)->channel;
         std::uint32_t most = 0;
         Guard guard(module);
-        for (const auto& rail : channel.rails)
-            if (const auto place = rndv::place_of(*loads, module.uses[rail->local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
+        for (const Rail& rail : channel.rails)
+            if (const auto place = rndv::place_of(*loads, module.uses[rail.local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
         return most;
     }
 };

@@ -15,10 +15,11 @@ namespace {
 
 // From the rail that owes most.
 sched::Grant take_owed_receives(Channel& channel) {
-    const auto owes_less = [](const auto& a, const auto& b) { return a->own_receives.owed() < b->own_receives.owed(); };
-    const auto most = std::max_element(channel.rails.begin(), channel.rails.end(), owes_less);
-    const std::uint32_t count = (*most)->own_receives.take_owed();
-    return {count != 0 ? static_cast<sched::RailIndex>(most - channel.rails.begin()) : sched::RailIndex{0}, count};
+    Rail* most = nullptr;
+    for (Rail& rail : channel.rails)
+        if (most == nullptr || rail.own_receives.owed() > most->own_receives.owed()) most = &rail;
+    if (most == nullptr || most->own_receives.owed() == 0) return {};
+    return {most->number(), most->own_receives.take_owed()};
 }
 
 // Sequence numbers follow the order in which messages are handed to the rails, even if a rail queues them.
@@ -91,14 +92,14 @@ void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment) {
 void send_beyond(Module& m, Channel& channel) {
     while (!channel.beyond.empty() && channel.window.has_room()) send_fragment(m, channel, Fragment::of(*channel.beyond.pop_front()));
     if (channel.beyond.empty()) return;
-    for (const auto& rail : channel.rails) mark_now(m, *rail);
+    for (Rail& rail : channel.rails) mark_now(m, rail);
 }
 
 bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     Channel& channel = *endpoint.channel;
     if (!may_send(channel)) return false;
     const std::uint32_t length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
-    Rail& rail = *channel.rails[rail_of_fragment(m, channel, length)];
+    Rail& rail = channel.rails[rail_of_fragment(m, channel, length)];
     if (length > rail.max_inline || !has_room(rail)) return false;
     ibv_sge sge{reinterpret_cast<std::uint64_t>(&header), length, 0};
     ibv_send_wr request{};
@@ -111,7 +112,7 @@ bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent) {
     if (address != 0) {
         sge.length = sched::written(length);
         fill_ring_write(*channel.outbox, address, rail, request);
-    } else if (rail.counts_credits && !channel.receive_credits[rail.mark.rail].take()) {
+    } else if (rail.counts_credits && !channel.receive_credits[rail.number()].take()) {
         return false;
     }
     seal(channel, header);
@@ -139,9 +140,10 @@ void post_credits(Module& m, Endpoint& endpoint) {
 void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant) {
     Channel& channel = *endpoint.channel;
     const bool connected = channel.state == ChannelState::kConnected;
-    if (connected && (grant.rail >= channel.rails.size() || !channel.rails[grant.rail]->counts_credits)) damaged("rail of credits", endpoint.proc, grant.rail);
+    Rail* const rail = channel.rails.find(grant.rail);
+    if (connected && (rail == nullptr || !rail->counts_credits)) damaged("rail of credits", endpoint.proc, grant.rail);
     if (!channel.receive_credits[grant.rail].give(grant.count)) damaged("credits", endpoint.proc, grant.count);
-    if (connected) pump(m, channel, *channel.rails[grant.rail]);
+    if (connected) pump(m, channel, *rail);
 }
 
 }  // namespace coop::ib

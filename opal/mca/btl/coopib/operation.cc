@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "coop/async/handler.h"
@@ -59,10 +58,10 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     op.endpoint->channel->scheduler->on_waiting(rail, bytes);  // until it is posted
-    count_posted(m, stripe, op.endpoint->channel->rails[rail]->local_hca);
+    count_posted(m, stripe, op.endpoint->channel->rails[rail].local_hca);
     // The fence makes the HCA execute the reads one by one: they need no read tokens.
     if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
-    Rail& on = *op.endpoint->channel->rails[rail];
+    Rail& on = op.endpoint->channel->rails[rail];
     if (op.kind == WorkKind::kPut || on.reads.take_or_queue(&stripe)) return submit(m, stripe);
     ++on.read_waits;
 }
@@ -81,7 +80,9 @@ void cut(Module& m, RdmaOp& op) {
 }
 
 bool can_read(const Channel& channel) {
-    return std::any_of(channel.rails.begin(), channel.rails.end(), [](const auto& rail) { return rail->reads.can_take(); });
+    for (const Rail& rail : channel.rails)
+        if (rail.reads.can_take()) return true;
+    return false;
 }
 
 // Defer striping until the operation can start.
@@ -111,7 +112,7 @@ void start_op(Module& m, RdmaOp& op) {
     // The rider of an operation is taken now or never.
     if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !can_read(channel))
-        for (const auto& rail : channel.rails) ++rail->read_waits;
+        for (Rail& rail : channel.rails) ++rail.read_waits;
     channel.uncut.push_back(&op);
 }
 

@@ -38,7 +38,7 @@ bool has_read_token(const Work& work) {
 // A request is off its send queue: requests and operations that waited may go.
 void on_off_queue(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
-    Rail& rail = *channel.rails[work.rail];
+    Rail& rail = channel.rails[work.rail];
     --rail.in_flight;
     if (has_read_token(work))
         if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
@@ -58,7 +58,7 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     sched::Scheduler& scheduler = *endpoint.channel->scheduler;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        Rail& rail = *endpoint.channel->rails[work.rail];
+        Rail& rail = endpoint.channel->rails[work.rail];
         on_mark_done(*endpoint.channel, rail);
         pump(m, *endpoint.channel, rail);
         send_beyond(m, *endpoint.channel);

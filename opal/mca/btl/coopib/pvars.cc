@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMillion = 1e6;  // of rail_weight
 
-std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quantity) noexcept {
+std::uint64_t of_rail(const Rail& rail, const sched::RailSet& known, Quantity quantity) noexcept {
     switch (quantity) {
     case Quantity::kBytes: return rail.sent_bytes;
     case Quantity::kSends: return rail.sends;
@@ -22,7 +22,7 @@ std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quant
     case Quantity::kWaits: return rail.waits;
     case Quantity::kReadWaits: return rail.read_waits;
     case Quantity::kEarly: return rail.early;
-    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.weight / sched::kTotalWeight);
+    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.share(rail.number()));
     case Quantity::kWhole:
     case Quantity::kStriped:
     case Quantity::kOutOfOrder:
@@ -91,10 +91,8 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
         return;
     }
     const Channel& channel = *endpoint.channel;
-    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
-        const Rail& rail = *channel.rails[i];
-        values[v.scope == Scope::kHca ? rail.local_hca : i] += of_rail(rail, channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], v.quantity);
-    }
+    for (const Rail& rail : channel.rails)
+        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(rail, channel.scheduler->rails(), v.quantity);
 }
 
 // What the process counts for itself. False: it is counted for each peer.

@@ -61,7 +61,7 @@ void wait_on(Channel& channel, Work& work) {
 
 void submit(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
-    Rail& rail = *channel.rails[work.rail];
+    Rail& rail = channel.rails[work.rail];
     if (rail.waiting.empty() && take_place(channel, rail, work)) return post_now(m, channel, rail, work);
     ++rail.waits;
     wait_on(channel, work);
@@ -70,7 +70,7 @@ void submit(Module& m, Work& work) {
 
 void submit_first(Module& m, Work& work) {
     Channel& channel = *work.endpoint->channel;
-    Rail& rail = *channel.rails[work.rail];
+    Rail& rail = channel.rails[work.rail];
     if (rail.in_flight < rail.depth) return post_now(m, channel, rail, work);
     wait_on(channel, work);
     rail.waiting.push_front(&work);

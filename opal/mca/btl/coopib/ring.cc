@@ -24,9 +24,9 @@ std::uint16_t check_of(const RingOffer& offer) {
 std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
     std::uint32_t bytes = sched::kWholeWrite;
-    for (const auto& rail : channel.rails)
-        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail->qp)))
-            bytes = std::min(bytes, rail::path_mtu_bytes(rail->qp));
+    for (const Rail& rail : channel.rails)
+        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail.qp)))
+            bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp));
     return bytes;
 }
 
