@@ -15,7 +15,7 @@ namespace coop::ib {
 namespace {
 
 void make_channel(Module& m, Endpoint& endpoint) {
-    endpoint.channel = std::make_unique<Channel>();
+    endpoint.channel = std::make_unique<Channel>(m, endpoint);
     endpoint.channel->until_ring = m.given.ring_peers == 0 ? 0 : static_cast<std::uint32_t>(m.given.ring_threshold);
 }
 
@@ -68,7 +68,6 @@ void on_queue_pairs(Module& m, Endpoint& endpoint, const std::vector<QueuePairNa
 }
 
 void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
-    rail.mark.kind = WorkKind::kMark;
     rail.mark.rail = static_cast<sched::RailIndex>(number);
     rail.mark.endpoint = &endpoint;
 }
@@ -82,7 +81,7 @@ void take_rails(Module& m, Endpoint& endpoint, std::vector<std::unique_ptr<Rail>
         Rail* const taken = channel.rails.put(std::move(rail));
         if (taken == nullptr) continue;
         set_mark(endpoint, *taken, channel.rails.numbers() - 1);
-        if (taken->state == rail::RailState::kClosed) m.uses[taken->local_hca].qp_users.erase(taken->qp->qp_num);
+        if (taken->state == rail::RailState::kClosed) m.uses[taken->local_hca].qp_users.erase(taken->qp.number());
     }
 }
 
@@ -95,7 +94,7 @@ std::optional<sched::RailIndex> rail_for_atomics(const Endpoint& endpoint) {
 // Starts everything that has waited for the connection, in order.
 void release_waiting(Module& m, Endpoint& endpoint) {
     std::uint64_t& waited = endpoint.channel->connect_waits;
-    for (; Work* work = endpoint.waiting.pop_front(); ++waited) post_fragment(m, endpoint, Fragment::of(*work));
+    for (; Work* work = endpoint.waiting.pop_front(); ++waited) post_fragment(endpoint, Fragment::of(*work));
     for (; RdmaOp* op = endpoint.waiting_ops.pop_front(); ++waited) start_op(m, *op);
 }
 

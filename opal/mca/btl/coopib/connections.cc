@@ -228,8 +228,8 @@ void Connections::make_rails(Link& link) {
         const Rail* rail = link.rails.back().get();
         ends.push_back({});
         if (rail == nullptr) continue;
-        ends.back() = {rail->qp->qp_num, probe_memory_.rkey(rail->local_hca)};
-        news.names.push_back({rail->local_hca, rail->qp->qp_num});
+        ends.back() = {rail->qp.number(), probe_memory_.rkey(rail->local_hca)};
+        news.names.push_back({rail->local_hca, rail->qp.number()});
     }
     tell(std::move(news));  // before the peer hears of them
     carry_out(link, connection.on_qps_ready(ends, now_ns()));
@@ -283,7 +283,7 @@ void Connections::close_rails(Link& link, path::RailMask which) {
     bool quiet = true;
     for (std::size_t i = 0; i < link.rails.size(); ++i) {
         if (!is_in(which, i) || link.rails[i] == nullptr) continue;
-        quiet &= silence(*link.rails[i]);
+        quiet &= link.rails[i]->qp.stop();
         link.rails[i]->state = rail::RailState::kClosed;
     }
     if (quiet && link.block.places != nullptr) probe_memory_.give_back(link.block);
@@ -297,7 +297,7 @@ void Connections::establish(Link& link) {
         const path::PathChoice& path = connection.path(i);
         news.paths.push_back(path);
         // Probed, and left out.
-        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight != 0)
+        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
             news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " + std::to_string(m_.own.ports[path.local_port].port) + " to " +
                                   describe(link.remote.ports[path.remote_port]) + " of the peer");
     }

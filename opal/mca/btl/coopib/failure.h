@@ -2,6 +2,7 @@
 //
 // Trouble of rails: each function turns what verbs report into an event of a rail,
 // asks its channel for the decision (coop/rail/failure.h), and carries it out.
+// Channel::on_refused() is here.
 //
 // Threading: under Module::lock. Errors: a decision may be to end the job.
 #pragma once
@@ -13,12 +14,10 @@ namespace coop::ib {
 
 struct Module;
 
-// The queue pair has refused a request with this errno.
-void on_post_refused(Module& m, const Work& work, int error);
 // A posted request has completed with an error.
-void on_send_error(Module& m, const Work& work, const ibv_wc& wc);
+void on_send_error(const Work& work, const ibv_wc& wc);
 // A receive on a queue pair of `hca` has completed with an error.
-void on_receive_error(Module& m, Endpoint& endpoint, std::uint32_t hca, const ibv_wc& wc);
+void on_receive_error(Endpoint& endpoint, std::uint32_t hca, const ibv_wc& wc);
 // The HCA has reported an event of a queue pair, or one that concerns all its rails.
 void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event);

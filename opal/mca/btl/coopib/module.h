@@ -3,7 +3,7 @@
 // The module: one for all HCAs of the process, because to Open MPI a channel of
 // many rails is one transport.
 //
-//     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail.cc ─► queue pairs
+//     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //     ring.cc: offers, takes and reads rings
 //

@@ -8,7 +8,6 @@
 #include "loopback.h"
 #include "module.h"
 #include "progress.h"
-#include "rail.h"
 
 namespace coop::ib {
 namespace {
@@ -29,6 +28,9 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | kFencedFlag;
         fragment.base.des_cbfunc = nullptr;
         fragment.work.kind = WorkKind::kSend;
+        fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + rider.bytes;
+        fragment.work.ordered = false;
+        fragment.work.wants_credit = true;
         fragment.ring_address = 0;
         *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
         fragment.header->check = check_of(*fragment.header);
@@ -39,11 +41,11 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
 }
 
 // The rail keeps the order of the two.
-void submit_with_rider(Module& m, StripeWork& stripe, Fragment& rider) {
+void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     rider.work.rail = stripe.rail;
     rider.work.endpoint = stripe.endpoint;
-    submit(m, stripe);
-    submit(m, rider.work);
+    channel.submit_stripe(stripe, false);
+    channel.submit(rider.work);
 }
 
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes, std::uint64_t posted_ns) {
@@ -57,13 +59,11 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
-    op.endpoint->channel->scheduler->on_waiting(rail, bytes);  // until it is posted
-    count_posted(m, stripe, op.endpoint->channel->rails[rail].local_hca);
+    Channel& channel = *op.endpoint->channel;
+    count_posted(m, stripe, channel.rails[rail].local_hca);
     // The fence makes the HCA execute the reads one by one: they need no read tokens.
-    if (op.has_riders) return submit_with_rider(m, stripe, *op.riders[index]);
-    Rail& on = op.endpoint->channel->rails[rail];
-    if (op.kind == WorkKind::kPut || on.reads.take_or_queue(&stripe)) return submit(m, stripe);
-    ++on.read_waits;
+    if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
+    channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
 }
 
 void cut(Module& m, RdmaOp& op) {
@@ -79,17 +79,11 @@ void cut(Module& m, RdmaOp& op) {
     for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
-bool can_read(const Channel& channel) {
-    for (const Rail& rail : channel.rails)
-        if (rail.reads.can_take()) return true;
-    return false;
-}
-
 // Defer striping until the operation can start.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
     return scheduler.may_wait(op.bytes, op.marker) ||
-           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !can_read(channel));
+           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
 }
 
 }  // namespace
@@ -111,8 +105,8 @@ void start_op(Module& m, RdmaOp& op) {
     }
     // The rider of an operation is taken now or never.
     if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
-    if (op.kind == WorkKind::kGet && !can_read(channel))
-        for (Rail& rail : channel.rails) ++rail.read_waits;
+    if (op.kind == WorkKind::kGet && !channel.can_read())
+        for (Rail& rail : channel.rails) ++rail.counts.read_waits;
     channel.uncut.push_back(&op);
 }
 

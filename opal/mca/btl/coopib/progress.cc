@@ -13,10 +13,8 @@
 #include "connect.h"
 #include "failure.h"
 #include "loopback.h"
-#include "message.h"
 #include "module.h"
 #include "operation.h"
-#include "rail.h"
 #include "receive.h"
 
 namespace coop::ib {
@@ -31,49 +29,24 @@ struct Finished {
     RdmaOp* op = nullptr;
 };
 
-bool has_read_token(const Work& work) {
-    return work.kind == WorkKind::kAtomic || (work.kind == WorkKind::kGet && !static_cast<const StripeWork&>(work).op->has_riders);
-}
-
-// A request is off its send queue: requests and operations that waited may go.
-void on_off_queue(Module& m, Work& work) {
-    Channel& channel = *work.endpoint->channel;
-    Rail& rail = channel.rails[work.rail];
-    --rail.in_flight;
-    if (has_read_token(work))
-        if (StripeWork* next = rail.reads.give_back()) submit(m, *next);
-    if (work.kind == WorkKind::kSend) {
-        const Header& header = *Fragment::of(work).header;
-        if (is_ordered(header.kind)) channel.window.landed(header.psn);
-    }
-    pump(m, channel, rail);
-    send_beyond(m, channel);
-    cut_waiting(m, channel);
-}
-
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
-    if (wc.status != IBV_WC_SUCCESS) return on_send_error(m, work, wc), Finished{};
-    Endpoint& endpoint = *work.endpoint;
-    sched::Scheduler& scheduler = *endpoint.channel->scheduler;
+    if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
+    Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        Rail& rail = endpoint.channel->rails[work.rail];
-        on_mark_done(*endpoint.channel, rail);
-        pump(m, *endpoint.channel, rail);
-        send_beyond(m, *endpoint.channel);
+        channel.on_mark_completed(channel.rails[work.rail]);
         return finished;
     }
     if (work.kind == WorkKind::kSend) {
         finished.fragment = &Fragment::of(work);
-        scheduler.on_completed(work.rail, finished.fragment->header->bytes + sizeof(Header), work.posted_ns, now);
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
-        scheduler.on_completed(work.rail, stripe.bytes, work.posted_ns, now);
         count_completed(stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
     }
-    on_off_queue(m, work);
+    channel.on_completed(work, now);
+    cut_waiting(m, channel);
     return finished;
 }
 

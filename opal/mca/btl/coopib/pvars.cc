@@ -16,11 +16,11 @@ constexpr double kMillion = 1e6;  // of rail_weight
 
 std::uint64_t of_rail(const Rail& rail, const sched::RailSet& known, Quantity quantity) noexcept {
     switch (quantity) {
-    case Quantity::kBytes: return rail.sent_bytes;
-    case Quantity::kSends: return rail.sends;
-    case Quantity::kStripes: return rail.stripes;
-    case Quantity::kWaits: return rail.waits;
-    case Quantity::kReadWaits: return rail.read_waits;
+    case Quantity::kBytes: return rail.counts.bytes;
+    case Quantity::kSends: return rail.counts.sends;
+    case Quantity::kStripes: return rail.counts.stripes;
+    case Quantity::kWaits: return rail.counts.waits;
+    case Quantity::kReadWaits: return rail.counts.read_waits;
     case Quantity::kEarly: return rail.early;
     case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.share(rail.number()));
     case Quantity::kWhole:

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "coop/rail/verbs/rc.h"
 #include "module.h"
 #include "receive.h"
 
@@ -91,10 +92,10 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     auto rail = std::make_unique<Rail>();
     rail->local_hca = local.hca;
     rail->remote_hca = remote.hca;
-    rail->depth = caps.sends;
+    rail->set_depth(caps.sends);
     rail->max_inline = made->got.inline_bytes;
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
-    rail->qp = std::move(made->qp);
+    rail->qp = QueuePair(std::move(made->qp));
     rail->counts_credits = remote.has_srq == 0;
     if (use.srq) return rail;
     rail->own_receives = sched::ReceiveCredits(caps.receives);
@@ -104,7 +105,7 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
 }
 
 bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends) {
-    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp, m.own.ports[path.local_port], remote, path, ends, times_for(m));
+    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote, path, ends, times_for(m));
     if (!done) not_used(done.trouble().sentence);
     return static_cast<bool>(done);
 }

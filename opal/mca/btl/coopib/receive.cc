@@ -151,7 +151,7 @@ Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t
     const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin) : sched::Arrival::kInOrder;
     if (arrival == sched::Arrival::kDuplicate) return Then::kNothing;
     if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
-    if (header.receive_credits != 0) take_receive_credits(m, endpoint, sched::Grant::of(header.receive_credits));
+    if (header.receive_credits != 0) take_receive_credits(endpoint, sched::Grant::of(header.receive_credits));
     if (!ordered) return Then::kHandOnAlone;
     if (arrival == sched::Arrival::kHeld) return Then::kNothing;
     make_due(*endpoint.channel, buffer);
@@ -171,16 +171,17 @@ void hand_on_due(Module& m, Endpoint& endpoint) {
 Channel::~Channel() {
     while (ReceiveBuffer* early = arrivals.pop_any())
         if (early->copy) delete early;
+    rails = {};  // before the ring, which the peer writes into
 }
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(0)};
-    ibv_recv_wr request{}, *bad;
+    ibv_recv_wr request{}, *bad = nullptr;
     request.wr_id = reinterpret_cast<std::uint64_t>(&buffer) | 1;
     request.sg_list = &sge;
     request.num_sge = 1;
-    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : ibv_post_recv(buffer.rail->qp, &request, &bad);
-    // Only a queue that is being taken down refuses what it had before.
+    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : buffer.rail->qp.post_receive(request);
+    // Only a queue that is being taken down refuses a buffer that it had before.
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
@@ -211,7 +212,7 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
         Guard guard(m);
         endpoint = find_user(m, use, wc.qp_num);
         if (endpoint == nullptr) return give_up_arrival(m, buffer, wc.status), 0;
-        if (wc.status != IBV_WC_SUCCESS) return on_receive_error(m, *endpoint, hca_of(m, use), wc), 0;
+        if (wc.status != IBV_WC_SUCCESS) return on_receive_error(*endpoint, hca_of(m, use), wc), 0;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
     if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);

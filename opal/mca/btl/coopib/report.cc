@@ -18,9 +18,9 @@ std::string line_of(const Module& m, const Rail& rail, const sched::RailSet& kno
     const sched::RailInfo& info = known[rail.number()].info;
     std::snprintf(line, sizeof line, "  %-4u  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n", static_cast<unsigned>(rail.number()),
                   m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(info.port), static_cast<unsigned>(info.path),
-                  static_cast<unsigned>(info.qp), static_cast<unsigned long long>(rail.sent_bytes),
-                  static_cast<unsigned long long>(rail.sends), static_cast<unsigned long long>(rail.stripes),
-                  static_cast<unsigned long long>(rail.waits), static_cast<unsigned long long>(rail.read_waits),
+                  static_cast<unsigned>(info.qp), static_cast<unsigned long long>(rail.counts.bytes),
+                  static_cast<unsigned long long>(rail.counts.sends), static_cast<unsigned long long>(rail.counts.stripes),
+                  static_cast<unsigned long long>(rail.counts.waits), static_cast<unsigned long long>(rail.counts.read_waits),
                   static_cast<unsigned long long>(rail.early), 100 * known.share(rail.number()));
     return line;
 }

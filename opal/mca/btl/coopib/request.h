@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Verbs work requests, built from a fragment or a stripe for one rail. The caller
-// has zeroed the request, linked its one scatter/gather entry and set its id.
+// Verbs work requests, built from a fragment or a stripe for one rail. Channel::build()
+// is here.
 //
 // Threading: under Module::lock. Errors: none.
 #pragma once
@@ -15,12 +15,6 @@
 namespace coop::ib {
 
 // An RDMA write into the peer's ring, at `address`.
-void fill_ring_write(const Outbox& ring, std::uint64_t address, const Rail& rail, ibv_send_wr& request);
-
-// A send, or a ring write if the fragment has a place in the ring.
-void fill_send(const Fragment& fragment, const Rail& rail, ibv_send_wr& request, ibv_sge& sge);
-
-// A write, a read or an atomic operation.
-void fill_stripe(const StripeWork& stripe, const Rail& rail, ibv_send_wr& request, ibv_sge& sge);
+void fill_ring_write(const Outbox& ring, std::uint64_t address, const Rail& rail, ibv_send_wr& wr);
 
 }  // namespace coop::ib

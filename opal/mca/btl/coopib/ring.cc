@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "coop/path/seal.h"
+#include "coop/rail/verbs/rc.h"
 #include "diagnose.h"
 #include "message.h"
 #include "module.h"
@@ -25,8 +26,8 @@ std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
     std::uint32_t bytes = sched::kWholeWrite;
     for (const Rail& rail : channel.rails)
-        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail.qp)))
-            bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp));
+        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail.qp.get())))
+            bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp.get()));
     return bytes;
 }
 
