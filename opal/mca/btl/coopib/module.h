@@ -7,8 +7,9 @@
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //     ring.cc: offers, takes and reads rings
 //
-// Functions take the module as an argument. Only the functions that Open MPI or
-// the asynchronous handler calls without one use the global.
+// Functions take the module as an argument, and channels keep a reference. The
+// global serves only functions that are called without one, by Open MPI or the
+// asynchronous handler, and diagnose.cc, which ends the job from anywhere.
 //
 // Threading: everything under `lock`, except that the upper layer is called with
 // the lock released. Without threads the lock costs nothing, and the turn keeps

@@ -103,7 +103,7 @@ void start_op(Module& m, RdmaOp& op) {
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
-    // The rider of an operation is taken now or never.
+    // A rider is only offered during this call, so an operation that has one is cut at once.
     if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;

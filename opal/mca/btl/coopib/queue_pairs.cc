@@ -30,11 +30,11 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
 
-// Where a completion queue cannot grow, a new queue pair takes this part of what is left, so that others find room behind it.
+// If a completion queue cannot grow, a new queue pair takes this part of the entries left, so that later ones find some, too.
 constexpr std::uint32_t kPartOfTheRest = 8;
 
-// Places in the completion queue for everything on a queue pair: `wanted`, or at least `least` where the queue cannot grow. 0: even
-// those would let it overflow, which would end the job.
+// Reserves entries of the completion queue for a queue pair: `wanted`, or at least `least` if the queue cannot grow. Returns how many;
+// 0: the queue could overflow, which would end the job.
 std::uint32_t make_room(Module& m, std::uint32_t hca, std::uint32_t wanted, std::uint32_t least) {
     HcaUse& use = m.uses[hca];
     const std::uint32_t needed = use.cq_needed + wanted, has = static_cast<std::uint32_t>(use.cq->cqe);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What arrives, over any rail, by a receive queue or in a ring, is handed on in
-// the order in which it was sent.
+// Messages arrive over any rail, by a receive queue or a ring, and are handed on in
+// the order in which they were sent.
 //
 //     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
 
@@ -23,7 +23,7 @@ namespace {
 
 const Header& header_of(const ReceiveBuffer& buffer) { return *reinterpret_cast<const Header*>(buffer.data); }
 
-// Length and tag that a message of this kind has to have.
+// Checks the length and the tag of a control message.
 void check_control(const Header& header, std::size_t bytes, const opal_proc_t* peer) {
     if (header.bytes != bytes) damaged("length of a control message", peer, header.bytes);
     if (header.tag != 0) damaged("tag of a control message", peer, header.tag);
@@ -74,13 +74,13 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (!control && !in_ring) count_towards_ring(m, endpoint);
 }
 
-// The buffer counts no longer among those that early messages hold.
+// The buffer no longer counts as held by an early message.
 void stop_holding(ReceiveBuffer& buffer) {
     if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
 }
 
-// Early messages may hold this part of a shared receive queue. If they held all of it, the message that they wait for would find
-// no buffer.
+// Early messages may hold one in kHeldPart buffers of a shared receive queue. If they held all of them, the message that they wait for
+// would find no buffer.
 constexpr std::uint32_t kHeldPart = 4;
 
 // A copy of an early message, so that its buffer can be posted again; null: there is no memory.
@@ -95,7 +95,7 @@ ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t byt
     return copy.release();
 }
 
-// Where an early message waits: in its receive buffer while few do, else in memory of its own.
+// An early message waits in its receive buffer; if many do, it is copied and the buffer is posted again.
 ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
     if (buffer.srq == nullptr) return buffer;
     ReceiveBuffer* copy = use.held >= use.receives.size() / kHeldPart ? copy_of(m, buffer, bytes) : nullptr;
@@ -131,7 +131,7 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     return arrival;
 }
 
-// With the lock held: the message's turn has come, and that of early ones behind it.
+// With the lock held: the message is due, and with it the early ones that follow it.
 void make_due(Channel& channel, ReceiveBuffer& first) {
     channel.delivery.due(first);
     while (ReceiveBuffer* early = channel.arrivals.pop_next()) {
@@ -140,10 +140,10 @@ void make_due(Channel& channel, ReceiveBuffer& first) {
     }
 }
 
-// What its receiver does with a message that has arrived.
+// What is to be done with a message that has arrived.
 enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
 
-// With the lock held. An early message is held by the window; one whose turn has come is due, with those behind it.
+// With the lock held. The window keeps an early message. A message in order is due, with the early ones that follow it.
 Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
     check(m, buffer, arrived, endpoint.proc);
     const Header header = header_of(buffer);  // a copy: an early message may move
