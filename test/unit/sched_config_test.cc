@@ -56,32 +56,6 @@ TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
               "epc_multiplexing: even_striping is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");
 }
 
-TEST(SchedConfig, is_fitted_to_the_rails_that_have_opened) {
-    SchedConfig config;
-    config.weights = {{40, 30, 20, 10}, 4};
-    config.bss_paths = 4;
-    config.bss_batch = 3;
-    ASSERT_EQ(defect(config, 4), std::nullopt);
-    const SchedConfig two = fitted(config, 0b1010);
-    EXPECT_EQ(two.weights.count, 2u);
-    EXPECT_EQ(two.weights.of[0], 30u);
-    EXPECT_EQ(two.weights.of[1], 10u);
-    EXPECT_EQ(two.bss_paths, 2u);
-    EXPECT_EQ(two.bss_batch, 2u);
-    EXPECT_EQ(fitted(config, 0b1111).weights.of, config.weights.of);
-}
-
-TEST(SchedConfig, fits_any_rails_that_are_left_once_it_is_fitted) {
-    for (RailMask open = 1; open < 16; ++open) {
-        SchedConfig config;
-        EXPECT_EQ(defect(fitted(config, open), count_of(open)), std::nullopt) << open;
-        config.weights = {{4, 3, 2, 1}, 4};
-        for (config.bss_paths = 0; config.bss_paths <= 4; ++config.bss_paths)
-            for (config.bss_batch = 0; config.bss_batch <= bss_paths(config, 4); ++config.bss_batch)
-                EXPECT_EQ(defect(fitted(config, open), count_of(open)), std::nullopt) << open << ' ' << config.bss_paths << ' ' << config.bss_batch;
-    }
-}
-
 TEST(SchedConfig, allows_the_configurations_of_the_paper) {
     for (const auto& [paths, batch] : {std::pair{4u, 2u}, std::pair{8u, 2u}, std::pair{12u, 3u}, std::pair{4u, 4u}, std::pair{1u, 1u}})
         EXPECT_EQ(wrong([n = paths, b = batch](SchedConfig& c) { c.bss_paths = n, c.bss_batch = b; }, 12), "");

@@ -12,6 +12,55 @@ using namespace test;
 
 constexpr unsigned kRandomSeed = 5021;
 
+// Four rails, of which 0 and 2 have never opened.
+RailSet with_two_open(std::size_t first) {
+    RailSet rails;
+    for (RailIndex rail = 0; rail < 4; ++rail) EXPECT_TRUE(rails.add(rails_of(1)[0].info, rail % 2 != 0 ? RailState::kUp : RailState::kDown));
+    const std::vector<std::size_t> order{first, (first + 1) % 4, (first + 2) % 4, (first + 3) % 4};
+    rails.set_order(order);
+    return rails;
+}
+
+TEST(RailsThatNeverOpened, leave_the_others_their_numbers_and_weights) {
+    SchedConfig config = large_by(Policy::kWeightedStriping);
+    config.weights = {{40, 30, 20, 10}, 4};
+    Scheduler scheduler(config, with_two_open(0));
+    const Schedule schedule = scheduler.make_schedule(kMiB, Marker::kNone, 0);
+    EXPECT_EQ(rails_in(schedule), (Rails{1, 3}));
+    EXPECT_EQ(schedule[0].weight, 30u);
+    EXPECT_EQ(schedule[1].weight, 10u);
+    EXPECT_DOUBLE_EQ(scheduler.rails().share(1), 0.75);
+    EXPECT_DOUBLE_EQ(scheduler.rails().share(3), 0.25);
+    EXPECT_EQ(scheduler.rails().share(0), 0);
+}
+
+TEST(RailsThatNeverOpened, are_skipped_in_the_order_of_use) {
+    const SchedConfig config = small_by(Policy::kBinding);
+    for (const auto& [first, bound] : {std::pair{0u, 1}, {1u, 1}, {2u, 3}, {3u, 3}}) {
+        Scheduler scheduler(config, with_two_open(first));
+        EXPECT_EQ(rails_of_messages(scheduler, 2), (Rails(2, static_cast<RailIndex>(bound)))) << first;
+    }
+}
+
+TEST(RailsThatNeverOpened, are_no_paths_of_bss) {
+    for (std::uint32_t paths = 0; paths <= 4; ++paths)
+        for (std::uint32_t batch = 0; batch <= (paths != 0 ? paths : 4); ++batch) {
+            SchedConfig config = large_by(Policy::kBss);
+            config.bss_paths = paths;
+            config.bss_batch = batch;
+            Scheduler scheduler(config, with_two_open(0));
+            const bool both = paths != 1 && batch != 1;
+            EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (both ? Rails{1, 3} : Rails{1})) << paths << ' ' << batch;
+        }
+}
+
+TEST(RailsThatNeverOpened, are_used_once_they_come_up) {
+    SchedConfig config = large_by(Policy::kEvenStriping);
+    Scheduler scheduler(config, with_two_open(0));
+    scheduler.set_state(2, RailState::kUp);
+    EXPECT_EQ(scheduler.make_schedule(kMiB, Marker::kNone, 0).rails(), 0b1110u);
+}
+
 TEST(Backlog, counts_as_a_part_of_the_stripe) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, rails_of(2));

@@ -371,12 +371,13 @@ goes_on_with_the_weights_of_the_others() { # RANK
         [ "$(grep -cE "^  last large message: 1048576 bytes go in 2 stripes on rails .* by fixed weight (75/25|25/75) " <<<"$output")" = 2 ]
 }
 
-# No parameter mentions the rails, so nothing is reported.
+# No parameter mentions the rails, so nothing is reported. Rails 0 and 2 keep their numbers on both sides.
 goes_on_in_silence() {
     local output
     output=$(without_a_rail 1) || { echo "$output"; return 1; }
     echo "$output"
-    ! grep -q Opened <<<"$output" && has_line "$output" 1 "done" && [ "$(grep -cE '^  [0-9] +coop' <<<"$output")" = 4 ]
+    ! grep -q Opened <<<"$output" && has_line "$output" 1 "done" && [ "$(grep -cE '^  [0-9] +coop' <<<"$output")" = 4 ] &&
+        [ "$(grep -cE '^  0 +coop0' <<<"$output")" = 2 ] && [ "$(grep -cE '^  2 +coop2' <<<"$output")" = 2 ]
 }
 
 coopib_fewer_rails() {

@@ -12,9 +12,16 @@
 
 #include "coop_config.h"
 #include "coop/rail/verbs/fork.h"
+#include "diagnose.h"
 #include "entry.h"
 #include "extension.h"
-#include "rails.h"
+#include "module.h"
+#include "nearness.h"
+#include "procs.h"
+#include "progress.h"
+#include "pvars.h"
+#include "queue_pairs.h"
+#include "registration.h"
 
 namespace coop::ib {
 

@@ -13,12 +13,14 @@
 
 #include "coop/async/signals.h"
 #include "module.h"
-#include "rails.h"
+#include "procs.h"
+#include "progress.h"
+#include "queue_pairs.h"
 
 namespace coop::ib {
 namespace {
 
-// Until then a rail that is in error need not be told from one that has yet to answer.
+// Before that, do not spend a system call to tell a rail in error from one that has yet to answer.
 constexpr path::Nanoseconds kAskQueuePairAfter = 50'000'000;
 
 path::Patience patience_of(const Module& m) {
@@ -28,7 +30,7 @@ path::Patience patience_of(const Module& m) {
     return patience;
 }
 
-// Without the thread the application reads what HCAs report, now and then: it takes a system call for each.
+// Without the thread the application reads the HCAs' events. This takes a system call for each HCA, so it is done rarely.
 constexpr std::uint32_t kPollsPerLookAtEvents = 4096;
 
 constexpr bool is_in(path::RailMask mask, std::size_t rail) noexcept { return (mask >> rail & 1) != 0; }
@@ -97,7 +99,7 @@ std::optional<path::Nanoseconds> Connections::until_first_timer() const noexcept
     return *first > now ? *first - now : 0;
 }
 
-// Until a datagram arrives, an HCA reports an event, a timer is due or somebody wants a connection.
+// Sleeps until a datagram arrives, an HCA reports an event, a timer is due or the application wants a connection.
 void Connections::sleep() noexcept {
     std::vector<pollfd> all{{wake_, POLLIN, 0}};
     for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() passes over -1
@@ -109,7 +111,7 @@ void Connections::sleep() noexcept {
     std::uint64_t count;
     if (all[0].revents != 0) static_cast<void>(!read(wake_, &count, sizeof count));
     const std::size_t hcas = event_sources_.size();
-    // One that reports an error and nothing to read would never let us sleep again.
+    // A descriptor that reports an error but nothing to read would wake ppoll() at once, every time.
     const auto has_failed = [](const pollfd& one) { return (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one.revents & POLLIN) == 0; };
     for (std::size_t i = 0; i < hcas; ++i) {
         if (all[1 + i].revents != 0) take_events(i);
@@ -124,7 +126,7 @@ void Connections::sleep() noexcept {
 
 void Connections::wake() noexcept {
     const std::uint64_t one = 1;
-    static_cast<void>(!write(wake_, &one, sizeof one));  // where it is full, the thread is awake
+    static_cast<void>(!write(wake_, &one, sizeof one));  // if it is full, the thread is awake
 }
 
 void Connections::take_events(std::size_t hca) {
@@ -199,7 +201,7 @@ void Connections::carry_out(Link& link, const path::Action& action) {
     case path::Do::kProbe: return probe(link);
     case path::Do::kLook: return look(link);
     case path::Do::kSend:
-        // What does not go out is repeated.
+        // A datagram that cannot be sent is repeated later.
         static_cast<void>(connector_->send(link.remote.ports, encode(link.connection.datagram(action.kind)), link.connection.attempt()));
         return;
     case path::Do::kEstablished: return establish(link);
@@ -226,8 +228,8 @@ void Connections::make_rails(Link& link) {
         const Rail* rail = link.rails.back().get();
         ends.push_back({});
         if (rail == nullptr) continue;
-        ends.back() = {rail->qp->qp_num, probe_memory_.rkey(rail->local_hca)};
-        news.names.push_back({rail->local_hca, rail->qp->qp_num});
+        ends.back() = {rail->qp.number(), probe_memory_.rkey(rail->local_hca)};
+        news.names.push_back({rail->local_hca, rail->qp.number()});
     }
     tell(std::move(news));  // before the peer hears of them
     carry_out(link, connection.on_qps_ready(ends, now_ns()));
@@ -251,7 +253,7 @@ void Connections::probe(Link& link) {
     path::RailMask broken = link.block.places == nullptr ? connection.live() : 0, answered = 0;
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live() & ~broken, i)) continue;
-        // Where the HCAs do not read, nothing can be asked.
+        // HCAs without RDMA reads cannot probe: the rail counts as answered.
         if (link.rails[i]->reads.limit() == 0) {
             answered |= path::RailMask{1} << i;
             continue;
@@ -276,13 +278,13 @@ void Connections::look(Link& link) {
     carry_out(link, connection.on_probed(answered, broken, now));
 }
 
-// Takes rails out of use. Nothing arrives over them any more: so the places of their probes can be used again.
-void Connections::close_rails(Link& link, path::RailMask which, News& news) {
+// Takes rails out of use. If nothing can arrive over them any more, the places of their probes can be used again.
+void Connections::close_rails(Link& link, path::RailMask which) {
     bool quiet = true;
     for (std::size_t i = 0; i < link.rails.size(); ++i) {
         if (!is_in(which, i) || link.rails[i] == nullptr) continue;
-        quiet &= silence(*link.rails[i]);
-        news.closed.push_back(std::move(link.rails[i]));
+        quiet &= link.rails[i]->qp.stop();
+        link.rails[i]->state = rail::RailState::kClosed;
     }
     if (quiet && link.block.places != nullptr) probe_memory_.give_back(link.block);
     link.block = {};
@@ -294,19 +296,20 @@ void Connections::establish(Link& link) {
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         const path::PathChoice& path = connection.path(i);
         news.paths.push_back(path);
-        // Probed, and left out.
-        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight != 0)
+        // Probed, but not used: it did not answer.
+        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
             news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " + std::to_string(m_.own.ports[path.local_port].port) + " to " +
                                   describe(link.remote.ports[path.remote_port]) + " of the peer");
     }
-    close_rails(link, ~connection.live(), news);
+    close_rails(link, ~connection.live());
     news.rails = std::move(link.rails);
     tell(std::move(news));
 }
 
 void Connections::give_up(Link& link, path::Reason reason) {
     News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason};
-    close_rails(link, ~path::RailMask{0}, news);
+    close_rails(link, ~path::RailMask{0});
+    news.rails = std::move(link.rails);
     tell(std::move(news));
 }
 

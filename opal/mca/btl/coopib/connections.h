@@ -7,7 +7,7 @@
 //     datagram or timer ─► thread ──────────┼─► path::Connection ─► news ─► application: take_news()
 //     application, while it waits ─► poll() ┘
 //
-// A peer is answered although the application computes: a thread sleeps until a
+// A peer is answered even while the application computes: a thread sleeps until a
 // datagram arrives, a repetition is due or an HCA reports an event. It touches
 // nothing that the application uses: rails become part of a channel when the
 // application takes the news. Where no thread can be had, the application polls.
@@ -38,16 +38,16 @@ namespace coop::ib {
 
 struct Module;
 
-// By which an arrival names its queue pair: two HCAs give the same numbers.
+// Names a queue pair: different HCAs may give their queue pairs the same number.
 struct QueuePairName {
     std::uint32_t hca, number;
 };
 
-// What the application has to know of a connection or an HCA.
+// Tells the application about a connection or an HCA.
 struct News {
     enum class What : std::uint8_t {
-        kQueuePairs,   // the queue pairs of `names` belong to the peer, and messages may arrive by them
-        kEstablished,  // `rails` carry data
+        kQueuePairs,   // the queue pairs of `names` belong to the peer; messages may arrive on them from now on
+        kEstablished,  // the rails that are not closed carry data
         kGivenUp,      // for `reason`
         kLate,         // the peer has not answered for a while
         kEvent,        // HCA `hca` has reported `event`
@@ -55,8 +55,7 @@ struct News {
     What what;
     std::uint64_t peer = 0;  // its id
     std::vector<QueuePairName> names;
-    std::vector<std::unique_ptr<Rail>> rails;  // kEstablished: one for each path, null where it is not open
-    std::vector<std::unique_ptr<Rail>> closed;  // of both ends: completions with an error may still come
+    std::vector<std::unique_ptr<Rail>> rails;  // kEstablished, kGivenUp: one for each path, closed where it is not open; null: it could not be made
     std::vector<path::PathChoice> paths;
     std::vector<std::string> silent;           // rails that opened and did not answer their probe, in words
     path::Reason reason = path::Reason::kNone;
@@ -71,16 +70,17 @@ public:
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    // Writes the numbers of its datagram queue pairs into the HCAs' ports, which are published then.
+    // Writes the numbers of its datagram queue pairs into the HCAs' ports. Publish the ports only after that.
     rail::Status open();
-    // Once the ports of this process are known. Nothing: it is there; else why the application has to poll.
+    // Call it once the ports of this process are known. Returns nothing, or the reason why there is no thread and the application has
+    // to poll.
     std::optional<std::string> start_thread();
-    // In a child of fork() there is none, and nothing happens.
+    // Does nothing in a child of fork(), which has no such thread.
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return thread_.joinable(); }
 
     void want(std::uint64_t peer, const path::PortList& remote);
-    // For a caller that waits for a connection, or where there is no thread. Returns at once if somebody else is at it.
+    // For a caller that waits for a connection, or where there is no thread. Returns at once if another thread is polling.
     void poll() noexcept;
 
     bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
@@ -118,7 +118,7 @@ private:
     void look(Link& link);
     void establish(Link& link);
     void give_up(Link& link, path::Reason reason);
-    void close_rails(Link& link, path::RailMask which, News& news);
+    void close_rails(Link& link, path::RailMask which);
     void tell(News news);
 
     Module& m_;

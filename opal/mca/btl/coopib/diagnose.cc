@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is said when something cannot be, or cannot go on. The texts are in the
-// help file; they are printed here and not through opal_show_help, which loses
-// messages of jobs that end (seen with Open MPI 4.1.4).
+// The texts are printed here and not through opal_show_help, which loses messages
+// of jobs that end (seen with Open MPI 4.1.4).
 //
-// What keeps this transport from being used is said by one process of each
-// node: the others have the same to say.
+// If all processes of a node would print the same message, one of them does.
+#include "diagnose.h"
+
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "component.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {
@@ -54,25 +54,13 @@ std::string limit_of_locked_memory() {
     return std::to_string(limit.rlim_cur / 1024) + " KiB";
 }
 
-// The upper layer ends the job; if it has not said how, this does.
+// The upper layer ends the job. Without an error callback the process aborts.
 [[noreturn]] void end_job(const opal_proc_t* peer) {
     if (module.on_error != nullptr) {
         static char info[] = "btl/coopib";
         module.on_error(&module.base, MCA_BTL_ERROR_FLAGS_FATAL, const_cast<opal_proc_t*>(peer), info);
     }
     std::abort();
-}
-
-const char* word_of(const Work* work) {
-    if (work == nullptr) return "receive";
-    switch (work->kind) {
-    case WorkKind::kSend:
-    case WorkKind::kMark: return "send";
-    case WorkKind::kPut: return "RDMA write";
-    case WorkKind::kGet: return "RDMA read";
-    case WorkKind::kAtomic: return "atomic operation";
-    }
-    return "?";
 }
 
 }  // namespace
@@ -94,7 +82,7 @@ void memory_locked(const Module& m, std::uint64_t needed_bytes) {
                       static_cast<long long>(m.given.receives), static_cast<unsigned>(m.hcas.size()));
 }
 
-// Not the same for all: one process may get what the next one is refused.
+// Each process reports it: the system may refuse one process what it gives another.
 void cannot_start(const std::string& why) { say("cannot-start", host(), why.c_str()); }
 
 void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs) {
@@ -112,17 +100,20 @@ void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs) {
     end_job(peer);
 }
 
-void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc) {
-    const Rail* rail = work != nullptr && endpoint.channel ? endpoint.channel->rails[work->rail].get() : nullptr;
-    const std::string device = rail != nullptr ? m.hcas[rail->local_hca].name() : "?";
-    say("rail-failed", host(), name_of(endpoint.proc).c_str(), word_of(work), device.c_str(), ibv_wc_status_str(wc.status),
-        static_cast<unsigned>(wc.vendor_err));
-    end_job(endpoint.proc);
+const char* operation_of(const Work& work) noexcept {
+    switch (work.kind) {
+    case WorkKind::kSend:
+    case WorkKind::kMark: return "send";
+    case WorkKind::kPut: return "RDMA write";
+    case WorkKind::kGet: return "RDMA read";
+    case WorkKind::kAtomic: return "atomic operation";
+    }
+    return "?";
 }
 
-void queue_pair_failed(const Module& m, const Endpoint& endpoint, std::uint32_t hca, const rail::HcaEvent& event) {
-    say("rail-failed", host(), name_of(endpoint.proc).c_str(), "none: the HCA reports it", m.hcas[hca].name().c_str(),
-        ibv_event_type_str(event.type), 0u);
+void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble) {
+    say("rail-failed", host(), name_of(endpoint.proc).c_str(), trouble.operation, m.hcas[trouble.hca].name().c_str(), trouble.status,
+        static_cast<unsigned>(trouble.vendor_code));
     end_job(endpoint.proc);
 }
 
@@ -176,7 +167,7 @@ void interrupts_lost(const char* hca) noexcept {
     if (!std::exchange(said, true)) say("interrupts-lost", host(), hca);
 }
 
-// By each process: the first one for which this leaves no transport ends the job, before others may have spoken.
+// Each process reports it: the first process that is left without a transport ends the job, perhaps before others have reported.
 void other_partition(const opal_proc_t* peer, const std::string& why) {
     static bool said = false;  // under Module::lock
     if (!std::exchange(said, true)) say("partition", host(), name_of(peer).c_str(), why.c_str());

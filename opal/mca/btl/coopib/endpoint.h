@@ -8,8 +8,8 @@
 //                                (inside the node, where nothing waits for it:
 //                                nobody uses it; else the end of the job)
 //
-// What is posted before the channel is connected waits in `waiting` and
-// `waiting_ops`, in order.
+// Fragments and operations that are started before the channel is connected wait in
+// `waiting` and `waiting_ops`, in order.
 //
 // Threading: under Module::lock. Ownership: the module's.
 #pragma once
@@ -23,37 +23,22 @@
 
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
-#include "coop/rail/verbs/rc.h"
+#include "coop/rail/channel.h"
 #include "coop/sched/delivery.h"
-#include "coop/sched/read_tokens.h"
-#include "coop/sched/receive_credits.h"
-#include "coop/sched/scheduler.h"
-#include "coop/sched/send_window.h"
 #include "params.h"
+#include "queue_pair.h"
 #include "ring.h"
 #include "work.h"
 
 namespace coop::ib {
 
-// One path with its own queue pair.
-struct Rail {
+struct Module;
+
+// A rail of this transport.
+struct Rail : rail::Rail<QueuePair, Work> {
     std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // without a shared receive queue
-    rail::Qp qp;
     std::uint32_t local_hca = 0, remote_hca = 0;
-    std::uint32_t in_flight = 0;   // work requests on the queue pair
-    std::uint32_t depth = 0;       // most of them
-    std::uint32_t max_inline = 0;  // bytes
-    bool counts_credits = false;   // the peer has receive buffers for this rail alone: a message needs a credit
-    sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
-    WorkList waiting;              // in order
-    Work mark;                     // posted with an inline send now and then: when it completes, so have those before it
-    std::uint32_t unmarked = 0;    // inline sends since the last mark was posted
-    std::uint32_t marked = 0;      // those that complete with the mark under way; 0: it is not
-    std::vector<sched::SequenceNumber> unmarked_psns, marked_psns;  // of the messages among them
-    sched::ReadTokens<StripeWork, &StripeWork::read_node> reads{0};
-    std::uint64_t sent_bytes = 0, sends = 0, stripes = 0;
-    std::uint64_t waits = 0, read_waits = 0;  // for room in the send queue; for a turn to read
-    std::uint64_t early = 0;                  // arrivals over this rail ahead of an earlier one
+    std::uint64_t early = 0;  // arrivals over this rail ahead of an earlier one
 };
 
 // How far ahead of a missing message another may be seen. The peer goes no further ahead than its window of one that has not
@@ -63,31 +48,30 @@ static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMost
 
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
 
-struct Channel {
-    Channel() = default;
+struct Channel : rail::Channel<Channel, Rail, Work> {
+    Channel(Module& m, Endpoint& owner) noexcept : module(m), endpoint(owner) {}
     ~Channel();  // receive.cc
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
+    // For rail::Channel.
+    void prepare(Work& message);                       // message.cc
+    void build(Rail& rail, Work& work, Request& request);  // request.cc
+    void on_refused(Rail& rail, Work& work, int error);    // failure.cc
+
+    Module& module;
+    Endpoint& endpoint;
     ChannelState state = ChannelState::kUnused;
-    std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into; before the rails, which write there
+    std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into
     std::optional<Outbox> outbox;  // the peer's ring
-    std::array<sched::SendCredits, sched::kMaxRails> receive_credits;  // of each rail that counts them; the peer may give some before we are connected
     bool has_own_receives = false;  // of some rail
     std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
-    std::vector<std::unique_ptr<Rail>> rails;   // that carry data; none before it is connected
-    std::vector<std::unique_ptr<Rail>> closed;  // that do not
     std::string why_broken;                     // kBroken
-    std::unique_ptr<const sched::SchedConfig> settings;  // of this channel alone, because not all its rails have opened; null: the module's
-    std::optional<sched::Scheduler> scheduler;
     OpList uncut;  // wait whole: cut into stripes when a rail has less to do
-    sched::SendWindow window;
-    WorkList beyond;  // fragments that wait for room in the window, in order
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // of messages whose turn has come
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     std::optional<sched::RailIndex> atomic_rail;  // to the HCA that the peer names for atomic operations; nothing: it has not opened
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
-    std::uint64_t window_waits = 0;  // fragments that had to wait for an earlier message to land
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
     std::uint64_t ring_messages = 0, credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
@@ -96,8 +80,8 @@ struct Channel {
 // Queue pairs of two HCAs may have the same number; 0: it came by the ring, which is no rail's.
 inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {
     ++channel.out_of_order;
-    for (const auto& rail : channel.rails)
-        if (rail->local_hca == hca && rail->qp->qp_num == qp_number) ++rail->early;
+    for (Rail& rail : channel.rails)
+        if (rail.local_hca == hca && rail.qp.number() == qp_number) ++rail.early;
 }
 
 }  // namespace coop::ib

@@ -3,7 +3,7 @@
 // The functions that Open MPI calls, as the BTL interface has them.
 #pragma once
 
-#include "module.h"
+#include "work.h"
 
 namespace coop::ib {
 

@@ -5,7 +5,10 @@
 
 #include <cerrno>
 
+#include "diagnose.h"
 #include "extension.h"
+#include "module.h"
+#include "progress.h"
 
 namespace coop::ib {
 

@@ -2,9 +2,13 @@
 //
 // For copies inside the node: the way to its processes through an HCA, and the
 // load of the HCAs (coop/rndv/hca_load.h).
+#include "loopback.h"
+
 #include <algorithm>
 
+#include "connect.h"
 #include "extension.h"
+#include "module.h"
 
 namespace coop::ib {
 
@@ -27,8 +31,8 @@ std::uint32_t hca_operations(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     if (loads == nullptr) return 0;
     std::uint32_t most = 0;
     Guard guard(m);
-    for (const auto& rail : endpoint->channel->rails)
-        if (const auto place = rndv::place_of(*loads, m.uses[rail->local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
+    for (const Rail& rail : endpoint->channel->rails)
+        if (const auto place = rndv::place_of(*loads, m.uses[rail.local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
     return most;
 }
 

@@ -3,13 +3,17 @@
 // The module: one for all HCAs of the process, because to Open MPI a channel of
 // many rails is one transport.
 //
-//     upper layer ─► send.cc, rdma.cc ─► post.cc ─► queue pairs
+//     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
-//     ring.cc: rings are offered, taken and polled
+//     ring.cc: offers, takes and reads rings
 //
-// Threading: everything under `lock`, but calls of the upper layer: these are
-// made with the lock released. Without threads the lock costs nothing, and the
-// turn keeps the asynchronous handler out.
+// Functions take the module as an argument, and channels keep a reference. The
+// global serves only functions that are called without one, by Open MPI or the
+// asynchronous handler, and diagnose.cc, which ends the job from anywhere.
+//
+// Threading: everything under `lock`, except that the upper layer is called with
+// the lock released. Without threads the lock costs nothing, and the turn keeps
+// the asynchronous handler out.
 #pragma once
 
 #include <pthread.h>
@@ -110,79 +114,12 @@ private:
     opal_mutex_t& lock_;
 };
 
-std::uint64_t now_ns() noexcept;
-
 // As sched/delivery.h names threads. Without threads there is one.
 inline std::uint64_t this_thread() noexcept { return opal_using_threads() ? static_cast<std::uint64_t>(pthread_self()) : 0; }
-
-// post.cc. All with the lock held.
-void post_fragment(Module& m, Endpoint& endpoint, Fragment& fragment);
-// A header and what lies behind it, if it can go inline and now; false: it cannot. Behind that, room for sched::written().
-bool post_inline(Module& m, Endpoint& endpoint, Header& header, bool urgent);
-// A control message. False: there is no memory for it.
-bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
-// Of both kinds, as many as there are, with nothing else. Without memory for it they go with a later message.
-void post_credits(Module& m, Endpoint& endpoint);
-void take_receive_credits(Module& m, Endpoint& endpoint, sched::Grant grant);  // that the peer gives back
-void on_mark_done(Module& m, Endpoint& endpoint, Rail& rail);
-void start_op(Module& m, RdmaOp& op);
-void on_posted_done(Module& m, Work& work);  // a work request is off its queue pair: the next may go
-void release_waiting(Module& m, Endpoint& endpoint);
 
 // What the addresses of all queue pairs have in common.
 inline rail::AddressOptions address_options(const Config& given) noexcept {
     return {static_cast<std::uint8_t>(given.service_level), static_cast<std::uint8_t>(given.traffic_class)};
 }
-
-// connect.cc. With the lock held.
-void connect(Module& m, Endpoint& endpoint);
-void take_news(Module& m);
-int progress_connections(Module& m);  // without the lock
-
-// procs.cc
-Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // with the lock held; null: no path leads there
-std::uint64_t id_of(const opal_process_name_t& name) noexcept;
-opal_process_name_t name_of(std::uint64_t id) noexcept;
-std::optional<path::PortList> published_ports(std::uint64_t id);  // any thread; nothing: none that this process could use
-
-// receive.cc. With the lock held, but for the calls of the upper layer.
-void post_receive(Module& m, ReceiveBuffer& buffer);
-int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
-int on_slot_filled(Module& m, Inbox& ring);  // perhaps: it looks again, with the lock held
-
-// ring.cc. With the lock held.
-void count_towards_ring(Module& m, Endpoint& endpoint);                          // a message has come by the receive queue
-void take_control(Endpoint& endpoint, const Header& header);                     // a control message, whose bytes are there
-void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);               // that the peer gives back
-ReceiveBuffer* take_slot(Inbox& ring);                                           // null: the next one is empty
-void finish_slot(Module& m, const ReceiveBuffer& slot);                          // nobody reads it any more
-
-// progress.cc
-int progress() noexcept;
-
-// loopback.cc. With the lock held.
-void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept;  // on the load board of the node, if it is large
-void count_completed(const Module& m, StripeWork& stripe) noexcept;
-
-// registration.cc
-bool open_registration(Module& m);
-void close_registration(Module& m);
-std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uint32_t hca) noexcept;
-
-// diagnose.cc
-[[noreturn]] void rail_failed(Module& m, Endpoint& endpoint, const Work* work, const ibv_wc& wc);
-[[noreturn]] void queue_pair_failed(const Module& m, const Endpoint& endpoint, std::uint32_t hca, const rail::HcaEvent& event);
-[[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
-[[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
-[[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
-[[noreturn]] void no_atomics(const Endpoint& endpoint);
-[[noreturn]] void rails_differ(const opal_proc_t* peer, const ParamError& error);
-void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);  // a notice, by one process of the node
-// Notices, of the first such peer.
-void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);
-void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent);
-void peer_is_late(const opal_proc_t* peer, std::int64_t seconds);
-void other_partition(const opal_proc_t* peer, const std::string& why);
-void interrupts_lost(const char* hca) noexcept;  // a notice, once
 
 }  // namespace coop::ib

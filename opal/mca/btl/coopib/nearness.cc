@@ -3,14 +3,17 @@
 // What this process tells of its ports: the planes that they have been put into,
 // and which HCAs it uses first: near ones before far ones, and of equally near ones
 // another than the processes beside it.
+#include "nearness.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 
-#include "component.h"
 #include "coop/node/numa.h"
 #include "coop/path/planes.h"
+#include "diagnose.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

@@ -56,7 +56,4 @@ bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, 
 // a system call.
 Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer, bool ask_queue_pair);
 
-// So that nothing arrives over the rail any more. False: it refuses.
-bool silence(const Rail& rail);
-
 }  // namespace coop::ib

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Peers: what they have told of their ports, and whether a path leads there.
+#include "procs.h"
+
 #include <cstdlib>
 #include <cstring>
 
 #include "component.h"
 #include "coop/base/architecture.h"
+#include "diagnose.h"
 #include "entry.h"
 #include "extension.h"
+#include "module.h"
+#include "registration.h"
+#include "report.h"
 
 namespace coop::ib {
 namespace {

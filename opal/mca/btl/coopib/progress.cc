@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sweep over the rings and the completion queues of all HCAs. What is
-// complete is taken off its rail under the lock; the upper layer hears of it with
-// the lock released.
+// One sweep over the rings and the completion queues of all HCAs. A completion is
+// taken off its rail under the lock; the upper layer is called with the lock
+// released.
+#include "progress.h"
+
 #include <time.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "entry.h"
+#include "connect.h"
+#include "failure.h"
+#include "loopback.h"
+#include "module.h"
+#include "operation.h"
+#include "receive.h"
 
 namespace coop::ib {
 namespace {
@@ -16,7 +23,7 @@ namespace {
 constexpr int kBatch = 32;
 constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
 
-// What to tell the upper layer of; null: nothing yet.
+// Reported to the upper layer; null: nothing yet.
 struct Finished {
     Fragment* fragment = nullptr;
     RdmaOp* op = nullptr;
@@ -24,25 +31,22 @@ struct Finished {
 
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
-    if (work.endpoint == nullptr) return {};  // the probe of a rail that is not used
-    Endpoint& endpoint = *work.endpoint;
-    if (wc.status != IBV_WC_SUCCESS) rail_failed(m, endpoint, &work, wc);
-    sched::Scheduler& scheduler = *endpoint.channel->scheduler;
+    if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
+    Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        on_mark_done(m, endpoint, *endpoint.channel->rails[work.rail]);
+        channel.on_mark_completed(channel.rails[work.rail]);
         return finished;
     }
     if (work.kind == WorkKind::kSend) {
         finished.fragment = &Fragment::of(work);
-        scheduler.on_completed(work.rail, finished.fragment->header->bytes + sizeof(Header), work.posted_ns, now);
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
-        scheduler.on_completed(work.rail, stripe.bytes, work.posted_ns, now);
         count_completed(m, stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
     }
-    on_posted_done(m, work);
+    channel.on_completed(work, now);
+    cut_waiting(m, channel);
     return finished;
 }
 
@@ -54,8 +58,8 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return 1;
 }
 
-// All queues are polled before anything is handled, and what they had counts as complete at one moment: a rail must not look slower
-// because its HCA comes behind others (sched/feedback.h). Not inlined: messages that come by rings do without its large frame.
+// Poll all queues before anything is handled, and take all completions for simultaneous: a rail must not look slower because its HCA
+// is polled later (sched/feedback.h). Not inlined, to spare messages that arrive by rings its large frame.
 [[gnu::noinline]] int sweep_queues(Module& m) {
     ibv_wc wcs[kMaxHcas][kBatch];
     int counts[kMaxHcas];
@@ -69,7 +73,7 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return all;
 }
 
-// Each ring has its turn before one of them has its second: one that is never empty starves nobody.
+// Round robin: a ring that is never empty must not starve the others.
 int poll_rings(Module& m) {
     int events = 0;
     const std::uint32_t count = m.inboxes.size();
@@ -78,7 +82,7 @@ int poll_rings(Module& m) {
     return events;
 }
 
-// Counted by several threads at once, with MPI_THREAD_MULTIPLE: one more or less makes no difference.
+// With MPI_THREAD_MULTIPLE several threads count at once. A lost increment does not matter.
 class Turns {
 public:
     unsigned next() noexcept {
@@ -91,8 +95,8 @@ private:
     std::atomic<unsigned> n_{0};
 };
 
-// With threads, one at a time takes what has arrived. Otherwise a thread that holds completions and does not run would let those
-// that other threads take meanwhile pile up behind it, without bound. A thread may call progress() again from within.
+// With threads, only one at a time takes arrivals. If a thread were preempted while it holds completions, the completions that other
+// threads take could pile up after them without bound. A thread may call progress() again from within.
 class Taker {
 public:
     bool begin(std::uint64_t thread) noexcept {
@@ -111,7 +115,7 @@ private:
 };
 
 int take_arrivals(Module& m) {
-    // Short messages come by rings. Whoever waits for one does not wait for a sweep over the queues too, but now and then.
+    // Poll the rings first; sweep completion queues periodically.
     static Turns rings_alone;
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_T performance variables: the rows of variables.h, read off the rails.
+#include "pvars.h"
+
 #include <algorithm>
 #include <numeric>
 
-#include "component.h"
+#include "module.h"
 #include "variables.h"
 
 namespace coop::ib {
@@ -12,15 +14,15 @@ namespace {
 
 constexpr double kMillion = 1e6;  // unit of rail_weight
 
-std::uint64_t of_rail(const Rail& rail, const sched::Rail& known, Quantity quantity) noexcept {
+std::uint64_t of_rail(const Rail& rail, const sched::RailSet& known, Quantity quantity) noexcept {
     switch (quantity) {
-    case Quantity::kBytes: return rail.sent_bytes;
-    case Quantity::kSends: return rail.sends;
-    case Quantity::kStripes: return rail.stripes;
-    case Quantity::kWaits: return rail.waits;
-    case Quantity::kReadWaits: return rail.read_waits;
+    case Quantity::kBytes: return rail.counts.bytes;
+    case Quantity::kSends: return rail.counts.sends;
+    case Quantity::kStripes: return rail.counts.stripes;
+    case Quantity::kWaits: return rail.counts.waits;
+    case Quantity::kReadWaits: return rail.counts.read_waits;
     case Quantity::kEarly: return rail.early;
-    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.weight / sched::kTotalWeight);
+    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.share(rail.number()));
     case Quantity::kWhole:
     case Quantity::kStriped:
     case Quantity::kOutOfOrder:
@@ -89,10 +91,8 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
         return;
     }
     const Channel& channel = *endpoint.channel;
-    for (std::size_t i = 0; i < channel.rails.size(); ++i) {
-        const Rail& rail = *channel.rails[i];
-        values[v.scope == Scope::kHca ? rail.local_hca : i] += of_rail(rail, channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], v.quantity);
-    }
+    for (const Rail& rail : channel.rails)
+        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(rail, channel.scheduler->rails(), v.quantity);
 }
 
 // Reads a quantity that is counted per process; returns false if it is counted per peer.

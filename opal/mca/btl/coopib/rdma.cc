@@ -3,8 +3,12 @@
 // Put, get, atomic operations, flush.
 #include <algorithm>
 
+#include "connect.h"
 #include "entry.h"
 #include "extension.h"
+#include "module.h"
+#include "operation.h"
+#include "progress.h"
 
 namespace coop::ib {
 namespace {

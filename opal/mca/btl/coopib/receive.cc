@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What arrives, over any rail, by a receive queue or in a ring, is handed on in
-// the order in which it was sent.
+// Messages arrive over any rail, by a receive queue or a ring, and are handed on in
+// the order in which they were sent.
 //
 //     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
+
+#include "receive.h"
 
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "connect.h"
+#include "diagnose.h"
+#include "failure.h"
+#include "message.h"
 #include "module.h"
+#include "ring.h"
 
 namespace coop::ib {
 namespace {
 
 const Header& header_of(const ReceiveBuffer& buffer) { return *reinterpret_cast<const Header*>(buffer.data); }
 
-// Length and tag that a message of this kind has to have.
+// Checks the length and the tag of a control message.
 void check_control(const Header& header, std::size_t bytes, const opal_proc_t* peer) {
     if (header.bytes != bytes) damaged("length of a control message", peer, header.bytes);
     if (header.tag != 0) damaged("tag of a control message", peer, header.tag);
@@ -67,13 +74,13 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (!control && !in_ring) count_towards_ring(m, endpoint);
 }
 
-// The buffer counts no longer among those that early messages hold.
+// The buffer no longer counts as held by an early message.
 void stop_holding(ReceiveBuffer& buffer) {
     if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
 }
 
-// Early messages may hold this part of a shared receive queue. If they held all of it, the message that they wait for would find
-// no buffer.
+// Early messages may hold one in kHeldPart buffers of a shared receive queue. If they held all of them, the message that they wait for
+// would find no buffer.
 constexpr std::uint32_t kHeldPart = 4;
 
 // A copy of an early message, so that its buffer can be posted again; null: there is no memory.
@@ -88,7 +95,7 @@ ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t byt
     return copy.release();
 }
 
-// Where an early message waits: in its receive buffer while few do, else in memory of its own.
+// An early message waits in its receive buffer; if many do, it is copied and the buffer is posted again.
 ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
     if (buffer.srq == nullptr) return buffer;
     ReceiveBuffer* copy = use.held >= use.receives.size() / kHeldPart ? copy_of(m, buffer, bytes) : nullptr;
@@ -101,7 +108,9 @@ ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, st
     return buffer;
 }
 
-// Where a message has come by. `use` is null where that was a ring.
+std::uint32_t hca_of(const Module& m, const HcaUse& use) { return static_cast<std::uint32_t>(&use - m.uses.data()); }
+
+// How a message has arrived. `use` is null if it came by a ring.
 struct Origin {
     HcaUse* use;
     std::uint32_t qp_number;
@@ -116,13 +125,13 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
     case sched::Arrival::kDuplicate: stop_holding(kept); release(m, endpoint, kept); break;
-    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? static_cast<std::uint32_t>(origin.use - m.uses.data()) : 0, origin.qp_number); break;
+    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? hca_of(m, *origin.use) : 0, origin.qp_number); break;
     case sched::Arrival::kInOrder: break;
     }
     return arrival;
 }
 
-// With the lock held: the message's turn has come, and that of early ones behind it.
+// With the lock held: the message is due, and with it the early ones that follow it.
 void make_due(Channel& channel, ReceiveBuffer& first) {
     channel.delivery.due(first);
     while (ReceiveBuffer* early = channel.arrivals.pop_next()) {
@@ -131,10 +140,10 @@ void make_due(Channel& channel, ReceiveBuffer& first) {
     }
 }
 
-// What its receiver does with a message that has arrived.
+// What is to be done with a message that has arrived.
 enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
 
-// With the lock held. An early message is held by the window; one whose turn has come is due, with those behind it.
+// With the lock held. The window keeps an early message. A message in order is due, with the early ones that follow it.
 Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
     check(m, buffer, arrived, endpoint.proc);
     const Header header = header_of(buffer);  // a copy: an early message may move
@@ -142,7 +151,7 @@ Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t
     const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin) : sched::Arrival::kInOrder;
     if (arrival == sched::Arrival::kDuplicate) return Then::kNothing;
     if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
-    if (header.receive_credits != 0) take_receive_credits(m, endpoint, sched::Grant::of(header.receive_credits));
+    if (header.receive_credits != 0) take_receive_credits(endpoint, sched::Grant::of(header.receive_credits));
     if (!ordered) return Then::kHandOnAlone;
     if (arrival == sched::Arrival::kHeld) return Then::kNothing;
     make_due(*endpoint.channel, buffer);
@@ -162,22 +171,24 @@ void hand_on_due(Module& m, Endpoint& endpoint) {
 Channel::~Channel() {
     while (ReceiveBuffer* early = arrivals.pop_any())
         if (early->copy) delete early;
+    rails = {};  // before the ring, which the peer writes into
 }
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(0)};
-    ibv_recv_wr request{}, *bad;
+    ibv_recv_wr request{}, *bad = nullptr;
     request.wr_id = reinterpret_cast<std::uint64_t>(&buffer) | 1;
     request.sg_list = &sge;
     request.num_sge = 1;
-    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : ibv_post_recv(buffer.rail->qp, &request, &bad);
-    // Only a queue that is being taken down refuses what it had before.
+    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : buffer.rail->qp.post_receive(request);
+    // Only a queue that is being taken down refuses a buffer that it had before.
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
 namespace {
 
-// The peer on the other end of a queue pair, which may be so new that only the news say so. Null: the queue pair is closed.
+// The peer at the other end of a queue pair. If it is not known, the news of its connection may not have been taken yet. Null: the
+// queue pair is closed.
 Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     auto user = use.qp_users.find(qp_number);
     if (user == use.qp_users.end()) {
@@ -187,7 +198,7 @@ Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     return user != use.qp_users.end() ? user->second : nullptr;
 }
 
-// What a closed queue pair has left in the shared receive queue: the buffer serves again.
+// A closed queue pair has used a buffer of the shared receive queue: post it again.
 void give_up_arrival(Module& m, ReceiveBuffer& buffer, ibv_wc_status status) {
     if (buffer.srq != nullptr && status == IBV_WC_SUCCESS) post_receive(m, buffer);
 }
@@ -200,8 +211,8 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
     {
         Guard guard(m);
         endpoint = find_user(m, use, wc.qp_num);
-        if (endpoint == nullptr || wc.status == IBV_WC_WR_FLUSH_ERR) return give_up_arrival(m, buffer, wc.status), 0;
-        if (wc.status != IBV_WC_SUCCESS) rail_failed(m, *endpoint, nullptr, wc);
+        if (endpoint == nullptr) return give_up_arrival(m, buffer, wc.status), 0;
+        if (wc.status != IBV_WC_SUCCESS) return on_receive_error(*endpoint, hca_of(m, use), wc), 0;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
     if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);

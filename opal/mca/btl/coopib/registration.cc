@@ -5,9 +5,12 @@
 // also hears when memory goes away. The handle travels before it is known which
 // rails its user takes, so it has the keys of all of these HCAs. What the cache
 // has, and is then wanted for a peer behind other HCAs, is registered there, too.
+#include "registration.h"
+
 #include <cstring>
 
 #include "entry.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

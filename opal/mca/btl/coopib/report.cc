@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the rails of this process have carried, at its end: a table for each
-// connected peer.
+// A table for each connected peer, printed when the process ends. A rail that never
+// opened has no line, and the others keep their numbers.
+#include "report.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
-#include "component.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {
 
-std::string line_of(const Module& m, const Rail& rail, const sched::Rail& known, std::size_t number) {
+std::string line_of(const Module& m, const Rail& rail, const sched::RailSet& known) {
     char line[256];
-    std::snprintf(line, sizeof line, "  %-4zu  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n", number,
-                  m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(known.info.port), static_cast<unsigned>(known.info.path),
-                  static_cast<unsigned>(known.info.qp), static_cast<unsigned long long>(rail.sent_bytes),
-                  static_cast<unsigned long long>(rail.sends), static_cast<unsigned long long>(rail.stripes),
-                  static_cast<unsigned long long>(rail.waits), static_cast<unsigned long long>(rail.read_waits),
-                  static_cast<unsigned long long>(rail.early), 100 * known.weight / sched::kTotalWeight);
+    const sched::RailInfo& info = known[rail.number()].info;
+    std::snprintf(line, sizeof line, "  %-4u  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n", static_cast<unsigned>(rail.number()),
+                  m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(info.port), static_cast<unsigned>(info.path),
+                  static_cast<unsigned>(info.qp), static_cast<unsigned long long>(rail.counts.bytes),
+                  static_cast<unsigned long long>(rail.counts.sends), static_cast<unsigned long long>(rail.counts.stripes),
+                  static_cast<unsigned long long>(rail.counts.waits), static_cast<unsigned long long>(rail.counts.read_waits),
+                  static_cast<unsigned long long>(rail.early), 100 * known.share(rail.number()));
     return line;
 }
 
@@ -39,8 +42,7 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
     const Channel& channel = *endpoint.channel;
     std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(rank_of(endpoint)) +
                         "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits      reads      early  weight now\n";
-    for (std::size_t i = 0; i < channel.rails.size(); ++i)
-        table += line_of(m, *channel.rails[i], channel.scheduler->rails()[static_cast<sched::RailIndex>(i)], i);
+    for (const Rail& rail : channel.rails) table += line_of(m, rail, channel.scheduler->rails());
     table += "  waited for the connection: " + std::to_string(channel.connect_waits) + "; datagrams sent again: " +
              std::to_string(m.connections->repeated(endpoint.id)) + "\n  written into its ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" + operations_of(channel);

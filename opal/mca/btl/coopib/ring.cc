@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rings: made and offered, taken, polled; their credits.
+// Rings: made and offered to the peer, accepted, read; their credits.
 #include "ring.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "coop/path/seal.h"
+#include "coop/rail/verbs/rc.h"
+#include "diagnose.h"
+#include "message.h"
 #include "module.h"
 
 namespace coop::ib {
@@ -18,13 +21,13 @@ std::uint16_t check_of(const RingOffer& offer) {
     return path::check_of(std::as_bytes(std::span(&offer, 1)), offsetof(RingOffer, check), kOfferSeed);
 }
 
-// Of a write by the peer, over whichever rail.
+// How many bytes of a write by the peer land in order, whichever rail it takes.
 std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
     std::uint32_t bytes = sched::kWholeWrite;
-    for (const auto& rail : channel.rails)
-        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail->qp)))
-            bytes = std::min(bytes, rail::path_mtu_bytes(rail->qp));
+    for (const Rail& rail : channel.rails)
+        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail.qp.get())))
+            bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp.get()));
     return bytes;
 }
 
@@ -33,7 +36,7 @@ sched::RingShape shape_of(const Module& m, const Channel& channel) {
     return {static_cast<std::uint32_t>(m.given.ring_slots), sched::slot_bytes_for(wanted, in_order_bytes(m, channel))};
 }
 
-// Null: no memory, or it cannot be registered. The peer then goes on sending, which is no error.
+// Null: no memory, or it cannot be registered. That is no error: the peer goes on sending.
 std::unique_ptr<Inbox> make_inbox(Module& m, Endpoint& endpoint) {
     const sched::RingShape shape = shape_of(m, *endpoint.channel);
     std::vector<rail::Hca*> hcas;
@@ -70,7 +73,7 @@ void offer_ring(Module& m, Endpoint& endpoint) {
     endpoint.channel->inbox = std::move(inbox);
 }
 
-// How many HCAs the peer's ports are on, by what it has told of them.
+// The number of HCAs of the peer, as its published ports tell.
 std::uint32_t hcas_of(const path::PortList& remote) {
     std::uint32_t hcas = 0;
     for (const path::PortRecord& port : remote.ports) hcas = std::max<std::uint32_t>(hcas, port.hca + 1u);
@@ -105,7 +108,7 @@ void take_offer(Endpoint& endpoint, const Header& header) {
 
 void count_towards_ring(Module& m, Endpoint& endpoint) {
     Channel& channel = *endpoint.channel;
-    // The peer may send before we know that it is connected. Then there is nothing yet to offer by.
+    // The peer may send before this side knows that the channel is connected. An offer cannot be sent before.
     if (channel.until_ring == 0 || channel.state != ChannelState::kConnected) return;
     if (--channel.until_ring == 0) offer_ring(m, endpoint);
 }

@@ -29,6 +29,7 @@
 namespace coop::ib {
 
 struct Inbox;
+struct Module;
 
 // All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any more.
 class Inboxes {
@@ -86,5 +87,15 @@ struct Outbox {
     std::uint64_t address = 0;
     std::uint32_t rkey[kMostRkeys] = {};  // on each HCA of the peer
 };
+
+// A message has come by the receive queue: after enough of them the peer is offered a ring.
+void count_towards_ring(Module& m, Endpoint& endpoint);
+// A control message, whose bytes follow the header.
+void take_control(Endpoint& endpoint, const Header& header);
+// The peer has returned slots of its ring.
+void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);
+ReceiveBuffer* take_slot(Inbox& ring);  // null: the next slot is empty
+// Nobody reads the slot any more.
+void finish_slot(Module& m, const ReceiveBuffer& slot);
 
 }  // namespace coop::ib

@@ -5,8 +5,11 @@
 #include <cstring>
 #include <new>
 
+#include "connect.h"
 #include "entry.h"
 #include "extension.h"
+#include "message.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {
@@ -63,7 +66,7 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
     auto& header = *new (buffer) Header(message.own_header());
     if (message.pack(buffer + sizeof(Header))) {
         Guard guard(m);
-        if (post_inline(m, endpoint, header, message.urgent)) return true;
+        if (post_inline(endpoint, header, message.urgent)) return true;
     }
     message.unpack();
     return false;
@@ -79,7 +82,7 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     if (whole) {
         fragment->work.kind = WorkKind::kSend;
         fragment->work.endpoint = &endpoint;
-        post_fragment(m, endpoint, *fragment);
+        post_fragment(endpoint, *fragment);
         return true;
     }
     m.fragments.give_back(*fragment);
@@ -149,7 +152,7 @@ int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_
     fragment.work.endpoint = endpoint;
     Guard guard(m);
     if (endpoint->connected.load(std::memory_order_acquire)) {
-        post_fragment(m, *endpoint, fragment);
+        post_fragment(*endpoint, fragment);
     } else {
         endpoint->waiting.push_back(&fragment.work);
         connect(m, *endpoint);

@@ -2,6 +2,7 @@
 #include "upcalls.h"
 
 #include "entry.h"
+#include "module.h"
 
 namespace coop::ib {
 namespace {

@@ -13,7 +13,7 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 5;
+constexpr std::uint16_t kWireVersion = 6;
 
 struct Header {
     std::uint32_t psn;    // of the channel, over all rails; 0 where the kind has no place in the sequence

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is posted on a rail: a fragment that is sent, or a stripe of an RDMA
-// operation. Each is one work request, and waits in its rail's line while the
-// send queue, or the limit on reads, is full.
+// Requests for rails: a fragment to send, or a stripe of an RDMA operation. Each is
+// one work request. It waits on its rail while the send queue is full, or while the
+// queue pair may not have another read outstanding.
 //
 //     Fragment   a descriptor of Open MPI with its buffer, in memory that is
 //                registered on every HCA
@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "coop/base/list.h"
 #include "coop/extension/btl_extension.h"
+#include "coop/rail/rail.h"
 #include "coop/sched/begun.h"
 #include "coop/sched/marker.h"
 #include "coop/sched/schedule.h"
@@ -36,14 +37,19 @@ static_assert(sizeof(mca_btl_base_registration_handle_t) == 4 * kMaxHcas);
 
 using Endpoint = mca_btl_base_endpoint_t;
 
-enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
+using rail::WorkKind;
 
+// As coop/rail/rail.h wants it.
 struct Work {
     ListNode node;
+    Endpoint* endpoint = nullptr;
+    std::uint64_t posted_ns = sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
+    std::uint32_t bytes = 0;  // of a message with its header, or of a stripe
+    sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
-    std::uint64_t posted_ns = sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
-    Endpoint* endpoint = nullptr;
+    bool ordered = false, wants_credit = false;
+    bool has_token = false, waits = false;
 };
 using WorkList = List<Work, &Work::node>;
 
@@ -68,10 +74,8 @@ struct Fragment {
 struct RdmaOp;
 
 struct StripeWork : Work {
-    ListNode read_node;  // while it waits for its turn to read
     RdmaOp* op = nullptr;
     std::uint64_t local_address = 0, remote_address = 0;
-    std::uint32_t bytes = 0;
     std::uint32_t stripe = 0;
     std::uint32_t load_place = 0;  // of the load board, counted from 1: it counts there; 0: it does not
 };

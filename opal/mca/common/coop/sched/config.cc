@@ -85,18 +85,6 @@ Defect defect(const SchedConfig& config, std::size_t rails) {
     return batch_defect(config.bss_batch, bss_paths(config, rails));
 }
 
-SchedConfig fitted(SchedConfig config, RailMask open) noexcept {
-    const auto rails = static_cast<std::uint32_t>(count_of(open));
-    if (config.weights.count != 0) {
-        Weights weights;
-        for (RailIndex rail : each(open)) weights.of[weights.count++] = config.weights.of[rail];
-        config.weights = weights;
-    }
-    config.bss_paths = std::min(config.bss_paths, rails);
-    config.bss_batch = std::min(config.bss_batch, bss_paths(config, rails));
-    return config;
-}
-
 std::variant<Weights, std::string> parse_weights(std::string_view text) {
     Weights weights;
     if (text.find_first_not_of(' ') == std::string_view::npos) return weights;

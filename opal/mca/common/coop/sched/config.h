@@ -72,10 +72,6 @@ constexpr std::uint32_t bss_batch(const SchedConfig& config, std::size_t rails) 
     return paths < kDefaultBatch ? paths : kDefaultBatch;
 }
 
-// The same for a channel of which only the rails in `open` have come up: their weights, and no more paths than there are
-// rails. `config` fits all of them (defect() has found nothing), and one at least is open.
-COOP_EXPORT SchedConfig fitted(SchedConfig config, RailMask open) noexcept;
-
 // "62,38"; nothing stands for no weights. The string says what is wrong.
 COOP_EXPORT std::variant<Weights, std::string> parse_weights(std::string_view text);
 

@@ -93,11 +93,12 @@ struct Rail {
 class RailSet {
 public:
     // Whether there was room. Rails are numbered in the order in which they come.
-    [[nodiscard]] bool add(const RailInfo& info) noexcept {
+    [[nodiscard]] bool add(const RailInfo& info, RailState state = RailState::kUp) noexcept {
         if (count_ == kMaxRails) return false;
         rails_[count_].info = info;
+        rails_[count_].state = state;
         order_[count_] = static_cast<RailIndex>(count_);
-        in_state_[index(RailState::kUp)] |= bit_of(static_cast<RailIndex>(count_));
+        in_state_[index(state)] |= bit_of(static_cast<RailIndex>(count_));
         ++count_;
         return true;
     }
@@ -119,14 +120,27 @@ public:
     void set_order(const Indices& rails) noexcept {
         std::transform(rails.begin(), rails.end(), order_.begin(), [](auto rail) { return static_cast<RailIndex>(rail); });
     }
-    RailIndex first() const noexcept { return order_[0]; }
+    // The first ones in that order; rails that are down are skipped.
+    RailIndex first() const noexcept {
+        for (std::size_t i = 0; i < count_; ++i)
+            if (rails_[order_[i]].state != RailState::kDown) return order_[i];
+        return order_[0];
+    }
     RailMask first(std::size_t count) const noexcept {
         RailMask rails = 0;
-        for (std::size_t i = 0; i < std::min(count, count_); ++i) rails |= bit_of(order_[i]);
+        for (std::size_t i = 0; i < count_ && count_of(rails) < count; ++i)
+            if (rails_[order_[i]].state != RailState::kDown) rails |= bit_of(order_[i]);
         return rails;
     }
 
-    // Those to send on: the ones that are up; without any, the suspect ones;
+    // The part of the weight of all usable rails that one of them has.
+    double share(RailIndex rail) const noexcept {
+        double sum = 0;
+        for (RailIndex each_rail : each(usable())) sum += rails_[each_rail].weight;
+        return (usable() & bit_of(rail)) != 0 && sum > 0 ? rails_[rail].weight / sum : 0;
+    }
+
+    // The rails to send on: those that are up; without any, the suspect ones;
     // empty when all are down.
     RailMask usable() const noexcept {
         const RailMask up = in_state_[index(RailState::kUp)];

@@ -13,6 +13,7 @@
 // schedule without stripes when all rails are down.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -48,6 +49,8 @@ public:
     // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
     // the clock, as policies for such messages do not measure. Some rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
+    // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small one.
+    RailIndex rail_of_fragment(std::uint64_t bytes) noexcept { return rail_of_small(std::min(bytes, config_->striping_threshold - 1)); }
 
     // A stripe that cannot be posted yet (the send queue, or the limit on reads), and when it is about to be: its bytes are
     // ahead of whatever comes to that rail meanwhile.

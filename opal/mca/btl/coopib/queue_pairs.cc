@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rails.h"
+#include "queue_pairs.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "coop/rail/verbs/rc.h"
 #include "module.h"
+#include "receive.h"
 
 namespace coop::ib {
 namespace {
@@ -28,11 +30,11 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
 
-// Where a completion queue cannot grow, a new queue pair takes this part of what is left, so that others find room behind it.
+// If a completion queue cannot grow, a new queue pair takes this part of the entries left, so that later ones find some, too.
 constexpr std::uint32_t kPartOfTheRest = 8;
 
-// Places in the completion queue for everything on a queue pair: `wanted`, or at least `least` where the queue cannot grow. 0: even
-// those would let it overflow, which would end the job.
+// Reserves entries of the completion queue for a queue pair: `wanted`, or at least `least` if the queue cannot grow. Returns how many;
+// 0: the queue could overflow, which would end the job.
 std::uint32_t make_room(Module& m, std::uint32_t hca, std::uint32_t wanted, std::uint32_t least) {
     HcaUse& use = m.uses[hca];
     const std::uint32_t needed = use.cq_needed + wanted, has = static_cast<std::uint32_t>(use.cq->cqe);
@@ -90,10 +92,10 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     auto rail = std::make_unique<Rail>();
     rail->local_hca = local.hca;
     rail->remote_hca = remote.hca;
-    rail->depth = caps.sends;
+    rail->set_depth(caps.sends);
     rail->max_inline = made->got.inline_bytes;
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
-    rail->qp = std::move(made->qp);
+    rail->qp = QueuePair(std::move(made->qp));
     rail->counts_credits = remote.has_srq == 0;
     if (use.srq) return rail;
     rail->own_receives = sched::ReceiveCredits(caps.receives);
@@ -103,7 +105,7 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
 }
 
 bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends) {
-    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp, m.own.ports[path.local_port], remote, path, ends, times_for(m));
+    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote, path, ends, times_for(m));
     if (!done) not_used(done.trouble().sentence);
     return static_cast<bool>(done);
 }

@@ -4,9 +4,9 @@
 // connected to the peer's.
 //
 // Threading: rails are made under the lock of Connections, by the application's
-// thread or by the one that answers peers; until a rail is part of a channel
-// nobody else knows it. open_receives() is called before that thread starts.
-// Errors: said in a sentence; a null pointer or false for the caller.
+// thread or by the one that answers peers; no other thread uses a rail before it
+// is part of a channel. open_receives() is called before that thread starts.
+// Errors: printed as a sentence; the caller gets a null pointer or false.
 #pragma once
 
 #include <cstdint>

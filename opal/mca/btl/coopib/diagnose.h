@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// User-facing error messages and notices. The texts are in the help file.
+//
+// Threading: under Module::lock, or while one thread alone starts. Errors: the
+// functions that do not return end the job.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "coop/rail/verbs/async_events.h"
+#include "endpoint.h"
+
+namespace coop::ib {
+
+struct Module;
+
+// At start.
+void parameter_out_of_range(const ParamError& error);
+void not_there(const Module& m, const std::string& why);  // what if_include or if_exclude names
+void no_device(const std::string& why);
+void memory_locked(const Module& m, std::uint64_t needed_bytes);
+void cannot_start(const std::string& why);
+void answers_by_polling(const std::string& why);
+void too_many_hcas(std::size_t all, const std::string& used, const std::string& left_out);
+
+// A peer that this process cannot work with.
+[[noreturn]] void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs);
+[[noreturn]] void versions_differ(const opal_proc_t* peer, std::uint32_t theirs);
+[[noreturn]] void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs);
+[[noreturn]] void cannot_connect(const opal_proc_t* peer, const std::string& why);
+[[noreturn]] void rails_differ(const opal_proc_t* peer, const ParamError& error);
+[[noreturn]] void no_atomics(const Endpoint& endpoint);
+[[noreturn]] void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value);
+
+// Rails and HCAs that have failed.
+struct RailTrouble {
+    const char* operation;  // as operation_of() names it
+    std::uint32_t hca;
+    const char* status;
+    std::uint32_t vendor_code;
+};
+const char* operation_of(const Work& work) noexcept;
+[[noreturn]] void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble);
+[[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
+
+// Notices. Each is reported once, or by one process of the node.
+void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
+void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);
+void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent);
+void peer_is_late(const opal_proc_t* peer, std::int64_t seconds);
+void other_partition(const opal_proc_t* peer, const std::string& why);
+void interrupts_lost(const char* hca) noexcept;
+
+}  // namespace coop::ib

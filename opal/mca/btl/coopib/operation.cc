@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "operation.h"
+
+#include <cstring>
+
+#include "diagnose.h"
+#include "loopback.h"
+#include "module.h"
+#include "progress.h"
+
+namespace coop::ib {
+namespace {
+
+// Makes a fragment for each stripe that carries the rider's packet. False: there is no memory, and nothing was taken.
+bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
+    Rider& rider = *op.rider;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        op.riders[i] = m.fragments.take();
+        if (op.riders[i] != nullptr) continue;
+        while (i-- > 0) m.fragments.give_back(*op.riders[i]);
+        return false;
+    }
+    rider.set_parts(rider.packet, stripes);
+    rider.taken = true;
+    for (std::uint32_t i = 0; i < stripes; ++i) {
+        Fragment& fragment = *op.riders[i];
+        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+        fragment.fenced = true;
+        fragment.base.des_cbfunc = nullptr;
+        fragment.work.kind = WorkKind::kSend;
+        fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + rider.bytes;
+        fragment.work.ordered = false;
+        fragment.work.wants_credit = true;
+        fragment.ring_address = 0;
+        *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
+        fragment.header->check = check_of(*fragment.header);
+        std::memcpy(fragment.data(), rider.packet, rider.bytes);
+    }
+    m.handler.under_way(-1);  // the operation's end needs no attention any more
+    return true;
+}
+
+// The rail keeps the order of the two.
+void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
+    rider.work.rail = stripe.rail;
+    rider.work.endpoint = stripe.endpoint;
+    channel.submit_stripe(stripe, false);
+    channel.submit(rider.work);
+}
+
+void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes, std::uint64_t posted_ns) {
+    StripeWork& stripe = op.stripes[index];
+    stripe.kind = op.kind;
+    stripe.rail = rail;
+    stripe.endpoint = op.endpoint;
+    stripe.posted_ns = posted_ns;
+    stripe.op = &op;
+    stripe.stripe = index;
+    stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
+    stripe.remote_address = op.remote_address + offset;
+    stripe.bytes = static_cast<std::uint32_t>(bytes);
+    Channel& channel = *op.endpoint->channel;
+    count_posted(m, stripe, channel.rails[rail].local_hca);
+    // The fence makes the HCA execute the reads one by one: they need no read tokens.
+    if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
+    channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
+}
+
+void cut(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    const std::uint64_t now = now_ns();
+    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now);
+    const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
+    op.missing = sched::SentStripes(schedule.size());
+    ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
+    if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
+    // Once its last stripe is posted, the operation may have completed: `op` is not used after the loop.
+    std::uint32_t i = 0;
+    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
+}
+
+// Defer striping until the operation can start.
+bool waits_whole(const Channel& channel, const RdmaOp& op) {
+    const sched::Scheduler& scheduler = *channel.scheduler;
+    return scheduler.may_wait(op.bytes, op.marker) ||
+           (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
+}
+
+}  // namespace
+
+void cut_waiting(Module& m, Channel& channel) {
+    while (RdmaOp* op = channel.uncut.front()) {
+        if (waits_whole(channel, *op)) return;
+        channel.uncut.pop_front();
+        cut(m, *op);
+    }
+}
+
+void start_op(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    if (op.kind == WorkKind::kAtomic) {
+        op.missing = sched::SentStripes(1);
+        if (!channel.atomic_rail) no_atomics(*op.endpoint);
+        return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
+    }
+    // A rider is only offered during this call, so an operation that has one is cut at once.
+    if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    if (op.kind == WorkKind::kGet && !channel.can_read())
+        for (Rail& rail : channel.rails) ++rail.counts.read_waits;
+    channel.uncut.push_back(&op);
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The queue pair of a rail as the core sees it (coop/rail/rail.h), over verbs.
+//
+// Threading: as the verbs. Ownership: the queue pair. Errors: errno, or false.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "coop/rail/rail.h"
+#include "coop/rail/verbs/objects.h"
+
+namespace coop::ib {
+
+// A work request with one scatter/gather entry. Without bytes it has none.
+struct Request {
+    Request() noexcept {
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+    }
+    Request(const Request&) = delete;
+    Request& operator=(const Request&) = delete;
+
+    ibv_send_wr wr{};
+    ibv_sge sge{};
+};
+
+class QueuePair {
+public:
+    using Request = ib::Request;
+
+    QueuePair() = default;
+    explicit QueuePair(rail::Qp qp) noexcept : qp_(std::move(qp)) {}
+
+    int post(Request& request, void* id, bool completes) noexcept {
+        request.wr.wr_id = reinterpret_cast<std::uint64_t>(id);
+        if (completes) request.wr.send_flags |= IBV_SEND_SIGNALED;
+        if (request.sge.length == 0) request.wr.num_sge = 0;
+        ibv_send_wr* bad;
+        return ibv_post_send(qp_, &request.wr, &bad);
+    }
+    int post_empty_write(void* id) noexcept {
+        Request request;
+        request.wr.opcode = IBV_WR_RDMA_WRITE;
+        return post(request, id, true);
+    }
+    int post_receive(ibv_recv_wr& request) noexcept {
+        ibv_recv_wr* bad;
+        return ibv_post_recv(qp_, &request, &bad);
+    }
+    bool stop() noexcept {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_ERR;
+        return ibv_modify_qp(qp_, &attr, IBV_QP_STATE) == 0;
+    }
+    bool works() const noexcept {
+        ibv_qp_attr attr{};
+        ibv_qp_init_attr init{};
+        return ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_RTS;
+    }
+    std::uint32_t number() const noexcept { return qp_->qp_num; }
+    ibv_qp* get() const noexcept { return qp_; }
+
+private:
+    rail::Qp qp_;
+};
+static_assert(rail::QueuePair<QueuePair>);
+
+}  // namespace coop::ib

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A channel: all rails between two processes. It gives each message its place in
+// the sequence and its rail, posts requests or queues them on their rail, takes
+// completions and credits, and decides what the failure of a rail means.
+//
+//     send ──window full──► beyond ──► rail chosen ──► submit ──► posted, or waiting on the rail
+//                                                        ▲
+//     stripe ──no read token──► Rail::reads ─────────────┘
+//
+//     a completion, a credit or a mark: the next waiting requests are posted
+//
+// `Self` is the transport's channel, which derives from this and has
+//
+//     void prepare(Work& message)                  a message has its sequence number: complete its header
+//     void build(Rail&, Work&, Request&)           fill the request for this rail
+//     void on_refused(Rail&, Work&, int error)     the queue pair did not take the request, which is nowhere now
+//
+// Threading: none; the caller holds the lock of the channel. Ownership: the rails
+// belong to the channel, requests to the caller. Errors: on_rail_event().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "coop/rail/failure.h"
+#include "coop/rail/rail.h"
+#include "coop/rail/rails.h"
+#include "coop/sched/receive_credits.h"
+#include "coop/sched/scheduler.h"
+#include "coop/sched/send_window.h"
+
+namespace coop::rail {
+
+template <class Self, class Rail, RailWork Work>
+class Channel {
+public:
+    Rails<Rail> rails;
+    std::optional<sched::Scheduler> scheduler;  // once the rails are known
+    sched::SendWindow window;
+    std::array<sched::SendCredits, sched::kMaxRails> credits;  // by the number of the rail; the peer may give some before this side is connected
+    List<Work, &Work::node> beyond;  // messages that wait for room in the window, in order
+    std::uint64_t window_waits = 0;
+
+    // --- requests ---------------------------------------------------------------------------------------------------
+
+    bool may_send() noexcept { return beyond.empty() && window.has_room(); }
+
+    // A message with a place in the sequence. Precondition of this and everything below: some rail is up.
+    void send(Work& message) {
+        if (may_send()) return send_now(message);
+        ++window_waits;
+        beyond.push_back(&message);
+        send_beyond();
+    }
+
+    // A message that needs neither a place in the sequence nor a credit. Jump the queue: both sides may be blocked on credits.
+    void send_first(Work& message) {
+        message.rail = scheduler->rail_of_fragment(message.bytes);
+        Rail& rail = rails[message.rail];
+        if (rail.has_room()) return post(rail, message);
+        count_waiting(message);
+        rail.waiting.push_front(&message);
+    }
+
+    // Posts the request on its rail, or queues it there.
+    void submit(Work& work) {
+        Rail& rail = rails[work.rail];
+        if (rail.waiting.empty() && take_place(rail, work)) return post(rail, work);
+        ++rail.counts.waits;
+        count_waiting(work);
+        rail.waiting.push_back(&work);
+    }
+
+    // A stripe of an operation; `with_token`: a read that has to be one of the few that a queue pair has outstanding.
+    void submit_stripe(Work& stripe, bool with_token) {
+        count_waiting(stripe);
+        stripe.has_token = with_token;
+        Rail& rail = rails[stripe.rail];
+        if (!with_token || rail.reads.take_or_queue(&stripe)) return submit(stripe);
+        ++rail.counts.read_waits;
+    }
+
+    bool can_read() const noexcept {
+        for (const Rail& rail : rails)
+            if (rail.reads.can_take()) return true;
+        return false;
+    }
+
+    // The rail for this many inline bytes, if they can be posted at once. Null: not now.
+    Rail* rail_for_inline(std::uint32_t bytes) noexcept {
+        if (!may_send()) return nullptr;
+        Rail& rail = rails[scheduler->rail_of_fragment(bytes)];
+        return bytes <= rail.max_inline && rail.is_free() ? &rail : nullptr;
+    }
+    // False: a message needs a credit on this rail, and there is none.
+    [[nodiscard]] bool take_credit(const Rail& rail) noexcept { return !rail.counts_credits || credits[rail.number()].take(); }
+    // Posts inline data that carry the number `psn` of the window.
+    void post_inline(Rail& rail, typename Rail::Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {
+        if (const int error = rail.post_inline(request, bytes, psn); error != 0) self().on_refused(rail, rail.mark, error);
+    }
+
+    // --- events -----------------------------------------------------------------------------------------------------
+
+    // A request has completed and is off the send queue.
+    void on_completed(Work& work, std::uint64_t now_ns) {
+        scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns);
+        Rail& rail = rails[work.rail];
+        rail.on_completed();
+        if (work.has_token)
+            if (Work* next = rail.reads.give_back()) submit(*next);
+        if (work.ordered) window.landed(work.psn);
+        pump(rail);
+        send_beyond();
+    }
+
+    void on_mark_completed(Rail& rail) {
+        rail.on_mark_completed([this](sched::SequenceNumber psn) { window.landed(psn); });
+        pump(rail);
+        send_beyond();
+    }
+
+    // The peer has returned receive credits. False: no queue pair has that many.
+    [[nodiscard]] bool on_grant(sched::Grant grant) {
+        if (!credits[grant.rail].give(grant.count)) return false;
+        if (Rail* rail = rails.find(grant.rail)) pump(*rail);
+        return true;
+    }
+
+    // The credits to return with the next message: of the rail that owes most.
+    sched::Grant take_owed_receives() noexcept {
+        Rail* most = nullptr;
+        for (Rail& rail : rails)
+            if (most == nullptr || rail.own_receives.owed() > most->own_receives.owed()) most = &rail;
+        if (most == nullptr || most->own_receives.owed() == 0) return {};
+        return {most->number(), most->own_receives.take_owed()};
+    }
+
+    // Trouble of a rail; null: of one that is not a part of the channel yet. A rail that fails takes no further request, and its number
+    // stays. What waits on it, or is under way, stays there for the owner of the decision.
+    [[nodiscard]] RailDecision on_rail_event(Rail* rail, RailEvent event) noexcept {
+        if (rail == nullptr) return decide(RailState::kOpening, event);
+        const RailDecision decision = decide(rail->state, event);
+        if (decision == RailDecision::kIgnore || rail->state != RailState::kUp) return decision;
+        rail->shut();
+        rails.set_state(rail->number(), RailState::kFailed);
+        scheduler->set_state(rail->number(), sched::RailState::kDown);
+        return decision;
+    }
+
+    // A posted request has completed with an error. The scheduler learns nothing from it.
+    [[nodiscard]] RailDecision on_failed(const Work& work, RailEvent event) noexcept {
+        if (work.kind != WorkKind::kMark) scheduler->on_aborted(work.rail, work.bytes, work.posted_ns);
+        return on_rail_event(rails.find(work.rail), event);
+    }
+
+private:
+    Self& self() noexcept { return static_cast<Self&>(*this); }
+
+    void send_now(Work& message) {
+        // Sequence numbers follow the order in which messages are handed to the rails, even if a rail queues them.
+        message.psn = window.take();
+        message.ordered = true;
+        self().prepare(message);
+        message.rail = scheduler->rail_of_fragment(message.bytes);
+        submit(message);
+    }
+
+    // If the window stays full, inline sends may have landed whose completion nobody has asked for: ask now.
+    void send_beyond() {
+        while (!beyond.empty() && window.has_room()) send_now(*beyond.pop_front());
+        if (beyond.empty()) return;
+        for (Rail& rail : rails)
+            if (const int error = rail.post_mark(); error != 0) self().on_refused(rail, rail.mark, error);
+    }
+
+    // Takes room in the send queue and, where one is needed, a credit. False: one of them is missing, and nothing was taken.
+    bool take_place(Rail& rail, const Work& work) noexcept {
+        if (!rail.has_room()) return false;
+        return !work.wants_credit || take_credit(rail);
+    }
+
+    void pump(Rail& rail) {
+        while (Work* next = rail.waiting.front()) {
+            if (!take_place(rail, *next)) return;
+            rail.waiting.remove(next);
+            post(rail, *next);
+        }
+    }
+
+    void post(Rail& rail, Work& work) {
+        typename Rail::Request request;
+        self().build(rail, work, request);
+        if (work.waits) scheduler->on_waited(work.rail, work.bytes);
+        work.waits = false;
+        if (const int error = rail.post(request, work); error != 0) return self().on_refused(rail, work, error);
+        scheduler->on_posted(work.rail, work.bytes, work.posted_ns);
+    }
+
+    void count_waiting(Work& work) noexcept {
+        if (work.waits) return;
+        work.waits = true;
+        scheduler->on_waiting(work.rail, work.bytes);
+    }
+};
+
+}  // namespace coop::rail

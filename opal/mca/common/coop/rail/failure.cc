@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rail/failure.h"
+
+namespace coop::rail {
+namespace {
+
+constexpr RailDecision end_job_if(bool condition) noexcept { return condition ? RailDecision::kEndJob : RailDecision::kIgnore; }
+
+}  // namespace
+
+const char* name(RailState state) noexcept {
+    switch (state) {
+    case RailState::kOpening: return "opening";
+    case RailState::kUp: return "up";
+    case RailState::kFailed: return "failed";
+    case RailState::kClosed: return "closed";
+    }
+    return "?";
+}
+
+const char* name(RailEvent event) noexcept {
+    switch (event) {
+    case RailEvent::kPostRefused: return "post refused";
+    case RailEvent::kSendError: return "send error";
+    case RailEvent::kSendFlushed: return "send flushed";
+    case RailEvent::kReceiveError: return "receive error";
+    case RailEvent::kReceiveFlushed: return "receive flushed";
+    case RailEvent::kQueuePairError: return "queue pair error";
+    case RailEvent::kHcaLost: return "HCA lost";
+    }
+    return "?";
+}
+
+RailDecision decide(RailState state, RailEvent event) noexcept {
+    switch (event) {
+    case RailEvent::kPostRefused:
+    case RailEvent::kSendError:
+    case RailEvent::kSendFlushed:
+    case RailEvent::kQueuePairError: return end_job_if(state == RailState::kUp);
+    case RailEvent::kReceiveError: return end_job_if(state == RailState::kUp || state == RailState::kOpening);
+    case RailEvent::kReceiveFlushed: return RailDecision::kIgnore;
+    case RailEvent::kHcaLost: return RailDecision::kEndJob;
+    }
+    return RailDecision::kEndJob;
+}
+
+}  // namespace coop::rail

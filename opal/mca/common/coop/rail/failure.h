@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a channel decides when a rail reports trouble. The decision depends on the
+// state of the rail and on the event alone; the owner of the channel carries it out.
+//
+//     kOpening ──both sides have opened it──► kUp ──trouble──► kFailed
+//         └──cannot be made, or is silent──► kClosed
+//
+//                      kOpening   kUp       kFailed    kClosed
+//     kPostRefused     ignore     end job   ignore     ignore
+//     kSendError       ignore     end job   ignore     ignore
+//     kSendFlushed     ignore     end job   ignore     ignore
+//     kReceiveError    end job    end job   ignore     ignore
+//     kReceiveFlushed  ignore     ignore    ignore     ignore
+//     kQueuePairError  ignore     end job   ignore     ignore
+//     kHcaLost         end job    end job   end job    end job
+//
+// A rail that is being opened is probed, and the probe finds whether it works. Only
+// a receive error means more than that: the peer has broken the protocol. A failed
+// rail has been reported; its further events follow from the first one.
+//
+// Threading: pure. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "coop/base/export.h"
+
+namespace coop::rail {
+
+enum class RailState : std::uint8_t {
+    kOpening,  // not a part of its channel yet
+    kUp,       // carries data
+    kFailed,   // was up; nothing is posted on it any more
+    kClosed,   // never was up; completions of what was posted on it may still come
+};
+constexpr std::size_t kRailStates = 4;
+COOP_EXPORT const char* name(RailState state) noexcept;
+
+enum class RailEvent : std::uint8_t {
+    kPostRefused,     // the queue pair did not take a request
+    kSendError,       // a posted request has completed with an error
+    kSendFlushed,     // a posted request was not carried out, because the queue pair is in error
+    kReceiveError,    // a receive has completed with an error
+    kReceiveFlushed,  // a receive buffer comes back unused, because the queue pair is in error
+    kQueuePairError,  // the HCA reports that the queue pair is in error
+    kHcaLost,         // the HCA reports that it, or a queue that its rails share, is in error
+};
+constexpr std::size_t kRailEvents = 7;
+COOP_EXPORT const char* name(RailEvent event) noexcept;
+
+enum class RailDecision : std::uint8_t {
+    kIgnore,
+    kEndJob,  // no other rail takes over what was under way
+};
+
+COOP_EXPORT RailDecision decide(RailState state, RailEvent event) noexcept;
+
+}  // namespace coop::rail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The rails of a channel by their numbers. The number of a rail is that of its
+// path: both sides compute the same paths, so they mean the same rail by a number.
+// A rail keeps its number as long as the channel lives, whatever happens to others.
+//
+//     number     0      1      2          3
+//     rail       up     -      closed     up          -: could not be made
+//     for (Rail& rail : rails)            0 and 3: the rails that are up
+//
+// Threading: none; the caller holds the lock of the channel. Ownership: the rails
+// belong to this. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "coop/rail/failure.h"
+#include "coop/sched/rail_set.h"
+
+namespace coop::rail {
+
+// A Rail has a member `state`, which only this changes once the rail has been put here.
+template <class Rail>
+class Rails {
+public:
+    // The rail takes the next number. Null: the number stays without a rail. Precondition: fewer than kMaxRails have been put.
+    Rail* put(std::unique_ptr<Rail> rail) {
+        all_.push_back(std::move(rail));
+        Rail* const put = all_.back().get();
+        if (put != nullptr && put->state == RailState::kUp) up_ |= sched::bit_of(static_cast<sched::RailIndex>(all_.size() - 1));
+        return put;
+    }
+
+    std::size_t numbers() const noexcept { return all_.size(); }
+    Rail& operator[](sched::RailIndex number) const noexcept { return *all_[number]; }  // there is one
+    Rail* find(sched::RailIndex number) const noexcept { return number < all_.size() ? all_[number].get() : nullptr; }
+    sched::RailMask up() const noexcept { return up_; }
+
+    void set_state(sched::RailIndex number, RailState state) noexcept {
+        all_[number]->state = state;
+        up_ = state == RailState::kUp ? up_ | sched::bit_of(number) : up_ & ~sched::bit_of(number);
+    }
+
+    class Iterator {
+    public:
+        Iterator(const Rails& rails, sched::RailMask left) noexcept : rails_(rails), number_{left} {}
+        Rail& operator*() const noexcept { return rails_[*number_]; }
+        Iterator& operator++() noexcept {
+            ++number_;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const noexcept { return number_ != other.number_; }
+
+    private:
+        const Rails& rails_;
+        sched::RailIterator number_;
+    };
+    Iterator begin() const noexcept { return {*this, up_}; }
+    Iterator end() const noexcept { return {*this, 0}; }
+
+private:
+    std::vector<std::unique_ptr<Rail>> all_;
+    sched::RailMask up_ = 0;
+};
+
+}  // namespace coop::rail

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// rail/channel.h and rail/rail.h over queue pairs that are not there: what is
+// posted on which rail, what waits, and what a failure does to the others.
+#include "coop/rail/channel.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace coop::rail {
+namespace {
+
+using sched::RailIndex;
+
+struct FakeRequest {
+    std::uint32_t bytes = 0;
+};
+
+// Keeps what is posted until the test completes it.
+struct FakeQueuePair {
+    using Request = FakeRequest;
+    struct Posted {
+        void* id;
+        bool completes;
+    };
+
+    int post(Request&, void* id, bool completes) noexcept {
+        if (refuses != 0) return refuses;
+        posted.push_back({id, completes});
+        return 0;
+    }
+    int post_empty_write(void* id) noexcept {
+        Request request;
+        return post(request, id, true);
+    }
+    bool stop() noexcept { return !std::exchange(stopped, true); }
+    bool works() const noexcept { return !stopped; }
+
+    std::deque<Posted> posted;
+    int refuses = 0;  // an errno
+    bool stopped = false;
+};
+
+struct FakeWork {
+    ListNode node;
+    std::uint64_t posted_ns = sched::kNotMeasured;
+    std::uint32_t bytes = 100;
+    sched::SequenceNumber psn = 0;
+    WorkKind kind = WorkKind::kSend;
+    RailIndex rail = 0;
+    bool ordered = false, wants_credit = false, has_token = false, waits = false;
+};
+
+using FakeRail = Rail<FakeQueuePair, FakeWork>;
+
+struct FakeChannel : Channel<FakeChannel, FakeRail, FakeWork> {
+    void prepare(FakeWork& message) {
+        message.wants_credit = !has_ring;
+        prepared.push_back(message.psn);
+    }
+    void build(FakeRail&, FakeWork& work, FakeRequest& request) { request.bytes = work.bytes; }
+    void on_refused(FakeRail& rail, FakeWork& work, int error) {
+        refused.push_back(&work);
+        last_errno = error;
+        decision = on_rail_event(&rail, RailEvent::kPostRefused);
+    }
+
+    bool has_ring = false;  // messages need no credit
+    std::vector<sched::SequenceNumber> prepared;
+    std::vector<FakeWork*> refused;
+    int last_errno = 0;
+    std::optional<RailDecision> decision;
+};
+
+constexpr std::uint32_t kDepth = 16;
+
+// A channel of rails in these states, each with a send queue of kDepth and two read tokens.
+class ChannelTest : public testing::Test {
+protected:
+    void open(std::vector<RailState> states, bool counts_credits = false) {
+        sched::RailSet set;
+        for (const RailState state : states) {
+            auto rail = std::make_unique<FakeRail>();
+            rail->state = state;
+            rail->set_depth(kDepth);
+            rail->max_inline = 64;
+            rail->counts_credits = counts_credits;
+            rail->own_receives = sched::ReceiveCredits(32);
+            rail->reads.reset(2);
+            FakeRail* const put = channel.rails.put(std::move(rail));
+            put->mark.rail = static_cast<RailIndex>(channel.rails.numbers() - 1);
+            ASSERT_TRUE(set.add({}, state == RailState::kUp ? sched::RailState::kUp : sched::RailState::kDown));
+        }
+        config.small_policy = sched::Policy::kRoundRobin;
+        channel.scheduler.emplace(config, set);
+    }
+
+    std::size_t posted(RailIndex rail) const { return channel.rails[rail].qp.posted.size(); }
+    const sched::Rail& known(RailIndex rail) const { return channel.scheduler->rails()[rail]; }
+
+    FakeWork& new_work(WorkKind kind = WorkKind::kSend) {
+        works.push_back(std::make_unique<FakeWork>());
+        works.back()->kind = kind;
+        return *works.back();
+    }
+    void send(std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) channel.send(new_work());
+    }
+    FakeWork& submit_read(RailIndex rail) {
+        FakeWork& read = new_work(WorkKind::kGet);
+        read.rail = rail;
+        channel.submit_stripe(read, true);
+        return read;
+    }
+    bool send_inline(std::uint32_t bytes = 32) {
+        FakeRail* const rail = channel.rail_for_inline(bytes);
+        if (rail == nullptr || !channel.take_credit(*rail)) return false;
+        FakeRequest request;
+        channel.post_inline(*rail, request, bytes, channel.window.take());
+        return true;
+    }
+
+    // Takes the oldest request off a send queue. A queue pair tells of a mark once all before it are off, too.
+    void complete(RailIndex rail) {
+        auto& queue = channel.rails[rail].qp.posted;
+        while (!queue.front().completes) queue.pop_front();
+        auto& work = *static_cast<FakeWork*>(queue.front().id);
+        queue.pop_front();
+        if (work.kind == WorkKind::kMark) return channel.on_mark_completed(channel.rails[rail]);
+        channel.on_completed(work, 1);
+    }
+    // The oldest request fails; every later one is flushed.
+    std::vector<RailDecision> fail(RailIndex rail) {
+        std::vector<RailDecision> decisions;
+        auto& queue = channel.rails[rail].qp.posted;
+        for (RailEvent event = RailEvent::kSendError; !queue.empty(); event = RailEvent::kSendFlushed) {
+            const auto& work = *static_cast<FakeWork*>(queue.front().id);
+            queue.pop_front();
+            decisions.push_back(channel.on_failed(work, event));
+        }
+        return decisions;
+    }
+
+    sched::SchedConfig config;
+    std::vector<std::unique_ptr<FakeWork>> works;
+    FakeChannel channel;
+};
+
+constexpr RailState kUp = RailState::kUp, kClosed = RailState::kClosed;
+
+// --- send queues ---------------------------------------------------------------------------------------------------------
+
+TEST_F(ChannelTest, posts_messages_on_the_rails_in_turn_and_numbers_them) {
+    open({kUp, kUp});
+    send(5);
+    EXPECT_EQ(posted(0), 3u);
+    EXPECT_EQ(posted(1), 2u);
+    EXPECT_EQ(channel.prepared, (std::vector<sched::SequenceNumber>{0, 1, 2, 3, 4}));
+    EXPECT_EQ(channel.rails[0].counts.sends, 3u);
+    EXPECT_EQ(channel.rails[0].counts.bytes, 300u);
+    EXPECT_EQ(known(0).outstanding_bytes, 300u);
+}
+
+TEST_F(ChannelTest, queues_what_a_full_send_queue_does_not_take_and_posts_it_in_order) {
+    open({kUp});
+    send(kDepth + 3);
+    EXPECT_EQ(posted(0), kDepth);
+    EXPECT_EQ(channel.rails[0].counts.waits, 3u);
+    EXPECT_EQ(known(0).waiting_bytes, 300u);
+    complete(0);
+    complete(0);
+    EXPECT_EQ(posted(0), kDepth);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, works[kDepth + 1].get());
+    EXPECT_EQ(known(0).waiting_bytes, 100u);
+    for (std::size_t i = 2; i < kDepth + 3; ++i) complete(0);
+    EXPECT_EQ(posted(0), 0u);
+    EXPECT_EQ(channel.rails[0].in_flight(), 0u);
+    EXPECT_EQ(known(0).backlog_bytes(), 0u);
+    EXPECT_EQ(channel.window.under_way(), 0u);
+}
+
+TEST_F(ChannelTest, lets_nothing_overtake_what_waits_on_a_rail) {
+    open({kUp}, true);
+    send(sched::kFirstCredits + 1);
+    FakeWork& put = new_work(WorkKind::kPut);
+    channel.submit_stripe(put, false);  // needs no credit, but the message before it does
+    EXPECT_EQ(posted(0), sched::kFirstCredits);
+    EXPECT_TRUE(channel.on_grant({0, 1}));
+    EXPECT_EQ(posted(0), sched::kFirstCredits + 2);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &put);
+}
+
+// --- credits ------------------------------------------------------------------------------------------------------------
+
+TEST_F(ChannelTest, sends_as_many_messages_as_it_has_credits) {
+    open({kUp}, true);
+    send(sched::kFirstCredits + 2);
+    EXPECT_EQ(posted(0), sched::kFirstCredits);
+    complete(0);  // room in the send queue is not what is missing
+    EXPECT_EQ(posted(0), sched::kFirstCredits - 1);
+    EXPECT_TRUE(channel.on_grant({0, 1}));
+    EXPECT_EQ(posted(0), sched::kFirstCredits);
+    EXPECT_TRUE(channel.on_grant({0, 5}));
+    EXPECT_EQ(posted(0), sched::kFirstCredits + 1);
+    EXPECT_EQ(channel.credits[0].left(), 4u);
+}
+
+TEST_F(ChannelTest, needs_no_credit_for_a_message_that_is_written_into_the_ring) {
+    open({kUp}, true);
+    channel.has_ring = true;
+    send(kDepth);
+    EXPECT_EQ(posted(0), kDepth);
+    EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits);
+}
+
+TEST_F(ChannelTest, sends_credits_past_messages_that_wait_for_some) {
+    open({kUp}, true);
+    send(sched::kFirstCredits + 1);
+    FakeWork& credits = new_work();
+    channel.send_first(credits);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &credits);
+    while (channel.rails[0].has_room()) {
+        FakeWork& more = new_work();
+        channel.send_first(more);
+    }
+    FakeWork& last = new_work();
+    channel.send_first(last);  // the send queue is full: first of those that wait
+    EXPECT_EQ(channel.rails[0].waiting.front(), &last);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &last);
+}
+
+TEST_F(ChannelTest, refuses_more_credits_than_a_queue_pair_has) {
+    open({kUp}, true);
+    EXPECT_FALSE(channel.on_grant({0, sched::Grant::kMost}));
+    EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits);
+}
+
+TEST_F(ChannelTest, keeps_credits_that_come_before_the_rails_are_known) {
+    EXPECT_TRUE(channel.on_grant({1, 3}));
+    open({kUp, kUp}, true);
+    EXPECT_EQ(channel.credits[1].left(), sched::kFirstCredits + 3);
+}
+
+TEST_F(ChannelTest, returns_the_credits_of_the_rail_that_owes_most) {
+    open({kUp, kUp, kClosed});
+    while (channel.take_owed_receives().count != 0) {
+    }
+    for (int i = 0; i < 3; ++i) channel.rails[1].own_receives.on_free();
+    for (int i = 0; i < 9; ++i) channel.rails[2].own_receives.on_free();  // closed: the peer sends nothing there
+    channel.rails[0].own_receives.on_free();
+    const sched::Grant first = channel.take_owed_receives();
+    EXPECT_EQ(first.rail, 1);
+    EXPECT_EQ(first.count, 3u);
+    EXPECT_EQ(channel.take_owed_receives().rail, 0);
+    EXPECT_EQ(channel.take_owed_receives().count, 0u);
+}
+
+// --- inline data and marks --------------------------------------------------------------------------------------------------
+
+TEST_F(ChannelTest, asks_for_one_completion_of_several_inline_sends) {
+    open({kUp});
+    for (std::uint32_t i = 0; i < kDepth / 4; ++i) EXPECT_TRUE(send_inline());
+    const auto& queue = channel.rails[0].qp.posted;
+    for (std::uint32_t i = 0; i < kDepth / 4; ++i) EXPECT_EQ(queue[i].completes, i + 1 == kDepth / 4) << i;
+    EXPECT_EQ(channel.window.under_way(), kDepth / 4);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].in_flight(), 0u);
+    EXPECT_EQ(channel.window.under_way(), 0u);
+}
+
+TEST_F(ChannelTest, posts_inline_data_at_once_or_not_at_all) {
+    open({kUp}, true);
+    EXPECT_EQ(channel.rail_for_inline(65), nullptr);
+    for (std::uint32_t i = 0; i < sched::kFirstCredits; ++i) EXPECT_TRUE(send_inline());
+    EXPECT_FALSE(send_inline());  // no credit
+    EXPECT_EQ(channel.window.under_way(), sched::kFirstCredits);
+    EXPECT_TRUE(channel.on_grant({0, 100}));
+    while (channel.rails[0].has_room()) EXPECT_TRUE(send_inline());
+    EXPECT_FALSE(send_inline());  // no room
+}
+
+TEST_F(ChannelTest, asks_for_inline_sends_when_the_window_is_full) {
+    open({kUp});
+    EXPECT_TRUE(send_inline());
+    for (std::uint32_t i = 1; i < sched::kSendWindow; ++i) {
+        send(1);
+        if (posted(0) == kDepth) while (posted(0) > 1) {
+            auto& queue = channel.rails[0].qp.posted;
+            const auto posted = queue[1];
+            queue.erase(queue.begin() + 1);
+            channel.on_completed(*static_cast<FakeWork*>(posted.id), 1);
+        }
+    }
+    EXPECT_FALSE(channel.window.has_room());  // the inline message has not landed, as far as is known
+    send(1);
+    EXPECT_EQ(channel.window_waits, 1u);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &channel.rails[0].mark);
+    while (posted(0) != 0) complete(0);
+    EXPECT_TRUE(channel.beyond.empty());
+    EXPECT_EQ(channel.prepared.back(), sched::kSendWindow);
+    EXPECT_EQ(channel.window.under_way(), 0u);
+}
+
+// --- reads ----------------------------------------------------------------------------------------------------------------
+
+TEST_F(ChannelTest, posts_as_many_reads_as_there_are_tokens) {
+    open({kUp, kUp});
+    submit_read(0);
+    submit_read(0);
+    FakeWork& third = submit_read(0);
+    EXPECT_EQ(posted(0), 2u);
+    EXPECT_EQ(channel.rails[0].counts.read_waits, 1u);
+    EXPECT_EQ(known(0).waiting_bytes, 100u);
+    EXPECT_TRUE(channel.can_read());
+    submit_read(1);
+    submit_read(1);
+    EXPECT_FALSE(channel.can_read());
+    complete(0);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &third);
+    EXPECT_EQ(known(0).waiting_bytes, 0u);
+}
+
+TEST_F(ChannelTest, posts_a_fenced_read_without_a_token) {
+    open({kUp});
+    for (int i = 0; i < 3; ++i) channel.submit_stripe(new_work(WorkKind::kGet), false);
+    EXPECT_EQ(posted(0), 3u);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].reads.outstanding(), 0u);
+}
+
+// --- failures and numbers ------------------------------------------------------------------------------------------------------
+
+TEST_F(ChannelTest, reports_the_first_error_of_a_rail_and_ignores_what_follows_from_it) {
+    open({kUp, kUp});
+    send(6);
+    EXPECT_EQ(fail(0), (std::vector{RailDecision::kEndJob, RailDecision::kIgnore, RailDecision::kIgnore}));
+    EXPECT_EQ(channel.rails[0].state, RailState::kFailed);
+    EXPECT_EQ(known(0).outstanding_bytes, 0u);
+    EXPECT_EQ(channel.on_rail_event(&channel.rails[0], RailEvent::kQueuePairError), RailDecision::kIgnore);
+    EXPECT_EQ(channel.rails[1].state, RailState::kUp);
+}
+
+TEST_F(ChannelTest, sends_over_the_other_rails_when_one_has_failed) {
+    open({kUp, kUp, kUp});
+    EXPECT_EQ(channel.on_rail_event(&channel.rails[1], RailEvent::kQueuePairError), RailDecision::kEndJob);
+    send(4);
+    EXPECT_EQ(posted(0), 2u);
+    EXPECT_EQ(posted(1), 0u);
+    EXPECT_EQ(posted(2), 2u);
+    for (const FakeWork* work : {works[1].get(), works[3].get()}) EXPECT_EQ(work->rail, 2);
+    EXPECT_EQ(channel.rails.up(), 0b101u);
+}
+
+TEST_F(ChannelTest, posts_nothing_more_on_a_rail_that_has_failed) {
+    open({kUp, kUp});
+    send(2 * kDepth + 2);
+    EXPECT_FALSE(channel.rails[0].waiting.empty());
+    FakeWork* const waiting = channel.rails[0].waiting.front();
+    fail(0);
+    EXPECT_EQ(posted(0), 0u);
+    EXPECT_EQ(channel.rails[0].waiting.front(), waiting);  // for the owner of the decision
+    FakeWork& late = new_work(WorkKind::kPut);
+    late.rail = 0;
+    channel.submit_stripe(late, false);
+    EXPECT_TRUE(channel.on_grant({0, 1}));
+    EXPECT_EQ(posted(0), 0u);
+    complete(1);
+    EXPECT_EQ(posted(1), kDepth);
+}
+
+TEST_F(ChannelTest, takes_a_refused_post_for_a_failure) {
+    open({kUp, kUp});
+    channel.rails[0].qp.refuses = ENOMEM;
+    send(2);
+    EXPECT_EQ(channel.refused, (std::vector{works[0].get()}));
+    EXPECT_EQ(channel.last_errno, ENOMEM);
+    EXPECT_EQ(channel.decision, RailDecision::kEndJob);
+    EXPECT_EQ(channel.rails[0].in_flight(), 0u);
+    EXPECT_EQ(known(0).backlog_bytes(), 0u);
+    EXPECT_EQ(posted(1), 1u);
+}
+
+TEST_F(ChannelTest, takes_a_refused_inline_send_for_a_failure) {
+    open({kUp});
+    channel.rails[0].qp.refuses = EINVAL;
+    EXPECT_TRUE(send_inline());
+    EXPECT_EQ(channel.refused, (std::vector{&channel.rails[0].mark}));
+    EXPECT_EQ(channel.decision, RailDecision::kEndJob);
+}
+
+TEST_F(ChannelTest, ignores_the_probe_of_a_closed_rail) {
+    open({kUp, kClosed});
+    EXPECT_EQ(channel.on_failed(channel.rails[1].mark, RailEvent::kSendFlushed), RailDecision::kIgnore);
+    EXPECT_EQ(channel.rails[1].state, kClosed);
+}
+
+TEST_F(ChannelTest, decides_on_trouble_of_a_rail_that_it_has_yet_to_take) {
+    EXPECT_EQ(channel.on_rail_event(nullptr, RailEvent::kReceiveFlushed), RailDecision::kIgnore);
+    EXPECT_EQ(channel.on_rail_event(nullptr, RailEvent::kReceiveError), RailDecision::kEndJob);
+}
+
+TEST_F(ChannelTest, uses_a_rail_by_its_number_whatever_others_do) {
+    open({kUp, kClosed, kUp, kUp});
+    static_cast<void>(channel.on_rail_event(&channel.rails[0], RailEvent::kSendError));
+    send(4);
+    EXPECT_EQ(posted(0), 0u);
+    EXPECT_EQ(posted(1), 0u);
+    EXPECT_EQ(posted(2), 2u);
+    EXPECT_EQ(posted(3), 2u);
+    EXPECT_EQ(channel.rails[3].number(), 3);
+    complete(3);
+    EXPECT_EQ(channel.rails[3].in_flight(), 1u);
+}
+
+TEST_F(ChannelTest, flushes_what_is_posted_when_a_queue_pair_is_stopped) {
+    open({kUp, kUp});
+    send(2);
+    EXPECT_TRUE(channel.rails[1].qp.works());
+    EXPECT_TRUE(channel.rails[1].qp.stop());
+    EXPECT_FALSE(channel.rails[1].qp.works());
+    EXPECT_EQ(channel.on_failed(*works[1], RailEvent::kSendFlushed), RailDecision::kEndJob);
+    EXPECT_EQ(known(1).outstanding_bytes, 0u);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].in_flight(), 0u);
+}
+
+}  // namespace
+}  // namespace coop::rail
