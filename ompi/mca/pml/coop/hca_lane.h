@@ -50,7 +50,7 @@ struct HcaLane {
         std::uint32_t number = 0;
         RecvRequest* request = nullptr;
     };
-    std::array<Chunk, rndv::kMostOffloaded> chunks{};
+    std::array<Chunk, rndv::kMaxOffloaded> chunks{};
     std::atomic<bool> on{false};
     bool was_held = false;  // the HCA had enough to do; counted once for a message
     mca_btl_base_registration_handle_t* registration = nullptr;
