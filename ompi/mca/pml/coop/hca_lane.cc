@@ -145,7 +145,7 @@ bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
 }
 
 bool may_offload(SendRequest& r, rndv::Split split) noexcept {
-    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && lies_as_it_goes(r.convertor()) && is_ready(*r.peer);
+    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && needs_no_convertor(r.convertor()) && is_ready(*r.peer);
 }
 
 void start_lane(RecvRequest& r, bool offloads) noexcept {

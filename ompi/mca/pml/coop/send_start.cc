@@ -39,7 +39,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    s.sender_contiguous = r.bytes() == 0 || lies_as_it_goes(r.convertor());
+    s.sender_contiguous = r.bytes() == 0 || needs_no_convertor(r.convertor());
     if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
         s.rdma_share = r.peer->rdma_share;
         s.kernel_copy_denied = r.peer->copy_denied();
