@@ -8,7 +8,7 @@
 
 namespace coop::pml {
 
-// Null: there is no memory for more, or pml_coop_free_list_max is reached.
+// Returns null if there is no memory for more, or pml_coop_free_list_max is reached.
 template <class Object>
 Object* take(opal_free_list_t& list) noexcept {
     auto* object = reinterpret_cast<Object*>(opal_free_list_get(&list));
