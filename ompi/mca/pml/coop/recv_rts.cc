@@ -17,7 +17,7 @@ bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) n
     if (!takes_pieces(*r.peer) || wanted == 0) return false;
     if (h.match.flags & wire::kFlagPieces) {
         const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
-        if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
+        if (!r.remote_pieces.assign(wire::pieces_of(h), count, h.length))
             diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
     } else if (!(h.match.flags & wire::kFlagContiguous)) {
         return false;

@@ -289,7 +289,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
     const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) + header.handle_bytes);
-    if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
+    if (header.pieces > 0 && !r.remote_pieces.assign(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(header.offset, header.offset + header.length, chunk_for(*r.peer));
     // A grant that takes the place of a stuck copy finds our share of its load on our board already.
