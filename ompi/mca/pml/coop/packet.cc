@@ -78,7 +78,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     descriptor->des_cbfunc = on_sent;
     descriptor->des_cbdata = context;
     descriptor->des_flags |= urgency_of(kind);
-    hand_on(descriptor);
+    tsan_release(descriptor);
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 

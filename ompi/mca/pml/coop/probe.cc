@@ -46,7 +46,7 @@ Arrived* look_twice(int src, int tag, ompi_communicator_t* comm, bool take, ompi
 ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexcept {
     ompi_message_t* message = ompi_message_alloc();
     if (!message) out_of_memory("a message handle");
-    take_over(message);
+    tsan_acquire(message);
     OBJ_RETAIN(comm);  // it may be freed before the message is received (recv.cc releases it)
     message->comm = comm;
     message->req_ptr = arrived;

@@ -9,7 +9,7 @@ namespace {
 
 int free_recv(ompi_request_t** request) {
     const async::Inside turn;
-    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
+    tsan_acquire(*request);  // MPI_Wait and its family, which call this, are not instrumented
     RecvRequest& r = *RecvRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -41,7 +41,7 @@ int cancel_recv(ompi_request_t* request, int) {
 
 int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
     ompi_request_wait_completion(r.mpi());
-    take_over(r.mpi());
+    tsan_acquire(r.mpi());
     if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
     const int rc = r.mpi()->req_status.MPI_ERROR;
     if (r.fate.user_freed()) recycle(r);
@@ -54,7 +54,7 @@ RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_
     ompi_communicator_t* comm = (*message)->comm;
     RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);
     if (!r) return nullptr;
-    hand_on(*message);
+    tsan_release(*message);
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     r->call = call;

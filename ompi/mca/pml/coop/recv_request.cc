@@ -55,7 +55,7 @@ void complete_for_user(RecvRequest& r) noexcept {
     // Nobody will ask for the status of a request that was freed while active.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
-    hand_on(r.mpi());
+    tsan_release(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
@@ -177,7 +177,7 @@ Next grant(RecvRequest& r) noexcept {
         }
     }
     wire::seal(h);
-    hand_on(&r);  // to the thread that gets what the sender sends in answer
+    tsan_release(&r);  // to the thread that gets what the sender sends in answer
     r.engine.granting();
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     return grant_refused(r, shared);
@@ -392,7 +392,7 @@ sched::Marker marker(RecvRequest& r) noexcept {
 
 // The request cannot complete before these bytes are counted, so it may be touched.
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
-    take_over(&r);
+    tsan_acquire(&r);
     const std::size_t bytes = packet.bytes() - sizeof h, wanted = r.engine.wanted();
     if (!r.engine.takes_bytes()) diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
     if (h.offset < r.engine.from() || h.offset >= wanted)
@@ -406,7 +406,7 @@ void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet
 }
 
 void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
-    take_over(&r);
+    tsan_acquire(&r);
     const std::size_t missing = r.engine.wanted() - r.engine.landed();
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
     r.references.take();

@@ -95,7 +95,7 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 
 void wait(SendRequest& r) noexcept {
     ompi_request_wait_completion(r.mpi());
-    take_over(r.mpi());
+    tsan_acquire(r.mpi());
 }
 
 // Without a way that needs no request. Long messages get all that they need before they have a place in the order of messages: until
@@ -132,7 +132,7 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
 
 int free_send(ompi_request_t** request) {
     const async::Inside turn;
-    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
+    tsan_acquire(*request);  // MPI_Wait and its family, which call this, are not instrumented
     SendRequest& r = *SendRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);

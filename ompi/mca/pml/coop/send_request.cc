@@ -31,7 +31,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
     const async::Polling turn;
-    take_over(descriptor);
+    tsan_acquire(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
     r.in_flight.down();
@@ -47,7 +47,7 @@ void complete_for_user(SendRequest& r) noexcept {
     status.MPI_TAG = r.base.req_base.req_tag;
     status.MPI_ERROR = OMPI_SUCCESS;
     status._ucount = r.bytes();
-    hand_on(r.mpi());
+    tsan_release(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
