@@ -28,7 +28,7 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
         if (s.seg_len == cut) continue;
         const std::size_t here = std::min<std::size_t>(s.seg_len - cut, r.capacity - offset - bytes);
         const auto from = static_cast<char*>(s.seg_addr.pval) + cut;
-        if (r.place) std::memcpy(r.place + offset + bytes, from, here);
+        if (r.contiguous_base) std::memcpy(r.contiguous_base + offset + bytes, from, here);
         else pieces[count++] = {from, here};
         bytes += here;
     }
@@ -315,7 +315,7 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     if (peer.neighbour) peer.neighbour->look_again();
     const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
     if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
-    if (r.place) prepare_convertor(r);
+    if (r.contiguous_base) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
     if (r.engine.landed() > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.fin_is_behind = false;
@@ -327,8 +327,8 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     drop(r);
 }
 
-// Whether bytes are stored as they come.
-bool lies_in_place(const opal_datatype_t& type, std::size_t count) noexcept {
+// True if the bytes of the message are stored in order and without gaps.
+bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
     if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
     return count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS);
 }
@@ -340,10 +340,10 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     r.capacity = b.req_count * type.size;
     // A number: from MPI_BOTTOM, which is null, the type counts on its own.
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) + static_cast<std::uintptr_t>(type.true_lb);
-    r.place = lies_in_place(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
-    if (r.place && !device_memory_is_possible()) return;
+    r.contiguous_base = is_contiguous(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
+    if (r.contiguous_base && !device_memory_is_possible()) return;
     prepare_convertor(r);
-    if (r.capacity > 0 && is_on_device(r.convertor())) r.place = nullptr;
+    if (r.capacity > 0 && is_on_device(r.convertor())) r.contiguous_base = nullptr;
 }
 
 void activate(RecvRequest& r) noexcept {
@@ -366,7 +366,7 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());
     const std::size_t bytes = packet.bytes() - sizeof h;
     set_status(r, h, bytes);
-    if (packet.count == 1 && r.place && bytes <= r.capacity) std::memcpy(r.place, &h + 1, bytes);
+    if (packet.count == 1 && r.contiguous_base && bytes <= r.capacity) std::memcpy(r.contiguous_base, &h + 1, bytes);
     else unpack(r, packet, sizeof h, 0);
     finish(r);
 }

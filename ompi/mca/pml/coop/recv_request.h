@@ -3,9 +3,9 @@
 // A receive, from posting to the last byte. An eager message is copied at once; for a rendezvous coop/rndv/receiver.h decides what to do
 // next, and this file translates its actions to Open MPI's transports, and their callbacks to its events.
 //
-// An action that a transport refuses for want of resources is retried by the progress function. Threading: advance() is driven by whoever
-// holds the baton; unpacking holds `lock`, because the convertor has one position. If `place` is set, the convertor is prepared only for
-// a rendezvous.
+// A step that a transport refuses for lack of resources is retried by the progress function. Threading: advance() is
+// driven by whoever holds the baton; unpacking holds `lock`, because the convertor has one position. If
+// `contiguous_base` is set, the convertor is prepared only for a rendezvous.
 #pragma once
 
 #include "coop/base/spin_lock.h"
@@ -23,7 +23,7 @@ struct RecvRequest {
 
     match::Posted posted;
     std::size_t capacity;        // bytes that the user's buffer takes
-    char* place;                 // of the message's first byte, where all of them lie in the buffer as they come; null: ask the convertor
+    char* contiguous_base;       // address of the message's first byte in a contiguous host buffer; null: the convertor unpacks
     rndv::Receiver engine;
     bool mpi_complete;
     Baton baton;

@@ -22,7 +22,7 @@ bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) n
     } else if (!(h.match.flags & wire::kFlagContiguous)) {
         return false;
     }
-    if (r.place) return true;
+    if (r.contiguous_base) return true;
     return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
 }
 
@@ -44,7 +44,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.synchronous = h.match.flags & wire::kFlagSync;
     s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
-    s.receiver_contiguous = wanted == 0 || r.place;
+    s.receiver_contiguous = wanted == 0 || r.contiguous_base;
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
     s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
