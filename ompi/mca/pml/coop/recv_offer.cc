@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receives on offer to their senders, and the slots of our board.
+// Offers of receives to their senders, and the slots of our board.
 #include <utility>
 
 #include "diagnose.h"
@@ -34,9 +34,8 @@ bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
     return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;
 }
 
-// Offers the receive to its sender, which then need not ask (RTR): if its next
-// message with this tag is sure to find this receive. Under Comm::lock, just
-// posted. (Cooperative Rendezvous Protocols, Table II)
+// The sender of an offered receive does not have to ask before it writes (RTR). (Cooperative Rendezvous Protocols,
+// Table II)
 void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
     if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
     rndv::open_offer(*my_board(), r.slot, r.generation,

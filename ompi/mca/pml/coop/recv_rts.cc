@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An RTS as its receive reads it.
+// Processing of an RTS by its receive.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@
 namespace coop::pml {
 namespace {
 
-// Both sides as pieces, where they are large enough and the transport needs no
-// handle for them.
+// Finds the pieces of both buffers. Returns false if a buffer has no large pieces or the transport requires a
+// registration handle.
 bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) noexcept {
     if (!takes_pieces(*r.peer) || wanted == 0) return false;
     if (h.match.flags & wire::kFlagPieces) {
@@ -63,7 +63,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
         s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
         if (rndv::load_matters(s)) {
             s.receiver_load = rndv::load_of(*my_board());
-            // Theirs is in another cache: looked at only where ours does not decide.
+            // The sender's board is in another CPU's cache: read it only if our own load does not decide.
             const bool turns = rndv::turns_matter(s);
             if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(peer.neighbour->board());
             if (turns) s.sender_surplus = rndv::surplus_over(peer.neighbour->board(), *my_board());
@@ -91,8 +91,8 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {
     const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
     NodeMemory* const theirs = peer.neighbour ? peer.neighbour->memory.load(std::memory_order_acquire) : nullptr;
-    // We have told the sender that we see its memory, or it may not leave messages there.
-    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, without being told that its memory is mapped)", peer.job_rank(), h.row, 0, 0);
+    // A sender may use a bounce buffer only after we have told it that its memory is mapped here.
+    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, although its memory is not mapped here)", peer.job_rank(), h.row, 0, 0);
     rndv::Bounce& bounce = theirs->bounces.all[index];
     const unsigned char* payload = rndv::contents(bounce, generation);
     if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);
