@@ -16,15 +16,14 @@ void copy_into(mca_btl_base_descriptor_t& descriptor, const void* packet, std::s
     std::memcpy(descriptor.des_segments->seg_addr.pval, packet, bytes);
 }
 
-void nothing_left(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
+void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
 
 Sent refused(Counter why) noexcept {
     module.counters.count(why);
     return Sent::kRefused;
 }
 
-// What btl_send returned, in our words; a transport that has failed for good
-// has no second answer.
+// Translates the result of btl_send. An error other than a shortage ends the job.
 Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int rc) noexcept {
     if (rc >= 0) return Sent::kYes;
     mca_bml_base_free(&btl, descriptor);
@@ -37,7 +36,7 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept {
     if (module.faults.hit(Fault::kBusy)) return refused(Counter::kRetrySendBusy);
     const std::uint32_t flags = kFlags | urgency_of(kind);
-    static opal_convertor_t no_payload{};  // some transports look at its flags even so
+    static opal_convertor_t no_payload{};  // some transports read its flags all the same
     unsigned char copy[kLongestControl];
     if (module.faults.armed()) [[unlikely]] {
         std::memcpy(copy, header, bytes);
@@ -52,7 +51,7 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
     if (!module.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, flags);
     if (!descriptor) return refused(Counter::kRetryNoDescriptor);
     copy_into(*descriptor, header, bytes);
-    descriptor->des_cbfunc = nothing_left;
+    descriptor->des_cbfunc = ignore_completion;
     descriptor->des_cbdata = nullptr;
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
@@ -92,7 +91,7 @@ bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::Mat
     }
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     copy_into(*descriptor, &header, sizeof header);
-    return finish_packet(btl, descriptor, wire::Kind::kMatch, nothing_left, nullptr) == Sent::kYes;
+    return finish_packet(btl, descriptor, wire::Kind::kMatch, ignore_completion, nullptr) == Sent::kYes;
 }
 
 }  // namespace coop::pml
