@@ -65,7 +65,7 @@ TEST(Offload, a_slow_hca_gets_nothing_of_a_short_message) {
 TEST(Offload, what_is_under_way_counts) {
     EXPECT_EQ(chunks_to_offload(12, 4, kGB, kGB), 0u);
     EXPECT_EQ(chunks_to_offload(12, 3, kGB, kGB), 1u);
-    EXPECT_LE(chunks_to_offload(100'000, 0, kGB, kGB), kMostOffloaded);
+    EXPECT_LE(chunks_to_offload(100'000, 0, kGB, kGB), kMaxOffloaded);
 }
 
 // Time advances in chunks: CPUs and HCA each copy theirs, the HCA one after the other.
@@ -127,7 +127,7 @@ TEST(HcaLoads, each_hca_has_one_place) {
 
 TEST(HcaLoads, more_hcas_than_places_are_not_counted) {
     auto loads = std::make_unique<HcaLoads>();
-    for (std::uint64_t guid = 1; guid <= HcaLoads::kMost; ++guid) ASSERT_TRUE(place_of(*loads, guid));
+    for (std::uint64_t guid = 1; guid <= HcaLoads::kMaxHcas; ++guid) ASSERT_TRUE(place_of(*loads, guid));
     EXPECT_FALSE(place_of(*loads, 1000));
     EXPECT_TRUE(place_of(*loads, 1));
 }
@@ -157,7 +157,7 @@ TEST(HcaLoads, many_processes_find_the_same_places_and_lose_no_count) {
         });
     for (std::thread& thread : threads) thread.join();
     std::uint32_t sum = 0, used = 0;
-    for (std::uint32_t i = 0; i < HcaLoads::kMost; ++i) {
+    for (std::uint32_t i = 0; i < HcaLoads::kMaxHcas; ++i) {
         sum += operations_on(*loads, i);
         used += loads->all[i].guid != 0;
     }

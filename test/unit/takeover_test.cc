@@ -117,18 +117,18 @@ TEST(Site04Progress, advances_with_each_chunk_claimed_and_copied) {
 
 TEST(Site04Progress, a_chunk_is_being_copied_from_its_claim_until_it_is_copied_or_returned) {
     Pair pair(4);
-    EXPECT_FALSE(pair.receiver.progress().is_copied);
+    EXPECT_FALSE(pair.receiver.progress().is_being_copied);
     const auto first = pair.sender.claim();
-    EXPECT_TRUE(pair.receiver.progress().is_copied);
+    EXPECT_TRUE(pair.receiver.progress().is_being_copied);
     pair.sender.copied();
-    EXPECT_FALSE(pair.receiver.progress().is_copied);
+    EXPECT_FALSE(pair.receiver.progress().is_being_copied);
     const auto second = pair.sender.claim();
     EXPECT_NE(first, second);
     EXPECT_TRUE(pair.sender.give_back(*second));
-    EXPECT_FALSE(pair.receiver.progress().is_copied);
+    EXPECT_FALSE(pair.receiver.progress().is_being_copied);
     const auto third = pair.receiver.claim();
     EXPECT_EQ(third, second);
-    EXPECT_TRUE(pair.sender.progress().is_copied);
+    EXPECT_TRUE(pair.sender.progress().is_being_copied);
 }
 
 TEST(Site04Returned, a_chunk_that_a_side_could_not_copy_for_a_moment_is_claimed_again_by_either) {

@@ -39,7 +39,7 @@ part_ompi_errors() {
     [ -z "$san" ] || return 0
     check site_06.an_error_that_is_not_fatal_is_said_and_survived reported_and_survived
     check site_06.an_error_ends_the_job_with_its_text reported_error fatal 'the adapter is gone'
-    check site_06.an_error_without_a_text_ends_the_job reported_error fatal_without_a_text 'not told'
+    check site_06.an_error_without_a_text_ends_the_job reported_error fatal_without_a_text 'no description'
 }
 
 part_ompi_devices() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A first packet (eager message or RTS) that has to be kept: unexpected, early,
-// or for a communicator that is not here yet. Holds a copy of header and
-// payload, short ones inside the record.
+// A first packet (eager message or RTS) that has to be kept: it is unexpected, out of order, or for a communicator that
+// does not exist here yet. The record holds a copy of header and payload, a short copy inside the record itself.
 #pragma once
 
 #include <span>
@@ -12,7 +11,7 @@
 
 namespace coop::pml {
 
-// A packet as a BTL hands it over: header first, payload possibly elsewhere.
+// A packet as a BTL delivers it: it starts with the header; the payload may lie in other segments.
 struct Packet {
     mca_btl_base_module_t* btl;
     const mca_btl_base_segment_t* segments;
@@ -31,17 +30,17 @@ struct Packet {
 struct Arrived {
     opal_free_list_item_t item;
     match::Arrival arrival;
-    match::Posted* posted;           // its receive, while it is on its way there
+    match::Posted* posted;           // the matched receive, until the packet is delivered to it
     mca_btl_base_module_t* btl;
     std::uint16_t context;
     mca_btl_base_segment_t segment;  // header and payload in one piece
-    unsigned char* heap;             // null while the piece lies in `room`
+    unsigned char* heap;             // the copy, if it is too long for `room`; otherwise null
     unsigned char room[];            // Config::unexpected_inline bytes
 
     Packet packet() const noexcept { return {btl, &segment, 1}; }
     const wire::MatchHeader& header() const noexcept { return *static_cast<const wire::MatchHeader*>(segment.seg_addr.pval); }
 
-    // Bytes of the whole message.
+    // Length of the whole message, of which an RTS holds only a part.
     std::size_t message_bytes() const noexcept {
         if (header().kind == wire::Kind::kMatch) return segment.seg_len - sizeof(wire::MatchHeader);
         return static_cast<const wire::RtsHeader*>(segment.seg_addr.pval)->length;
@@ -52,7 +51,7 @@ struct Arrived {
     }
 };
 
-// A copy of the packet; null: out of memory (the job ends).
+// Copies the packet. Ends the job if there is no memory.
 Arrived* keep(const Packet& packet) noexcept;
 void discard(Arrived* arrived) noexcept;
 

@@ -10,7 +10,7 @@ namespace {
 
 ompi_request_fns_t stock;
 
-// The same, with the application inside.
+// Calls the function of Open MPI while it holds an async::Inside.
 template <auto Member, class Function>
 struct FromInside;
 template <auto Member, class... Arguments>
@@ -38,8 +38,7 @@ void interpose_all() noexcept {
     interpose<&ompi_request_fns_t::req_wait_some>();
 }
 
-// Where every core has a process of its own that may be computing, an interrupt
-// takes the time from one of them.
+// On a crowded node an interrupt takes time from another process that may be computing.
 bool is_worth_it() noexcept { return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded; }
 
 // Whether one of them can interrupt.
@@ -56,10 +55,10 @@ void start_async() noexcept {
     if (module.config.async == static_cast<std::int64_t>(Async::kOff) || !is_worth_it()) return;
     if (!have_transports_serve(&module.handler)) {
         stop_async();
-        if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt)) no_interrupts("no transport of this job can interrupt; btl/coopib can");
+        if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt)) no_interrupts("no transport of this job supports interrupts; btl/coopib does");
         return;
     }
-    opal_progress_register(mca_pml_coop_progress);  // now: not by the handler, later
+    opal_progress_register(mca_pml_coop_progress);  // here, because the handler must not do so later
     if (const int error = module.handler.start(!module.threads); error != 0) {
         stop_async();
         return no_interrupts(std::strerror(error));

@@ -17,7 +17,7 @@ int wait_for_one(ompi_request_t** request, ompi_status_public_t* status) {
     return stock.req_wait(request, status);
 }
 
-// Returns at once when one of the requests has failed; the others are then not awaited any more.
+// The stock function returns early if a request fails; the other requests are then no longer awaited.
 int wait_for_all(std::size_t count, ompi_request_t** requests, ompi_status_public_t* statuses) {
     for (std::size_t i = 0; i < count; ++i) note(requests[i], true);
     const int rc = stock.req_wait_all(count, requests, statuses);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which receives a thread of the application waits for until they are complete:
-// in MPI_Recv, MPI_Wait or MPI_Waitall. What such a receive has begun it will also
-// end, without another call of the application: so it may give HCAs work whose end
-// only a poll of ours finds (hca_lane.h). A receive that is tested now and then, or
-// waited for together with others of which one may end first, is not awaited.
+// Records which receives a thread of the application waits for until they are complete: in MPI_Recv, MPI_Wait or
+// MPI_Waitall. Such a receive may give HCAs work whose completion only our own polling finds (hca_lane.h), because the
+// thread polls until the receive is complete. A receive that is tested now and then, or waited for together with others
+// until one of them completes, is not awaited.
 //
-// MPI_Wait and MPI_Waitall are Open MPI's own; they are called through a table, into
-// which watch_waits() puts functions that note the receives.
+// MPI_Wait and MPI_Waitall are functions of Open MPI itself, called through a table; watch_waits() replaces the entries
+// by functions that mark the receives.
 //
 // Threading: any. Errors: none.
 #pragma once
@@ -17,7 +16,7 @@
 namespace coop::pml {
 
 void watch_waits() noexcept;         // before the first message, and before start_async()
-void stop_watching_waits() noexcept; // after stop_async(); harmless where nothing is watched
+void stop_watching_waits() noexcept; // after stop_async(); no effect without watch_waits()
 
 inline bool is_awaited(const RecvRequest& r) noexcept { return waits(r.call) || r.awaited.load(std::memory_order_relaxed); }
 

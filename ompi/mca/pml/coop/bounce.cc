@@ -8,7 +8,7 @@
 namespace coop::pml {
 namespace {
 
-// Counts the messages that go to a peer while none comes from it.
+// Counts the messages to the peer since its last message to us. Returns true from the second one on.
 bool goes_one_way(Peer& peer) noexcept {
     const std::uint32_t run = peer.run.load(std::memory_order_relaxed);
     peer.run.store(run + 1, std::memory_order_relaxed);
@@ -27,8 +27,7 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
     return s;
 }
 
-// Of one job: its processes end together, so what a sender leaves behind is there
-// for as long as somebody may want it.
+// The processes of one job end together, so a bounce buffer exists as long as a receiver may read it.
 bool is_of_our_job(const Peer& peer) noexcept { return peer.proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid; }
 
 wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequence, const rndv::Situation& s, const rndv::Choice& choice,

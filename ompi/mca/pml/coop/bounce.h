@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blocking sends by a bounce buffer: without a request, and without waiting.
-// (coop/rndv/bounce.h)
+// Blocking sends through a bounce buffer: they need no request and do not wait for the receiver. (coop/rndv/bounce.h)
 #pragma once
 
 #include "comm.h"
 
 namespace coop::pml {
 
-// A message beyond the eager limit, if the choice falls on a bounce buffer, one
-// is free and the transport has room for the RTS. False: as for any other message.
+// Sends a message that exceeds the eager limit through a bounce buffer. Returns false, and has not sent it, if another
+// protocol is chosen, no buffer is free, or the transport has no room for the RTS.
 bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
                     ompi_communicator_t* comm, rndv::SendCall call) noexcept;
 

@@ -17,7 +17,7 @@ std::map<std::string, std::string>& refused() {
     return all;
 }
 
-// A word that is not in the list is taken as well: Open MPI would say so, and go on with the default. Here the job ends (check()).
+// Accepts also a word that is not in the list. Open MPI would report it and use the default; here check() ends the job.
 extern "C" int mca_pml_coop_index_of_word(mca_base_var_enum_t* self, const char* word, int* index) {
     *index = kNone;
     for (const ParamRow& row : params()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parameters that are one word of a list and may be written while the job runs: Open MPI keeps the index of the word, and shows both.
+// Parameters whose value is one word of a list and may be changed while the job runs: Open MPI stores the index of the
+// word and displays both.
 #pragma once
 
 #include <string>
@@ -10,10 +11,11 @@
 
 namespace coop::pml {
 
-// The words of a row, for its registration. The caller releases it; null: out of memory.
+// Returns the list of words with which the row is registered. The caller releases it. Null: out of memory.
 mca_base_var_enum_t* make_enumerator(const ParamRow& row) noexcept;
 
-// What was given for the row at start, if it is none of its words: the index is then out of range, and check() refuses it.
+// Returns the word that was given for the row at start if it is not in the list; otherwise nothing. The index is then
+// out of range, so that check() refuses it.
 std::string refused_word(const std::string& row_name);
 
 }  // namespace coop::pml

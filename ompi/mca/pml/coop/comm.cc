@@ -16,8 +16,8 @@ match::Contexts<Comm> contexts;
 
 namespace {
 
-// The BTL for RDMA to this peer: among those that also carry first packets
-// (others exist for one-sided use only), get before put, then the fastest.
+// Chooses the BTL for RDMA to this peer among those that also carry first packets (others exist for one-sided
+// communication only): first one with get, then the fastest.
 void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     const auto carries_first_packets = [&](const mca_bml_base_btl_t& candidate) {
         return mca_bml_base_btl_array_find(&endpoint.btl_eager, candidate.btl) != nullptr;
@@ -35,15 +35,14 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
         find_hca_way(peer.hca, endpoint);
         if (!peer.hca.btl && hca_mode() == HcaMode::kOn) no_offload(peer);
     }
-    // btl_send holds the weights that the BML has worked out for this peer.
+    // The weights in btl_send are those that the BML has computed for this peer.
     if (!peer.rdma) return;
     peer.rdma_extension = extension_of(*peer.rdma->btl);
     const mca_bml_base_btl_t* sends = mca_bml_base_btl_array_find(&endpoint.btl_send, peer.rdma->btl);
     peer.rdma_share = sends && all > 0 ? sends->btl_weight / all : 1;
 }
 
-// A message whose communicator has come: into its place, in order. Nobody can
-// have posted a receive yet.
+// Puts a message whose communicator has just been created in its place, in order. No receive can have been posted yet.
 void adopt(Comm& c, Arrived* arrived) noexcept {
     match::Source& source = c.peer(arrived->arrival.source).source;
     for (match::Arrival* a = &arrived->arrival; a; a = match::Engine::next_early(source)) {
@@ -56,8 +55,8 @@ void adopt(Comm& c, Arrived* arrived) noexcept {
     }
 }
 
-// Makes the communicator known and gives it the messages that came before it.
-// Under both locks: what arrives from here on waits behind what is adopted.
+// Publishes the communicator and gives it the messages that came before it. Under both locks, so that messages from now
+// on come after these.
 void settle_homeless(Comm& c) noexcept {
     Guard matching(c.lock);
     List<match::Arrival, &match::Arrival::node> mine;
@@ -125,7 +124,7 @@ bool Peer::may_offer() noexcept {
 
 namespace {
 
-// Notes the way to the peer. False: another thread was here first.
+// Stores the transports to the peer. Returns false if another thread has already done so.
 bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noexcept {
     Guard guard(module.lock);
     if (peer.endpoint.load(std::memory_order_relaxed)) return false;
@@ -152,7 +151,7 @@ bool connect(Peer& peer) noexcept {
 
 Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept {
     Guard guard(module.lock);
-    Comm* c = find_comm(context);  // it may have come while we copied
+    Comm* c = find_comm(context);  // it may have been created while we copied the packet
     if (!c) module.homeless.push_back(&arrived->arrival);
     return c;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What pml/coop keeps per communicator (Comm, behind c_pml_comm) and per
-// process in it (Peer). Peers come into being with the first message to or
-// from them; the way to them (reach) with the first message to them.
+// State of pml/coop per communicator (Comm, at c_pml_comm) and per process of a communicator (Peer). A Peer is created
+// by the first message to or from the process; reach() finds its transports before the first message to it.
 #pragma once
 
 #include <memory>
@@ -16,7 +15,7 @@
 
 namespace coop::pml {
 
-// A send in its peer's line.
+// A send that is queued in Peer::line.
 struct Waiting {
     ListNode node;
     SendRequest* request;
@@ -27,28 +26,28 @@ void serve_line(Deferred* deferred);  // send_request.cc
 struct Peer {
     match::Source source;                      // under Comm::lock
     std::atomic<std::uint16_t> next_sequence{0};
-    std::atomic<std::uint32_t> run{0};         // long blocking sends to it since its last message
+    std::atomic<std::uint32_t> run{0};         // long blocking sends to the peer since its last message to us
     std::int32_t rank = 0;                     // in the communicator
     ompi_proc_t* proc = nullptr;
-    std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(); the fields below belong to it
+    std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(), which also sets the fields below
 
     mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
     const BtlExtension* rdma_extension = nullptr;  // its extension; null: none
-    HcaWay hca;                                // that HCAs have to it by loopback
-    Process* process = nullptr;                // used from connect() to the end
-    Neighbour* neighbour = nullptr;            // of `process`; null: on another node
-    float rdma_share = 1;                      // of the bandwidth to the peer
-    std::size_t eager_payload = 0;             // largest that any of the transports for first packets takes
-    SparseUsage* usage = nullptr;              // pml_coop_report 2
+    HcaWay hca;                                // loopback of the HCAs to it
+    Process* process = nullptr;                // held from connect() until the Peer is destroyed
+    Neighbour* neighbour = nullptr;            // the same as in `process`; null: it is on another node
+    float rdma_share = 1;                      // share of `rdma` in the bandwidth to the peer
+    std::size_t eager_payload = 0;             // largest payload that every transport for first packets takes
+    SparseUsage* usage = nullptr;              // the messages to it, for pml_coop_report 2; null: not counted
 
-    // Sends that found no room, in order. Later ones queue up behind them.
+    // Sends that their transport had no room for, in order. Later sends to the peer queue after them.
     List<Waiting, &Waiting::node> line;        // under Module::lock
-    std::atomic<std::uint32_t> waiting{0};     // its length
+    std::atomic<std::uint32_t> waiting{0};     // length of `line`
     Deferred deferred{{}, serve_line, nullptr};
     bool has_line() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
 
-    // The communicator holds a record, and so does whoever is about to serve its line: the last send in it may take the communicator
-    // with it, and another thread may free that as soon as the send is complete.
+    // References to this record: one of the communicator, and one until serve_line() has run. When the last send in the
+    // line is complete, another thread may free the communicator while serve_line() still uses the record.
     std::atomic<std::uint32_t> holders{1};
     void hold() noexcept { holders.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept {
@@ -65,23 +64,24 @@ struct Peer {
         return sequence;
     }
 
-    // The transport whose turn it is for a first packet.
+    // Returns the transport for the next first packet; they take turns.
     mca_bml_base_btl_t* eager() noexcept {
         return mca_bml_base_btl_array_get_next(&endpoint.load(std::memory_order_relaxed)->btl_eager);
     }
 
-    // Both of us may copy between each other's buffers, and we see its board.
+    // True if both sides may copy from and to the buffers of the other one, and its board is mapped here.
     bool can_share() const noexcept {
         constexpr std::uint32_t kBoth = MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_PUT;
         return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma && (rdma->btl_flags & kBoth) == kBoth;
     }
-    // Its memory is mapped here; ours is mapped there.
+    // True if the peer's memory is mapped here.
     bool is_seen() const noexcept { return neighbour && neighbour->is_mapped(); }
+    // The peer has told us that our memory is mapped there.
     void note_that_it_sees_us() noexcept {
         if (neighbour) neighbour->sees_us.store(true, std::memory_order_relaxed);
     }
-    // Whether receives may be offered to it: it is on this node, another process,
-    // its transport needs no registration, and ends what a sender begins with no further call.
+    // True if receives may be offered to the peer: it is another process of this node, and its transport needs no
+    // registration and completes a copy before the call returns.
     bool may_offer() noexcept;
 
     bool copy_denied() const noexcept { return neighbour && neighbour->copy_error; }
@@ -95,7 +95,8 @@ struct Peer {
     }
 };
 
-// The place of a message among those to its peer, taken when it is first asked for: a message that has one must be sent.
+// The sequence number of a message to a peer, taken when it is first used. A message that has taken its number must be
+// sent, because the receiver waits for each number.
 class SequenceNumber {
 public:
     explicit SequenceNumber(Peer& peer) noexcept : peer_(peer) {}
@@ -116,7 +117,7 @@ struct Comm {
     explicit Comm(ompi_communicator_t* comm);
     ~Comm();
 
-    // The record of `rank`, made on first use. Precondition: 0 <= rank < size.
+    // Returns the record of `rank`, which is created on first use. Precondition: 0 <= rank < size.
     Peer& peer(std::int32_t rank) noexcept {
         Peer* known = peers[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
         return known ? *known : make_peer(rank);
@@ -124,8 +125,8 @@ struct Comm {
 
     ompi_communicator_t* comm;
     std::int32_t size;
-    std::atomic<std::int8_t> protocol_hint{-1}, overlap_hint{-1};  // info keys; -1: none (hints.h)
-    opal_mutex_t lock;  // of the engine and of each Peer::source
+    std::atomic<std::int8_t> protocol_hint{-1}, overlap_hint{-1};  // from info keys; -1: not set (hints.h)
+    opal_mutex_t lock;  // protects `engine` and each Peer::source
     match::Engine engine;
     std::unique_ptr<std::atomic<Peer*>[]> peers;
 
@@ -135,23 +136,23 @@ private:
 
 inline Comm& of(ompi_communicator_t* comm) noexcept { return *reinterpret_cast<Comm*>(comm->c_pml_comm); }
 
-// Makes sure that there is a way to the peer. False: there is none (Open MPI
-// has said so) or its version refuses us (the job is ending).
+// Finds the transports to the peer. Returns false if there is none, which Open MPI has reported. Ends the job if the
+// peer runs an incompatible version.
 bool connect(Peer& peer) noexcept;
 
 inline bool reach(Peer& peer) noexcept {
     return peer.endpoint.load(std::memory_order_acquire) != nullptr || connect(peer);
 }
 
-// Keeps a message until its communicator comes into being. Returns the
-// communicator instead when it has just done so.
+// Keeps a message until its communicator exists. Returns the communicator, and keeps nothing, if it has been created in
+// the meantime; otherwise null.
 Comm* keep_homeless(Arrived* arrived, std::uint16_t context) noexcept;
 
-// Open MPI's own table of communicators is no place to look: it moves when it grows, which the thread of async.h cannot know, and
-// names the parent while a new communicator is being agreed upon.
+// The communicators by context id. Open MPI's own table does not serve: it is reallocated as it grows, which the thread
+// of async.h cannot notice, and it yields the parent while a new communicator is being agreed on.
 extern match::Contexts<Comm> contexts;
 
-// The communicator behind a context id, or null while it is not here.
+// Returns the communicator with this context id, or null if it does not exist here yet.
 inline Comm* find_comm(std::uint16_t context) noexcept { return contexts.find(context); }
 
 }  // namespace coop::pml

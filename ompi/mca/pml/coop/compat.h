@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one place where Open MPI's headers come in and where its versions may
-// differ. Supported: 4.1.x (BTL 3.1).
+// Includes Open MPI's headers, and is the only place for differences between its versions. Supported: 4.1.x (BTL 3.1).
 //
-// coop_ompi_prologue.h makes them acceptable to a C++ compiler.
+// coop_ompi_prologue.h makes the headers compile as C++.
 #pragma once
 
 #include <atomic>
@@ -48,8 +47,9 @@ extern "C" {
 
 namespace coop::pml {
 
-// Whether the transport's put and get have copied when they return: with the CPU of the caller, from or to memory of this node.
-// (vader by XPMEM, CMA or KNEM. A transport that is not known here may need another call to end what it has begun.)
+// True if the transport's put and get copy with the CPU of the caller, from or to memory of this node, so that they are
+// complete when they return. That is known of vader only (XPMEM, CMA or KNEM); other transports may need another call
+// to complete an operation.
 inline bool copies_at_once(const mca_btl_base_module_t& btl) noexcept {
     return std::strcmp(btl.btl_component->btl_version.mca_component_name, "vader") == 0;
 }

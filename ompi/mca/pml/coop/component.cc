@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The component as Open MPI finds it: registration of the parameters, opening,
-// and the module that it offers.
+// The component structure that Open MPI loads: registration of the parameters, opening, and the module.
 #include "async.h"
 #include "awaited.h"
 #include "device_memory.h"
@@ -53,7 +52,7 @@ bool any_transport(std::uint32_t flag) noexcept {
 
 extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress_threads, bool mpi_threads) {
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
-    *priority = static_cast<int>(std::max<std::int64_t>(module.given.priority, 0));  // out of range: enable() will say so
+    *priority = static_cast<int>(std::max<std::int64_t>(module.given.priority, 0));  // enable() reports a value that is out of range
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
     find_devices();
     open_node();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# pml/coop is built wherever there is an Open MPI; a header it lacks is an error, said now and not in mid-compile.
+# pml/coop is built whenever Open MPI is there. A header that Open MPI lacks is an error here, before anything is compiled.
 AS_IF([test "$coop_ompi" = yes], [
   COOP_OMPI_HEADERS([pml/coop], [dnl
     opal/class/opal_free_list.h dnl

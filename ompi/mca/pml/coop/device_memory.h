@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of an accelerator. An Open MPI with CUDA support looks at each buffer when it prepares a convertor for it, and sets a flag;
-// its convertor then copies by CUDA. Nothing else can: to the kernel's copies and to an HCA such an address means nothing, or host
-// memory that the driver may move meanwhile. So messages from and to it go through the convertor alone (row `send`).
+// Memory of accelerators. Open MPI with CUDA support looks at each buffer when it prepares a convertor for it, and sets
+// a flag for device memory; the convertor then copies with CUDA. Nothing else may access such a buffer: to the kernel's
+// copies and to an HCA its address means nothing, or it means host memory that the driver may move meanwhile. So
+// messages from and to device memory always go through the convertor (row `send`).
 #pragma once
 
 #include "compat.h"
 
 namespace coop::pml {
 
-// Makes Open MPI look for the driver, where it was built with CUDA support and no transport has asked it to: until then its convertors take
-// device memory for the host's.
+// Makes Open MPI look for the driver, if it was built with CUDA support and no transport has made it look. Before that
+// its convertors take device memory for host memory.
 void find_devices() noexcept;
 
-// Whether buffers may lie there at all. Set by Open MPI when it finds the library of the driver.
+// True if buffers may lie in device memory. Open MPI sets opal_cuda_support when it finds the driver's library.
 inline bool device_memory_is_possible() noexcept { return opal_cuda_support; }
 
 inline bool is_on_device(const opal_convertor_t& convertor) noexcept { return (convertor.flags & (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)) != 0; }
 
-// Whether all bytes lie in the buffer as they go over the wire, where others than the convertor may read or write them.
-inline bool lies_as_it_goes(const opal_convertor_t& convertor) noexcept { return !is_on_device(convertor) && !opal_convertor_need_buffers(&convertor); }
+// True if the bytes of the message lie in the buffer in order and without gaps, and in host memory, so that transports
+// may access them without the convertor.
+inline bool needs_no_convertor(const opal_convertor_t& convertor) noexcept { return !is_on_device(convertor) && !opal_convertor_need_buffers(&convertor); }
 
 }  // namespace coop::pml

@@ -16,12 +16,11 @@ constexpr const char* kHelp = "help-mpi-pml-coop.txt";
 const char* host() noexcept { return opal_process_info.nodename; }
 
 std::string peer_name(std::int64_t peer) {
-    return peer < 0 ? "an unknown process (no field of the header says which)" : "rank " + std::to_string(peer);
+    return peer < 0 ? "an unknown process (the header is too short to name it)" : "rank " + std::to_string(peer);
 }
 
-// Prints a topic of the help file. Not through opal_show_help: what that hands
-// to mpirun is lost now and then (seen with Open MPI 4.1.4, stock components
-// too), and a job must not end without its reason.
+// Prints a topic of the help file. opal_show_help would send it to mpirun, where messages are sometimes lost (seen with
+// Open MPI 4.1.4, also with stock components), but a job must not end without a reason.
 template <class... Arguments>
 void say(const char* topic, Arguments... arguments) {
     char* text = opal_show_help_string(kHelp, topic, true, arguments...);
@@ -30,8 +29,8 @@ void say(const char* topic, Arguments... arguments) {
     std::free(text);
 }
 
-// What is wrong with a parameter is most often wrong everywhere: rank 0 says it
-// and ends the job. The others get to speak only where rank 0's value is good.
+// A wrong parameter is usually wrong in every process. Rank 0 reports it and ends the job at once; the others wait, so
+// that they report it only if rank 0 has no reason to.
 void let_rank_0_speak() noexcept {
     if (ompi_proc_local()->super.proc_name.vpid != 0) sleep(3);
 }
@@ -40,7 +39,7 @@ void let_rank_0_speak() noexcept {
 
 void abort_job(const char* why) {
     ompi_rte_abort(1, const_cast<char*>(why ? "%s" : nullptr), why);
-    std::abort();  // ompi_rte_abort does not return; the compiler does not know
+    std::abort();  // not reached: the declaration of ompi_rte_abort does not say that it never returns
 }
 
 void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value, std::uint64_t min, std::uint64_t max) {
@@ -108,11 +107,11 @@ void no_offload(const Peer& peer) noexcept {
 void no_devices() noexcept { say("no-devices", host()); }
 
 void transport_warns(const char* transport, const char* what) noexcept {
-    say("transport-warns", host(), module.my_rank, transport, what ? what : "not told");
+    say("transport-warns", host(), module.my_rank, transport, what ? what : "no description");
 }
 
 void transport_reports_an_error(const char* transport, const char* what) {
-    say("transport-error", host(), module.my_rank, transport, what ? what : "not told");
+    say("transport-error", host(), module.my_rank, transport, what ? what : "no description");
     abort_job(nullptr);
 }
 

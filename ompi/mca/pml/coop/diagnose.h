@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What pml/coop says when it cannot go on: one message of the help file that
-// names the peer and the field (or the parameter, the value and the range),
-// then the end of the job. Those marked so do not return.
+// User-facing errors and notices. An error prints one message of the help file, which names the peer and the field (or
+// the parameter, the value and the range), and ends the job: these functions do not return.
 #pragma once
 
 #include "comm.h"
 
 namespace coop::pml {
 
-// A header that wire::valid_… has refused. `peer` is the sender's rank in the
-// job as far as the header says, or -1.
+// A header that wire::valid_… has refused. `peer` is the sender's rank in the job, or -1 if the header does not name
+// it.
 [[noreturn]] void diagnose_header(const wire::Damage& damage, std::int64_t peer);
 
-// A field that is whole but contradicts our own state.
+// A field of an intact header that contradicts our own state.
 [[noreturn]] void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value,
                                  std::uint64_t min, std::uint64_t max);
 [[noreturn]] void diagnose_rank(const wire::MatchHeader& header, std::int32_t size);
@@ -29,29 +28,28 @@ namespace coop::pml {
 [[noreturn]] void peer_died(const Peer& peer);
 [[noreturn]] void abort_job(const char* why);
 
-// A notice: this process has no memory that others of its node could see, and does without.
+// A notice: this process has no memory that it could share with its node, and works without.
 void no_shared_memory(int error) noexcept;
 
-// A notice: device memory would be taken for memory of the host.
+// A notice: device memory cannot be told from host memory.
 void no_devices() noexcept;
 
-// A notice, not an end: messages inside this node go through shared memory.
+// A notice: the kernel denies copies, so messages inside this node go through shared memory.
 void no_kernel_copy(int error) noexcept;
 
-// A notice: a transport has met with an error, and goes on. `what` may be null.
+// A notice: a transport has reported an error from which it has recovered. `what` may be null.
 void transport_warns(const char* transport, const char* what) noexcept;
 
-// A notice, by one process of each node: a transport's extension is of another version, so it is used as a stock one is.
+// A notice, by one process of each node: a transport's extension has another version, so the transport is used like a stock one.
 void extension_differs(const char* transport, const BtlExtensionHead& theirs) noexcept;
 
-// A notice: messages make no progress while this process computes, though asked to.
+// A notice: messages make no progress while this process computes, although the user asked for it.
 void no_interrupts(const char* why) noexcept;
 
-// A notice, once in a process: the CPUs copy inside this node, though HCAs were asked to.
+// A notice, once per process: only the CPUs copy inside this node, although the user asked for HCAs.
 void no_offload(const Peer& peer) noexcept;
 
-// A parameter was written while the job runs, with a value it cannot have; the
-// old one stays.
+// A notice: a parameter was changed to an invalid value while the job runs, and keeps its old value.
 void parameter_ignored(const ParamError& error) noexcept;
 
 }  // namespace coop::pml

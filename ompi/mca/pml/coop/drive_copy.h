@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Drives one side of a cooperative copy (coop/rndv/copy_side.h): a SendRequest puts its chunks, a RecvRequest gets them. The receiver
-// may let HCAs copy some chunks at the same time (hca_lane.h). A transport that copies with our CPU has copied when it returns.
+// Drives one side of a cooperative copy (coop/rndv/copy_side.h): a SendRequest puts its chunks, a RecvRequest gets
+// them. The receiver may let HCAs copy some chunks at the same time (hca_lane.h). A transport that copies with our CPU
+// has completed the copy when its call returns.
 #pragma once
 
 #include <optional>
@@ -13,19 +14,19 @@
 
 namespace coop::pml {
 
-// The HCAs' part of a receiver's copy: hca_lane.cc. A sender has none.
+// The chunks that HCAs copy for the receiver (hca_lane.cc). The overloads for a sender do nothing.
 void offload(RecvRequest& r) noexcept;                               // gives HCAs more chunks if they can take them
-bool is_offloading(const RecvRequest& r) noexcept;                   // HCAs are copying chunks
+bool is_offloading(const RecvRequest& r) noexcept;                   // an HCA is copying a chunk
 std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept;  // a claimed chunk that an HCA has failed to copy
 void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept;
-std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept;           // 0: nobody measures
+std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept;           // 0: not measured
 inline void offload(SendRequest&) noexcept {}
 inline bool is_offloading(const SendRequest&) noexcept { return false; }
 inline std::optional<std::uint32_t> left_by_hcas(SendRequest&) noexcept { return std::nullopt; }
 inline void count_cpu_time(SendRequest&, std::uint64_t) noexcept {}
 inline std::uint64_t cpu_clock_ns(const SendRequest&) noexcept { return 0; }
 
-// Bytes of a chunk: short enough for other messages to get a turn, and for the transport.
+// Chunk size: short enough to let other messages have their turn in between, and within the limits of the transport.
 inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes, bool offloads) noexcept {
     std::uint64_t chunk = split == rndv::Split::kHalves ? rndv::half_bytes(bytes)
                                                         : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
@@ -51,7 +52,7 @@ void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
     operation_done(r);
 }
 
-// What a side of a copy asks of its process (copy_side.h).
+// What CopySide has to know of this process (`Hands` in copy_side.h).
 template <class Request>
 struct CopyHands {
     Request& r;
@@ -68,7 +69,7 @@ struct CopyHands {
     bool peer_is_alive() const noexcept { return node::is_alive(r.peer->neighbour->card.pid); }
 };
 
-// Copies chunks until the engine says otherwise. Never returns kCopy.
+// Copies chunks until CopySide::next() returns anything but kCopy, and returns that.
 template <class Request>
 rndv::CopyDo drive_copy(Request& r, const RdmaKind& kind) noexcept {
     rndv::CopySide& side = r.copy;

@@ -14,7 +14,7 @@ namespace {
 
 using State = HcaLane::State;
 
-// After so many messages without HCAs one chunk is tried again: they may have less to do now.
+// After this many messages without HCAs one chunk is tried, because they may be less busy now.
 constexpr std::uint32_t kTryAgain = 16;
 
 bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept {
@@ -28,7 +28,7 @@ bool is_ready(const Peer& peer) noexcept {
     return way.extension->loopback_way(way.btl->btl, way.btl->btl_endpoint) == LoopbackWay::kReady;
 }
 
-// The sender's key and our own registration. False: not yet, or not at all.
+// Reads the sender's key and registers our buffer. Returns false if the key is not there yet or the registration fails.
 bool has_keys(RecvRequest& r) noexcept {
     HcaLane& lane = r.lane;
     if (!lane.has_key) {
@@ -47,8 +47,8 @@ bool has_keys(RecvRequest& r) noexcept {
     return false;
 }
 
-// How many chunks the HCA takes now.
-std::uint32_t appetite(RecvRequest& r) noexcept {
+// Number of chunks that the HCA should start to read now.
+std::uint32_t chunks_for_hca(RecvRequest& r) noexcept {
     HcaWay& way = r.peer->hca;
     const std::uint32_t under_way = way.under_way.load(std::memory_order_relaxed);
     std::uint32_t wanted = rndv::chunks_to_offload(r.copy.claims().left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
@@ -86,7 +86,7 @@ void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_
         module.counters.count(Counter::kOffloads);
         module.counters.count(Counter::kOffloadedBytes, bytes);
         chunk.state.store(State::kFree, std::memory_order_release);
-        r.copy.claims().copied();  // the last that is done with the copy: it may be over now
+        r.copy.claims().copied();  // last, because the copy may be over now
     }
     drop(r);
 }
@@ -99,7 +99,7 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     void* local;
     opal_convertor_get_offset_pointer(&r.convertor(), at, &local);
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
-    r.references.take();  // the transport's
+    r.references.take();  // held by the transport
     way.under_way.fetch_add(1, std::memory_order_relaxed);
     const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at, r.lane.registration, key,
                                       r.copy.plan().bytes(chunk.number), {.marker = marker(r)}, on_chunk_read, &chunk);
@@ -109,7 +109,7 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     return rc;
 }
 
-// False: none is left, or the HCA refuses it.
+// Returns false if no chunk is left or the HCA refuses it.
 bool offload_one(RecvRequest& r) noexcept {
     HcaLane::Chunk* chunk = chunk_in(r.lane, State::kFree);
     if (!chunk) return false;
@@ -121,7 +121,7 @@ bool offload_one(RecvRequest& r) noexcept {
     if (r.lane.first_ns == 0) r.lane.first_ns = now_ns();
     if (const int rc = read_chunk(r, *chunk); rc != OMPI_SUCCESS) {
         fail(r, *chunk);
-        if (is_shortage(rc)) r.lane.on.store(true, std::memory_order_relaxed);  // another one, later
+        if (is_shortage(rc)) r.lane.on.store(true, std::memory_order_relaxed);  // a shortage is temporary: try again later
         return false;
     }
     return true;
@@ -148,7 +148,7 @@ bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
 }
 
 bool may_offload(SendRequest& r, rndv::Split split) noexcept {
-    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && lies_as_it_goes(r.convertor()) && is_ready(*r.peer);
+    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && needs_no_convertor(r.convertor()) && is_ready(*r.peer);
 }
 
 void start_lane(RecvRequest& r, bool offloads) noexcept {
@@ -175,7 +175,7 @@ void end_lane(RecvRequest& r) noexcept {
 
 void offload(RecvRequest& r) noexcept {
     if (!r.lane.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r)) return;
-    for (std::uint32_t n = appetite(r); n > 0 && offload_one(r); --n) {
+    for (std::uint32_t n = chunks_for_hca(r); n > 0 && offload_one(r); --n) {
     }
 }
 

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The HCAs' part of a cooperative copy (COOP-hca): while both CPUs copy chunks, an
-// HCA reads others by loopback, on tickets that the receiver claims for it. The
-// receiver reads, because the end of a read says that the data is there: then the
-// receiver counts the chunk as copied, and the sender sees that as it sees others.
-// (Cooperative Rendezvous Protocols, sections II-B3 and III)
+// The chunks of a cooperative copy that HCAs copy (COOP-hca): while both CPUs copy chunks, an HCA reads others by
+// loopback, with tickets that the receiver claims for it. It is the receiver that issues reads, because a completed
+// read means that the data has arrived: the receiver then counts the chunk as copied on the board, where the sender
+// sees it like any other chunk. (Cooperative Rendezvous Protocols, sections II-B3 and III)
 //
 //     claimed --> under way --> copied
 //                     |
-//                     +-------> failed --> the CPU copies it, or the other side's
+//                     +-------> failed --> our CPU copies it, or the sender's does
 //
-// How much: coop/rndv/offload.h. Only while a thread of the receiver waits for this
-// very message, and so polls until all is copied: what an HCA has begun only the
-// receiver can find ended, and the sender must not depend on its next call.
+// coop/rndv/offload.h decides how many chunks. HCAs take part only while a thread of the receiver waits for this
+// message, so that it polls until all is copied: only the receiver can see that an HCA has finished, and the sender
+// must not depend on the next call of the receiver.
 //
-// Threading: a lane is driven by who holds the baton; completions may come to any
-// thread. Each read that is under way holds a reference of the request. Ownership:
-// receiver and sender register their own buffers, while the copy lasts. Errors: a
-// way that cannot be had, a key that does not come, a read that is refused: the
-// CPUs copy all of it.
+// Threading: whoever holds the baton drives a lane; completions may come on any thread. Each read under way holds a
+// reference to the request. Ownership: receiver and sender register their own buffers for the time of the copy. Errors:
+// if there is no loopback, the key does not arrive or a read is refused, the CPUs copy everything.
 #pragma once
 
 #include <array>
@@ -33,12 +30,12 @@ namespace coop::pml {
 enum class HcaMode : std::uint8_t { kOff, kOn, kAuto };
 inline HcaMode hca_mode() noexcept { return static_cast<HcaMode>(module.config.hca); }
 
-// The HCAs' way to a peer, and how fast it and the CPUs' are.
+// Loopback to a peer, and the rates of HCAs and CPUs.
 struct HcaWay {
     mca_bml_base_btl_t* btl = nullptr;         // null: none
     const BtlExtension* extension = nullptr;   // valid with `btl`
-    std::atomic<std::uint32_t> under_way{0};   // chunks, of all messages
-    std::atomic<std::uint32_t> passed_over{0}; // messages in a row that went without
+    std::atomic<std::uint32_t> under_way{0};   // chunks being read, of all messages from the peer
+    std::atomic<std::uint32_t> passed_over{0}; // consecutive messages without an offloaded chunk
     rndv::Rate hca, cpu;                       // cpu: of both sides together
 };
 
@@ -51,26 +48,26 @@ struct HcaLane {
         std::uint32_t number = 0;
         RecvRequest* request = nullptr;
     };
-    std::array<Chunk, rndv::kMostOffloaded> chunks{};
+    std::array<Chunk, rndv::kMaxOffloaded> chunks{};
     std::atomic<bool> on{false};
-    bool was_held = false;  // the HCA had enough to do; counted once for a message
+    bool was_held = false;  // the HCA was too busy for another chunk; counted once per message
     mca_btl_base_registration_handle_t* registration = nullptr;
     bool has_key = false;
     rndv::Key key{};        // of the sender's buffer
     std::uint64_t first_ns = 0;               // when the first chunk was posted; 0: none was
-    std::atomic<std::uint64_t> last_ns{0};    // when the last one so far was complete
-    std::atomic<std::uint64_t> bytes{0};      // that HCAs have copied
-    std::uint64_t cpu_ns = 0;                 // that our CPU has copied
+    std::atomic<std::uint64_t> last_ns{0};    // when the latest one completed
+    std::atomic<std::uint64_t> bytes{0};      // copied by HCAs
+    std::uint64_t cpu_ns = 0;                 // time for which our CPU has copied
 };
 
-// Whether HCAs could copy a part of a message of that length. The first question begins to connect them.
+// True if HCAs could copy a part of the message. The first call starts to connect them.
 bool may_offload(RecvRequest& r, std::size_t bytes) noexcept;
 bool may_offload(SendRequest& r, rndv::Split split) noexcept;
 
 void start_lane(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
-void end_lane(RecvRequest& r) noexcept;                   // nothing is under way; harmless where there was no lane
+void end_lane(RecvRequest& r) noexcept;                   // when nothing is under way; no effect if no chunk was offloaded
 
-// The sender's: its buffer's key goes into the slot.
+// For the sender: registers its buffer and puts the key into the slot.
 void open_key(SendRequest& r) noexcept;
 void close_key(SendRequest& r) noexcept;
 

@@ -10,7 +10,7 @@
 namespace coop::pml {
 namespace {
 
-// A value that was refused already is not refused again at each message.
+// Reports a refused value once, not again for each message.
 void refuse_once(const ParamError& error) noexcept {
     static std::string refused;  // under Module::lock
     Guard guard(module.lock);
@@ -24,8 +24,8 @@ const ParamRow& row_named(std::string_view name) noexcept {
     return params().front();  // not reached: the names below are rows
 }
 
-// The info key coop_<name> has the values of the parameter pml_coop_<name>.
-// Returns what the communicator's info then says; null: nothing.
+// Sets the hint of the info key coop_<name>, which takes the values of the parameter pml_coop_<name>. Returns the value
+// that the communicator's info then has; null: none.
 char* set_hint(std::atomic<std::int8_t>& hint, const char* name, const char* value) noexcept {
     const ParamRow& row = row_named(name);
     if (value && *value) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When a request may be touched, and when its memory may be used again.
+// How long a request may be used, and when its memory is reused.
 //
-// References: whoever calls advance() of a request, or gives a pointer to it
-// to a transport, holds one; so does the protocol itself until its last step.
-// Who drops the last one finishes the request. (A callback of one thread may
-// still be on its way out of advance() when another thread sees the end.)
+// References: every caller of advance() holds one, and so does every transport that has a pointer to the request, and
+// the protocol until its last step. Dropping the last reference finishes the request. (A callback on one thread may
+// still be returning from advance() when another thread takes the last step.)
 //
-// Fate: a request's memory goes back to its free list once the library is done
-// with it AND the user has freed it, in either order, from any thread.
+// Fate: the memory of a request goes back to its free list once the library is done with it AND the user has freed it,
+// in either order, on any thread.
 #pragma once
 
 #include <atomic>
@@ -20,8 +19,8 @@
 
 namespace coop::pml {
 
-// A number that threads share, where there are threads: without them, a locked
-// instruction less each time.
+// A counter that is atomic only if several threads may be inside MPI; without threads it saves a locked instruction per
+// change.
 class Count {
 public:
     void start(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
@@ -46,7 +45,7 @@ class References {
 public:
     void start(std::uint32_t n) noexcept { count_.start(n); }
     void take() noexcept { count_.up(); }
-    [[nodiscard]] bool drop() noexcept { return count_.down() == 0; }  // true when it was the last
+    [[nodiscard]] bool drop() noexcept { return count_.down() == 0; }  // true if it was the last
 
 private:
     Count count_;
@@ -57,23 +56,22 @@ public:
     void start() noexcept { bits_.store(0, std::memory_order_relaxed); }
     void start_idle() noexcept { bits_.store(kDone, std::memory_order_relaxed); }  // persistent, not started yet
 
-    // The library: before it completes the request for the user, and after.
-    // From in between on the user may free it, and a completion callback may
-    // even start it again: then what follows is the new round's business.
+    // Called by the library before and after it completes the request for the user. In between, the user may free the
+    // request, and a completion callback may even start it again; library_done() then leaves it to the new round.
     void completing() noexcept {
         change([](std::uint32_t bits) { return bits | kCompleting; });
     }
-    // True when the user has freed it: recycle now.
+    // Returns true if the user has freed the request: recycle it now.
     [[nodiscard]] bool library_done() noexcept {
         const std::uint32_t before = change([](std::uint32_t bits) { return bits & kCompleting ? (bits & ~kCompleting) | kDone : bits; });
         return (before & kCompleting) && (before & kFreed);
     }
 
-    // The user. True when the library was done: recycle now.
+    // Called when the user frees the request. Returns true if the library is done with it: recycle it now.
     [[nodiscard]] bool user_freed() noexcept {
         return change([](std::uint32_t bits) { return bits | kFreed; }) & kDone;
     }
-    // Whether a persistent request may be started; takes it from a completion under way.
+    // True if a persistent request may be started. If its last round is just completing, the new round takes it over.
     [[nodiscard]] bool may_start() noexcept {
         return change([](std::uint32_t bits) { return bits & ~kCompleting; }) & (kDone | kCompleting);
     }
@@ -83,7 +81,7 @@ public:
 private:
     static constexpr std::uint32_t kDone = 1, kFreed = 2, kCompleting = 4;
 
-    // Applies `next` and returns the bits before it.
+    // Applies `next` and returns the previous bits.
     template <class Next>
     std::uint32_t change(Next next) noexcept {
         std::uint32_t bits = bits_.load(std::memory_order_relaxed);
@@ -97,8 +95,8 @@ private:
     std::atomic<std::uint32_t> bits_{kDone};
 };
 
-// Lets whoever comes first take the request's steps, for all who come meanwhile.
-// `take_steps` returns true once, when the protocol is over.
+// The first caller takes the steps of the request, also for those who call meanwhile. `take_steps` returns true once,
+// when the protocol is over.
 template <class Request, class TakeSteps>
 void drive(Request& r, TakeSteps take_steps) noexcept {
     if (!r.baton.take(module.threads)) return;
@@ -109,16 +107,16 @@ void drive(Request& r, TakeSteps take_steps) noexcept {
     if (over) drop(r);
 }
 
-// What a step says: kGoOn: the step has changed, take the next.
+// Result of a step. kGoOn: take the next step. kWait: an event will call advance() again.
 enum class Next { kGoOn, kWait };
 
-// Gives back a reference that we took ourselves: never the last, our caller holds one.
+// Drops a reference that we took ourselves. It is never the last, because our caller holds one.
 template <class Request>
 void drop_ours(Request& r) noexcept {
     static_cast<void>(r.references.drop());
 }
 
-// Retries the step when the transport may have resources again.
+// Retries the step in the progress function, when the transport may have resources again.
 template <class Request>
 Next wait_for_resources(Request& r) noexcept {
     r.references.take();
@@ -126,7 +124,7 @@ Next wait_for_resources(Request& r) noexcept {
     return Next::kWait;
 }
 
-// Goes on with a copy once others have had their turn.
+// Continues a copy after other messages have had their turn; see go_on_copying() for `in_front`.
 template <class Request>
 Next wait_for_turn(Request& r, bool in_front) noexcept {
     r.references.take();
@@ -134,13 +132,13 @@ Next wait_for_turn(Request& r, bool in_front) noexcept {
     return Next::kWait;
 }
 
-// What is still on our load for this message comes off it.
+// Subtracts from our load what it still counts for this message.
 template <class Request>
 void settle_load(Request& r) noexcept {
     if (r.load > 0) rndv::subtract_load(*my_board(), std::exchange(r.load, 0));
 }
 
-// Takes a request's id out of the table: its rendezvous is over.
+// Releases the id of a request whose rendezvous is over.
 template <class Request>
 void forget(HandleTable<Request>& table, Request& r) noexcept {
     if (!r.id) return;

@@ -15,12 +15,12 @@ namespace {
 
 constexpr const char* kKey = "pml.coop";
 
-// Only grows at its end: an older reader takes what it knows.
+// Fields are only added at the end, so that an older version can read the fields that it knows.
 struct Card {
     std::uint32_t wire_version;
     std::uint32_t report;
     BoardCard board;
-    std::uint64_t copy_works;  // to ourselves, at least
+    std::uint64_t copy_works;  // at least from this process to itself
     Architecture architecture;
     std::uint32_t unused;
 };
@@ -37,7 +37,7 @@ std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     return card;
 }
 
-// Whether the kernel lets us copy at all (a seccomp filter may not).
+// True if the kernel lets this process copy from itself, which a seccomp filter may forbid.
 bool copies_work_here() noexcept {
     const BoardCard own = board_card();
     return node::try_copy(own.pid, own.nonce_address, own.nonce) == 0;
@@ -49,13 +49,13 @@ void publish_modex() noexcept {
     Card card{wire::kVersion, static_cast<std::uint32_t>(module.given.report), board_card(), copies_work_here(), Architecture::of(opal_local_arch), 0};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
-    static_cast<void>(rc);  // a peer that finds nothing says so
+    static_cast<void>(rc);  // a peer that finds no card reports it
 }
 
 void check_version(ompi_proc_t* proc) noexcept {
     if (proc == ompi_proc_local()) return;
     const auto card = card_of(proc);
-    const std::uint32_t theirs = card ? card->architecture.word() : 0;  // 0: an older version, which does not tell
+    const std::uint32_t theirs = card ? card->architecture.word() : 0;  // 0: from an older version
     if (theirs != 0 && theirs != opal_local_arch) architectures_differ(proc->super.proc_name.vpid, theirs);
     if (!card || card->wire_version != wire::kVersion)
         versions_differ(proc->super.proc_name.vpid, card ? std::to_string(card->wire_version) : "unknown");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What each process tells every other one at start, through PMIx.
+// The data that each process publishes to all others at start, through PMIx.
 #pragma once
 
 #include "node.h"
@@ -9,17 +9,17 @@ namespace coop::pml {
 
 void publish_modex() noexcept;
 
-// Ends the job, and says so, if the peer is of another architecture, or runs a version that does not understand ours.
+// Ends the job with an error if the peer has another architecture or runs an incompatible version.
 void check_version(ompi_proc_t* proc) noexcept;
 
-// What the peer says of its board, and whether the kernel lets it copy. False: it says nothing.
+// Reads where the peer's board is, and whether the kernel lets the peer copy. Returns false if it published nothing.
 bool published_board(ompi_proc_t* proc, BoardCard& board, bool& copies) noexcept;
 
-// Rank 0 of our job may copy from itself: what denies it to others is then not
-// denied to everybody.
+// True if the kernel lets rank 0 of our job copy. If not, copies are probably denied on every node, and rank 0 alone
+// reports it.
 bool rank_0_can_copy() noexcept;
 
-// The peer's pml_coop_report.
+// Returns the peer's value of pml_coop_report; 0 if it published nothing.
 std::int64_t published_report(ompi_proc_t* proc) noexcept;
 
 }  // namespace coop::pml

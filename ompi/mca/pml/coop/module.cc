@@ -24,8 +24,9 @@ extern "C" int mca_pml_coop_init_recv_item(opal_free_list_item_t* item, void*); 
 
 namespace {
 
-// `what` is null or, with MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC, no text: btl/smcuda tells so of a peer whose device memory it could read,
-// which this PML does not do (device_memory.h). What is not fatal the transport has dealt with.
+// `what` may be null. With MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC it is not a text: btl/smcuda announces a peer whose device
+// memory it could read, which this PML does not make use of (device_memory.h). The transport itself has handled any
+// error that is not fatal.
 extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t* btl, std::int32_t flags, opal_proc_t*, char* what) {
     if (flags & MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC) return;
     const char* const transport = btl ? btl->btl_component->btl_version.mca_component_name : "unknown";
@@ -53,7 +54,8 @@ void make_list(opal_free_list_t& list, opal_class_t& of_class, std::size_t extra
                         nullptr, 0, nullptr, init, nullptr);
 }
 
-// Every BTL in use must hold the largest control header and then some.
+// Checks that a packet of every BTL in use can hold the largest header, a registration handle and at least one byte
+// more.
 void check_transports() noexcept {
     constexpr std::size_t kNeed = wire::kLargestHeader + wire::kMaxHandleBytes + 1;
     mca_btl_base_selected_module_t* selected;
@@ -80,17 +82,17 @@ int register_arrivals() noexcept {
     return mca_bml.bml_register_error(mca_pml_coop_on_error);
 }
 
-// A process that comes back to the progress engine at once, time and again, has
-// nothing else to do. (MPI_Test now and then between computations is not that. On
-// a crowded node others run before it comes back.)
+// A process that returns to the progress engine at once, several times in a row, has nothing else to do. One that calls
+// MPI_Test now and then between computations returns later. On a crowded node other processes run in between, so there
+// the limit is higher.
 using Clock = std::chrono::steady_clock;
 constexpr auto kAtOnce = std::chrono::microseconds(5), kAtOnceCrowded = std::chrono::microseconds(1000);
 constexpr int kTimeAndAgain = 4;
 
-Clock::time_point left_progress;  // only a hint: threads may mix theirs
+Clock::time_point left_progress;  // only a hint, so not synchronized
 
 void notice_idleness() noexcept {
-    if (module.threads) return;  // others may compute
+    if (module.threads) return;  // another thread may be computing
     const int returns = Clock::now() - left_progress < (module.crowded ? kAtOnceCrowded : kAtOnce) ? module.quick_returns.load(std::memory_order_relaxed) + 1 : 0;
     module.quick_returns.store(returns, std::memory_order_relaxed);
     module.idle.store(returns >= kTimeAndAgain, std::memory_order_relaxed);
@@ -121,12 +123,13 @@ bool enqueue(WorkQueue& queue, Deferred& work, bool in_front) noexcept {
         queue.length.fetch_add(1, std::memory_order_relaxed);
         first = !std::exchange(registered, true);
     }
-    // From the first work on; until then progress costs nothing.
+    // Registered with the first work, so that progress costs nothing before.
     if (first) opal_progress_register(mca_pml_coop_progress);
     return true;
 }
 
-// Work that is back in the queue was no progress: opal_progress may yield.
+// Returns by how much the queue became shorter. Work that is queued again does not count as progress, so that
+// opal_progress may yield.
 int retry_deferred() noexcept {
     const std::uint32_t before = module.deferred.length.load(std::memory_order_relaxed);
     for (std::uint32_t rounds = before; rounds > 0; --rounds) {
@@ -139,9 +142,8 @@ int retry_deferred() noexcept {
     return after < before ? static_cast<int>(before - after) : 0;
 }
 
-// Goes through the copies until one has made a chunk of progress: then others
-// get their turn, control messages of other peers first of all.
-// (Cooperative Rendezvous Protocols, section II-C)
+// Continues the copies in order until one has copied a chunk. Then it returns, so that other messages have their turn,
+// above all control messages of other peers. (Cooperative Rendezvous Protocols, section II-C)
 int copy_a_chunk() noexcept {
     const std::uint32_t before = module.copying.length.load(std::memory_order_relaxed);
     const std::uint64_t copies = module.counters.total(Counter::kCopies);
@@ -191,7 +193,7 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);
     make_list<Arrived>(module.arrived, opal_free_list_item_t_class, static_cast<std::size_t>(module.config.unexpected_inline), nullptr);
     make_list<RdmaOp>(module.rdma_ops, opal_free_list_item_t_class, 0, nullptr);
-    // The lists of requests are Open MPI's; the chosen pml gives them their size.
+    // The lists of requests belong to Open MPI; the selected PML sets the size of their items.
     make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
     make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
     module.enabled = true;
@@ -227,7 +229,7 @@ extern "C" int mca_pml_coop_dump(ompi_communicator_t* comm, int) {
     return OMPI_SUCCESS;
 }
 
-// Checkpointing left Open MPI with version 4.1's configure; there is nothing to do.
+// Open MPI 4.1 can no longer be configured with checkpointing, so there is nothing to do.
 extern "C" int mca_pml_coop_ft_event(int) { return OMPI_SUCCESS; }
 
 mca_pml_base_module_t base_module = {

@@ -2,25 +2,24 @@
 //
 // The state of pml/coop in one process, and the list of its entry points.
 //
-//   component.cc   open, register, init          params.cc    declarations
-//   module.cc      enable, add_procs, progress   comm.cc      communicators, peers
-//   send.cc        MPI_Send …                    recv.cc      MPI_Recv …
-//   send_request   a send, step by step;         recv_request a receive, step by step
-//   send_start.cc  its first step                rdma.h       the gets and puts of both
-//   bounce.cc      sends by a bounce buffer      recv_rts.cc  what an RTS says to it
-//                                                recv_offer.cc  receives on offer
-//   on_match.cc    eager messages, RTS, matching on_answer.cc CTS, FRAG, FIN
-//   drive_copy.h  the cooperative copy of both   node.cc      neighbours and boards
-//   hca_lane.cc    the HCAs' part of it          awaited.cc   receives that are waited for
-//   packet.cc      handing packets to a BTL      diagnose.cc  what to say when a peer errs
-//   probe.cc       probes                        report.cc, pvars.cc, hints.cc
-//   async.cc       progress while the application computes
-//   extensions.cc  the extensions of transports
+//   component.cc    open, register, init             params.cc       declarations of parameters
+//   module.cc       enable, add_procs, progress      comm.cc         communicators, peers
+//   send.cc         MPI_Send and related calls       recv.cc         MPI_Recv and related calls
+//   send_request.cc the steps of a send              recv_request.cc the steps of a receive
+//   send_start.cc   the first step of a send         recv_rts.cc     processing an RTS
+//   bounce.cc       sends through a bounce buffer    recv_offer.cc   offers of receives
+//   on_match.cc     eager messages, RTS, matching    on_answer.cc    CTS, FRAG, FIN
+//   rdma.h          gets and puts                    drive_copy.h    cooperative copies
+//   hca_lane.cc     chunks copied by HCAs            awaited.cc      receives that a thread waits for
+//   packet.cc       handing packets to a BTL         node.cc         neighbours and boards
+//   probe.cc        probes                           diagnose.cc     errors and notices
+//   async.cc        progress during computations     hints.cc        settings changed at run time
+//   report.cc       pml_coop_report                  pvars.cc        performance variables
+//   extensions.cc   extensions of transports
 //
-// Threading: Guard takes a lock only where several threads may be inside MPI;
-// entry points and callbacks take the turn that async.h is about.
-// Lock order: a communicator's matching lock, then the module's lock; no
-// transport is called under either.
+// Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
+// handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under
+// either.
 #pragma once
 
 #include "compat.h"
@@ -46,13 +45,13 @@ struct SendRequest;
 struct RecvRequest;
 struct Arrived;
 
-// Work for the progress function: refused by a transport for want of resources,
-// or a copy that goes on chunk by chunk.
+// Work for the progress function: a step that a transport refused for lack of resources, or a copy that continues chunk
+// by chunk.
 struct WorkQueue;
 struct Deferred {
     ListNode node;
     void (*retry)(Deferred*) = nullptr;
-    WorkQueue* queue = nullptr;  // where it stands; null: nowhere. Under Module::lock
+    WorkQueue* queue = nullptr;  // the queue that holds it, or null; under Module::lock
 };
 
 struct WorkQueue {
@@ -62,11 +61,11 @@ struct WorkQueue {
 
 struct Module {
     Config given;   // as Open MPI and its tools write it
-    Config config;  // checked
+    Config config;  // checked, and in use
     Faults faults;
     Usage usage;
     Counters counters;
-    Ticks ticks;    // of Counter::kCopyTime
+    Ticks ticks;    // unit of Counter::kCopyTime
     HandleTable<SendRequest> sends;
     HandleTable<RecvRequest> recvs;
     Extensions extensions;
@@ -75,17 +74,17 @@ struct Module {
     opal_free_list_t arrived;   // Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
 
-    opal_mutex_t lock;  // of the lists below
-    WorkQueue deferred;         // wait for resources; tried again in order
+    opal_mutex_t lock;  // protects the lists below
+    WorkQueue deferred;         // waits for resources; retried in order
     WorkQueue copying;          // copies under way; one chunk at a time
-    List<match::Arrival, &match::Arrival::node> homeless;  // for communicators that are not here yet
+    List<match::Arrival, &match::Arrival::node> homeless;  // messages for communicators that do not exist here yet
 
     rndv::SlotPool slots;       // of our board
     rndv::BouncePool bounces;   // of our bounce buffers
 
-    std::uint32_t my_rank = 0;  // in the job; in every control header
+    std::uint32_t my_rank = 0;  // in the job; sent in every control header
     bool crowded = false;       // is_crowded() (node.h)
-    std::atomic<bool> idle{false};  // waiting, with nothing but progress to make
+    std::atomic<bool> idle{false};  // the application only waits
     std::atomic<int> quick_returns{0};  // to the progress engine; see notice_idleness()
     bool threads = false;       // several threads may be inside MPI
     bool enabled = false;
@@ -121,20 +120,21 @@ private:
 
 extern mca_pml_base_module_t base_module;
 
-// Queues `work` for retry; harmless when it is queued already. True when it was not.
+// Queues `work` to be retried. Returns false if it is queued already.
 bool defer(Deferred& work) noexcept;
 
-// Queues a copy that goes on: in front if it has just copied a chunk (messages
-// end one after the other, not all at last), behind if it waits for the other side.
+// Queues a copy to be continued: `in_front` if it has just copied a chunk, so that messages complete one after the
+// other and not all at the end; otherwise at the back, because it waits for the other side. Returns false if it is
+// queued already.
 bool go_on_copying(Deferred& work, bool in_front) noexcept;
 
-// The application is here with something new: it may be about to compute.
+// Called when the application starts an operation: it may compute afterwards.
 inline void not_idle() noexcept {
     module.quick_returns.store(0, std::memory_order_relaxed);
     module.idle.store(false, std::memory_order_relaxed);
 }
 
-// Called back by Open MPI; the names are those of mca_pml_base_module_t.
+// Called by Open MPI through mca_pml_base_module_t, whose members have these names.
 extern "C" {
 int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs);
 int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs);
@@ -167,7 +167,7 @@ int mca_pml_coop_start(size_t count, ompi_request_t** requests);
 int mca_pml_coop_dump(ompi_communicator_t* comm, int verbose);
 int mca_pml_coop_ft_event(int state);
 
-int mca_pml_coop_progress(void);  // deferred work and copies; registered when there is some for the first time
+int mca_pml_coop_progress(void);  // serves both work queues; registered when work is first queued
 }
 
 }  // namespace coop::pml

@@ -21,12 +21,12 @@
 namespace coop::pml {
 namespace {
 
-// Read by neighbours that try a copy.
+// Neighbours read it to test copies.
 std::uint64_t nonce;
 node::SharedMemory own_mapping;
 NodeMemory* own_memory = nullptr;
 
-// A parameter of btl/vader: its value as a word, and whether somebody set it.
+// The copy mechanism of btl/vader as a word, and whether the user has set it.
 struct Mechanism {
     std::string name;
     bool is_set = false;
@@ -41,15 +41,15 @@ Mechanism vader_mechanism() {
     if (mca_base_var_get_value(index, &value, &source, nullptr) != OPAL_SUCCESS || !value) return {};
     char* name = nullptr;
     int number;
-    std::memcpy(&number, value, sizeof number);  // it is an int, wherever that lies: not aligned as the union would be
+    std::memcpy(&number, value, sizeof number);  // an int that may not be aligned as the union requires
     if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, number, &name) != OPAL_SUCCESS || !name) return {};
     Mechanism mechanism{name, source == MCA_BASE_VAR_SOURCE_COMMAND_LINE || source == MCA_BASE_VAR_SOURCE_ENV || source == MCA_BASE_VAR_SOURCE_FILE || source == MCA_BASE_VAR_SOURCE_OVERRIDE};
     std::free(name);
     return mechanism;
 }
 
-// The lowest process of the node speaks, and only rank 0 where what it sees is
-// the same everywhere.
+// True if this process reports for its node. That is the process of the node with the lowest rank; if copies are denied
+// to rank 0 too, only rank 0 reports.
 bool speaks_for_node() noexcept {
     return opal_process_info.my_local_rank == 0 && (ompi_proc_local()->super.proc_name.vpid == 0 || rank_0_can_copy());
 }
@@ -59,23 +59,23 @@ ompi_proc_t* rank_0() noexcept {
     return reinterpret_cast<ompi_proc_t*>(ompi_proc_for_name(name));
 }
 
-// Says once that copies have to go through shared memory, unless that was asked for.
+// Reports once that the kernel denies copies, so that messages go through shared memory.
 void announce(int error) {
     static std::atomic<bool> announced{false};
     if (announced.exchange(true) || !speaks_for_node()) return;
     no_kernel_copy(error);
 }
 
-// CMA needs the permission of the kernel for each pair of processes: tried
-// here; the other one may have been denied it alone. The other mechanisms have
-// no such surprise.
+// Returns why the transport cannot copy from and to the process, as an errno; 0: it can. CMA needs the permission of
+// the kernel for each pair of processes, so a copy is tested here; the other process may be denied copies although we
+// are not. The other mechanisms need no test.
 int copy_error(const BoardCard& card, bool it_copies) {
     const Mechanism mechanism = vader_mechanism();
     if (mechanism.name == "cma") {
         const int error = node::try_copy(card.pid, card.nonce_address, card.nonce);
         return error || it_copies ? error : EPERM;
     }
-    // vader is not there, does without as it was told, or has found out by itself
+    // vader is not in use, obeys the user, or has made its own test
     return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
 }
 
@@ -85,7 +85,7 @@ bool shares_memory(ompi_proc_t* proc) noexcept {
     return published_board(proc, card, it_copies) && card.fd >= 0;
 }
 
-// The processes of our job on this node, in the order of their ranks; empty: nobody says.
+// The processes of our job on this node, in the order of their ranks; empty: PMIx does not list them.
 std::vector<ompi_proc_t*> processes_of_node() {
     opal_process_name_t name = OPAL_PROC_MY_NAME;
     name.vpid = OPAL_VPID_WILDCARD;
@@ -115,7 +115,7 @@ ompi_proc_t* first_of_node() {
     return processes.empty() ? nullptr : processes.front();
 }
 
-// Adds what the other processes of the node may run on, until there are enough.
+// Adds the CPUs that the other processes of the node may run on, until there are enough.
 void add_cpus_of_others(node::CpuSet& cpus, std::size_t enough) {
     for (ompi_proc_t* proc : processes_of_node()) {
         BoardCard card{};
@@ -156,7 +156,6 @@ void open_node() noexcept {
     own_memory->board.nonce = nonce;
 }
 
-// Who has none says so, unless the first process of the node, or rank 0, says the same.
 void report_missing_memory() noexcept {
     if (own_memory) return;
     ompi_proc_t* const me = ompi_proc_local();
@@ -168,7 +167,7 @@ void report_missing_memory() noexcept {
 void count_hca_loads() noexcept {
     if (!counts_hca_loads()) return;
     ompi_proc_t* first = first_of_node();
-    const Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it stays
+    const Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it is kept until the end
     NodeMemory* const shared = first == ompi_proc_local() ? own_memory : neighbour ? neighbour->memory.load(std::memory_order_acquire) : nullptr;
     if (shared) share_hca_loads(&shared->loads);
 }
@@ -207,7 +206,7 @@ bool is_crowded() noexcept {
     const auto online = static_cast<std::size_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
     node::CpuSet cpus = node::own_cpus();
     if (cpus.empty()) cpus.assign(online, true);
-    // Bound to some CPUs: the others may be bound to other ones.
+    // If we are bound to a few CPUs, the other processes may be bound to others.
     if (node::count(cpus) < processes && processes <= online) add_cpus_of_others(cpus, processes);
     return node::is_crowded(processes, node::count(cpus), node::cpu_limit());
 }

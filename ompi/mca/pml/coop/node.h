@@ -3,7 +3,7 @@
 // The processes of this node: our board, theirs, and whether the kernel lets us
 // copy from and to them. (coop/rndv/board.h, coop/node/neighbour.h)
 //
-// Threading: opened before the first thread.
+// Threading: open_node() is called before there are other threads.
 #pragma once
 
 #include <memory>
@@ -18,33 +18,33 @@
 
 namespace coop::pml {
 
-// What each process shares with its node.
+// The memory that each process shares with its node.
 struct NodeMemory {
     rndv::Board board;
     rndv::BounceBuffers bounces;
-    rndv::HcaLoads loads;  // that of the first process of the job on the node serves all
+    rndv::HcaLoads loads;  // used only in the memory of the job's first process on the node
 };
 
-// What our card says of us (modex.cc).
+// Where other processes find the memory of a process (published by modex.cc).
 struct BoardCard {
     std::int32_t pid;
     std::int32_t fd;               // -1: no memory to share
     std::uint64_t nonce;
-    std::uint64_t nonce_address;   // where a copy can be tried
+    std::uint64_t nonce_address;   // of the nonce in the process; neighbours read it to test copies
 };
 
-// Another process of this node; lives as long as ours.
+// Another process of this node. Its Process owns it.
 struct Neighbour {
     BoardCard card{};
-    int copy_error = 0;                         // errno of the copy that was tried; 0: it worked, or need not
-    std::atomic<NodeMemory*> memory{nullptr};   // what it shares; null: it is not mapped here, look_again() may change that
-    std::atomic<bool> sees_us{false};           // it has said that it has mapped ours: it can read our bounce buffers
+    int copy_error = 0;                         // errno of the test copy; 0: it worked, or copies need no test
+    std::atomic<NodeMemory*> memory{nullptr};   // null: not mapped here; look_again() retries
+    std::atomic<bool> sees_us{false};           // it has told us that it has mapped our memory, so it can read our bounce buffers
     node::SharedMemory mapping;                 // under Module::lock
-    node::Retry retry;                          // of mapping it; likewise
+    node::Retry retry;                          // of mapping its memory; under Module::lock
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }
-    rndv::Board& board() const noexcept { return memory.load(std::memory_order_acquire)->board; }  // it is mapped
-    // Tries again to map its memory, now and then, where that has failed so far.
+    rndv::Board& board() const noexcept { return memory.load(std::memory_order_acquire)->board; }  // precondition: is_mapped()
+    // Retries from time to time to map its memory if that has failed so far.
     void look_again() noexcept {
         if (!is_mapped() && card.fd >= 0) [[unlikely]] try_to_map();
     }
@@ -53,29 +53,32 @@ private:
     void try_to_map() noexcept;
 };
 
-// Makes the memory that we share. Where the system gives none, we do without.
+// Creates the memory that we share. If the system provides none, this process works without.
 void open_node() noexcept;
 void close_node() noexcept;
 BoardCard board_card() noexcept;
-// Says, once on a node and for all nodes where it is the same, that no memory can be shared.
+// Reports that this process has no memory to share, unless the first process of the node, or rank 0, has none either
+// and reports it.
 void report_missing_memory() noexcept;
 
-rndv::Board* my_board() noexcept;  // null: none
-rndv::BounceBuffers* my_bounces() noexcept;  // likewise
+rndv::Board* my_board() noexcept;  // null: we have no memory to share
+rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
 
-// From now on the large operations on the node's HCAs are counted on its load board, where all can see it.
+// Starts to count the large operations on the node's HCAs where all its processes see them (HcaLoads).
 void count_hca_loads() noexcept;
 void stop_counting_hca_loads() noexcept;  // before the transports end
 
-// Null: not on this node, or ourselves. Maps the memory of the process and tries a copy from it.
+// Maps the memory of another process of this node and tests a copy from it. Returns null for other nodes and for
+// ourselves.
 std::unique_ptr<Neighbour> make_neighbour(ompi_proc_t* proc) noexcept;
 
-// How a board names a process.
+// The name of a process on a board.
 inline std::uint64_t name_of(const ompi_proc_t* proc) noexcept {
     return (std::uint64_t{proc->super.proc_name.jobid} << 32) | proc->super.proc_name.vpid;
 }
 
-// The processes of the job on this node are more than the CPUs that they may run on, or than the time on CPUs that their control groups leave.
+// True if the processes of the job on this node outnumber the CPUs that they may run on, or the CPU time that their
+// control groups allow.
 bool is_crowded() noexcept;
 
 }  // namespace coop::pml

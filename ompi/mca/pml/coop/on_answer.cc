@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packets of a rendezvous under way: they name a request by its id. An id that
-// resolves to nothing, and a range outside of its message, end the job.
+// Packets of a rendezvous under way, which name a request by its id. An unknown id, or a range outside of the message,
+// ends the job.
 #include <algorithm>
 
 #include "diagnose.h"
@@ -12,7 +12,7 @@
 namespace coop::pml {
 namespace {
 
-// The sender as a damaged header gives it, or -1 where it is too short to say.
+// The sender according to a damaged header, or -1 if the packet is too short.
 template <class Header>
 std::int64_t sender_in(const Packet& packet) noexcept {
     if (packet.first_bytes() < sizeof(Header)) return -1;
@@ -27,7 +27,7 @@ const Header& checked(const Packet& packet, bool (*valid)(const void*, std::size
     return *static_cast<const Header*>(packet.header());
 }
 
-// The request that a peer means. It must be talking to that very peer.
+// Returns the request with this id. Ends the job if there is none, or if its peer is not the sender.
 template <class Request>
 Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* field, std::uint64_t id, std::uint32_t sender) noexcept {
     Request* request = table.find(id);
@@ -36,11 +36,11 @@ Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const ch
     return *request;
 }
 
-// Whether our cooperative copy waits for a grant of fragments.
+// True if our cooperative copy is stuck and waits for a grant of fragments.
 bool is_stuck(const SendRequest& r) noexcept { return r.engine.step() == rndv::SendStep::kCopy && r.copy.claims().stuck(); }
 
-// The grant must stay within the message. If we are to write, it must bring a handle of the right size; with a slot, also a plan whose
-// chunks can be counted.
+// The grant must stay within the message. If we are to write, it must contain a handle of the right size; if it names a
+// slot, the chunks of its plan must be countable.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
     if (!r.engine.takes_grant(static_cast<rndv::Row>(h.row), is_stuck(r))) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// First packets: eager messages and RTS. In order, they meet a posted receive
-// or wait for one; out of order, or for a communicator that is not here yet,
-// they are kept.
+// First packets: eager messages and RTS. A packet in order matches a posted receive or becomes unexpected. A packet
+// that is out of order, or for a communicator that does not exist here yet, is kept.
 #include "on_match.h"
 
 #include <cstdlib>
@@ -16,7 +15,7 @@
 namespace coop::pml {
 namespace {
 
-// Keeps a message that came ahead of an earlier one. Under Comm::lock.
+// Keeps a message that has overtaken an earlier one. Under Comm::lock.
 void hold_back(Peer& peer, const Packet& packet) noexcept {
     Arrived* arrived = keep(packet);
     if (!match::Engine::keep_early(peer.source, &arrived->arrival)) diagnose_repeated(arrived->header());
@@ -30,10 +29,9 @@ void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
 
 using Due = List<match::Arrival, &match::Arrival::node>;
 
-// What was held back behind the message that has just had its turn: those that
-// a receive waits for go to `due`, the others join the unexpected. Under
-// Comm::lock; afterwards neither Comm nor Peer is asked again, because the last
-// receive to complete may be the last to hold the communicator.
+// Matches the kept messages that are next after the one that has just been matched: those that match a posted receive
+// go to `due`, the others become unexpected. Under Comm::lock; afterwards neither Comm nor Peer may be used, because
+// the communicator may be freed when the last receive completes.
 void release_early(Comm& c, Peer& peer, Due& due) noexcept {
     while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
         Arrived* arrived = Arrived::from(arrival);
@@ -58,7 +56,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     {
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
-            ++peer.source.expected;  // whichever it was: the count is right again once all are here
+            ++peer.source.expected;  // in any order: the number is right again once all have arrived
         } else if (const match::Turn turn = match::Engine::turn(peer.source, header.sequence); turn != match::Turn::kNow) [[unlikely]] {
             if (turn == match::Turn::kRepeated) diagnose_repeated(header);
             return hold_back(peer, packet);
@@ -76,7 +74,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     }
 }
 
-void find_place(const wire::MatchHeader& header, const Packet& packet) noexcept {
+void deliver(const wire::MatchHeader& header, const Packet& packet) noexcept {
     Comm* c = find_comm(header.context);
     if (!c) [[unlikely]] {
         Arrived* arrived = keep(packet);
@@ -127,7 +125,7 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
         static_cast<void>(wire::valid_match(&header, packet.first_bytes(), damage));
         diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.source);
     }
-    find_place(header, packet);
+    deliver(header, packet);
 }
 
 extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
@@ -137,7 +135,7 @@ extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag
     wire::Damage damage{};
     if (!wire::valid_rts(&header, packet.first_bytes(), packet.bytes(), damage)) [[unlikely]]
         diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.match.source);
-    find_place(header.match, packet);
+    deliver(header.match, packet);
 }
 
 }  // namespace coop::pml

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Arrivals, as the BTLs call them: one function per kind of packet.
+// The callbacks for packets that a BTL has received: one function per kind.
 #pragma once
 
 #include "module.h"

@@ -16,15 +16,14 @@ void copy_into(mca_btl_base_descriptor_t& descriptor, const void* packet, std::s
     std::memcpy(descriptor.des_segments->seg_addr.pval, packet, bytes);
 }
 
-void nothing_left(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
+void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
 
 Sent refused(Counter why) noexcept {
     module.counters.count(why);
     return Sent::kRefused;
 }
 
-// What btl_send returned, in our words; a transport that has failed for good
-// has no second answer.
+// Translates the result of btl_send. An error other than a shortage ends the job.
 Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int rc) noexcept {
     if (rc >= 0) return Sent::kYes;
     mca_bml_base_free(&btl, descriptor);
@@ -61,7 +60,7 @@ Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, 
     if (!descriptor) return refused(Counter::kRetryNoDescriptor);
     copy_into(*descriptor, header, bytes);
     if (urgent) urgent->make_urgent(btl.btl, descriptor);
-    descriptor->des_cbfunc = nothing_left;
+    descriptor->des_cbfunc = ignore_completion;
     descriptor->des_cbdata = nullptr;
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
@@ -87,7 +86,7 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     descriptor->des_cbfunc = on_sent;
     descriptor->des_cbdata = context;
     if (const BtlExtension* urgent = urgent_by(btl, kind)) urgent->make_urgent(btl.btl, descriptor);
-    hand_on(descriptor);
+    tsan_release(descriptor);
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 
@@ -101,7 +100,7 @@ bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::Mat
     }
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     copy_into(*descriptor, &header, sizeof header);
-    return finish_packet(btl, descriptor, wire::Kind::kMatch, nothing_left, nullptr) == Sent::kYes;
+    return finish_packet(btl, descriptor, wire::Kind::kMatch, ignore_completion, nullptr) == Sent::kYes;
 }
 
 }  // namespace coop::pml

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handing packets to a BTL, with its return codes put into three words.
+// Hands packets to a BTL and translates its return codes to Sent.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
     return static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(kind));
 }
 
-// Header, and handle or list of pieces.
+// A header, followed by a registration handle or a list of pieces.
 constexpr std::size_t kLongestControl = wire::kLargestHeader + std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
 
-// Whether a message of the peer may be moved piece by piece: a copy needs no
-// handle, and the list fits beside a header.
+// True if messages to and from the peer may be copied piece by piece: its transport needs no registration handle, and a
+// list of pieces fits into a packet.
 inline bool takes_pieces(const Peer& peer) noexcept {
     return peer.neighbour && peer.rdma && peer.rdma->btl->btl_registration_handle_size == 0 &&
            peer.rdma->btl->btl_eager_limit >= kLongestControl;
@@ -29,22 +29,22 @@ enum class Sent {
     kRefused,  // no resources just now: retry later
 };
 
-// A control packet: header and handle, no payload, no callback. Copied at once.
-// `kind` names the fault knob that may damage it.
+// Sends a control packet: header and handle, no payload, no callback. It is copied before this returns. `kind` also
+// selects the fault knob that may damage it.
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept;
 
-// A packet with payload that the BTL takes from the convertor at its position,
-// `room` bytes behind a header that `fill` writes.
+// A packet whose payload the BTL takes from the convertor's position. The caller writes the header into the first
+// `room` bytes.
 //
-//   begin()  descriptor with `payload` bytes packed (fewer where a data element
-//            does not fit: the number is returned), or nullptr: refused
-//   finish() hands it over; on_sent is called exactly once unless refused
+//   begin_packet()   returns a descriptor with `payload` bytes packed (sets `payload` to fewer if a data element
+//                    does not fit), or null: refused
+//   finish_packet()  hands it to the BTL; on_sent is called exactly once unless refused
 mca_btl_base_descriptor_t* begin_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, std::size_t room,
                                         std::size_t& payload, std::uint32_t flags) noexcept;
 Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind,
                    mca_btl_base_completion_fn_t on_sent, void* context) noexcept;
 
-// Flips a bit of a sealed header when the fault knob for its kind says so.
+// Flips a bit of a sealed header if the fault knob of its kind asks for it.
 inline void damage_if_told(wire::Kind kind, void* header, std::size_t bytes) noexcept {
     if (module.faults.armed()) [[unlikely]]
         module.faults.corrupt(static_cast<Fault>(static_cast<int>(Fault::kCorruptMatch) + static_cast<int>(kind) - 1), header, bytes);
@@ -52,8 +52,7 @@ inline void damage_if_told(wire::Kind kind, void* header, std::size_t bytes) noe
 static_assert(static_cast<int>(Fault::kCorruptFin) - static_cast<int>(Fault::kCorruptMatch) ==
               static_cast<int>(wire::Kind::kFin) - static_cast<int>(wire::Kind::kMatch));
 
-// Writes the header of a packet in hand, sealed, over its first bytes. What
-// follows it (a registration handle) must be there already.
+// Writes and seals the header of a packet. A registration handle that follows it must be in place already.
 template <class Header>
 void write_header(mca_btl_base_descriptor_t& descriptor, wire::Kind kind, const Header& header) noexcept {
     auto& place = *static_cast<Header*>(descriptor.des_segments->seg_addr.pval);
@@ -62,8 +61,8 @@ void write_header(mca_btl_base_descriptor_t& descriptor, wire::Kind kind, const 
     damage_if_told(kind, &place, sizeof place);
 }
 
-// An eager message at once, copied by the transport before this returns. False:
-// the transport has no such way, or no room just now.
+// Sends an eager message with btl_sendi, which copies it before this returns. Returns false if the transport has no
+// sendi or no room just now.
 inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept {
     if (!btl.btl->btl_sendi || module.faults.hit(Fault::kSendi)) return false;
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
@@ -71,7 +70,8 @@ inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor,
                               MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr) == OMPI_SUCCESS;
 }
 
-// The same in a packet of its own: for a transport that has no such way, or that connects first. False: no room just now.
+// Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. Returns false if
+// there is no room just now.
 bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept;
 
 }  // namespace coop::pml

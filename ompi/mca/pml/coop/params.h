@@ -36,10 +36,10 @@ struct Config {
     Setting free_list_inc = 0;
     Setting report = 0;
     Setting overlap = 0;   // Overlap
-    int protocol_index = 0;  // as given
+    int protocol_index = 0;  // index of the word that was given
     int overlap_index = 0;
     Setting async = 0;     // Async
-    const char* async_name = nullptr;  // as given; async is its index
+    const char* async_name = nullptr;  // the word that was given; `async` is its index
     Setting fin = 0;       // Fin
     const char* fin_name = nullptr;
     Setting hca = 0;       // HcaMode

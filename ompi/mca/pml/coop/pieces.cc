@@ -24,7 +24,7 @@ bool Pieces::collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t
     return true;
 }
 
-bool Pieces::take_over(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept {
+bool Pieces::assign(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept {
     list_.assign(list, list + count);
     found_ = found_at_ = 0;
     std::uint64_t held = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of one side of a message: one piece, or, for derived datatypes with
-// large contiguous parts, a list of pieces, between which nothing is packed.
+// The buffer of one side of a message as a list of contiguous pieces, for derived datatypes with large contiguous
+// parts: they are copied without packing. The list is empty for other buffers.
 //
-// Threading: of its request. Errors: a list from a peer is bounded by the caller;
-// its addresses are the peer's own and mean nothing here.
+// Threading: as its request. Errors: the caller limits the length of a list from a peer; its addresses are valid in the
+// peer only.
 #pragma once
 
 #include <vector>
@@ -21,21 +21,21 @@ public:
     std::size_t count() const noexcept { return list_.size(); }
     const wire::Piece* data() const noexcept { return list_.data(); }
 
-    // The pieces behind a convertor, if others may copy them, and they are at most wire::kMaxPieces, of
-    // `average` bytes or more on average. False: they are not, and there are none here.
+    // Collects the pieces of a convertor's buffer. Returns false, and stays empty, if the buffer is in device memory,
+    // or if there are more than wire::kMaxPieces or shorter ones than `average` bytes on average.
     bool collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t average) noexcept;
 
-    // A peer's list. False: it does not hold that many bytes.
-    bool take_over(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept;
+    // Uses a peer's list. Returns false if it holds fewer than `bytes` bytes.
+    bool assign(const wire::Piece* list, std::size_t count, std::uint64_t bytes) noexcept;
 
-    // Where byte `offset` of the message lies, and how many follow it in its
-    // piece. Offsets usually rise: the search goes on where the last one ended.
+    // Returns the address of byte `offset` of the message, and the number of bytes from there to the end of its piece.
+    // Offsets usually rise, so the search starts at the piece that was found last.
     wire::Piece at(std::uint64_t offset) noexcept;
 
 private:
     std::vector<wire::Piece> list_;
-    std::size_t found_ = 0;          // piece of the last answer …
-    std::uint64_t found_at_ = 0;     // … and its first byte in the message
+    std::size_t found_ = 0;          // piece that was found last
+    std::uint64_t found_at_ = 0;     // offset of its first byte in the message
 };
 
 }  // namespace coop::pml

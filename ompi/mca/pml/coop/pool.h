@@ -8,17 +8,17 @@
 
 namespace coop::pml {
 
-// Null: there is no memory for more, or pml_coop_free_list_max is reached.
+// Returns null if there is no memory for more, or pml_coop_free_list_max is reached.
 template <class Object>
 Object* take(opal_free_list_t& list) noexcept {
     auto* object = reinterpret_cast<Object*>(opal_free_list_get(&list));
-    take_over(object);
+    tsan_acquire(object);
     return object;
 }
 
 template <class Object>
 void give_back(opal_free_list_t& list, Object* object) noexcept {
-    hand_on(object);
+    tsan_release(object);
     opal_free_list_return(&list, reinterpret_cast<opal_free_list_item_t*>(object));
 }
 

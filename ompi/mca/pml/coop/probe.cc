@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probes: looks at the unexpected messages, and for a matched probe takes the
-// message out, so that no other receive can have it.
+// Probes search the unexpected messages. A matched probe takes the message out, so that no other receive can match it.
 #include "arrived.h"
 #include "comm.h"
 #include "diagnose.h"
@@ -10,7 +9,7 @@
 namespace coop::pml {
 namespace {
 
-// MPI_ERROR stays as it is: only calls with several requests set it (MPI 3.1, 3.2.5).
+// MPI_ERROR is left as it is: only calls with several requests set it (MPI 3.1, 3.2.5).
 void describe(const Arrived& arrived, ompi_status_public_t* status) noexcept {
     if (status == MPI_STATUS_IGNORE) return;
     status->MPI_SOURCE = arrived.arrival.source;
@@ -19,9 +18,8 @@ void describe(const Arrived& arrived, ompi_status_public_t* status) noexcept {
     status->_cancelled = 0;
 }
 
-// The oldest message that matches. With `take` it is the caller's from now on.
-// The status is filled in under the lock: without `take`, a receive of another
-// thread may have the message right after.
+// Returns the oldest message that matches; with `take` it belongs to the caller. The status is filled in under the
+// lock, because without `take` another thread may receive the message right afterwards.
 Arrived* look(int src, int tag, ompi_communicator_t* comm, bool take, ompi_status_public_t* status) noexcept {
     Comm& c = of(comm);
     match::Source* source = src == OMPI_ANY_SOURCE ? nullptr : &c.peer(src).source;
@@ -36,7 +34,7 @@ Arrived* look(int src, int tag, ompi_communicator_t* comm, bool take, ompi_statu
     return Arrived::from(arrival);
 }
 
-// Looks, and if need be lets the transports bring in more and looks again.
+// Looks for a message; if there is none, lets the transports progress and looks again.
 Arrived* look_twice(int src, int tag, ompi_communicator_t* comm, bool take, ompi_status_public_t* status) noexcept {
     if (Arrived* arrived = look(src, tag, comm, take, status)) return arrived;
     opal_progress();
@@ -46,7 +44,7 @@ Arrived* look_twice(int src, int tag, ompi_communicator_t* comm, bool take, ompi
 ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexcept {
     ompi_message_t* message = ompi_message_alloc();
     if (!message) out_of_memory("a message handle");
-    take_over(message);
+    tsan_acquire(message);
     OBJ_RETAIN(comm);  // it may be freed before the message is received (recv.cc releases it)
     message->comm = comm;
     message->req_ptr = arrived;

@@ -30,9 +30,9 @@ Process& meet(ompi_proc_t* proc) noexcept {
 
     Guard guard(module.lock);
     Process& process = *processes().add(name, fresh);
-    if (fresh) return process;  // another thread was here first
+    if (fresh) return process;  // another thread has added the process
     module.counters.up(Gauge::kProcesses);
-    if (is_of_our_job(proc)) processes().find(name);  // a user that never leaves
+    if (is_of_our_job(proc)) processes().find(name);  // another hold, which is never released
     return process;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this process knows of others that it sends to, once for all communicators. Processes of our own job are kept until the end:
-// there are only so many. Those of other jobs (MPI_Comm_spawn, MPI_Comm_connect) are forgotten with the last communicator that has
-// sent to them: a job may spawn for ever.
+// What this process knows of the processes that it sends to, shared by all communicators. Processes of our own job are
+// kept until the end, because their number is limited. Those of other jobs (MPI_Comm_spawn, MPI_Comm_connect) are
+// forgotten with the last communicator that has sent to them, because a job may spawn again and again.
 //
-// Threading: any thread; takes Module::lock. Ownership: here.
+// Threading: any thread; takes Module::lock. Ownership: processes.cc owns the records.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,11 @@ struct Process {
     std::unique_ptr<Neighbour> neighbour;  // null: on another node, or ourselves
 };
 
-// The record of a process whose build understands ours (the job ends if not). The caller uses it until leave().
+// Returns the record of a process; the caller holds it until leave(). Ends the job if the process runs an incompatible
+// version.
 Process& meet(ompi_proc_t* proc) noexcept;
 void leave(Process& process) noexcept;
 
-void forget_processes() noexcept;  // at the end: nobody uses any
+void forget_processes() noexcept;  // at the end, when no record is held
 
 }  // namespace coop::pml

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RDMA of one message: a row of operations over a range of it. The same code
-// serves the gets of a RecvRequest and the puts of a SendRequest; both have
+// RDMA of one message: a sequence of operations that covers a range of it. The same
+// code serves the gets of a RecvRequest and the puts of a SendRequest; both have
 //
-//     rdma            the transport                 run         the row
-//     registration    ours, where it asks for one   references, advance(), drop()
+//     rdma            the transport                 run         the sequence
+//     registration    ours, if it requires one      references, advance(), drop()
 //     remote_address  of the message's first byte   convertor()
 //     remote_handle   the peer's registration
 //     local_pieces, remote_pieces   buffers that are not contiguous
 //     extension       of the transport
 //     marker()        the kind of call, for a transport with an extension
 //
-// Errors: what a transport refuses for good is left to another protocol, from
-// the first failure on.
+// Errors: if a transport refuses an operation for good, or one fails, another protocol transfers the message from the
+// first failure on.
 #pragma once
 
 #include <sched.h>
@@ -27,19 +27,18 @@
 
 namespace coop::pml {
 
-// One operation in the hands of a transport.
+// One operation that a transport is carrying out.
 struct RdmaOp {
     opal_free_list_item_t item;
     void* request;       // SendRequest (put) or RecvRequest (get)
     std::size_t offset;  // in the message
 };
 
-// The range [begin, end) of a message, moved by operations in rising order,
-// `depth` at a time. When one fails, everything from the first failure on is
-// left for another protocol: `done_to` is then where that one starts.
+// The range [begin, end) of a message, transferred by operations in ascending order, at most pml_coop_rdma_depth at a
+// time. After a failure another protocol transfers everything from done_to() on.
 struct RdmaRun {
     std::size_t begin = 0, end = 0;
-    std::size_t next = 0;                     // first byte not yet asked for
+    std::size_t next = 0;                     // first byte not yet requested
     std::size_t chunk = 0;                    // largest operation
     std::atomic<std::size_t> failed_at{0};    // lowest offset that failed; end: none did
     Count in_flight;
@@ -70,8 +69,8 @@ struct RdmaRun {
 
 constexpr bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
 
-// Registers `bytes` bytes of the message from `from` on, where the transport
-// asks for that. False: it refuses.
+// Registers `bytes` bytes of the message from `from` on if the transport requires it. Returns false if the transport
+// refuses.
 template <class Request>
 bool open_memory(Request& r, std::size_t from, std::size_t bytes, std::uint32_t access) noexcept {
     if (!r.rdma->btl->btl_register_mem || r.registration) return true;
@@ -90,10 +89,10 @@ void close_memory(Request& r) noexcept {
     r.registration = nullptr;
 }
 
-// A buffer that the other side reads, or writes, and that we write from, or read into.
+// Access to a buffer that both the local and the remote side may read and write.
 constexpr std::uint32_t kShareAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ | MCA_BTL_REG_FLAG_REMOTE_WRITE;
 
-// The two operations, by the plain interface and by the extension.
+// What differs between puts and gets: the functions of the plain interface and of the extension, and what to count.
 struct RdmaKind {
     decltype(&mca_bml_base_put) issue;
     BtlExtension::Rdma BtlExtension::*extended;
@@ -104,14 +103,14 @@ struct RdmaKind {
 inline constexpr RdmaKind kPutKind{mca_bml_base_put, &BtlExtension::put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
 inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
 
-// Collective communication has tags below zero; those of an application are not.
+// Collective components use negative tags; applications cannot.
 constexpr bool is_collective(int tag) noexcept { return tag < 0; }
 constexpr bool waits(rndv::SendCall call) noexcept { return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend; }
 constexpr bool waits(rndv::RecvCall call) noexcept { return call == rndv::RecvCall::kRecv; }
 
 using RdmaDone = mca_btl_base_rdma_completion_fn_t;
 
-// Copies shorter than this are not timed: looking at the clock would cost too much of them.
+// Shorter copies are not timed, because reading the clock would take too large a part of them.
 constexpr std::size_t kWorthTiming = 16 * 1024;
 
 class CopyTimer {
@@ -128,7 +127,7 @@ private:
     std::uint64_t start_;
 };
 
-// A copy that takes as long as pml_coop_copy_rate says, on a CPU that others may have meanwhile.
+// For tests: makes a copy take as long as pml_coop_copy_rate says. Other processes may have the CPU meanwhile.
 class SlowCopy {
 public:
     SlowCopy() noexcept {
@@ -144,14 +143,14 @@ private:
     std::chrono::steady_clock::time_point start_{};
 };
 
-// One operation: from or to here, to or from there.
+// One operation between local and remote memory.
 struct Copy {
     void* local;
     std::uint64_t remote;
     std::size_t bytes;
 };
 
-// The message from `at` on, as far as both sides are in one piece, `most` bytes at most.
+// Returns the copy that starts at byte `at` of the message: at most `most` bytes, and contiguous on both sides.
 template <class Request>
 Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
     Copy copy{nullptr, r.remote_address + at, most};
@@ -170,9 +169,8 @@ Copy next_copy(Request& r, std::size_t at, std::size_t most) noexcept {
     return copy;
 }
 
-// The request for which this thread is inside a transport. A transport that copies
-// with our CPU calls back from within: then whoever issued the operation goes on
-// by itself, and decides when others get a turn.
+// The request for which this thread is inside a transport. A transport that copies with our CPU calls back before it
+// returns; then the function that issued the operation continues by itself, and decides when other messages get a turn.
 inline thread_local const void* issuing = nullptr;
 
 template <class Request>
@@ -192,8 +190,8 @@ int hand_to_transport(Request& r, const RdmaKind& kind, const Copy& copy, Rider*
     return kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
 }
 
-// Hands one operation, of the message from `at` on, to the transport; `done` is called with its
-// RdmaOp, perhaps before this returns. Returns what the transport returned.
+// Hands one operation, which starts at byte `at` of the message, to the transport. `done` is called with its RdmaOp,
+// perhaps before this returns. Returns what the transport returned.
 template <class Request>
 int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done, Rider* rider = nullptr) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
@@ -237,7 +235,7 @@ void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_b
 enum class Rdma {
     kUnderWay,  // wait for completions
     kShortage,  // retry later
-    kChunkDone, // let others have their turn, then go on
+    kChunkDone, // let other messages have their turn, then continue
     kOver,      // all done up to run.done_to()
 };
 
@@ -265,7 +263,7 @@ Rdma drive_rdma(Request& r, const RdmaKind& kind, Rider* rider = nullptr) noexce
     return r.run.drained() ? Rdma::kOver : Rdma::kUnderWay;
 }
 
-// Bytes of one operation: inside a node short enough for others to get a turn.
+// Largest operation; inside a node short enough to let other messages have their turn in between.
 inline std::size_t chunk_for(const Peer& peer) noexcept {
     return static_cast<std::size_t>(peer.neighbour ? module.config.copy_chunk : module.config.rdma_chunk);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Recv and its family, and cancelling.
+// MPI_Recv and related calls, and MPI_Cancel of receives.
 #include "recv_request.h"
 #include "tsan.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 int free_recv(ompi_request_t** request) {
     const Inside turn;
-    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
+    tsan_acquire(*request);  // the callers, such as MPI_Wait, are not instrumented
     RecvRequest& r = *RecvRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -17,8 +17,7 @@ int free_recv(ompi_request_t** request) {
     return OMPI_SUCCESS;
 }
 
-// A receive that still waits for its message ends as cancelled; one that has
-// met its message goes on.
+// Cancels a receive that has not matched a message; one that has matched continues.
 int cancel_recv(ompi_request_t* request, int) {
     const Inside turn;
     RecvRequest& r = *RecvRequest::of(request);
@@ -41,20 +40,20 @@ int cancel_recv(ompi_request_t* request, int) {
 
 int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
     ompi_request_wait_completion(r.mpi());
-    take_over(r.mpi());
+    tsan_acquire(r.mpi());
     if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, r.mpi()->req_status, false);
     const int rc = r.mpi()->req_status.MPI_ERROR;
     if (r.fate.user_freed()) recycle(r);
     return rc;
 }
 
-// The receive of a message that a matched probe holds.
+// Starts the receive of a message that a matched probe has taken.
 RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message, rndv::RecvCall call) noexcept {
     auto* arrived = static_cast<Arrived*>((*message)->req_ptr);
     ompi_communicator_t* comm = (*message)->comm;
     RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);
     if (!r) return nullptr;
-    hand_on(*message);
+    tsan_release(*message);
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     r->call = call;
@@ -112,7 +111,7 @@ extern "C" int mca_pml_coop_mrecv(void* buf, size_t count, ompi_datatype_t* data
 
 extern "C" int mca_pml_coop_start_recv(ompi_request_t* request) {
     RecvRequest& r = *RecvRequest::of(request);
-    while (!r.fate.may_start()) opal_progress();  // the end of the last round: its FIN may wait for resources
+    while (!r.fate.may_start()) opal_progress();  // the last round is not finished: its FIN may wait for resources
     start_recv(r);
     return OMPI_SUCCESS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receives on offer to their senders, and the slots of our board.
+// Offers of receives to their senders, and the slots of our board.
 #include <utility>
 
 #include "diagnose.h"
@@ -31,17 +31,16 @@ bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
     if (least == 0 || r.capacity < least || !peer || peer->source.offered) return false;
     const rndv::Wish wish = wish_for(c.comm);
     if (wish != rndv::Wish::kHybrid && wish != rndv::Wish::kCoopColl) return false;
-    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.place;
+    return peer->may_offer() && !OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm) && r.contiguous_base;
 }
 
-// Offers the receive to its sender, which then need not ask (RTR): if its next
-// message with this tag is sure to find this receive. Under Comm::lock, just
-// posted. (Cooperative Rendezvous Protocols, Table II)
+// The sender of an offered receive does not have to ask before it writes (RTR). (Cooperative Rendezvous Protocols,
+// Table II)
 void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
     if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
     rndv::open_offer(*my_board(), r.slot, r.generation,
                      {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
-                     reinterpret_cast<std::uint64_t>(r.place), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
+                     reinterpret_cast<std::uint64_t>(r.contiguous_base), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
     r.offered = true;
     peer.source.offered = &r.posted;
     module.counters.count(Counter::kOffers);

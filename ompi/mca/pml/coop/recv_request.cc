@@ -14,8 +14,6 @@
 
 namespace coop::pml {
 
-// The packet's payload behind `skip` bytes of header, into the user's buffer
-// from `offset` of the message on. What exceeds the buffer is dropped.
 void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t offset) noexcept {
     iovec pieces[MCA_BTL_DES_MAX_SEGMENTS];
     std::uint32_t count = 0;
@@ -27,7 +25,7 @@ void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t 
         if (s.seg_len == cut) continue;
         const std::size_t here = std::min<std::size_t>(s.seg_len - cut, r.capacity - offset - bytes);
         const auto from = static_cast<char*>(s.seg_addr.pval) + cut;
-        if (r.place) std::memcpy(r.place + offset + bytes, from, here);
+        if (r.contiguous_base) std::memcpy(r.contiguous_base + offset + bytes, from, here);
         else pieces[count++] = {from, here};
         bytes += here;
     }
@@ -51,10 +49,10 @@ namespace {
 void complete_for_user(RecvRequest& r) noexcept {
     if (r.mpi_complete) return;
     r.mpi_complete = true;
-    // Nobody will ask for the status of a request that was freed while active.
+    // A request that was freed while active has no other way to report an error.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
-    hand_on(r.mpi());
+    tsan_release(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
@@ -79,7 +77,7 @@ void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
     else rndv::count_turn(theirs, mine, share.sender);
 }
 
-// Puts on both boards what each side now has to copy, in place of what an earlier attempt put there.
+// Adds to the loads of both boards what each side now has to copy, after removing what an earlier attempt added.
 void count_load(RecvRequest& r, std::size_t bytes) noexcept {
     settle_load(r);
     const rndv::Situation& s = r.engine.situation();
@@ -120,7 +118,7 @@ void prepare(RecvRequest& r) noexcept {
 
 // -- kGrant --------------------------------------------------------------------
 
-// A transport for control packets: the one that the RTS came by where that has RDMA.
+// The transport for control packets: the one that delivered the RTS, if it has RDMA.
 mca_bml_base_btl_t& control_lane(RecvRequest& r) noexcept { return r.rdma ? *r.rdma : *r.peer->eager(); }
 
 // The transport had no room for the CTS.
@@ -141,7 +139,7 @@ Next grant_refused(RecvRequest& r, bool shared) noexcept {
 Next grant(RecvRequest& r) noexcept {
     if (!r.id) {
         if (!(r.id = module.recvs.acquire(&r, module.threads))) {
-            if (module.recvs.in_use() == 0) out_of_memory("the id of a receive");  // none will come back
+            if (module.recvs.in_use() == 0) out_of_memory("the id of a receive");  // none is in use, so none will be released
             return wait_for_resources(r);
         }
         module.counters.up(Gauge::kRendezvous);
@@ -176,7 +174,7 @@ Next grant(RecvRequest& r) noexcept {
         }
     }
     wire::seal(h);
-    hand_on(&r);  // to the thread that gets what the sender sends in answer
+    tsan_release(&r);  // acquired by the thread that receives the answer of the sender
     r.engine.granting();
     if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
     return grant_refused(r, shared);
@@ -221,7 +219,8 @@ void set_parts(void* packet, std::uint32_t parts) noexcept {
     wire::seal(h);
 }
 
-// While the application computes nobody would send the FIN: it goes with the get where one does for all.
+// Posts the FIN together with the get if one get transfers the whole message: while the application computes, this
+// process could not send it afterwards.
 Rdma drive_get(RecvRequest& r) noexcept {
     const bool whole = r.run.next == r.run.begin && r.run.next_bytes(r.rdma->btl->btl_get_limit) == r.run.end - r.run.begin;
     if (!whole || r.local_pieces.any() || r.remote_pieces.any() || !posts_fin_with_read()) return drive_rdma(r, kGetKind);
@@ -266,7 +265,7 @@ void release(RecvRequest& r) noexcept {
     r.remote_pieces.clear();
 }
 
-// Carries out the engine's actions until one has to wait. True, once: the protocol is over.
+// Carries out the engine's actions until one has to wait. Returns true once, when the protocol is over.
 bool take_steps(RecvRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
@@ -308,12 +307,12 @@ void prepare_convertor(RecvRequest& r) noexcept {
 
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::RtsHeader*>(packet.header());
-    if (!reach(peer)) abort_job("pml/coop: no transport leads back to the sender of a rendezvous");
+    if (!reach(peer)) abort_job("pml/coop: no transport reaches the sender of a rendezvous");
     set_status(r, h.match, h.length);
     if (peer.neighbour) peer.neighbour->look_again();
     const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(h.row));
     if (protocol.uses_bounce) return take_from_bounce(r, peer, h);
-    if (r.place) prepare_convertor(r);
+    if (r.contiguous_base) prepare_convertor(r);
     read_rts(r, peer, h, packet.btl);
     if (r.engine.landed() > 0) unpack(r, packet, sizeof h + h.handle_bytes, 0);
     r.fin_is_behind = false;
@@ -325,8 +324,8 @@ void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
     drop(r);
 }
 
-// Whether bytes are stored as they come.
-bool lies_in_place(const opal_datatype_t& type, std::size_t count) noexcept {
+// True if the bytes of the message are stored in order and without gaps.
+bool is_contiguous(const opal_datatype_t& type, std::size_t count) noexcept {
     if (!(type.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)) return false;
     return count == 1 || (type.flags & OPAL_DATATYPE_FLAG_NO_GAPS);
 }
@@ -336,12 +335,12 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     const opal_datatype_t& type = b.req_datatype->super;
     b.req_proc = proc;
     r.capacity = b.req_count * type.size;
-    // A number: from MPI_BOTTOM, which is null, the type counts on its own.
+    // An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) + static_cast<std::uintptr_t>(type.true_lb);
-    r.place = lies_in_place(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
-    if (r.place && !device_memory_is_possible()) return;
+    r.contiguous_base = is_contiguous(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
+    if (r.contiguous_base && !device_memory_is_possible()) return;
     prepare_convertor(r);
-    if (r.capacity > 0 && is_on_device(r.convertor())) r.place = nullptr;
+    if (r.capacity > 0 && is_on_device(r.convertor())) r.contiguous_base = nullptr;
 }
 
 void activate(RecvRequest& r) noexcept {
@@ -364,13 +363,13 @@ void receive_eager(RecvRequest& r, const Packet& packet) noexcept {
     const auto& h = *static_cast<const wire::MatchHeader*>(packet.header());
     const std::size_t bytes = packet.bytes() - sizeof h;
     set_status(r, h, bytes);
-    if (packet.count == 1 && r.place && bytes <= r.capacity) std::memcpy(r.place, &h + 1, bytes);
+    if (packet.count == 1 && r.contiguous_base && bytes <= r.capacity) std::memcpy(r.contiguous_base, &h + 1, bytes);
     else unpack(r, packet, sizeof h, 0);
     finish(r);
 }
 
 void receive(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
-    module.handler.expect(-1);  // what follows a first packet is not marked as urgent
+    module.handler.expect(-1);  // no later packet to a receive is urgent
     if (static_cast<const wire::MatchHeader*>(packet.header())->kind == wire::Kind::kMatch) receive_eager(r, packet);
     else receive_rts(r, peer, packet);
 }
@@ -381,7 +380,7 @@ void drop(RecvRequest& r) noexcept {
     if (r.references.drop()) finish(r);
 }
 
-// The tag is the message's: that of the receive may be MPI_ANY_TAG.
+// Uses the tag of the message, because that of the receive may be MPI_ANY_TAG.
 sched::Marker marker(RecvRequest& r) noexcept {
     const rndv::Situation& s = r.engine.situation();
     const bool somebody_waits = waits(s.send_call) || waits(s.recv_call);
@@ -390,7 +389,7 @@ sched::Marker marker(RecvRequest& r) noexcept {
 
 // The request cannot complete before these bytes are counted, so it may be touched.
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
-    take_over(&r);
+    tsan_acquire(&r);
     const std::size_t bytes = packet.bytes() - sizeof h, wanted = r.engine.wanted();
     if (!r.engine.takes_bytes()) diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
     if (h.offset < r.engine.from() || h.offset >= wanted)
@@ -404,7 +403,7 @@ void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet
 }
 
 void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
-    take_over(&r);
+    tsan_acquire(&r);
     const std::size_t missing = r.engine.wanted() - r.engine.landed();
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
     r.references.take();
@@ -431,7 +430,7 @@ void start_recv(RecvRequest& r) noexcept {
     Comm& c = of(r.comm());
     Peer* peer = r.posted.source == match::kAnySource ? nullptr : &c.peer(r.posted.source);
     match::Source* source = peer ? &peer->source : nullptr;
-    // One architecture per job: any process's convertor serves for MPI_ANY_SOURCE.
+    // A job has one architecture, so for MPI_ANY_SOURCE the convertor of any process serves.
     look_at_buffer(r, peer ? peer->proc : ompi_proc_local());
 
     const bool offerable = worth_offering(c, peer, r);
@@ -466,7 +465,7 @@ void recycle(RecvRequest& r) noexcept {
 }
 
 void prepare_item(RecvRequest& r) noexcept {
-    // What lies behind the base is raw memory of the free list.
+    // The memory after `base` is not initialized.
     new (&r.posted) match::Posted;
     new (&r.baton) Baton;
     new (&r.references) References;

@@ -3,9 +3,9 @@
 // A receive, from posting to the last byte. An eager message is copied at once; for a rendezvous coop/rndv/receiver.h decides what to do
 // next, and this file translates its actions to Open MPI's transports, and their callbacks to its events.
 //
-// An action that a transport refuses for want of resources is retried by the progress function. Threading: advance() is driven by whoever
-// holds the baton; unpacking holds `lock`, because the convertor has one position. If `place` is set, the convertor is prepared only for
-// a rendezvous.
+// A step that a transport refuses for lack of resources is retried by the progress function. Threading: advance() is
+// driven by whoever holds the baton; unpacking holds `lock`, because the convertor has one position. If
+// `contiguous_base` is set, the convertor is prepared only for a rendezvous.
 #pragma once
 
 #include "coop/base/spin_lock.h"
@@ -22,39 +22,39 @@ struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
 
     match::Posted posted;
-    std::size_t capacity;        // bytes that the user's buffer takes
-    char* place;                 // of the message's first byte, where all of them lie in the buffer as they come; null: ask the convertor
+    std::size_t capacity;        // size of the user's buffer, in packed bytes
+    char* contiguous_base;       // address of the message's first byte in a contiguous host buffer; null: the convertor unpacks
     rndv::Receiver engine;
     bool mpi_complete;
     Baton baton;
     References references;
     Fate fate;
     Deferred deferred;
-    opal_mutex_t lock;           // of the convertor
+    opal_mutex_t lock;           // protects the convertor
 
-    // Valid from the matched RTS on.
+    // Valid once an RTS has matched.
     Peer* peer;
     std::uint64_t id;            // in Module::recvs; 0: none
     std::uint64_t send_id;
-    mca_bml_base_btl_t* rdma;    // the transport that the RTS came by; null: it has no RDMA
+    mca_bml_base_btl_t* rdma;    // the transport that delivered the RTS; null: it has no RDMA
     const BtlExtension* extension;  // of `rdma`; null: none
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
-    bool fin_is_behind;          // the FIN was posted with the get, fenced behind it
+    bool fin_is_behind;          // the FIN was posted together with the get, fenced after it
     std::uint64_t remote_address;  // of the first byte of the message
-    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
+    Pieces local_pieces, remote_pieces;  // of a buffer that consists of large pieces; otherwise empty
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
     // Our slot of the board, for a cooperative copy or an offer.
     bool has_slot;
-    bool offered;                // it holds an offer of this receive that may still be taken
+    bool offered;                // the slot holds an offer of this receive that the sender may take
     std::uint32_t slot, generation;
     rndv::CopySide copy;         // our side of a cooperative copy
-    HcaLane lane;                // the HCAs' part of it
-    std::uint64_t load;          // bytes that the load board counts for this message
-    bool counted;                // both boards count it
+    HcaLane lane;                // the chunks of it that HCAs copy
+    std::uint64_t load;          // bytes that the load of our board counts for this message
+    bool counted;                // the loads of both boards count it
     rndv::RecvCall call;
-    std::atomic<bool> awaited;   // in MPI_Wait or MPI_Waitall (awaited.h)
+    std::atomic<bool> awaited;   // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
     static RecvRequest* from(match::Posted* p) noexcept {
@@ -68,25 +68,25 @@ struct RecvRequest {
 RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
                        bool persistent) noexcept;
 
-// Before start_recv, where the caller waits in the call.
+// Called before start_recv() if the caller waits in the MPI call.
 inline void set_blocking(RecvRequest& request) noexcept { request.call = rndv::RecvCall::kRecv; }
 
-// A message of the peer has had its turn and found `posted` (or nothing) while
-// one of our receives is on offer to that peer. Under Comm::lock.
+// Updates the offer of one of our receives to the peer when a message of the peer has matched `posted` (null: no
+// receive). Under Comm::lock.
 void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* posted) noexcept;
 
-// For the transport: the kind of the message, with both sides known from its RTS.
+// What the transport is told about the message. The RTS describes the sender's side.
 sched::Marker marker(RecvRequest& request) noexcept;
 
-// Takes back an offer that nobody has taken. False: the sender has. Under Comm::lock.
+// Withdraws the offer of the receive. Returns false if the sender has taken it. Under Comm::lock.
 [[nodiscard]] bool withdraw(RecvRequest& request) noexcept;
 
 // Matches an unexpected message or posts the receive.
 void start_recv(RecvRequest& request) noexcept;
-// The same for a message that a matched probe has taken.
+// Starts the receive of a message that a matched probe has taken.
 void start_recv_of(RecvRequest& request, Arrived* arrived) noexcept;
 
-// A first packet for a matched receive.
+// Delivers the first packet of a message to the receive that it has matched.
 void receive(RecvRequest& request, Peer& peer, const Packet& packet) noexcept;
 void receive_eager(RecvRequest& request, const Packet& packet) noexcept;
 
@@ -97,6 +97,6 @@ void on_put(RecvRequest& request, const wire::FinHeader& header) noexcept;
 void advance(RecvRequest& request) noexcept;
 void drop(RecvRequest& request) noexcept;
 void recycle(RecvRequest& request) noexcept;
-void prepare_item(RecvRequest& request) noexcept;  // once per piece of memory
+void prepare_item(RecvRequest& request) noexcept;  // once per free-list item
 
 }  // namespace coop::pml

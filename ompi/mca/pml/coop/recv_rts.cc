@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An RTS as its receive reads it.
+// Processing of an RTS by its receive.
 #include <algorithm>
 #include <cstring>
 
@@ -11,18 +11,18 @@
 namespace coop::pml {
 namespace {
 
-// Both sides as pieces, where they are large enough and the transport needs no
-// handle for them.
+// Finds the pieces of both buffers. Returns false if a buffer has no large pieces or the transport requires a
+// registration handle.
 bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) noexcept {
     if (!takes_pieces(*r.peer) || wanted == 0) return false;
     if (h.match.flags & wire::kFlagPieces) {
         const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
-        if (!r.remote_pieces.take_over(wire::pieces_of(h), count, h.length))
+        if (!r.remote_pieces.assign(wire::pieces_of(h), count, h.length))
             diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
     } else if (!(h.match.flags & wire::kFlagContiguous)) {
         return false;
     }
-    if (r.place) return true;
+    if (r.contiguous_base) return true;
     return r.local_pieces.collect(r.convertor(), r.capacity, static_cast<std::size_t>(module.config.piece_min));
 }
 
@@ -45,7 +45,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     s.synchronous = h.match.flags & wire::kFlagSync;
     s.sender_contiguous = h.match.flags & wire::kFlagContiguous;
-    s.receiver_contiguous = wanted == 0 || r.place;
+    s.receiver_contiguous = wanted == 0 || r.contiguous_base;
     s.rdma_share = peer.rdma_share;
     const auto offered = static_cast<rndv::Row>(h.row);
     s.wish = static_cast<rndv::Wish>(wire::wish_of(h.match.flags));
@@ -64,7 +64,7 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
         s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
         if (rndv::load_matters(s)) {
             s.receiver_load = rndv::load_of(*my_board());
-            // Theirs is in another cache: looked at only where ours does not decide.
+            // The sender's board is in another CPU's cache: read it only if our own load does not decide.
             const bool turns = rndv::turns_matter(s);
             if (s.receiver_load > 0 || turns) s.sender_load = rndv::load_of(peer.neighbour->board());
             if (turns) s.sender_surplus = rndv::surplus_over(peer.neighbour->board(), *my_board());
@@ -92,8 +92,8 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept {
     const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
     NodeMemory* const theirs = peer.neighbour ? peer.neighbour->memory.load(std::memory_order_acquire) : nullptr;
-    // We have told the sender that we see its memory, or it may not leave messages there.
-    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, without being told that its memory is mapped)", peer.job_rank(), h.row, 0, 0);
+    // A sender may use a bounce buffer only after we have told it that its memory is mapped here.
+    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, although its memory is not mapped here)", peer.job_rank(), h.row, 0, 0);
     rndv::Bounce& bounce = theirs->bounces.all[index];
     const unsigned char* payload = rndv::contents(bounce, generation);
     if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);

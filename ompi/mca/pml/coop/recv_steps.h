@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the parts of a receive share: its steps (recv_request.cc), the reading of
-// an RTS (recv_rts.cc), and offers with the slots that they lie in (recv_offer.cc).
+// Functions shared by the parts of a receive: its steps (recv_request.cc), processing an RTS (recv_rts.cc), and offers
+// and slots of the board (recv_offer.cc).
 #pragma once
 
 #include "packet.h"
@@ -9,31 +9,32 @@
 
 namespace coop::pml {
 
-// The packet's payload behind `skip` bytes of header, into the user's buffer
-// from `offset` of the message on. What exceeds the buffer is dropped.
+// Copies the payload that follows `skip` bytes of header into the user's buffer, at byte `offset` of the message. Bytes
+// that exceed the buffer are dropped.
 void unpack(RecvRequest& r, const Packet& packet, std::size_t skip, std::size_t offset) noexcept;
 void set_status(RecvRequest& r, const wire::MatchHeader& header, std::size_t message_bytes) noexcept;
 void finish(RecvRequest& r) noexcept;
-void finish_later(RecvRequest& r) noexcept;  // by the application; ends_later() says when
+void finish_later(RecvRequest& r) noexcept;  // leaves it to the application; see ends_later()
 
-// -- recv_rts.cc. The peer has been reached, the header validated.
+// -- recv_rts.cc. Precondition: the peer is reached and the header is valid.
 
-// Notes what the RTS says, for choose().
+// Stores what the RTS says and lets the engine choose the protocol.
 void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base_module_t* btl) noexcept;
-// The sender has taken the offer of this receive and copies already.
+// Joins the copy of a sender that has taken the offer of this receive.
 void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept;
-// The message lies in a bounce buffer of the sender.
+// Copies the message from a bounce buffer of the sender and finishes the receive.
 void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noexcept;
 
 // -- recv_offer.cc
 
-// Our slot of the board. False: none is free.
+// Takes a slot of our board for the receive. Returns false if none is free.
 [[nodiscard]] bool take_slot(RecvRequest& r) noexcept;
 void free_slot(RecvRequest& r) noexcept;
 
-// Whether the receive would be offered to its sender, once posted.
+// True if the receive should be offered to its sender once it is posted.
 bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept;
-// Offers the receive, just posted, if its sender's next message with this tag is sure to find it. Under Comm::lock.
+// Offers a receive that has just been posted, if the sender's next message with this tag is certain to match it. Under
+// Comm::lock.
 void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept;
 
 }  // namespace coop::pml

@@ -34,7 +34,7 @@ UsageLabels labels() {
     return {rows, reasons};
 }
 
-// What a process tells rank 0: its table, and with report 2 one per peer.
+// The data that a process sends to rank 0: its own table, and with pml_coop_report 2 one table per peer.
 //     words: count, table; then per peer: rank, count, table
 Words pack() {
     Words all;
@@ -50,7 +50,7 @@ Words pack() {
     return all;
 }
 
-// Takes the words of one table off the front of `rest`. Empty: they are not all there.
+// Removes the words of one table from the front of `rest` and returns them; empty if the table is incomplete.
 std::span<const std::uint64_t> take_words(std::span<const std::uint64_t>& rest) {
     if (rest.empty() || rest[0] > rest.size() - 1) return {};
     const auto words = rest.subspan(1, rest[0]);
@@ -58,7 +58,7 @@ std::span<const std::uint64_t> take_words(std::span<const std::uint64_t>& rest) 
     return words;
 }
 
-// False: these are not the tables of peers.
+// Returns false if the words are not valid tables of peers.
 bool take_peers(std::span<const std::uint64_t> rest, int processes, std::vector<PeerUsage>& peers) {
     while (!rest.empty()) {
         const std::uint64_t rank = rest[0];
@@ -74,7 +74,8 @@ void print_peers(int rank, const std::vector<PeerUsage>& peers) {
     if (!peers.empty()) std::fputs(format_peer_table(rank, peers, kShape, labels()).c_str(), stderr);
 }
 
-// Adds what a process has told to the table of the job, and prints the rest: of one process at a time there is something here.
+// Adds the table of a process to that of the job and prints its tables of peers, so that rank 0 holds those of only one
+// process at a time.
 void take_in(int rank, int processes, std::span<const std::uint64_t> words, Usage& job) {
     std::vector<PeerUsage> peers;
     const auto own = take_words(words);
@@ -85,7 +86,7 @@ void take_in(int rank, int processes, std::span<const std::uint64_t> words, Usag
     print_peers(rank, peers);
 }
 
-// Rank 0 asks one process after the other: what all of them send at once, it would have to keep.
+// Rank 0 asks one process after the other, because it would have to store what all of them send at once.
 void ask(int rank) { mca_pml_coop_send(nullptr, 0, &ompi_mpi_byte.dt, rank, kTag, MCA_PML_BASE_SEND_STANDARD, &ompi_mpi_comm_world.comm); }
 void wait_until_asked() { mca_pml_coop_recv(nullptr, 0, &ompi_mpi_byte.dt, 0, kTag, &ompi_mpi_comm_world.comm, MPI_STATUS_IGNORE); }
 
@@ -116,9 +117,8 @@ int do_not_copy(ompi_communicator_t*, int, void*, void*, void*, int* flag, ompi_
     return MPI_SUCCESS;
 }
 
-// Processes may differ in their parameters (a host's file, an application
-// context): each sends only if rank 0 reports, and rank 0 waits only for those
-// that do.
+// Processes may have different parameters (from a file on a host or an application context): each sends only if rank 0
+// reports, and rank 0 waits only for processes that report.
 int report(ompi_communicator_t*, int, void*, void*) {
     auto* world = &ompi_mpi_comm_world.comm;
     const int processes = ompi_comm_size(world);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pml_coop_report: which protocol carried what, and why, printed by rank 0 of
-// the job at MPI_Finalize.
+// pml_coop_report: at MPI_Finalize rank 0 of the job prints how much each protocol has carried, and why.
 #pragma once
 
 #include "module.h"
@@ -10,12 +9,11 @@
 
 namespace coop::pml {
 
-// Arranges for the report. Called when MPI_COMM_SELF comes into being: its
-// attributes are deleted first thing in MPI_Finalize, while messages still flow.
+// Schedules the report. Called when MPI_COMM_SELF is created: MPI_Finalize deletes its attributes first, while messages
+// can still be sent.
 void report_at_finalize() noexcept;
 
-// Where messages to this process are counted on their own; null: nowhere.
-// Under Module::lock.
+// Returns the statistics of messages to this process alone, or null if there are none. Under Module::lock.
 SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept;
 
 void register_performance_variables(const mca_base_component_t& component) noexcept;  // pvars.cc

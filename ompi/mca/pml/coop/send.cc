@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Send and its family. Short messages leave in one immediate packet, with
-// no request, no lock and no allocation; everything else becomes a SendRequest.
+// MPI_Send and related calls. Short messages leave in one immediate packet, with no request, no lock and no allocation.
+// Some longer ones use a bounce buffer; all others become a SendRequest.
 #include <cstdlib>
 #include <utility>
 
@@ -15,7 +15,8 @@
 namespace coop::pml {
 namespace {
 
-// A message in one packet that needs no request. False: the transport cannot take it now, earlier messages wait, or it is too long.
+// Sends a message in one packet, without a request. Returns false if the transport cannot take it now, earlier messages
+// wait, or it is too long.
 template <auto hand_over>
 inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                          SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
@@ -37,7 +38,7 @@ inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_da
     return send_eager<send_immediate>(peer, buf, count, datatype, tag, sequence, comm);
 }
 
-// A message that fits one packet, where there is no memory for a request: it leaves when the transport has room.
+// Sends a message that fits into one packet when there is no memory for a request: tries until the transport has room.
 void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
                      ompi_communicator_t* comm) noexcept {
     while (!send_at_once(peer, buf, count, datatype, tag, sequence, comm) &&
@@ -45,20 +46,20 @@ void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_dataty
         opal_progress();
 }
 
-// Where a buffered send keeps its payload, and how it is given back.
+// The memory that holds the payload of a buffered send, and the function that frees it.
 struct Store {
     void* memory;
     void (*release)(void*);
 };
 
-// Long messages live in the buffer that the user has attached; short ones that
-// the transport has no room for just now, in memory of our own. Null: there is none.
+// Long messages use the buffer that the user has attached. Short ones for which the transport has no room just now use
+// memory of our own. `memory` is null if there is none.
 Store store_for(std::size_t bytes, bool attached) noexcept {
     if (attached) return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
     return {std::malloc(bytes + 1), std::free};
 }
 
-// The request of a message that is packed in `store`. Null: there is no memory for it.
+// Returns the request of a message that is packed in `store`, or null if there is no memory for it.
 SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int dst, int tag, ompi_communicator_t* comm) noexcept {
     if (!store.memory) return nullptr;
     SendRequest* r = make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
@@ -66,9 +67,8 @@ SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int 
     return r;
 }
 
-// Buffered sends end here and now, whatever the receiver does: what the
-// transport does not take at once goes on, packed, by a request that nobody
-// waits for.
+// A buffered send completes in this call, whatever the receiver does. If the transport has no room, the message is
+// packed and sent by a request that nobody waits for.
 int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
@@ -95,11 +95,11 @@ int send_buffered(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 
 void wait(SendRequest& r) noexcept {
     ompi_request_wait_completion(r.mpi());
-    take_over(r.mpi());
+    tsan_acquire(r.mpi());
 }
 
-// Without a way that needs no request. Long messages get all that they need before they have a place in the order of messages: until
-// then they can be refused.
+// Sends a message with a request. A long message gets all resources before it takes its sequence number, because only
+// until then it can be refused.
 int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag, mca_pml_base_send_mode_t mode,
                   ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence, SendRequest*& request) noexcept {
     std::size_t bytes;
@@ -119,7 +119,7 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
     return OMPI_SUCCESS;
 }
 
-// Starts a send that is not buffered. `request` is null if it is gone already.
+// Starts a send that is not buffered. `request` is null if the send is already complete or has failed.
 inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SendRequest*& request) noexcept {
     request = nullptr;
@@ -132,7 +132,7 @@ inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datat
 
 int free_send(ompi_request_t** request) {
     const Inside turn;
-    take_over(*request);  // MPI_Wait and its family, which call this, are not instrumented
+    tsan_acquire(*request);  // the callers, such as MPI_Wait, are not instrumented
     SendRequest& r = *SendRequest::of(*request);
     r.base.req_base.req_free_called = true;
     if (r.fate.user_freed()) recycle(r);
@@ -140,12 +140,12 @@ int free_send(ompi_request_t** request) {
     return OMPI_SUCCESS;
 }
 
-// MPI deprecates cancelling sends, and allows that they go on.
+// MPI deprecates cancelling sends, and allows that they continue.
 int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 
 int start_persistent_send(SendRequest& r) noexcept {
     if (!reach(*r.peer)) return OMPI_ERR_UNREACH;
-    while (!r.fate.may_start()) opal_progress();  // the end of the last round
+    while (!r.fate.may_start()) opal_progress();  // the last round is not finished
     if (r.base.req_send_mode != MCA_PML_BASE_SEND_BUFFERED) {
         if (!reserve_id(r)) return MPI_ERR_NO_MEM;
         start_send(r, r.peer->take_sequence());
@@ -188,7 +188,7 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
     const Inside turn;
     Peer& peer = of(comm).peer(dst);
     if (!reach(peer)) return OMPI_ERR_UNREACH;
-    *request = &ompi_request_empty;  // a send's status holds nothing that a finished one lacks
+    *request = &ompi_request_empty;  // complete at once unless there is a request: the status of a send is always empty
     if (mode == MCA_PML_BASE_SEND_BUFFERED) return send_buffered(peer, buf, count, datatype, dst, tag, comm);
 
     SendRequest* r;

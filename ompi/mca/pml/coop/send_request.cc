@@ -31,7 +31,7 @@ bool is_in_line(const SendRequest& r) noexcept {
 
 void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
     const Polling turn;
-    take_over(descriptor);
+    tsan_acquire(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
     if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
     r.in_flight.down();
@@ -47,7 +47,7 @@ void complete_for_user(SendRequest& r) noexcept {
     status.MPI_TAG = r.base.req_base.req_tag;
     status.MPI_ERROR = OMPI_SUCCESS;
     status._ucount = r.bytes();
-    hand_on(r.mpi());
+    tsan_release(r.mpi());
     ompi_request_complete(r.mpi(), true);
 }
 
@@ -63,7 +63,7 @@ Next wait_in_line(SendRequest& r) noexcept {
         peer.waiting.fetch_add(1, std::memory_order_relaxed);
     }
     peer.hold();
-    if (!defer(peer.deferred)) peer.let_go();  // somebody else is about to serve the line, and holds it
+    if (!defer(peer.deferred)) peer.let_go();  // already queued; that entry holds a reference
     return Next::kWait;
 }
 
@@ -117,7 +117,7 @@ Next copy(SendRequest& r) noexcept {
     case rndv::CopyDo::kPeerDied: peer_died(*r.peer);
     case rndv::CopyDo::kOver: break;
     }
-    if (std::exchange(r.answer_due, false)) drop_ours(r);  // none will come
+    if (std::exchange(r.answer_due, false)) drop_ours(r);  // no answer will come
     r.engine.copied();
     return Next::kGoOn;
 }
@@ -155,7 +155,7 @@ void release(SendRequest& r) noexcept {
     r.remote_pieces.clear();
 }
 
-// Carries out the engine's actions until one has to wait. True, once: the protocol is over.
+// Carries out the engine's actions until one has to wait. Returns true once, when the protocol is over.
 bool take_steps(SendRequest& r) noexcept {
     Next next = Next::kGoOn;
     while (next == Next::kGoOn) {
@@ -265,7 +265,7 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
     r.sequence = sequence;
     r.base.req_base.req_sequence = sequence;
     r.engine.start();
-    r.mpi_complete = r.store != nullptr;  // nobody to tell
+    r.mpi_complete = r.store != nullptr;  // a buffered send is already complete for the user
     r.in_flight.start(0);
     r.answer_due = false;
     r.offered = false;
@@ -289,10 +289,10 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
     const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) + header.handle_bytes);
-    if (header.pieces > 0 && !r.remote_pieces.take_over(list, header.pieces, header.offset + header.length))
+    if (header.pieces > 0 && !r.remote_pieces.assign(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(header.offset, header.offset + header.length, chunk_for(*r.peer));
-    // A grant that takes the place of a stuck copy finds our share of its load on our board already.
+    // If the grant replaces a stuck copy, our board already counts our share of the load.
     const bool instead = r.engine.step() == rndv::SendStep::kCopy;
     if (!instead && header.counted && my_board()) r.load = rndv::shares(choice, header.length).sender;
     const bool more = rndv::is_shared(choice) && header.length > 0;  // if it gets stuck, another grant comes
@@ -302,7 +302,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
         if (header.offloads) open_key(r);
     }
     r.answer_due = more;
-    r.references.take();  // ours, while we may still hold the answer's
+    r.references.take();  // ours; the answer's may be dropped below
     r.engine.on_grant({choice, header.offset, header.length});
     if (!more) drop_ours(r);
     advance(r);
@@ -321,7 +321,7 @@ void recycle(SendRequest& r) noexcept {
 }
 
 void prepare_item(SendRequest& r) noexcept {
-    // What lies behind the base is raw memory of the free list.
+    // The memory after `base` is not initialized.
     new (&r.baton) Baton;
     new (&r.references) References;
     new (&r.fate) Fate;

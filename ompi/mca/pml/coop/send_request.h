@@ -3,8 +3,9 @@
 // A send that one immediate packet could not carry. coop/rndv/sender.h decides what it does next; this file translates its actions to
 // Open MPI's transports, and their callbacks to its events.
 //
-// An action that a transport refuses for want of resources is retried by the progress function. Messages that could not start wait in
-// their peer's line, so that they leave in the order of their sequence numbers. Threading: advance() is driven by whoever holds the baton.
+// A step that a transport refuses for lack of resources is retried by the progress function. Messages that could not
+// start wait in their peer's line, so that they leave in the order of their sequence numbers. Threading: advance() is
+// driven by whoever holds the baton.
 #pragma once
 
 #include "coop/base/spin_lock.h"
@@ -24,37 +25,37 @@ struct SendRequest {
     std::uint64_t id;            // in Module::sends; 0: none
     std::uint16_t sequence;
     rndv::Sender engine;
-    void* store;                 // a buffered send's payload; nobody waits for such a request
+    void* store;                 // payload of a buffered send, whose request the user does not see
     void (*release_store)(void*);
     bool mpi_complete;           // the user's request is complete already
     Baton baton;
     References references;
     Fate fate;
     Deferred deferred;
-    Waiting waiting;             // in Peer::line, for kStart
-    bool first_in_line;          // taken from there, and back to its head if refused
-    std::uint8_t patience;       // immediate sends to try before a descriptor is used
-    Count in_flight;             // our packets in the hands of transports
+    Waiting waiting;             // entry of Peer::line, before the first packet
+    bool first_in_line;          // was the first of the line, and returns to its head if refused
+    std::uint8_t patience;       // immediate sends left to try before a descriptor is used
+    Count in_flight;             // packets that transports have not completed
 
-    rndv::SendCall call;         // what MPI call this is
-    bool answer_due;             // an RTS or a COOP grant is out: a reference is held for what may answer it
-    Pieces local_pieces, remote_pieces;  // where a buffer is in large pieces; none: contiguous
-    bool offered;                // the receive was offered, and `offer` taken
+    rndv::SendCall call;         // the kind of MPI call
+    bool answer_due;             // the receiver may still answer; the answer holds a reference
+    Pieces local_pieces, remote_pieces;  // of a buffer that consists of large pieces; otherwise empty
+    bool offered;                // we have taken `offer`, an offer of the receive
     rndv::Taken offer;
     rndv::CopySide copy;         // our side of a cooperative copy
-    std::uint64_t load;          // bytes that the load board counts for this message
+    std::uint64_t load;          // bytes that the load of our board counts for this message
 
-    // From the grant; valid once the engine says that it is answered.
+    // From the grant; valid once the engine has seen the answer.
     std::uint64_t recv_id;
-    std::uint64_t remote_address;  // where the first byte of the message would land
-    rndv::Lanes lanes;           // how much of the fragments each transport has had
+    std::uint64_t remote_address;  // address for the message's first byte
+    rndv::Lanes lanes;           // bytes of fragments sent on each transport
 
-    // RDMA: the transport, our registration (RGET: for the receiver to read;
-    // RPUT: to write from) and the receiver's handle.
+    // RDMA: the transport, our registration (RGET: the receiver reads from it; RPUT: we write from it) and the
+    // receiver's handle.
     mca_bml_base_btl_t* rdma;
     const BtlExtension* extension;  // of `rdma`; null: none
     mca_btl_base_registration_handle_t* registration;
-    mca_btl_base_registration_handle_t* hca_registration;  // for the HCAs' part of a cooperative copy
+    mca_btl_base_registration_handle_t* hca_registration;  // for the chunks of a cooperative copy that HCAs read
     RdmaRun run;
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
@@ -64,24 +65,24 @@ struct SendRequest {
     std::size_t bytes() const noexcept { return base.req_bytes_packed; }
 };
 
-// A request for these arguments, not started. `peer` must have been reached. Null: there is no memory for it.
+// Returns a request that is not started yet, or null if there is no memory for it.
 SendRequest* make_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                        ompi_communicator_t* comm, mca_pml_base_send_mode_t mode, bool persistent) noexcept;
-// What the receiver will answer to needs an id. Taken before the message has its place in the order of the peer's messages: it can still
-// be refused then. False: there is no memory for it.
+// Takes an id if the receiver will answer the message. To be called after reach() and before the message takes its
+// sequence number, while the send can still be refused. Returns false if there is no memory for an id.
 [[nodiscard]] bool reserve_id(SendRequest& request) noexcept;
-// Before start_send, where the caller waits in the call.
+// Called before start_send() if the caller waits in the MPI call.
 void set_blocking(SendRequest& request) noexcept;
 void start_send(SendRequest& request, std::uint16_t sequence) noexcept;
-// For the transport: the kind of the send. What the receive is, only an RTS would tell.
+// What the transport is told about the message. The kind of receive is not known.
 sched::Marker marker(SendRequest& request) noexcept;
 void advance(SendRequest& request) noexcept;
 void drop(SendRequest& request) noexcept;  // one reference
 void recycle(SendRequest& request) noexcept;
-void prepare_item(SendRequest& request) noexcept;  // once per piece of memory
+void prepare_item(SendRequest& request) noexcept;  // once per free-list item
 
 // The answers of the receiver (on_answer.cc has validated the headers).
 void on_grant(SendRequest& request, const wire::CtsHeader& header, const void* handle) noexcept;
-void on_read(SendRequest& request) noexcept;  // the engine has all FINs
+void on_read(SendRequest& request) noexcept;  // when the engine has received all FINs
 
 }  // namespace coop::pml

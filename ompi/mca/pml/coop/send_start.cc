@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kStart of a send: the choice of a row, and the first packet.
+// The first step of a send: chooses a protocol and sends the first packet.
 #include <cstring>
 #include <new>
 
@@ -12,7 +12,7 @@
 namespace coop::pml {
 namespace {
 
-// Messages up to this long, in bytes, try several times to leave at once.
+// Messages of up to this many bytes try btl_sendi several times before they use a descriptor.
 constexpr std::size_t kWorthWaiting = 768;
 
 wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8_t flags) noexcept {
@@ -20,8 +20,8 @@ wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8
     return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
 }
 
-// The pieces of a buffer that is not contiguous, if the receiver could copy them
-// one by one: large ones, and few enough for the RTS to name them all.
+// Finds the pieces of a buffer that is not contiguous, if the receiver can copy them one by one: they must be large,
+// and few enough for the RTS to list them.
 bool find_pieces(SendRequest& r, const rndv::Situation& s) noexcept {
     if (!s.can_get || !takes_pieces(*r.peer) || s.bytes <= s.eager_limit) return false;
     return r.local_pieces.collect(r.convertor(), s.bytes, static_cast<std::size_t>(module.config.piece_min));
@@ -32,20 +32,21 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.bytes = r.bytes();
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
-    // Where the receiver is interrupted it reads without our help.
+    // With interrupts the receiver reads the message without further calls of ours.
     if (module.config.async == static_cast<std::int64_t>(Async::kOff)) s.isend_rdma_min = static_cast<std::size_t>(module.config.isend_rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
     s.crowded = module.crowded;
     s.synchronous = r.base.req_send_mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    s.sender_contiguous = r.bytes() == 0 || lies_as_it_goes(r.convertor());
+    s.sender_contiguous = r.bytes() == 0 || needs_no_convertor(r.convertor());
     if (const mca_bml_base_btl_t* rdma = r.peer->rdma) {
         s.rdma_share = r.peer->rdma_share;
         s.kernel_copy_denied = r.peer->copy_denied();
         s.can_get = (rdma->btl_flags & MCA_BTL_FLAGS_GET) && !s.kernel_copy_denied;
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
-        // With another transport a put may be under way when our caller stops calling: then it is the receiver that copies.
+        // If the caller does not wait, a put of another transport may still be under way when it leaves the library.
+        // Such a message is copied by the receiver alone.
         s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || waits(r.call));
     }
     s.same_node = r.peer->neighbour != nullptr;
@@ -53,16 +54,16 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     return s;
 }
 
-// Takes the offer of the receive that this message will find, if there is one.
+// Takes the offer of the receive that this message will match, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
-    // Where the peer may be sending to us as well, it decides, with both in view.
+    // We offer a receive to the peer, so it may be sending to us: let the receiver choose, because it knows both sides.
     if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
     rndv::Board& theirs = r.peer->neighbour->board();
     const auto taken = rndv::take_offer(theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});
     if (!taken) return;
     module.counters.count(Counter::kOffersTaken);
-    r.peer->note_that_it_sees_us();  // it offers receives to those alone whose memory it has mapped
+    r.peer->note_that_it_sees_us();  // it offers receives only to processes whose memory it has mapped
     s.offered = true;
     s.recv_call = taken->blocking ? rndv::RecvCall::kRecv : rndv::RecvCall::kIrecv;
     s.sender_load = rndv::load_of(*my_board());
@@ -70,7 +71,7 @@ void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
     r.offer = *taken;
 }
 
-// Our side of the copy into an offered receive.
+// Starts our side of the copy into an offered receive.
 void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.offered = true;
     r.engine.set_choice(choice);
@@ -86,8 +87,8 @@ void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     rndv::add_load(theirs, share.receiver);
 }
 
-// The transport was full a moment ago. Waiting for room is cheaper on both sides
-// than its way for larger packets; but not for ever, it may have another reason.
+// The transport was full a moment ago. Waiting for room is cheaper on both sides than sending a descriptor, but the
+// number of attempts is limited because btl_sendi may fail for another reason.
 bool prefers_to_wait(SendRequest& r, const mca_bml_base_btl_t& btl) noexcept {
     if (!btl.btl->btl_sendi || r.bytes() > kWorthWaiting || r.patience == 0) return false;
     --r.patience;
@@ -116,7 +117,7 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
     return eager_sent(r);
 }
 
-// The RTS, and what goes with it: handle, slot, pieces. Returns its length.
+// Writes the RTS and the handle, slot or pieces that follow it. Returns its length.
 std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, const SendRequest& r, const rndv::Choice& offer) noexcept {
     std::size_t length = sizeof header;
     const auto add = [&](const void* from, std::size_t bytes) {
@@ -136,7 +137,7 @@ std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, cons
 
 Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
     if (!r.answer_due) {
-        r.references.take();  // the answer's
+        r.references.take();  // held by the answer
         r.answer_due = true;
         module.counters.up(Gauge::kRendezvous);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the steps of a send (send_request.cc, send_start.cc) share.
+// Functions shared by the steps of a send (send_request.cc, send_start.cc).
 #pragma once
 
 #include "packet.h"
@@ -10,10 +10,11 @@ namespace coop::pml {
 
 constexpr std::uint8_t kSendPatience = 64;  // immediate sends to try before a descriptor is used
 
-// wait_for_resources() for kStart: behind those that are already waiting for this peer.
+// Like wait_for_resources(), for a send that could not start: queues it after the sends that already wait for this
+// peer.
 Next wait_in_line(SendRequest& r) noexcept;
 
-// Hands over a packet of ours; the transport holds a reference meanwhile.
+// Hands a packet to the transport, which holds a reference until the packet is sent.
 Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept;
 
 inline void rewind(SendRequest& r, std::size_t to) noexcept {

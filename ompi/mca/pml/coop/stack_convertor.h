@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A convertor for sending that lives on the stack. Only what opal_convertor_cleanup
-// looks at is set up before it is prepared: the rest of its constructor would be
-// paid for every short message.
+// A send convertor on the stack. Only the fields that opal_convertor_cleanup reads are set up before it is prepared:
+// every short message would pay for the rest of the constructor.
 #pragma once
 
 #include "comm.h"

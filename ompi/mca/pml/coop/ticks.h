@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A clock that only grows, and one that may be read around every copy. The unit of that is its own; it is turned
-// into nanoseconds when somebody asks, by the rate since the start.
+// A monotonic clock, and a cheap tick counter that may be read around every copy. Ticks have a unit of their own;
+// to_ns() converts them at the rate measured since the start.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct Ticks {
 #endif
     }
 
-    // Nanoseconds in so many ticks.
+    // Converts a number of ticks to nanoseconds.
     std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
         const auto elapsed = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_time).count();
         const std::uint64_t elapsed_ticks = now() - start;

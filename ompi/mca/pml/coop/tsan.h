@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What ThreadSanitizer cannot see: order of memory that Open MPI's code, which
-// is not instrumented, establishes between two pieces of ours. Each call names
-// it by the object that is handed over; without ThreadSanitizer they are gone.
+// Annotations for ThreadSanitizer. Open MPI's code is not instrumented, so ThreadSanitizer does not see the memory
+// order that it establishes when an object passes through it from one part of our code to another. tsan_release()
+// before and tsan_acquire() after that state the order. They do nothing without ThreadSanitizer.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -20,13 +20,13 @@ extern "C" void __tsan_release(void* address);
 
 namespace coop::pml {
 
-inline void hand_on([[maybe_unused]] void* object) noexcept {
+inline void tsan_release([[maybe_unused]] void* object) noexcept {
 #ifdef COOP_TSAN
     __tsan_release(object);
 #endif
 }
 
-inline void take_over([[maybe_unused]] void* object) noexcept {
+inline void tsan_acquire([[maybe_unused]] void* object) noexcept {
 #ifdef COOP_TSAN
     if (object) __tsan_acquire(object);
 #endif

@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The board of a process: what it shares with the other processes of its node.
-// (Cooperative Rendezvous Protocols, sections II-A1, II-B2.)
+// The board of a process: the memory that it shares with the other processes of its node. (Cooperative Rendezvous
+// Protocols, sections II-A1, II-B2.)
 //
-//     Load    how many bytes the process still has to copy; who decides about a
-//             message adds, who has copied subtracts
-//     Surplus how many bytes the process has been told to copy, less those that it
-//             was spared because the other side of a message copied: zero is its half
-//     Slot    one message that both of its ends may copy, on the receiver's board
-//     Offer   in the same place: a posted receive, for the sender to write into
-//             without asking (RTR)
+//     Load    bytes that the process still has to copy; the side that chooses the protocol of a
+//             message adds them, the side that has copied subtracts them
+//     Surplus bytes that the process was told to copy, minus bytes that it was spared because
+//             the other side of a message copied; zero if it copies half of all bytes
+//     Slot    on the receiver's board: one message that both sides may copy
+//     Offer   part of a slot: a posted receive into which the sender may write without asking (RTR)
 //
-// A slot is cut into chunks, and each chunk costs a ticket of one counter:
+// The message of a slot is divided into chunks. A side that claims a chunk takes a ticket from one counter:
 //
 //     receiver ->  0  1  2  3 ...            ... n-2  n-1  <- sender
 //
-// The receiver works from the front, the sender from the back; together they
-// hold as many tickets as chunks, so the two never meet in one chunk, each reads
-// its memory in order, and the faster or earlier one does more. A chunk whose copy
-// is refused, for good or for a moment, is returned for the other side to take. An HCA that reads some of
-// the receiver's chunks by loopback (COOP-hca) does so with the receiver's tickets
-// and the key of the send buffer that the sender has put into the slot.
+// The receiver works from the front, the sender from the back. There are as many tickets as chunks, so the two never
+// meet in one chunk, each side accesses its memory in order, and the faster or earlier side copies more. A chunk whose
+// copy is refused, permanently or temporarily, is returned for the other side to take. An HCA that reads some of the
+// receiver's chunks by loopback (COOP-hca) uses the receiver's tickets and the key of the send buffer, which the sender
+// publishes in the slot.
 //
-// Generations: a slot is used again and again; every word carries the generation
-// it belongs to, so a side that is late finds that the copy is over instead of
-// disturbing the next one.
+// Generations: a slot is reused. Every word carries the generation it belongs to, so that a late side finds that its
+// copy is over instead of disturbing the next one.
 //
-// Threading: words of a board are atomics, changed by two processes. A Claims is
-// one side's view and belongs to one thread at a time. Ownership: the process
-// whose board it is frees and reuses its slots. Errors: a board is a peer's
-// memory: whatever it holds, a claim stays within the plan.
+// Threading: the words of a board are atomics, changed by two processes. A Claims is one side's view and belongs to one
+// thread at a time. Ownership: the process that owns the board frees and reuses its slots. Errors: a board is a peer's
+// memory and may hold anything; a claim still stays within the plan.
 #pragma once
 
 #include <array>
@@ -45,12 +41,12 @@ constexpr std::uint32_t kSlots = 64;
 enum class Side : std::uint8_t { kReceiver, kSender };
 constexpr Side other(Side side) noexcept { return side == Side::kReceiver ? Side::kSender : Side::kReceiver; }
 
-// A generation above, a small number below.
+// Packs a generation (upper half) and a small number (lower half).
 constexpr std::uint64_t stamped(std::uint32_t generation, std::uint32_t value) noexcept { return (std::uint64_t{generation} << 32) | value; }
 constexpr std::uint32_t generation_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
 constexpr std::uint32_t value_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
 
-// A posted receive, for one sender to write into. The fields hold while it is kOpen.
+// A posted receive that one sender may write into. The fields are valid while the phase is kOpen.
 struct Offer {
     enum Phase : std::uint32_t { kClosed, kOpen, kTaken };
     std::atomic<std::uint64_t> phase{0};      // generation, Phase
@@ -59,31 +55,31 @@ struct Offer {
     std::atomic<std::uint64_t> capacity{0};   // bytes
     std::atomic<std::uint32_t> context{0};    // communicator id
     std::atomic<std::int32_t> tag{0};
-    std::atomic<std::uint32_t> expected{0};   // sequence of the sender's next message, all before it having found other receives
+    std::atomic<std::uint32_t> expected{0};   // sequence number that the offer is for: all earlier messages of the sender matched other receives
     std::atomic<std::uint32_t> blocking{0};   // the receiver waits in MPI_Recv
 };
 
-// Of a registration: what an HCA has to know to read the memory of another process.
+// Key of a registered buffer: an HCA needs it to read the memory of another process.
 constexpr std::size_t kKeyWords = 8;
 using Key = std::array<std::uint32_t, kKeyWords>;
 
 struct Slot {
     alignas(64) std::atomic<std::uint64_t> tickets{0};  // generation, chunks taken
-    std::atomic<std::uint64_t> returned[2]{};           // by Side: generation, 1 + chunk whose copy was refused
+    std::atomic<std::uint64_t> returned[2]{};           // by Side: generation, 1 + number of a returned chunk (0: none)
     std::atomic<std::uint32_t> done{0};                 // chunks copied
     std::atomic<std::uint32_t> refused{0};              // bit per Side: its copies are refused
     alignas(64) Offer offer;
-    alignas(64) std::array<std::atomic<std::uint64_t>, kKeyWords> key{};  // generation, a word of the key; by the sender
+    alignas(64) std::array<std::atomic<std::uint64_t>, kKeyWords> key{};  // written by the sender: generation, a word of the key
 };
 
 struct Board {
     static constexpr std::uint64_t kMagic = 0x6472616f62706f63ull;  // "copboard"
 
     std::uint64_t magic = kMagic;
-    std::uint64_t nonce = 0;  // as in the card of its process: it is that process's board
+    std::uint64_t nonce = 0;  // the same as in the card of the process that owns the board
     alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
-    std::atomic<std::uint64_t> surplus{0};              // bytes, modulo 2^64: negative where it was spared
-    alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: worth a look
+    std::atomic<std::uint64_t> surplus{0};              // bytes modulo 2^64; negative if the process was spared more
+    alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: it may hold an open offer
     std::array<Slot, kSlots> slots{};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 192);
@@ -92,8 +88,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) ==
 
 inline void add_load(Board& board, std::uint64_t bytes) noexcept { board.to_copy.fetch_add(bytes, std::memory_order_relaxed); }
 
-// Never below zero: a process that died between adding and copying, or a damaged
-// board, must not make a load look endless.
+// Stops at zero: a process that died between adding and copying, or a damaged board, must not make a load look endless.
 inline void subtract_load(Board& board, std::uint64_t bytes) noexcept {
     std::uint64_t now = board.to_copy.load(std::memory_order_relaxed);
     while (!board.to_copy.compare_exchange_weak(now, now > bytes ? now - bytes : 0, std::memory_order_relaxed)) {
@@ -104,24 +99,23 @@ inline std::uint64_t load_of(const Board& board) noexcept { return board.to_copy
 
 // -- surplus -------------------------------------------------------------------
 
-// One side of a message is told to copy all of it, the other one is spared.
+// Records that one side of a message copies all of it and the other one is spared.
 inline void count_turn(Board& copies, Board& spared, std::uint64_t bytes) noexcept {
     copies.surplus.fetch_add(bytes, std::memory_order_relaxed);
     spared.surplus.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-// By how much the surplus of one is above that of the other: right as long as the
-// true difference fits, however often the words have wrapped.
+// Returns the surplus of `one` minus that of `other`. It is correct if the true difference fits in 64 bits, however
+// often the words have wrapped.
 inline std::int64_t surplus_over(const Board& one, const Board& other) noexcept {
     return static_cast<std::int64_t>(one.surplus.load(std::memory_order_relaxed) - other.surplus.load(std::memory_order_relaxed));
 }
 
 // -- slots ---------------------------------------------------------------------
 
-// The receiver's own slots: which are free. Not shared.
+// The free slots of our own board. Not shared.
 class SlotPool {
 public:
-    // Slots start as free.
     std::optional<std::uint32_t> acquire() noexcept {
         if (free_ == 0) return std::nullopt;
         const auto index = static_cast<std::uint32_t>(__builtin_ctzll(free_));
@@ -131,12 +125,11 @@ public:
     void release(std::uint32_t index) noexcept { free_ |= std::uint64_t{1} << index; }
 
 private:
-    std::uint64_t free_ = ~std::uint64_t{0};
+    std::uint64_t free_ = ~std::uint64_t{0};  // bit per slot; at first all are free
     static_assert(kSlots == 64);
 };
 
-// Begins a new generation of a slot and returns it. Only its owner, and only
-// while nobody else may use it.
+// Begins a new generation of a slot and returns it. For the owner only, while no other process may use the slot.
 inline std::uint32_t arm(Slot& slot) noexcept {
     const std::uint32_t generation = generation_of(slot.tickets.load(std::memory_order_relaxed)) + 1;
     slot.done.store(0, std::memory_order_relaxed);
@@ -146,12 +139,13 @@ inline std::uint32_t arm(Slot& slot) noexcept {
     return generation;
 }
 
-// The sender's key. One that is late disturbs the next generation's by no more than that its receiver does without.
+// Publishes the sender's key. If it comes late it may spoil the key of the next generation, whose receiver then works
+// without HCAs.
 inline void publish_key(Slot& slot, std::uint32_t generation, const Key& key) noexcept {
     for (std::size_t i = 0; i < kKeyWords; ++i) slot.key[i].store(stamped(generation, key[i]), std::memory_order_release);
 }
 
-// Nothing: it is not there, or not all of it.
+// Returns nothing while the key, or a part of it, is missing.
 inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generation) noexcept {
     Key key{};
     for (std::size_t i = kKeyWords; i-- > 0;) {
@@ -162,20 +156,19 @@ inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generati
     return key;
 }
 
-// What a side sees of a copy that it waits for.
+// The state of a copy, as a side that waits for it sees it on the board.
 struct Progress {
     std::uint64_t moves = 0;  // changes when a chunk is claimed, or copied
-    bool is_copied = false;   // some chunk is claimed, and neither copied nor returned: its copy is under way
+    bool is_being_copied = false;   // a chunk is claimed, and neither copied nor returned: its copy is under way
 };
 
-// One side of a cooperative copy. A side that claims a chunk copies it to its end or returns it before it leaves the library: the other
-// side can then end the copy whatever the application does.
+// One side of a cooperative copy. A side that claims a chunk copies all of it, or returns it, before it leaves the
+// library. So the other side can complete the copy whatever the application does.
 class Claims {
 public:
     Claims() = default;
 
-    // `chunks` > 0. With `one_each` a side takes one chunk and no more (the
-    // paper's fixed halves: two chunks).
+    // `chunks` > 0. `one_each`: a side takes at most one chunk (the fixed halves of the paper, with two chunks).
     void start(Slot& slot, Side side, std::uint32_t generation, std::uint32_t chunks, bool one_each) noexcept {
         slot_ = &slot;
         side_ = side;
@@ -186,10 +179,10 @@ public:
         refused_ = false;
     }
 
-    // A chunk to copy, or nothing: none is left for this side at present.
+    // Returns a chunk to copy, or nothing if there is none for this side at present.
     std::optional<std::uint32_t> claim() noexcept {
         if (refused_) return std::nullopt;
-        // Our own first: refused() may need the place for another one.
+        // Take back our own chunk first, because refused() may need its place.
         if (auto chunk = take_returned(side_)) return chunk;
         if (auto chunk = take_returned(other(side_))) return chunk;
         if (mine_ >= chunks_ || (one_each_ && mine_ == 1)) return std::nullopt;
@@ -200,27 +193,27 @@ public:
 
     void copied() noexcept { slot_->done.fetch_add(1, std::memory_order_acq_rel); }
 
-    // The claimed chunk cannot be copied from this side, nor can any other.
+    // Returns a claimed chunk for good: this side cannot copy it, nor any other.
     void refused(std::uint32_t chunk) noexcept {
         refused_ = true;
         slot_->returned[index(side_)].store(stamped(generation_, chunk + 1), std::memory_order_release);
         slot_->refused.fetch_or(bit(side_), std::memory_order_acq_rel);
     }
 
-    // Returns a chunk that this side has claimed and cannot copy, for now or after refused(). Either side may take it, this one only
-    // if it is not refused. False: the one returned before has not been taken yet.
+    // Returns a chunk that this side has claimed and cannot copy, for now or after refused(). Either side may claim it
+    // again, this side only if it is not refused. Returns false if the chunk returned before has not been claimed yet.
     [[nodiscard]] bool give_back(std::uint32_t chunk) noexcept {
         std::uint64_t empty = stamped(generation_, 0);
         return slot_->returned[index(side_)].compare_exchange_strong(empty, stamped(generation_, chunk + 1), std::memory_order_acq_rel);
     }
     bool is_refused() const noexcept { return refused_; }
-    // From now on this side may claim what was the other one's half.
+    // Lets this side also claim the half of the other side.
     void take_all() noexcept { one_each_ = false; }
 
     Slot& slot() const noexcept { return *slot_; }
     std::uint32_t generation() const noexcept { return generation_; }
     std::uint32_t chunks() const noexcept { return chunks_; }
-    // Chunks that nobody has claimed yet.
+    // Chunks that no side has claimed yet.
     std::uint32_t left() const noexcept {
         const std::uint64_t word = slot_->tickets.load(std::memory_order_relaxed);
         return generation_of(word) == generation_ && value_of(word) < chunks_ ? chunks_ - value_of(word) : 0;
@@ -236,13 +229,12 @@ public:
         return {stamped(claimed, done), claimed > done + returned};
     }
 
-    // All chunks are copied (or the slot serves another message already, which
-    // is only so once they were).
+    // True if all chunks are copied. If the slot already serves another message, they were.
     bool over() const noexcept {
         return generation_of(slot_->tickets.load(std::memory_order_acquire)) != generation_ ||
                slot_->done.load(std::memory_order_acquire) >= chunks_;
     }
-    // Neither side can copy: another protocol must.
+    // True if neither side can copy, so that another protocol has to.
     bool stuck() const noexcept { return !over() && refused_bits() == (bit(Side::kReceiver) | bit(Side::kSender)); }
     bool other_is_refused() const noexcept { return !over() && (refused_bits() & bit(other(side_))); }
 
@@ -271,7 +263,7 @@ private:
     Slot* slot_ = nullptr;
     std::uint32_t generation_ = 0;
     std::uint32_t chunks_ = 0;
-    std::uint32_t mine_ = 0;  // tickets that this side has had
+    std::uint32_t mine_ = 0;  // tickets that this side has taken
     Side side_ = Side::kReceiver;
     bool one_each_ = false;
     bool refused_ = false;
@@ -279,7 +271,7 @@ private:
 
 // -- offers (RTR) ----------------------------------------------------------------
 
-// What a sender looks for, and what it finds.
+// The message that a sender is about to send, and the offer that it took.
 struct OfferKey {
     std::uint64_t sender;
     std::uint32_t context;
@@ -309,12 +301,12 @@ inline void open_offer(Board& board, std::uint32_t index, std::uint32_t generati
     board.open_offers.fetch_or(std::uint64_t{1} << index, std::memory_order_release);
 }
 
-// Another message of that sender has had its turn and did not want the receive.
+// Another message of the sender did not match the offered receive: the offer is now for the next message. Owner only.
 inline void message_passed(Board& board, std::uint32_t index, std::uint32_t expected) noexcept {
     board.slots[index].offer.expected.store(expected, std::memory_order_release);
 }
 
-// Takes an offer back. False: the sender has taken it. Owner only.
+// Withdraws an offer. Returns false if the sender has taken it. Owner only.
 [[nodiscard]] inline bool close_offer(Board& board, std::uint32_t index, std::uint32_t generation) noexcept {
     std::uint64_t open = stamped(generation, Offer::kOpen);
     const bool closed =
@@ -323,10 +315,9 @@ inline void message_passed(Board& board, std::uint32_t index, std::uint32_t expe
     return closed;
 }
 
-// The receive that the message described by `key` will find, if it is on offer:
-// the same sender, communicator and tag, room enough, and all earlier messages
-// of this sender past it (so that none of them can want it). It is then this
-// message's.
+// Takes the offer of the receive that the message described by `key` will match. The offer must have the same sender,
+// communicator and tag, and enough room, and all earlier messages of this sender must have been matched, so that none
+// of them can match this receive.
 inline std::optional<Taken> take_offer(Board& board, const OfferKey& key) noexcept {
     for (std::uint64_t open = board.open_offers.load(std::memory_order_acquire); open != 0; open &= open - 1) {
         const auto index = static_cast<std::uint32_t>(__builtin_ctzll(open));
