@@ -12,7 +12,7 @@ std::uint64_t shape_word(const UsageShape& shape) noexcept {
     return (std::uint64_t{shape.rows} << 32) | (std::uint64_t{kSizeClasses} << 16) | shape.reasons;
 }
 
-// Whether `messages` messages of this class can have `bytes` bytes in all.
+// Whether `messages` messages of this size class can have `bytes` bytes in total.
 bool bytes_fit(std::uint64_t messages, std::uint64_t bytes, int size_class) noexcept {
     const auto slot = static_cast<std::size_t>(size_class);
     const std::uint64_t least = size_class_min(size_class);
