@@ -52,7 +52,7 @@ Defect batch_defect(std::uint64_t batch, std::uint64_t paths) {
     return "n_batch: " + number(batch) + " is more than n_paths, which is " + number(paths);
 }
 
-// The next weight of a list, off its front.
+// Removes the first weight from the list and returns it.
 std::optional<std::uint32_t> take_weight(std::string_view& text) {
     const std::size_t comma = text.find(',');
     std::string_view word = text.substr(0, comma);

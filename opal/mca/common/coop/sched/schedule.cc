@@ -20,7 +20,7 @@ std::string percents(const Schedule& schedule) {
     return out;
 }
 
-// What the reason compares with, where it does.
+// The limit that the reason refers to, if any.
 std::string limit(Reason reason, const SchedConfig& config) {
     switch (reason) {
     case Reason::kSmall:
