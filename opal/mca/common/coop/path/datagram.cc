@@ -9,7 +9,7 @@ namespace coop::path {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x636f6e6e;
-constexpr std::uint32_t kMost24Bits = (1u << 24) - 1;  // numbers of queue pairs and packets
+constexpr std::uint32_t kMost24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
 constexpr std::uint8_t kMostBits = (1u << kMaxLmc) - 1;
 
 std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(DatagramHeader, check), kMagic); }
@@ -22,7 +22,7 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
         .in("kind", static_cast<std::uint8_t>(h.kind), 1, 5)
         .in("number of rails", h.rails, 0, kMaxRails);
     if (!fields.ok()) return;
-    // Not more than that: nothing may follow that the check word does not cover.
+    // The length must match exactly: the check word must cover everything.
     fields.in("length in bytes", bytes.size(), bytes_of(h.rails), bytes_of(h.rails));
     if (!fields.ok()) return;
     const std::uint16_t check = datagram_check(bytes);

@@ -9,7 +9,7 @@
 namespace coop::path {
 namespace {
 
-constexpr std::uint32_t kMostNumber = (1u << 24) - 1;  // of a queue pair
+constexpr std::uint32_t kMostNumber = (1u << 24) - 1;  // queue pair number
 constexpr std::uint16_t kMostUnicastLid = 0xBFFF;
 
 std::uint16_t list_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(ListHeader, check), kListMagic); }
@@ -27,7 +27,7 @@ void check_header(Fields& fields, const ListHeader& h, std::span<const std::byte
 
 constexpr std::array<std::uint8_t, 12> kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // of a GID of RoCE
+enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // form of address in a RoCE GID
 
 Form form_of(const Gid& gid) noexcept {
     if (std::equal(kMappedIpv4.begin(), kMappedIpv4.end(), gid.begin())) return kIpv4;
@@ -58,7 +58,8 @@ void check_record(Fields& fields, const PortRecord& r) {
         .in("crosses subnets", r.crosses_subnets, 0, 1);
 }
 
-// Alike, when nothing better is known: as much as the networks of one site usually have in common.
+// Prefix lengths for networks that count as similar: the networks of one site usually share this much of their
+// address.
 constexpr unsigned kAlikeIpv4Bits = 16, kAlikeGlobalBits = 64;
 
 void copy_prefix(Network& network, const Gid& gid, std::size_t first, unsigned bits) noexcept {
