@@ -21,9 +21,9 @@ struct Way {
     const path::PortRecord* to;
 };
 
-// All that there are: first those that have no end in common, so that the second
-// attempt avoids whatever port the first one met with. The first ones are between
-// HCAs of the same place on their nodes, as rails are (path/port_pairs.h).
+// Returns all ways to the peer. The first ones have no port in common, so that a second attempt avoids both
+// ports of the first. These are between HCAs at the same position on their nodes, as rails are
+// (path/port_pairs.h).
 std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)

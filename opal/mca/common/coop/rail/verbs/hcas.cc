@@ -12,7 +12,7 @@
 namespace coop::rail {
 namespace {
 
-constexpr std::uint32_t kSoftRoce = 0xffffff;  // vendor of the kernel's rdma_rxe
+constexpr std::uint32_t kSoftRoce = 0xffffff;  // vendor id of the kernel's rdma_rxe
 
 std::uint32_t positive(int value) noexcept { return static_cast<std::uint32_t>(std::max(value, 0)); }
 
@@ -41,7 +41,8 @@ bool makes_qp(ibv_pd* pd, ibv_cq* cq, std::uint32_t inline_bytes) {
     return static_cast<bool>(Qp(ibv_create_qp(pd, &wanted)));
 }
 
-// No attribute tells it: the largest of want, want/2, … with which a queue pair is made.
+// No device attribute reports the limit: returns the largest of want, want/2, … with which a queue pair can be
+// created.
 std::uint32_t probe_inline(ibv_pd* pd, std::uint32_t want) {
     const auto cq = make_cq(pd->context, 2);
     if (!cq) return 0;
@@ -50,7 +51,7 @@ std::uint32_t probe_inline(ibv_pd* pd, std::uint32_t want) {
     return 0;
 }
 
-// Which ports the options let through.
+// Selects ports by the include and exclude lists.
 class Choice {
 public:
     explicit Choice(const HcaOptions& options) : include_(options.include), exclude_(options.exclude) {}
@@ -119,7 +120,7 @@ void open_hca(ibv_device* device, std::size_t position, const HcaOptions& option
     hcas.emplace_back(std::move(context), std::move(pd), caps, std::move(ports));
 }
 
-// The devices, by name as hca_names() orders them, with the list that owns them.
+// Owns the device list; sorted by name as for hca_names().
 class Devices {
 public:
     Devices() : list_(ibv_get_device_list(&count_), ibv_free_device_list), by_name_(list_.get(), list_.get() + (list_ ? count_ : 0)) {

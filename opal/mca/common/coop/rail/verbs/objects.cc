@@ -9,7 +9,7 @@
 namespace coop::rail {
 namespace {
 
-// What a process without CAP_IPC_LOCK may pin; "" if that is without limit.
+// Describes the limit of locked memory; "" if it is unlimited.
 std::string memlock_words() {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
