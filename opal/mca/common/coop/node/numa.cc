@@ -18,7 +18,7 @@
 namespace coop::node {
 namespace {
 
-constexpr std::size_t kMostCpus = 1 << 16;  // more than Linux supports
+constexpr std::size_t kMaxCpus = 1 << 16;  // more than Linux supports
 
 struct Node {
     CpuSet cpus;
@@ -46,7 +46,7 @@ void add_range(CpuSet& cpus, std::string_view word) {
     const std::size_t dash = word.find('-');
     const auto first = number<std::size_t>(word.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : number<std::size_t>(word.substr(dash + 1));
-    if (!first || !last || *first > *last || *last >= kMostCpus) return;
+    if (!first || !last || *first > *last || *last >= kMaxCpus) return;
     if (cpus.size() <= *last) cpus.resize(*last + 1);
     std::fill(cpus.begin() + static_cast<std::ptrdiff_t>(*first), cpus.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
 }
@@ -97,7 +97,7 @@ std::uint32_t distance(const Nodes& nodes, const CpuSet& cpus, int device_node) 
 
 CpuSet cpus_of(std::int32_t pid) {
     // The kernel returns EINVAL for a mask smaller than its own.
-    for (std::size_t count = 1024; count <= kMostCpus; count *= 2) {
+    for (std::size_t count = 1024; count <= kMaxCpus; count *= 2) {
         std::vector<cpu_set_t> mask(count / CPU_SETSIZE);
         const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
         if (sched_getaffinity(pid, bytes, mask.data()) != 0) {

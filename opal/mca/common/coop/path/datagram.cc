@@ -9,8 +9,8 @@ namespace coop::path {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x636f6e6e;
-constexpr std::uint32_t kMost24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
-constexpr std::uint8_t kMostBits = (1u << kMaxLmc) - 1;
+constexpr std::uint32_t kMax24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
+constexpr std::uint8_t kMaxPathBits = (1u << kMaxLmc) - 1;
 
 std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(DatagramHeader, check), kMagic); }
 
@@ -30,12 +30,12 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
 }
 
 void check_entry(Fields& fields, const RailEntry& e) {
-    fields.in("number of a queue pair", e.qpn, 0, kMost24Bits)
-        .in("packet sequence number", e.psn, 0, kMost24Bits)
+    fields.in("number of a queue pair", e.qpn, 0, kMax24Bits)
+        .in("packet sequence number", e.psn, 0, kMax24Bits)
         .in("sender's port", e.sender_port, 0, kMaxPorts - 1)
         .in("receiver's port", e.receiver_port, 0, kMaxPorts - 1)
-        .in("sender's path bits", e.sender_bits, 0, kMostBits)
-        .in("receiver's path bits", e.receiver_bits, 0, kMostBits);
+        .in("sender's path bits", e.sender_bits, 0, kMaxPathBits)
+        .in("receiver's path bits", e.receiver_bits, 0, kMaxPathBits);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace coop::path {
 namespace {
 
 constexpr const char* kAllowed = "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its plane, 0..9999";
-static_assert(kMostPlane == 9999);
+static_assert(kMaxPlane == 9999);
 
 // Parses a whole number up to `most`.
 std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
@@ -22,7 +22,7 @@ std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
 std::optional<Planes::Entry> parse_entry(std::string_view word) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
-    const auto plane = number(word.substr(equals + 1), kMostPlane);
+    const auto plane = number(word.substr(equals + 1), kMaxPlane);
     const std::string_view name = word.substr(0, equals), hca = name.substr(0, name.find(':'));
     std::optional<std::uint32_t> port = 0;
     if (hca.size() != name.size()) port = number(name.substr(hca.size() + 1), UINT8_MAX);

@@ -24,7 +24,7 @@
 
 namespace coop::path {
 
-constexpr std::uint16_t kMostPlane = 9999;  // largest number in the parameter; the smallest is 0
+constexpr std::uint16_t kMaxPlane = 9999;  // largest number in the parameter; the smallest is 0
 
 struct Planes {
     struct Entry {

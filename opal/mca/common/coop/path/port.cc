@@ -9,8 +9,8 @@
 namespace coop::path {
 namespace {
 
-constexpr std::uint32_t kMostNumber = (1u << 24) - 1;  // queue pair number
-constexpr std::uint16_t kMostUnicastLid = 0xBFFF;
+constexpr std::uint32_t kMaxQpNumber = (1u << 24) - 1;
+constexpr std::uint16_t kMaxUnicastLid = 0xBFFF;
 
 std::uint16_t list_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(ListHeader, check), kListMagic); }
 
@@ -41,7 +41,7 @@ void check_addresses(Fields& fields, const PortRecord& r) {
         .in("length of the network's prefix", r.prefix_bits, 0, ib ? 0 : form_of(r.gid) == kIpv4 ? 32 : 128);
     if (!ib || !fields.ok()) return;
     const std::uint16_t lids = static_cast<std::uint16_t>(1u << r.lmc);
-    fields.in("LID", r.lid, 1, kMostUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
+    fields.in("LID", r.lid, 1, kMaxUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
 }
 
 void check_record(Fields& fields, const PortRecord& r) {
@@ -52,7 +52,7 @@ void check_record(Fields& fields, const PortRecord& r) {
     check_addresses(fields, r);
     fields.in("MTU code", r.mtu, 1, 5)
         .in("has SRQ", r.has_srq, 0, 1)
-        .in("number of the UD queue pair", r.ud_qpn, 0, kMostNumber)
+        .in("number of the UD queue pair", r.ud_qpn, 0, kMaxQpNumber)
         .in("partition of the P_Key", partition_of(r.pkey), 1, kPartitionBits)
         .in("needs a global routing header", r.needs_grh, 0, 1)
         .in("crosses subnets", r.crosses_subnets, 0, 1);

@@ -33,7 +33,7 @@ namespace coop::path {
 constexpr std::uint16_t kPortVersion = 3;
 constexpr std::size_t kMaxPorts = 32;  // of a process
 constexpr unsigned kMaxLmc = 7;        // IBTA: three bits
-constexpr std::uint32_t kMostReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
+constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
 
 using Gid = std::array<std::uint8_t, 16>;
 

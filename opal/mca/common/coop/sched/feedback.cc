@@ -6,10 +6,10 @@
 namespace coop::sched {
 namespace {
 
-constexpr std::uint32_t kMostInRound = 4;  // stripes per rail
+constexpr std::uint32_t kMaxInRound = 4;  // stripes per rail
 constexpr double kFar = 1.25;              // a measured share differing from the weight by more than this factor may be a change
 constexpr double kDoubt = 16;              // divides alpha if no change is confirmed
-constexpr unsigned kRounds = 2, kShortRounds = 4, kMostRounds = 4;  // rounds needed to confirm a change
+constexpr unsigned kRounds = 2, kShortRounds = 4, kMaxRounds = 4;  // rounds needed to confirm a change
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t 
     const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
     on_others_completed(rail, now_ns);
     if (bytes < min_bytes_) return;
-    if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMostInRound);
+    if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMaxInRound);
     take_off(rail);
     if (rails[rail].state == RailState::kDown) return;
     sample.bytes += bytes;
@@ -73,7 +73,7 @@ bool Feedback::confirms(RailIndex rail, double part_of_weight, unsigned rounds) 
     Sample& sample = samples_[rail];
     const Trend before = sample.trend;
     sample.trend = trend_of(part_of_weight);
-    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMostRounds) : 1;
+    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMaxRounds) : 1;
     sample.rounds = static_cast<std::uint8_t>(shown);
     return sample.trend != Trend::kSame && shown >= rounds;
 }

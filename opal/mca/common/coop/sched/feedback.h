@@ -97,7 +97,7 @@ private:
         std::uint32_t completed = 0;    // measured stripes, in this round
         std::uint32_t due = 0;          // completions that end the round; valid while completed != 0
         Trend trend = Trend::kUnknown;
-        std::uint8_t rounds = 0;  // consecutive rounds with this trend; at most kMostRounds
+        std::uint8_t rounds = 0;  // consecutive rounds with this trend; at most kMaxRounds
     };
 
     // Totals over the rails of a round.

@@ -26,9 +26,9 @@ struct Grant {
     RailIndex rail = 0;
     std::uint32_t count = 0;
 
-    static constexpr std::uint32_t kMost = 0x7ff;
+    static constexpr std::uint32_t kMax = 0x7ff;
     std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | count); }
-    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMost}; }
+    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMax}; }
 };
 static_assert(kMaxRails <= 32);
 
@@ -42,7 +42,7 @@ public:
     }
     // Returns false and changes nothing if the total would exceed what any queue pair can have.
     [[nodiscard]] bool give(std::uint32_t count) noexcept {
-        if (count > Grant::kMost - left_) return false;
+        if (count > Grant::kMax - left_) return false;
         left_ += count;
         return true;
     }
@@ -62,7 +62,7 @@ public:
     std::uint32_t owed() const noexcept { return owed_; }
     bool owes_half() const noexcept { return owed_ * 2 >= all_; }
     std::uint32_t take_owed() noexcept {
-        const std::uint32_t owed = std::min(owed_, Grant::kMost);
+        const std::uint32_t owed = std::min(owed_, Grant::kMax);
         owed_ -= owed;
         return owed;
     }

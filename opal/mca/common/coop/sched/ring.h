@@ -40,9 +40,9 @@
 
 namespace coop::sched {
 
-constexpr std::uint32_t kLeastRingSlots = 2, kMostRingSlots = 4096;
-constexpr std::uint32_t kMostRings = 1024;  // polled by one process
-constexpr std::uint32_t kLeastSlotBytes = 128, kMostSlotBytes = 64 * 1024;
+constexpr std::uint32_t kMinRingSlots = 2, kMaxRingSlots = 4096;
+constexpr std::uint32_t kMaxRings = 1024;  // polled by one process
+constexpr std::uint32_t kMinSlotBytes = 128, kMaxSlotBytes = 64 * 1024;
 
 // At the end of each message in a ring.
 struct RingTail {
@@ -61,7 +61,7 @@ struct RingShape {
 
     // The shape comes from a peer: check this before calling any function below.
     bool valid() const noexcept {
-        return slots >= kLeastRingSlots && slots <= kMostRingSlots && slot_bytes >= kLeastSlotBytes && slot_bytes <= kMostSlotBytes && slot_bytes % 8 == 0;
+        return slots >= kMinRingSlots && slots <= kMaxRingSlots && slot_bytes >= kMinSlotBytes && slot_bytes <= kMaxSlotBytes && slot_bytes % 8 == 0;
     }
     // An odd number of cache lines, so that the tails spread over all cache sets.
     std::uint64_t stride() const noexcept { return ((slot_bytes + 63) / 64 | 1) * std::uint64_t{64}; }
@@ -76,15 +76,15 @@ constexpr std::uint32_t written(std::uint32_t bytes) noexcept { return padded(by
 
 // Value of `in_order_bytes` if writes of any length land in order.
 constexpr std::uint32_t kWholeWrite = UINT32_MAX;
-constexpr std::uint32_t kLeastMtuBytes = 256;  // IBTA
+constexpr std::uint32_t kMinMtuBytes = 256;  // IBTA
 
 // Returns the slot size to use if `wanted` is desired and writes land in order up to `in_order_bytes`: a path's
 // MTU or kWholeWrite.
 constexpr std::uint32_t slot_bytes_for(std::uint32_t wanted, std::uint32_t in_order_bytes) noexcept {
     const std::uint32_t slot = padded(wanted);
-    return slot <= in_order_bytes ? slot : (in_order_bytes < kLeastMtuBytes ? kLeastMtuBytes : in_order_bytes) / 8 * 8;
+    return slot <= in_order_bytes ? slot : (in_order_bytes < kMinMtuBytes ? kMinMtuBytes : in_order_bytes) / 8 * 8;
 }
-static_assert(kLeastMtuBytes >= kLeastSlotBytes && kLeastMtuBytes % 8 == 0);
+static_assert(kMinMtuBytes >= kMinSlotBytes && kMinMtuBytes % 8 == 0);
 
 struct RingPlace {
     std::uint32_t slot = 0;
@@ -188,6 +188,6 @@ private:
     std::uint32_t owed_ = 0;
     std::vector<std::uint8_t> finished_;  // per slot: its message is finished, but an older one is not
 };
-static_assert(kMostRingSlots <= UINT16_MAX);
+static_assert(kMaxRingSlots <= UINT16_MAX);
 
 }  // namespace coop::sched

@@ -45,7 +45,7 @@ public:
     // with the caller.
     [[nodiscard]] Arrival on_arrival(SequenceNumber psn, Packet* packet) noexcept {
         const SequenceNumber distance = psn - expected_;
-        if (distance > kMostAhead) return Arrival::kDuplicate;
+        if (distance > kMaxAhead) return Arrival::kDuplicate;
         if (distance == 0 && held_ == 0) {
             ++expected_;
             return Arrival::kInOrder;
@@ -64,7 +64,7 @@ public:
     }
 
     // Whether the packet arrives early: on_arrival() would hold or refuse it.
-    bool is_ahead(SequenceNumber psn) const noexcept { return psn != expected_ && psn - expected_ <= kMostAhead; }
+    bool is_ahead(SequenceNumber psn) const noexcept { return psn != expected_ && psn - expected_ <= kMaxAhead; }
 
     // Returns the next held packet that is now in order, or null. Call it until null after each kInOrder.
     Packet* pop_next() noexcept {
@@ -97,7 +97,7 @@ public:
 
 private:
     // A larger distance means that the number is in the past.
-    static constexpr SequenceNumber kMostAhead = UINT32_MAX / 2;
+    static constexpr SequenceNumber kMaxAhead = UINT32_MAX / 2;
     static constexpr std::size_t kFirstPlaces = 64;
 
     Packet*& place_of(SequenceNumber psn) noexcept { return places_[psn & (places_.size() - 1)]; }

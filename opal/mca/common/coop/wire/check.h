@@ -18,7 +18,7 @@
 namespace coop::wire {
 
 constexpr std::uint64_t kFactor = 0xBF58476D1CE4E5B9ull;
-constexpr int kMostWords = static_cast<int>((kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece) + 7) / 8);
+constexpr int kMaxWords = static_cast<int>((kLargestHeader + kMaxHandleBytes + kMaxPieces * sizeof(Piece) + 7) / 8);
 
 constexpr bool every_flipped_bit_shows(std::uint64_t factor, int words) {
     std::uint64_t power = 1;
@@ -29,7 +29,7 @@ constexpr bool every_flipped_bit_shows(std::uint64_t factor, int words) {
     }
     return true;
 }
-static_assert(every_flipped_bit_shows(kFactor, kMostWords));
+static_assert(every_flipped_bit_shows(kFactor, kMaxWords));
 
 inline std::uint64_t mix(std::uint64_t state, std::uint64_t word) noexcept { return (state + word) * kFactor; }
 inline std::uint16_t fold(std::uint64_t state) noexcept { return static_cast<std::uint16_t>(state >> 48); }

@@ -208,8 +208,8 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     const auto& h = *static_cast<const FinHeader*>(bytes);
     if (!kind_is(Kind::kFin, h.kind, damage)) return false;
     Fields fields(Kind::kFin, damage);
-    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMostFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
-    if (h.what == 0) fields.in("bytes", h.bytes, 0, kMostMessageBytes);
+    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMaxFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
+    if (h.what == 0) fields.in("bytes", h.bytes, 0, kMaxMessageBytes);
     else fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
     check_matches(fields, h.check, check_of(h));
     return fields.ok();

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kGrh = sizeof(ibv_grh);  // precedes each received datagram
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostBytes = sizeof(path::DatagramHeader) + path::kMaxRails * sizeof(path::RailEntry);
-constexpr std::size_t kSlotBytes = (kGrh + kMostBytes + 63) / 64 * 64;
+constexpr std::size_t kMaxBytes = sizeof(path::DatagramHeader) + path::kMaxRails * sizeof(path::RailEntry);
+constexpr std::size_t kSlotBytes = (kGrh + kMaxBytes + 63) / 64 * 64;
 constexpr int kBatch = 16;  // completions per poll
 
 // Returns null if the device has no completion channels; then waiting for a datagram requires polling.
@@ -105,7 +105,7 @@ int DatagramQp::post_receive(std::uint32_t slot) noexcept {
 }
 
 Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byte> datagram) {
-    const std::size_t most = std::min<std::size_t>(kMostBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
+    const std::size_t most = std::min<std::size_t>(kMaxBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
     if (datagram.size() > most) return trouble(qp_->context, EMSGSIZE, "a datagram of " + std::to_string(datagram.size()) + " bytes");
     AddressHandles::Handle* handle = free_sends_.empty() ? nullptr : handles_.find_or_make(port_, remote);
     if (handle == nullptr) {

@@ -26,7 +26,7 @@ struct HcaOptions {
     std::string include;  // use only these; "": all
     std::string exclude;  // do not use these; include and exclude must not both be set
     std::uint32_t want_inline = 256;  // bytes; upper limit of caps().max_inline
-    std::uint32_t most_reads = path::kMostReads;  // upper limit of caps().max_rd_atomic and max_dest_rd_atomic
+    std::uint32_t most_reads = path::kMaxReads;  // upper limit of caps().max_rd_atomic and max_dest_rd_atomic
     PortWishes ports;
 };
 
