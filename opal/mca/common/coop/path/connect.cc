@@ -73,7 +73,7 @@ const char* describe(Reason reason) noexcept {
 Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience,
                        std::uint64_t own_word)
     : self_(self), peer_(peer), own_word_(own_word), generation_(generation), patience_(patience), paths_(std::move(paths)), ends_() {
-    paths_.resize(std::min(paths_.size(), kMaxRails));
+    paths_.resize(std::min(paths_.size(), kMaxConnectionRails));
     ends_.resize(paths_.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].local_psn = first_psn(generation, i);
 }

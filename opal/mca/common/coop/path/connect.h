@@ -59,7 +59,7 @@ namespace coop::path {
 
 using Nanoseconds = std::uint64_t;
 using RailMask = std::uint64_t;  // bit i: rail i
-static_assert(kMaxRails <= 64);
+static_assert(kMaxConnectionRails <= 64);
 
 enum class State : std::uint8_t {
     kIdle,         // not requested by either side

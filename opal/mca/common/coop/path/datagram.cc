@@ -20,7 +20,7 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
     fields.in("magic number", h.magic, kMagic, kMagic)
         .in("version", h.version, kDatagramVersion, kDatagramVersion)
         .in("kind", static_cast<std::uint8_t>(h.kind), 1, 5)
-        .in("number of rails", h.rails, 0, kMaxRails);
+        .in("number of rails", h.rails, 0, kMaxConnectionRails);
     if (!fields.ok()) return;
     // The length must match exactly: the check word must cover everything.
     fields.in("length in bytes", bytes.size(), bytes_of(h.rails), bytes_of(h.rails));
@@ -52,7 +52,7 @@ const char* name(Kind kind) noexcept {
 }
 
 std::vector<std::byte> encode(const Datagram& d) {
-    const std::size_t rails = std::min(d.rails.size(), kMaxRails);
+    const std::size_t rails = std::min(d.rails.size(), kMaxConnectionRails);
     std::vector<std::byte> bytes(bytes_of(rails));
     DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.word, d.generation, d.echo, 0, {}};
     std::memcpy(bytes.data(), &header, sizeof header);
@@ -64,7 +64,7 @@ std::vector<std::byte> encode(const Datagram& d) {
 
 Decoded decode(std::span<const std::byte> bytes) {
     Fields fields("connection datagram");
-    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxRails)).ok()) return fields.wrong();
+    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxConnectionRails)).ok()) return fields.wrong();
     DatagramHeader header{};
     std::memcpy(&header, bytes.data(), sizeof header);
     check_header(fields, header, bytes);

@@ -58,11 +58,11 @@ struct RailEntry {
     bool operator==(const RailEntry&) const = default;
 };
 static_assert(sizeof(RailEntry) == 16);
-static_assert(sizeof(DatagramHeader) + kMaxRails * sizeof(RailEntry) <= kMaxDatagramBytes);
+static_assert(sizeof(DatagramHeader) + kMaxConnectionRails * sizeof(RailEntry) <= kMaxDatagramBytes);
 
 // Number of rails that fit into a datagram of this MTU (IBTA code).
 constexpr std::size_t most_rails(std::uint8_t mtu) noexcept {
-    return std::min(kMaxRails, (mtu_bytes(mtu) - sizeof(DatagramHeader)) / sizeof(RailEntry));
+    return std::min(kMaxConnectionRails, (mtu_bytes(mtu) - sizeof(DatagramHeader)) / sizeof(RailEntry));
 }
 static_assert(most_rails(1) == 13);
 

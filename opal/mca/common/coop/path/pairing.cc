@@ -19,7 +19,7 @@ std::uint16_t stricter(std::uint16_t a, std::uint16_t b) noexcept { return a == 
 
 // A datagram may use any of the ports, so the smallest MTU limits its size.
 std::size_t room_for_rails(std::span<const PortRecord> local, std::span<const PortRecord> remote) noexcept {
-    std::size_t most = kMaxRails;
+    std::size_t most = kMaxConnectionRails;
     for (const auto& ports : {local, remote})
         for (const PortRecord& port : ports) most = std::min(most, most_rails(port.mtu));
     return most;

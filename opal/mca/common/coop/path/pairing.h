@@ -32,7 +32,7 @@
 
 namespace coop::path {
 
-constexpr std::size_t kMaxRails = 64;  // between two processes, as negotiated: path::RailMask has one bit for each
+constexpr std::size_t kMaxConnectionRails = 64;  // between two processes, as negotiated: path::RailMask has one bit for each
 
 // One rail. Ports are indices into the two lists.
 struct PathChoice {
@@ -50,7 +50,7 @@ constexpr PathChoice mirrored(PathChoice p) noexcept { return {p.remote_port, p.
 // The stricter of both values of each limit.
 COOP_EXPORT Limits agreed(Limits a, Limits b) noexcept;
 
-// Returns the rails: at most kMaxRails, and no more than fit into one datagram (most_rails() in datagram.h).
+// Returns the rails: at most kMaxConnectionRails, and no more than fit into one datagram (most_rails() in datagram.h).
 COOP_EXPORT std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote, Limits limits);
 // The same with the agreed() limits of both lists.
 COOP_EXPORT std::vector<PathChoice> choose_paths(const PortList& local, const PortList& remote);

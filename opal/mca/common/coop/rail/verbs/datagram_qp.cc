@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kGrh = sizeof(ibv_grh);  // precedes each received datagram
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMaxBytes = sizeof(path::DatagramHeader) + path::kMaxRails * sizeof(path::RailEntry);
+constexpr std::size_t kMaxBytes = sizeof(path::DatagramHeader) + path::kMaxConnectionRails * sizeof(path::RailEntry);
 constexpr std::size_t kSlotBytes = (kGrh + kMaxBytes + 63) / 64 * 64;
 constexpr int kBatch = 16;  // completions per poll
 
