@@ -58,22 +58,22 @@ struct Source {
     std::atomic<Posted*> offered{nullptr};  // receive offered to this source (RTR), still in `posted`; other threads may read the pointer
 };
 
-enum class Turn { kNow, kEarly, kRepeated };
+enum class ArrivalOrder { kInOrder, kEarly, kRepeated };
 
 class Engine {
 public:
     // -- arrivals ---------------------------------------------------------
 
-    // Checks the sequence number of an arrived message. kNow: it is the expected one, and the engine now
+    // Checks the sequence number of an arrived message. kInOrder: it is the expected one, and the engine now
     // expects the next; the caller calls take_posted() and then next_early(). kRepeated: the number was seen
     // before, an error of the peer.
-    static Turn turn(Source& source, std::uint16_t sequence) noexcept {
+    static ArrivalOrder take_sequence(Source& source, std::uint16_t sequence) noexcept {
         const auto ahead = static_cast<std::uint16_t>(sequence - source.expected);
         if (ahead == 0) {
             ++source.expected;
-            return Turn::kNow;
+            return ArrivalOrder::kInOrder;
         }
-        return ahead < 0x8000 ? Turn::kEarly : Turn::kRepeated;
+        return ahead < 0x8000 ? ArrivalOrder::kEarly : ArrivalOrder::kRepeated;
     }
 
     // Removes and returns the first-posted receive that matches, or null.
