@@ -215,48 +215,48 @@ RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
     return rail;
 }
 
-RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Turns& turns) noexcept {
+RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept {
     if (policy == Policy::kBinding) return first_from(usable, first_rail_);
-    if (policy == Policy::kWindowRoundRobin) return window_turn(usable, turns);
-    if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, turns);
-    if (policy == Policy::kShortestQueue) return shortest_queue(usable, turns);
-    const RailIndex rail = first_from(usable, turns.next);
-    turns.next = after(rail);
+    if (policy == Policy::kWindowRoundRobin) return window_turn(usable, rotation);
+    if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, rotation);
+    if (policy == Policy::kShortestQueue) return shortest_queue(usable, rotation);
+    const RailIndex rail = first_from(usable, rotation.next);
+    rotation.next = after(rail);
     return rail;
 }
 
-RailIndex Scheduler::window_turn(RailMask usable, Turns& turns) noexcept {
-    const RailIndex rail = first_from(usable, turns.next);
-    if (rail != turns.next) turns.sent = 0;
-    const bool full = ++turns.sent >= config_->window;
-    turns.next = full ? after(rail) : rail;
-    if (full) turns.sent = 0;
+RailIndex Scheduler::window_turn(RailMask usable, Rotation& rotation) noexcept {
+    const RailIndex rail = first_from(usable, rotation.next);
+    if (rail != rotation.next) rotation.sent = 0;
+    const bool full = ++rotation.sent >= config_->window;
+    rotation.next = full ? after(rail) : rail;
+    if (full) rotation.sent = 0;
     return rail;
 }
 
 // Each message gives every rail credit equal to its weight, and the chosen rail pays the sum of all weights; so
 // the turns of a heavy rail are spread among those of the others.
-RailIndex Scheduler::weighted_turn(RailMask usable, Turns& turns) noexcept {
+RailIndex Scheduler::weighted_turn(RailMask usable, Rotation& rotation) noexcept {
     std::int64_t sum = 0;
     for (RailIndex rail : each(usable)) {
-        turns.credit[rail] += fixed_[rail];
+        rotation.credit[rail] += fixed_[rail];
         sum += fixed_[rail];
     }
     RailIndex best = first_from(usable, first_rail_);
     for (RailIndex rail : each(usable))
-        if (turns.credit[rail] > turns.credit[best]) best = rail;
-    turns.credit[best] -= sum;
+        if (rotation.credit[rail] > rotation.credit[best]) best = rail;
+    rotation.credit[best] -= sum;
     return best;
 }
 
-RailIndex Scheduler::shortest_queue(RailMask usable, Turns& turns) noexcept {
-    RailIndex best = first_from(usable, turns.next);
+RailIndex Scheduler::shortest_queue(RailMask usable, Rotation& rotation) noexcept {
+    RailIndex best = first_from(usable, rotation.next);
     RailMask left = usable & ~bit_of(best);
     for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
         rail = first_from(left, after(rail));
         if (rails_[rail].backlog_bytes() < rails_[best].backlog_bytes()) best = rail;
     }
-    turns.next = after(best);
+    rotation.next = after(best);
     return best;
 }
 

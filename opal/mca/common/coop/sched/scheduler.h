@@ -81,7 +81,7 @@ public:
 private:
     // Small and large messages take turns separately. Otherwise a program that alternates between them would
     // send all messages of one kind over the same rails.
-    struct Turns {
+    struct Rotation {
         RailIndex next = 0;        // round robin: search from here
         std::uint32_t sent = 0;    // window_round_robin: messages on this rail so far
         std::array<std::int64_t, kMaxRails> credit{};  // weighted_round_robin
@@ -92,10 +92,10 @@ private:
 
     void remember(const Schedule& schedule) noexcept;
 
-    RailIndex take_turn(Policy policy, RailMask usable, Turns& turns) noexcept;
-    RailIndex window_turn(RailMask usable, Turns& turns) noexcept;
-    RailIndex weighted_turn(RailMask usable, Turns& turns) noexcept;
-    RailIndex shortest_queue(RailMask usable, Turns& turns) noexcept;
+    RailIndex take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept;
+    RailIndex window_turn(RailMask usable, Rotation& rotation) noexcept;
+    RailIndex weighted_turn(RailMask usable, Rotation& rotation) noexcept;
+    RailIndex shortest_queue(RailMask usable, Rotation& rotation) noexcept;
 
     void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
@@ -121,7 +121,7 @@ private:
     RailMask bss_paths_;        // the n_paths preferred rails
     RailIndex first_rail_;      // rail of binding; first in turn and among equal weights
     RailIndex next_first_;      // rail of the first stripe; among equal weights the last to be left out
-    Turns small_, large_;
+    Rotation small_, large_;
     std::array<std::uint32_t, kMaxRails> fixed_{};    // configured weights, or nominal bandwidths
     std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had a stripe
     Schedule::Header last_small_;
