@@ -61,7 +61,7 @@ struct Peer {
 class Node {
 public:
     explicit Node(const Order& order) : order_(order) {
-        std::vector<rail::Said> said;
+        std::vector<rail::Diagnostic> said;
         hcas_ = rail::open_hcas({}, said);
         for (const auto& [about, sentence] : said) fprintf(stderr, "node %u: %s\n", order.number, sentence.c_str());
         rail::ConnectorOptions options;

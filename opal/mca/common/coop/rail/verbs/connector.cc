@@ -48,12 +48,12 @@ Connector::Connector(Connector&&) noexcept = default;
 Connector& Connector::operator=(Connector&&) noexcept = default;
 Connector::~Connector() = default;
 
-Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Said>& said) {
+Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics) {
     auto parts = std::make_unique<Parts>();
     for (Hca& hca : hcas) {
         auto qp = DatagramQp::make(hca, options, parts->counts);
         if (!qp) {
-            said.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
+            diagnostics.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
             continue;
         }
         hca.set_connector((*qp)->qpn(), options.qkey);

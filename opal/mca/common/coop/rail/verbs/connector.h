@@ -44,8 +44,8 @@ struct ConnectorCounts {
 class Connector {
 public:
     // Writes ud_qpn and ud_qkey into the record of each HCA's first port. Reports an HCA whose queue pair
-    // cannot be created in `said`; returns Trouble if none can.
-    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Said>& said);
+    // cannot be created in `diagnostics`; returns Trouble if none can.
+    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics);
 
     Connector(Connector&&) noexcept;
     Connector& operator=(Connector&&) noexcept;

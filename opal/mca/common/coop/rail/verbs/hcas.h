@@ -32,7 +32,7 @@ struct HcaOptions {
 
 // Why an HCA or port is not used. A list that names a missing HCA or port is an error even if others can be
 // used.
-struct Said {
+struct Diagnostic {
     About about;
     std::string sentence;  // kPkey, kGidIndex: the port and what it has, such as "mlx5_0:1: 0xffff, 0x8001"
 };
@@ -82,7 +82,7 @@ private:
     std::vector<path::PortRecord> ports_;
 };
 
-std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Said>& said);
+std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Diagnostic>& diagnostics);
 
 // Names of all HCAs of the node in natural order: mlx5_2 before mlx5_10. The index is PortRecord::position.
 std::vector<std::string> hca_names();
