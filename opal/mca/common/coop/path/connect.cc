@@ -61,11 +61,11 @@ const char* describe(Reason reason) noexcept {
     switch (reason) {
         case Reason::kNone: return "nothing is wrong";
         case Reason::kNoPath: return "no port of this process reaches a port of the peer";
-        case Reason::kPathsDiffer: return "the peer computed other paths than this process";
+        case Reason::kPathsDiffer: return "the peer computed different paths";
         case Reason::kNoQueuePairs: return "no queue pair could be made";
         case Reason::kNoRailOpened: return "there is no rail that both processes could open";
         case Reason::kNoRailAnswers: return "no rail between the two processes carries data";
-        case Reason::kRefused: return "the peer could not connect, and said so";
+        case Reason::kRefused: return "the peer refused the connection";
     }
     return "?";
 }

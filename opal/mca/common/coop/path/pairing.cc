@@ -94,7 +94,7 @@ std::optional<std::string> partition_trouble(const PortList& local, const PortLi
     const std::uint16_t here = local.ports[paths[0].local_port].pkey, there = remote.ports[paths[0].remote_port].pkey;
     const bool limited = partition_of(here) == partition_of(there);
     return "the P_Key here is " + member_text(here) + ", there " + member_text(there) +
-           (limited ? ": two limited members of a partition do not hear each other" : ": these are different partitions");
+           (limited ? ": two limited members of a partition cannot communicate" : ": these are different partitions");
 }
 
 std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, const Nearness& nearness) {

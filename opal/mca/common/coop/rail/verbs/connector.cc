@@ -65,7 +65,7 @@ Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& o
 
 Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt) {
     const std::vector<Way> ways = ways_to(remote, parts_->qps);
-    if (ways.empty()) return Trouble{EHOSTUNREACH, "no port that takes datagrams here reaches one of the peer"};
+    if (ways.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
     const Way& way = ways[attempt % ways.size()];
     return way.from->send(*way.to, datagram);
 }
