@@ -148,14 +148,14 @@ TEST(Faults, names_the_rule_that_is_malformed) {
     EXPECT_EQ(error_of("busy"), "\"busy\" does not say when: append :n (every n-th) or @k (the k-th)");
     for (const char* rule : {"busy:", "busy:0", "busy@0", "busy:x", "busy:-1", "busy:1x", "busy:1:2", "busy@1@2",
                              "busy:99999999999999999999"})
-        EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" does not count calls: a number from 1 on belongs after : or @");
-    EXPECT_EQ(error_of("busy@1=3"), "\"busy@1=3\" names a byte, which only the corrupt_ faults have");
+        EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" needs a number of calls, 1 or more, after : or @");
+    EXPECT_EQ(error_of("busy@1=3"), "\"busy@1=3\" names a byte, which only corrupt_ faults accept");
     for (const char* rule : {"corrupt_rts@1=", "corrupt_rts@1=x", "corrupt_rts@1=-1", "corrupt_rts@1=9223372036854775808"})
         EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" does not name a byte after =");
     EXPECT_EQ(error_of("busy:1,busy@2"), "\"busy\" has two rules");
     EXPECT_EQ(error_of("busy:1,"), "a rule is missing after the last comma");
-    EXPECT_NE(error_of(",busy:1").find("there is no fault \"\""), std::string::npos);
-    EXPECT_NE(error_of(" busy:1").find("there is no fault \" busy\""), std::string::npos);
+    EXPECT_NE(error_of(",busy:1").find("unknown fault \"\""), std::string::npos);
+    EXPECT_NE(error_of(" busy:1").find("unknown fault \" busy\""), std::string::npos);
 }
 
 TEST(Faults, threads_share_one_count) {

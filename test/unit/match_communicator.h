@@ -38,15 +38,15 @@ public:
 
     Source& source(int rank) { return sources_[static_cast<std::size_t>(rank)]; }
 
-    // The engine's verdict on this arrival. kNow includes the early messages that
+    // The engine's verdict on this arrival. kInOrder includes the early messages that
     // were waiting for it.
-    Turn arrive(Message& message) {
+    ArrivalOrder arrive(Message& message) {
         Source& from = source(message.source);
-        const Turn turn = Engine::turn(from, message.sequence);
-        if (turn == Turn::kRepeated) return turn;
-        if (turn == Turn::kEarly) return Engine::keep_early(from, &message) ? turn : Turn::kRepeated;
+        const ArrivalOrder order = Engine::take_sequence(from, message.sequence);
+        if (order == ArrivalOrder::kRepeated) return order;
+        if (order == ArrivalOrder::kEarly) return Engine::keep_early(from, &message) ? order : ArrivalOrder::kRepeated;
         for (Arrival* next = &message; next; next = Engine::next_early(from)) take(from, static_cast<Message&>(*next));
-        return turn;
+        return order;
     }
 
     void post(Receive& receive) {
@@ -81,7 +81,7 @@ protected:
     // Sends one message of `source`, next in its sequence.
     Message& send(int source, int tag) {
         Message& m = message(source, tag, next_[static_cast<std::size_t>(source)]++);
-        turns.push_back(comm.arrive(m));
+        orders.push_back(comm.arrive(m));
         return m;
     }
 
@@ -106,7 +106,7 @@ protected:
 
     using Pairs = std::vector<Pair>;
     Communicator comm{4};
-    std::vector<Turn> turns;
+    std::vector<ArrivalOrder> orders;
 
 private:
     std::deque<Message> messages_;

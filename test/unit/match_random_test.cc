@@ -156,7 +156,7 @@ private:
         flight.erase(flight.begin() + static_cast<std::ptrdiff_t>(at));
         arrived_.push_back(&m);
         ASSERT_TRUE(model_.arrive({m.id, m.source, m.tag, m.sequence}));
-        ASSERT_NE(comm_.arrive(m), Turn::kRepeated);
+        ASSERT_NE(comm_.arrive(m), ArrivalOrder::kRepeated);
     }
 
     // The network delivers a second copy of a recent message.
@@ -169,7 +169,7 @@ private:
         copy.tag = original.tag;
         copy.sequence = original.sequence;
         ASSERT_FALSE(model_.arrive({-1, copy.source, copy.tag, copy.sequence}));
-        ASSERT_EQ(comm_.arrive(copy), Turn::kRepeated);
+        ASSERT_EQ(comm_.arrive(copy), ArrivalOrder::kRepeated);
         ASSERT_FALSE(copy.node.linked() || copy.any_node.linked());
     }
 
@@ -312,7 +312,7 @@ TEST(LongRun, numbers_wrap_several_times_under_reordering) {
         std::vector<std::size_t> order(16);
         for (std::size_t i = 0; i < 16; ++i) order[i] = i;
         std::shuffle(order.begin(), order.end(), random);
-        for (std::size_t i : order) ASSERT_NE(comm.arrive(window[i]), Turn::kRepeated);
+        for (std::size_t i : order) ASSERT_NE(comm.arrive(window[i]), ArrivalOrder::kRepeated);
         for (int i = 0; i < 16; ++i) {
             Message* next = comm.find(0, kAnyTag);
             ASSERT_NE(next, nullptr);

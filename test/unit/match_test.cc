@@ -151,11 +151,11 @@ TEST_F(Matching, an_early_message_waits_for_the_one_before_it) {
     receive(1, kAnyTag);
     Message& second = message(1, 2, 1);
     Message& first = message(1, 1, 0);
-    EXPECT_EQ(comm.arrive(second), Turn::kEarly);
+    EXPECT_EQ(comm.arrive(second), ArrivalOrder::kEarly);
     EXPECT_TRUE(comm.pairs.empty());
     EXPECT_EQ(comm.find(1, 2), nullptr) << "a probe must not see it either";
     EXPECT_EQ(comm.engine.unexpected(), 0u);
-    EXPECT_EQ(comm.arrive(first), Turn::kNow);
+    EXPECT_EQ(comm.arrive(first), ArrivalOrder::kInOrder);
     EXPECT_EQ(comm.pairs, (Pairs{{first.id, 0}, {second.id, 1}}));
 }
 
@@ -169,8 +169,8 @@ TEST_F(Matching, an_early_message_does_not_hold_up_other_sources) {
 TEST_F(Matching, messages_in_any_order_are_matched_in_sequence) {
     std::vector<Message*> all;
     for (int i = 0; i < 6; ++i) all.push_back(&message(1, i, i));
-    for (int i : {5, 3, 4, 1, 2}) EXPECT_EQ(comm.arrive(*all[static_cast<std::size_t>(i)]), Turn::kEarly);
-    EXPECT_EQ(comm.arrive(*all[0]), Turn::kNow);
+    for (int i : {5, 3, 4, 1, 2}) EXPECT_EQ(comm.arrive(*all[static_cast<std::size_t>(i)]), ArrivalOrder::kEarly);
+    EXPECT_EQ(comm.arrive(*all[0]), ArrivalOrder::kInOrder);
     for (int i = 0; i < 6; ++i) receive(1, kAnyTag);
     EXPECT_EQ(comm.pairs, (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}));
 }
@@ -179,10 +179,10 @@ TEST_F(Matching, sequence_numbers_wrap) {
     comm.source(1).expected = 65534;
     Message* m[4];
     for (int i = 0; i < 4; ++i) m[i] = &message(1, i, 65534 + i);
-    EXPECT_EQ(comm.arrive(*m[3]), Turn::kEarly);  // number 1
-    EXPECT_EQ(comm.arrive(*m[1]), Turn::kEarly);  // number 65535
-    EXPECT_EQ(comm.arrive(*m[2]), Turn::kEarly);  // number 0
-    EXPECT_EQ(comm.arrive(*m[0]), Turn::kNow);
+    EXPECT_EQ(comm.arrive(*m[3]), ArrivalOrder::kEarly);  // number 1
+    EXPECT_EQ(comm.arrive(*m[1]), ArrivalOrder::kEarly);  // number 65535
+    EXPECT_EQ(comm.arrive(*m[2]), ArrivalOrder::kEarly);  // number 0
+    EXPECT_EQ(comm.arrive(*m[0]), ArrivalOrder::kInOrder);
     for (int i = 0; i < 4; ++i) receive(1, kAnyTag);
     EXPECT_EQ(comm.pairs, (Pairs{{0, 0}, {1, 1}, {2, 2}, {3, 3}}));
     EXPECT_EQ(comm.source(1).expected, 2);
@@ -191,10 +191,10 @@ TEST_F(Matching, sequence_numbers_wrap) {
 TEST_F(Matching, a_repeated_number_is_told) {
     send(1, 7);
     send(1, 7);
-    EXPECT_EQ(comm.arrive(message(1, 7, 0)), Turn::kRepeated);
-    EXPECT_EQ(comm.arrive(message(1, 7, 1)), Turn::kRepeated);
-    EXPECT_EQ(comm.arrive(message(1, 7, 3)), Turn::kEarly);
-    EXPECT_EQ(comm.arrive(message(1, 7, 3)), Turn::kRepeated);
+    EXPECT_EQ(comm.arrive(message(1, 7, 0)), ArrivalOrder::kRepeated);
+    EXPECT_EQ(comm.arrive(message(1, 7, 1)), ArrivalOrder::kRepeated);
+    EXPECT_EQ(comm.arrive(message(1, 7, 3)), ArrivalOrder::kEarly);
+    EXPECT_EQ(comm.arrive(message(1, 7, 3)), ArrivalOrder::kRepeated);
     EXPECT_EQ(comm.engine.unexpected(), 2u);
 }
 
@@ -202,11 +202,11 @@ TEST_F(Matching, numbers_are_early_up_to_half_way_round) {
     for (int expected : {0, 40000, 65535}) {
         Source source;
         source.expected = static_cast<std::uint16_t>(expected);
-        const auto ahead = [&](int n) { return Engine::turn(source, static_cast<std::uint16_t>(expected + n)); };
-        EXPECT_EQ(ahead(0x7fff), Turn::kEarly);
-        EXPECT_EQ(ahead(0x8000), Turn::kRepeated);
-        EXPECT_EQ(ahead(-1), Turn::kRepeated);
-        EXPECT_EQ(ahead(1), Turn::kEarly);
+        const auto ahead = [&](int n) { return Engine::take_sequence(source, static_cast<std::uint16_t>(expected + n)); };
+        EXPECT_EQ(ahead(0x7fff), ArrivalOrder::kEarly);
+        EXPECT_EQ(ahead(0x8000), ArrivalOrder::kRepeated);
+        EXPECT_EQ(ahead(-1), ArrivalOrder::kRepeated);
+        EXPECT_EQ(ahead(1), ArrivalOrder::kEarly);
         EXPECT_EQ(source.expected, expected);
     }
 }
@@ -215,9 +215,9 @@ TEST_F(Matching, as_many_as_can_be_early_are_sorted) {
     std::vector<Message*> all;
     comm.source(1).expected = 50000;
     for (int i = 0; i < 0x8000; ++i) all.push_back(&message(1, 1, 50000 + i));
-    for (std::size_t i = 2; i < all.size(); i += 2) ASSERT_EQ(comm.arrive(*all[i]), Turn::kEarly);
-    for (std::size_t i = 1; i < 200; i += 2) ASSERT_EQ(comm.arrive(*all[i]), Turn::kEarly);
-    ASSERT_EQ(comm.arrive(*all[0]), Turn::kNow);
+    for (std::size_t i = 2; i < all.size(); i += 2) ASSERT_EQ(comm.arrive(*all[i]), ArrivalOrder::kEarly);
+    for (std::size_t i = 1; i < 200; i += 2) ASSERT_EQ(comm.arrive(*all[i]), ArrivalOrder::kEarly);
+    ASSERT_EQ(comm.arrive(*all[0]), ArrivalOrder::kInOrder);
     EXPECT_EQ(comm.engine.unexpected(), 201u);
     for (int i = 0; i < 201; ++i) receive(1, 1);
     for (int i = 0; i < 201; ++i) ASSERT_EQ(comm.pairs[static_cast<std::size_t>(i)], (Pair{i, i}));

@@ -31,7 +31,7 @@ TEST(PolicyNames, are_found_again_and_differ) {
 TEST(SchedConfig, the_defaults_fit_any_number_of_rails) {
     for (std::size_t rails = 1; rails <= kMaxRails; ++rails) EXPECT_EQ(wrong([](SchedConfig&) {}, rails), "");
     EXPECT_EQ(wrong([](SchedConfig&) {}, 0), "there is no rail");
-    EXPECT_EQ(wrong([](SchedConfig&) {}, 33), "33 rails are more than a channel may have, which is 32");
+    EXPECT_EQ(wrong([](SchedConfig&) {}, 33), "33 rails exceed the limit of 32 per channel");
 }
 
 TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
@@ -46,7 +46,7 @@ TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
     EXPECT_EQ(wrong([](SchedConfig& c) { c.min_stripe = 0; }), "min_stripe: 0 is not allowed (at least 1 byte)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alignment = 96; }), "alignment: 96 is not a power of two");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.window = 0; }), "window: 0 is not allowed (at least 1 message)");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }), "alpha: 0 % would never learn (1..100; for fixed weights there is weighted_striping)");
+    EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }), "alpha: 0 % would never adapt (1..100; use weighted_striping for fixed weights)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 101; }), "alpha: 101 % is not allowed (1..100)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.small_policy = Policy::kBss; }),
               "small_policy: bss is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");

@@ -14,7 +14,7 @@ constexpr unsigned kRandomSeed = 9752;
 
 TEST(Grant, travels_in_a_word) {
     for (RailIndex rail = 0; rail < kMaxRails; ++rail)
-        for (std::uint32_t count : {0u, 1u, 60u, Grant::kMost}) {
+        for (std::uint32_t count : {0u, 1u, 60u, Grant::kMax}) {
             const Grant got = Grant::of(Grant{rail, count}.word());
             EXPECT_EQ(got.rail, rail);
             EXPECT_EQ(got.count, count);
@@ -33,10 +33,10 @@ TEST(SendCredits, begins_with_the_first_and_waits_then) {
 
 TEST(SendCredits, refuses_more_than_any_receiver_has) {
     SendCredits credits;
-    EXPECT_FALSE(credits.give(Grant::kMost));
+    EXPECT_FALSE(credits.give(Grant::kMax));
     EXPECT_FALSE(credits.give(UINT32_MAX));
     EXPECT_EQ(credits.left(), kFirstCredits);
-    EXPECT_TRUE(credits.give(Grant::kMost - kFirstCredits));
+    EXPECT_TRUE(credits.give(Grant::kMax - kFirstCredits));
 }
 
 TEST(ReceiveCredits, owes_at_first_what_is_neither_first_nor_reserve) {
@@ -46,8 +46,8 @@ TEST(ReceiveCredits, owes_at_first_what_is_neither_first_nor_reserve) {
 }
 
 TEST(ReceiveCredits, gives_no_more_than_a_message_can_carry_at_once) {
-    ReceiveCredits receives(3 * Grant::kMost);
-    EXPECT_EQ(receives.take_owed(), Grant::kMost);
+    ReceiveCredits receives(3 * Grant::kMax);
+    EXPECT_EQ(receives.take_owed(), Grant::kMax);
     EXPECT_GT(receives.owed(), 0u);
 }
 

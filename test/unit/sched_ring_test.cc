@@ -58,17 +58,17 @@ std::string message(std::uint32_t number, std::size_t bytes = 24) {
 }
 
 TEST(RingShape, is_valid_within_its_ranges_only) {
-    EXPECT_TRUE((RingShape{kLeastRingSlots, kLeastSlotBytes}.valid()));
-    EXPECT_TRUE((RingShape{kMostRingSlots, kMostSlotBytes}.valid()));
-    EXPECT_FALSE((RingShape{kLeastRingSlots - 1, kLeastSlotBytes}.valid()));
-    EXPECT_FALSE((RingShape{kMostRingSlots + 1, kLeastSlotBytes}.valid()));
-    EXPECT_FALSE((RingShape{4, kLeastSlotBytes - 8}.valid()));
-    EXPECT_FALSE((RingShape{4, kMostSlotBytes + 8}.valid()));
-    EXPECT_FALSE((RingShape{4, kLeastSlotBytes + 4}.valid()));
+    EXPECT_TRUE((RingShape{kMinRingSlots, kMinSlotBytes}.valid()));
+    EXPECT_TRUE((RingShape{kMaxRingSlots, kMaxSlotBytes}.valid()));
+    EXPECT_FALSE((RingShape{kMinRingSlots - 1, kMinSlotBytes}.valid()));
+    EXPECT_FALSE((RingShape{kMaxRingSlots + 1, kMinSlotBytes}.valid()));
+    EXPECT_FALSE((RingShape{4, kMinSlotBytes - 8}.valid()));
+    EXPECT_FALSE((RingShape{4, kMaxSlotBytes + 8}.valid()));
+    EXPECT_FALSE((RingShape{4, kMinSlotBytes + 4}.valid()));
 }
 
 TEST(RingShape, slots_do_not_overlap_and_lie_in_the_ring) {
-    for (std::uint32_t bytes = kLeastSlotBytes; bytes <= 8192; bytes += 8) {
+    for (std::uint32_t bytes = kMinSlotBytes; bytes <= 8192; bytes += 8) {
         const RingShape shape{5, bytes};
         EXPECT_GE(shape.stride(), bytes);
         EXPECT_EQ(shape.stride() / 64 % 2, 1u) << bytes;
@@ -80,12 +80,12 @@ TEST(RingShape, slots_do_not_overlap_and_lie_in_the_ring) {
 TEST(Site15Ring, slot_is_as_long_as_wanted_where_whole_writes_land_in_order) {
     EXPECT_EQ(slot_bytes_for(12352, kWholeWrite), 12352u);
     EXPECT_EQ(slot_bytes_for(130, kWholeWrite), 136u);
-    EXPECT_EQ(slot_bytes_for(kMostSlotBytes, kWholeWrite), kMostSlotBytes);
+    EXPECT_EQ(slot_bytes_for(kMaxSlotBytes, kWholeWrite), kMaxSlotBytes);
 }
 
 TEST(Site15Ring, slot_is_no_longer_than_a_packet_where_packets_land_in_any_order) {
     for (const std::uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u})
-        for (std::uint32_t wanted = kLeastSlotBytes; wanted <= kMostSlotBytes; wanted += 61) {
+        for (std::uint32_t wanted = kMinSlotBytes; wanted <= kMaxSlotBytes; wanted += 61) {
             const RingShape shape{4, slot_bytes_for(wanted, mtu)};
             ASSERT_TRUE(shape.valid()) << wanted;
             EXPECT_LE(shape.slot_bytes, mtu);

@@ -159,8 +159,8 @@ TEST(RailStates, without_a_rail_there_is_no_stripe) {
     for (std::uint64_t bytes : {std::uint64_t{64}, kMiB}) {
         EXPECT_TRUE(scheduler.make_schedule(bytes, Marker::kNone, 0).empty());
     }
-    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go nowhere: no rail is left");
-    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes go nowhere: no rail is left");
+    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes cannot be sent: no rail is left");
+    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes cannot be sent: no rail is left");
     scheduler.set_state(1, RailState::kUp);
     EXPECT_EQ(rails_of_messages(scheduler, 2), (Rails{1, 1}));
 }
@@ -202,7 +202,7 @@ TEST(Describe, is_a_sentence_with_what_decided) {
     scheduler.set_state(0, RailState::kSuspect);
     (void)scheduler.make_schedule(kMiB, Marker::kNonblocking, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
-              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message not below the limit of 131072 bytes"
+              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message is not below the limit of 131072 bytes"
               "; no rail is up, these are suspect");
 }
 
@@ -225,7 +225,7 @@ TEST(Describe, names_a_rail_that_is_only_probed) {
     const Schedule schedule = scheduler.make_schedule(kMiB, Marker::kNone, 0);
     EXPECT_EQ(rails_in(schedule), (Rails{0, 1}));
     EXPECT_EQ(schedule[1].length_bytes, 8 * kKiB);
-    EXPECT_NE(scheduler.describe_last_large().find("; rail 1 only to be measured again"), std::string::npos);
+    EXPECT_NE(scheduler.describe_last_large().find("; rail 1 only to measure it again"), std::string::npos);
     EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0})) << "its turn is over";
 }
 

@@ -138,14 +138,14 @@ TEST(UsageWords, a_defect_is_named_by_its_field) {
     EXPECT_EQ(complaint([](Words& w) { w[0] ^= std::uint64_t{1} << 40; }), "magic: these are not the words of a usage table");
     EXPECT_EQ(complaint([](Words& w) { w[0] += 1; }), "version: 2 instead of 1");
     EXPECT_EQ(complaint([](Words& w) { w[1] += 1; }), "shape: 3 x 11 x 5 instead of 3 x 11 x 4");
-    EXPECT_EQ(complaint([](Words& w) { w[2] += 1; }), "entries: 5 do not make 15 words");
-    EXPECT_EQ(complaint([](Words& w) { w[2] = UINT64_MAX; }), "entries: 18446744073709551615 do not make 15 words");
-    EXPECT_EQ(complaint([](Words& w) { w.pop_back(); }), "entries: 4 do not make 14 words");
-    EXPECT_EQ(complaint([](Words& w) { w.push_back(0); }), "entries: 4 do not make 16 words");
+    EXPECT_EQ(complaint([](Words& w) { w[2] += 1; }), "entries: 5 do not fit 15 words");
+    EXPECT_EQ(complaint([](Words& w) { w[2] = UINT64_MAX; }), "entries: 18446744073709551615 do not fit 15 words");
+    EXPECT_EQ(complaint([](Words& w) { w.pop_back(); }), "entries: 4 do not fit 14 words");
+    EXPECT_EQ(complaint([](Words& w) { w.push_back(0); }), "entries: 4 do not fit 16 words");
     EXPECT_EQ(complaint([](Words& w) { w[kHead + 9] = 132; }), "entry 3, index: 132 is not below 132");
     EXPECT_EQ(complaint([](Words& w) { w[kHead + 9] = UINT64_MAX; }),
               "entry 3, index: 18446744073709551615 is not below 132");
-    EXPECT_EQ(complaint([](Words& w) { w[kHead + 3] = 0; }), "entry 1, index: 0 is not above the one before");
+    EXPECT_EQ(complaint([](Words& w) { w[kHead + 3] = 0; }), "entry 1, index: 0 is not above the previous one");
     EXPECT_EQ(complaint([](Words& w) { w[kHead + 4] = 0; }), "entry 1, messages: 0");
     EXPECT_EQ(complaint([](Words& w) { w[kHead + 2] = 1; }), "entry 0, bytes: 1 in 1 messages of 0 B");
     EXPECT_EQ(complaint([](Words& w) { w[kHead + 5] = 129; }), "entry 1, bytes: 129 in 2 messages of <= 64 B");

@@ -321,7 +321,7 @@ TEST(FinHeaders, each_field_is_named) {
         sealed<FinHeader>("row", good_fin(), [](auto& h) { set_fin_choice(h, 0xff, 0); }),
         sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = 1 + rndv::kReasons; }),
         sealed<FinHeader>("bytes", good_fin(), [](auto& h) { h.what = 0; }),
-        sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMostFinParts + 1) << kFinPartsShift; }),
+        sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMaxFinParts + 1) << kFinPartsShift; }),
         sealed<FinHeader>("sees", good_fin(), [](auto& h) {
             h.what = 0;
             h.bytes |= kFinSees;

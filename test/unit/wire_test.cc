@@ -148,7 +148,7 @@ TEST(CheckWord, differs_between_versions) {
     std::mt19937_64 random(kRandomSeed);
     std::uint64_t ours = kSeed;
     std::uint64_t theirs = kSeed + 1;
-    for (int words = 1; words <= kMostWords; ++words) {
+    for (int words = 1; words <= kMaxWords; ++words) {
         const std::uint64_t word = random();
         ours = mix(ours, word);
         theirs = mix(theirs, word);
@@ -188,8 +188,8 @@ TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_packets) {
 }
 
 TEST(CheckWord, is_proved_for_the_longest_sealed_packets) {
-    EXPECT_GE(8u * kMostWords, largest_rts(UINT8_MAX).size());
-    EXPECT_GE(8u * kMostWords, largest_cts().size());
+    EXPECT_GE(8u * kMaxWords, largest_rts(UINT8_MAX).size());
+    EXPECT_GE(8u * kMaxWords, largest_cts().size());
 }
 
 }  // namespace

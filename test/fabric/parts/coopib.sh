@@ -327,7 +327,7 @@ carries() { # GROUND FIELDS [MPIRUN ARGUMENT…]
 
 coopib_partitions() {
     local pml both_limited="the P_Key here is 0x0005 (limited member), there 0x0005 (limited member): two limited members of a partition"
-    both_limited+=" do not hear each other"
+    both_limited+=" cannot communicate"
     for pml in ob1 coop; do
         check "site_19.storm_in_a_partition_of_full_members.$pml" on_ground partitions "$pml" --mca btl_coopib_pkey 0x8001 "$storm" --seed 14 --messages 300
         check "site_19.storm_between_full_and_limited_members.$pml" on_ground partitions "$pml" --mca btl_coopib_pkey 0x7fff "$storm" --seed 14 --messages 300
@@ -450,7 +450,7 @@ report_is_silent_by_default() {
 }
 
 coopib_report() {
-    check report.each_rail.ob1 report_has_each_rail ob1 "nothing is known of the call, so its size decides"
+    check report.each_rail.ob1 report_has_each_rail ob1 "the kind of call is unknown, so the size decides"
     check report.each_rail.coop report_has_each_rail coop "the call is blocking"
     check report.names_peers_on_other_hosts report_names_peers_on_other_hosts
     check report.weights_are_shares report_weights_are_shares
@@ -559,7 +559,7 @@ is_not_used_without_fork_init() {
     local output
     output=$(ends_with_an_error without_fork_init on) || { echo "$output"; return 1; }
     echo "$output"
-    has_line "$output" 2 "  Reason: registered memory cannot be kept from children that fork() makes: ibv_fork_init: Function not implemented"
+    has_line "$output" 2 "  Reason: cannot protect registered memory from children of fork(): ibv_fork_init: Function not implemented"
 }
 
 coopib_forks() {

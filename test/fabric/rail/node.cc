@@ -61,7 +61,7 @@ struct Peer {
 class Node {
 public:
     explicit Node(const Order& order) : order_(order) {
-        std::vector<rail::Said> said;
+        std::vector<rail::Diagnostic> said;
         hcas_ = rail::open_hcas({}, said);
         for (const auto& [about, sentence] : said) fprintf(stderr, "node %u: %s\n", order.number, sentence.c_str());
         rail::ConnectorOptions options;
@@ -74,7 +74,7 @@ public:
     Report& report() { return report_; }
 
     void meet(const std::vector<path::PortList>& lists) {
-        words_.assign(1 + lists.size() * path::kMaxRails, kNoNumber);
+        words_.assign(1 + lists.size() * path::kMaxConnectionRails, kNoNumber);
         words_[0] = order_.number;
         heap_before_ = mallinfo2().uordblks;
         std::mt19937 random(std::random_device{}());
@@ -186,7 +186,7 @@ private:
     }
 
     // Where the peer's word that was read over rail `r` lands.
-    std::uint64_t& landing(const Peer& peer, std::size_t r) { return words_[1 + peer.number * path::kMaxRails + r]; }
+    std::uint64_t& landing(const Peer& peer, std::size_t r) { return words_[1 + peer.number * path::kMaxConnectionRails + r]; }
 
     void probe(Peer& peer) {
         for (std::size_t r = 0; r < peer.connection.rails(); ++r) {

@@ -98,7 +98,7 @@ CASE(another_way_is_taken_if_one_hca_loses_everything) {
 
 namespace {
 
-std::vector<std::string> names(const rail::HcaOptions& options, std::vector<rail::Said>& said) {
+std::vector<std::string> names(const rail::HcaOptions& options, std::vector<rail::Diagnostic>& said) {
     std::vector<std::string> all;
     for (const rail::Hca& hca : open_hcas(options, said))
         for (const path::PortRecord& port : hca.ports()) all.push_back(hca.name() + ":" + std::to_string(port.port));
@@ -106,7 +106,7 @@ std::vector<std::string> names(const rail::HcaOptions& options, std::vector<rail
 }
 
 std::vector<std::string> names(const rail::HcaOptions& options) {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     const auto all = names(options, said);
     for (const auto& [about, sentence] : said) verbstest::fail(__FILE__, __LINE__, sentence);
     return all;
@@ -124,7 +124,7 @@ CASE(lists_choose_hcas_and_ports) {
 }
 
 CASE(interface_that_is_not_there_is_wrong) {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     CHECK(names({.include = "coop0:1,mlx9_0,coop0:9,coop0:x"}, said) == std::vector<std::string>{"coop0:1"});
     CHECK_EQ(said.size(), 3);
     for (const auto& s : said) CHECK(s.about == rail::About::kInterfaces);
@@ -137,7 +137,7 @@ CASE(interface_that_is_not_there_is_wrong) {
 CASE(port_that_is_down_is_not_used_and_that_is_reported) {
     const std::size_t all = names({}).size();
     const verbstest::Meanwhile down({"port", "h0/coop0/1", "down"}, {"port", "h0/coop0/1", "up"});
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     CHECK_EQ(names({}, said).size(), all - 1);
     CHECK_EQ(said.size(), 1);
     CHECK(said[0].about == rail::About::kDevice);
@@ -145,7 +145,7 @@ CASE(port_that_is_down_is_not_used_and_that_is_reported) {
 }
 
 CASE(capabilities_are_those_of_the_device) {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     for (const rail::Hca& hca : open_hcas({}, said)) {
         CHECK_EQ(hca.caps().has_srq(), verbstest::ground() != "nosrq");
         CHECK(hca.caps().max_rd_atomic >= 1 && hca.caps().max_sge >= 1 && hca.caps().max_message_bytes > 0);
@@ -156,7 +156,7 @@ CASE(capabilities_are_those_of_the_device) {
 }
 
 CASE(limit_on_reads_is_kept_and_told_to_peers) {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     for (const std::uint32_t most : {1u, 4u}) {
         for (const rail::Hca& hca : open_hcas({.most_reads = most}, said)) {
             CHECK(hca.caps().max_rd_atomic <= most && hca.caps().max_dest_rd_atomic <= most);
@@ -168,7 +168,7 @@ CASE(limit_on_reads_is_kept_and_told_to_peers) {
 // On the ground 'pkeys' the tables are 0x7fff, 0, 0x8001.
 CASE(site_19_key_is_found_by_its_value) {
     const bool keyed = verbstest::ground() == "pkeys";
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     for (const auto& [wanted, key, index] : {std::tuple(0, 0x8001, 2), {1, 0x8001, 2}, {0x8001, 0x8001, 2}, {0xffff, 0x7fff, 0}}) {
         if (!keyed && (wanted & 0x7fff) == 1) continue;
         for (const rail::Hca& hca : open_hcas({.ports = {.pkey = static_cast<std::uint16_t>(wanted)}}, said))
@@ -181,7 +181,7 @@ CASE(site_19_key_is_found_by_its_value) {
 }
 
 CASE(site_19_port_without_the_key_is_not_used_and_its_keys_are_reported) {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     CHECK(names({.ports = {.pkey = 0x8123}}, said).empty());
     CHECK_EQ(said.size(), names({}).size());
     CHECK(said[0].about == rail::About::kPkey);
@@ -190,7 +190,7 @@ CASE(site_19_port_without_the_key_is_not_used_and_its_keys_are_reported) {
 
 CASE(site_19_port_without_the_gid_is_not_used_and_its_indices_are_reported) {
     const bool roce = verbstest::ground() == "roce";
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     CHECK(names({.ports = {.gid_index = 7}}, said).empty());
     CHECK_EQ(said.size(), names({}).size());
     CHECK(said[0].about == rail::About::kGidIndex);

@@ -58,7 +58,7 @@ part_params() {
     check params.copy_chunk_below_the_range_is_refused refused pml_coop_copy_chunk 16383 "16384..1073741824 bytes"
     check params.negative_offer_threshold_is_refused refused pml_coop_rtr_min -1 "0..1099511627776 bytes"
     check params.unknown_report_level_is_refused refused pml_coop_report 3 "0..2"
-    check params.unknown_fault_is_refused refused pml_coop_fault nonsense:1 'there is no fault "nonsense"'
+    check params.unknown_fault_is_refused refused pml_coop_fault nonsense:1 'unknown fault "nonsense"'
     check params.uncounted_fault_is_refused refused pml_coop_fault busy:zero '"busy:zero"'
     check params.smallest_eager_limit_is_accepted accepted pml_coop_eager_limit 64
     check params.largest_chunk_is_accepted accepted pml_coop_rdma_chunk 1073741824

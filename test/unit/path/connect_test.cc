@@ -52,8 +52,8 @@ const char* const kNoPairs = "give up: no queue pair could be made";
 const char* const kNoPairsSaid = "send reply, give up: no queue pair could be made";
 const char* const kNoRailSaid = "send reply, give up: there is no rail that both processes could open";
 const char* const kSilentSaid = "send reply, give up: no rail between the two processes carries data";
-const char* const kDifferSaid = "send reply, give up: the peer computed other paths than this process";
-const char* const kRefused = "give up: the peer could not connect, and said so";
+const char* const kDifferSaid = "send reply, give up: the peer computed different paths";
+const char* const kRefused = "give up: the peer refused the connection";
 
 const Cell kCells[] = {
     {State::kIdle, Event::kWant, "make", State::kMaking},

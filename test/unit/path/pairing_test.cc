@@ -76,7 +76,7 @@ TEST(Pairing, stricter_limit_of_two_processes_holds) {
 
 TEST(Pairing, rails_fit_into_a_datagram) {
     PortRecord small = ib_port(0, 128, 7);
-    EXPECT_EQ(choose_paths(std::vector{small}, std::vector{small}, {}).size(), kMaxRails);
+    EXPECT_EQ(choose_paths(std::vector{small}, std::vector{small}, {}).size(), kMaxConnectionRails);
     small.mtu = 1;
     EXPECT_EQ(choose_paths(std::vector{small}, std::vector{ib_port(0, 256, 7)}, {}).size(), most_rails(1));
 }

@@ -95,7 +95,7 @@ TEST(Site19Pairing, says_which_keys_do_not_match) {
     const auto trouble = [](std::uint16_t a, std::uint16_t b) { return partition_trouble(process({with_key(0, a)}), process({with_key(1, b)})).value_or(""); };
     EXPECT_EQ(trouble(kFull1, kFull2), "the P_Key here is 0x8001 (full member), there 0x8002 (full member): these are different partitions");
     EXPECT_EQ(trouble(kLimited1, kLimited1),
-              "the P_Key here is 0x0001 (limited member), there 0x0001 (limited member): two limited members of a partition do not hear each other");
+              "the P_Key here is 0x0001 (limited member), there 0x0001 (limited member): two limited members of a partition cannot communicate");
     EXPECT_EQ(trouble(kLimited1, kFull1), "");
     EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}), process({with_key(1, kFull2, 7)})));  // of different subnets in any case
     EXPECT_FALSE(partition_trouble({}, {}));

@@ -237,7 +237,7 @@ TEST_F(ChannelTest, sends_credits_past_messages_that_wait_for_some) {
 
 TEST_F(ChannelTest, refuses_more_credits_than_a_queue_pair_has) {
     open({kUp}, true);
-    EXPECT_FALSE(channel.on_grant({0, sched::Grant::kMost}));
+    EXPECT_FALSE(channel.on_grant({0, sched::Grant::kMax}));
     EXPECT_EQ(channel.credits[0].left(), sched::kFirstCredits);
 }
 

@@ -46,7 +46,7 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
 void adopt(Comm& c, Arrived* arrived) noexcept {
     match::Source& source = c.peer(arrived->arrival.source).source;
     for (match::Arrival* a = &arrived->arrival; a; a = match::Engine::next_early(source)) {
-        if (a == &arrived->arrival && match::Engine::turn(source, a->sequence) != match::Turn::kNow) {
+        if (a == &arrived->arrival && match::Engine::take_sequence(source, a->sequence) != match::ArrivalOrder::kInOrder) {
             if (!match::Engine::keep_early(source, a)) diagnose_repeated(arrived->header());
             return;
         }

@@ -57,8 +57,8 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
             ++peer.source.expected;  // in any order: the number is right again once all have arrived
-        } else if (const match::Turn turn = match::Engine::turn(peer.source, header.sequence); turn != match::Turn::kNow) [[unlikely]] {
-            if (turn == match::Turn::kRepeated) diagnose_repeated(header);
+        } else if (const auto order = match::Engine::take_sequence(peer.source, header.sequence); order != match::ArrivalOrder::kInOrder) [[unlikely]] {
+            if (order == match::ArrivalOrder::kRepeated) diagnose_repeated(header);
             return hold_back(peer, packet);
         }
         posted = c.engine.take_posted(peer.source, header.tag);

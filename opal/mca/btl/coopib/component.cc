@@ -130,16 +130,16 @@ bool check_sizes(mca_btl_base_module_t& b) {
 }
 
 // What was said about each thing, in one line.
-std::array<std::string, rail::kAbouts> by_subject(const std::vector<rail::Said>& said) {
+std::array<std::string, rail::kAbouts> by_subject(const std::vector<rail::Diagnostic>& said) {
     std::array<std::string, rail::kAbouts> lines;
-    for (const rail::Said& each : said) {
+    for (const rail::Diagnostic& each : said) {
         std::string& line = lines[static_cast<std::size_t>(each.about)];
         line.append(line.empty() ? "" : "; ").append(each.sentence);
     }
     return lines;
 }
 
-bool devices_serve(const Module& m, const std::vector<rail::Said>& said) {
+bool devices_serve(const Module& m, const std::vector<rail::Diagnostic>& said) {
     const auto lines = by_subject(said);
     const auto about = [&](rail::About what) -> const std::string& { return lines[static_cast<std::size_t>(what)]; };
     if (!about(rail::About::kInterfaces).empty()) return not_there(m, about(rail::About::kInterfaces)), false;
@@ -173,7 +173,7 @@ bool open_devices(Module& m) {
     options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
     if (m.given.max_reads != 0) options.most_reads = static_cast<std::uint32_t>(m.given.max_reads);
     options.ports = {static_cast<std::uint16_t>(m.given.pkey), static_cast<int>(m.given.gid_index), m.given.allow_different_subnets != 0};
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     m.hcas = rail::open_hcas(options, said);
     if (m.hcas.size() > kMaxHcas) keep_near_hcas(m);
     return devices_serve(m, said);

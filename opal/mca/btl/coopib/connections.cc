@@ -50,7 +50,7 @@ void Connections::stop_thread() noexcept {
 }
 
 rail::Status Connections::open() {
-    std::vector<rail::Said> said;
+    std::vector<rail::Diagnostic> said;
     auto connector = rail::Connector::open(m_.hcas, {.address = address_options(m_.given)}, said);
     if (!connector) return connector.trouble();
     connector_.emplace(std::move(*connector));

@@ -44,7 +44,7 @@ struct Rail : rail::Rail<QueuePair, Work> {
 // How far ahead of a missing message another may be seen. The peer goes no further ahead than its window of one that has not
 // landed; but one that has landed may wait in a receive queue or a ring that is looked at after others.
 constexpr std::size_t kMostAhead = 1 << 16;
-static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMostRingSlots);
+static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMaxRingSlots);
 
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
 

@@ -90,7 +90,7 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "send_depth", .type = ParamType::kInt, .unit = "requests", .default_value = 128, .min = 4, .max = 16384,
      .help = "Work requests that may be in flight on a rail at a time; further ones wait.", .level = 5},
-    {.name = "max_reads", .type = ParamType::kInt, .unit = "reads", .default_value = 0, .min = 0, .max = path::kMostReads,
+    {.name = "max_reads", .type = ParamType::kInt, .unit = "reads", .default_value = 0, .min = 0, .max = path::kMaxReads,
      .help = "Largest number of RDMA reads and atomic operations in flight on a queue pair in one direction; further "
              "ones wait. 0: as many as the HCAs allow.",
      .level = 5},
@@ -98,13 +98,13 @@ constexpr ParamRow kParams[] = {
      .help = "Number of messages after which a peer is offered a ring: memory into which it writes short messages by "
              "RDMA, and which this process polls. 0: no rings.",
      .level = 4},
-    {.name = "ring_peers", .type = ParamType::kInt, .unit = "peers", .default_value = 16, .min = 0, .max = sched::kMostRings,
+    {.name = "ring_peers", .type = ParamType::kInt, .unit = "peers", .default_value = 16, .min = 0, .max = sched::kMaxRings,
      .help = "Largest number of rings of a process, each for one peer; all are polled continuously. 0: no rings.", .level = 4},
-    {.name = "ring_slots", .type = ParamType::kInt, .unit = "slots", .default_value = 32, .min = sched::kLeastRingSlots,
-     .max = sched::kMostRingSlots,
+    {.name = "ring_slots", .type = ParamType::kInt, .unit = "slots", .default_value = 32, .min = sched::kMinRingSlots,
+     .max = sched::kMaxRingSlots,
      .help = "Slots of a ring: messages that a peer can write before it must use ordinary sends.", .level = 5},
-    {.name = "ring_bytes", .type = ParamType::kSize, .unit = "bytes", .default_value = 12 * kKiB + 64, .min = sched::kLeastSlotBytes,
-     .max = sched::kMostSlotBytes,
+    {.name = "ring_bytes", .type = ParamType::kSize, .unit = "bytes", .default_value = 12 * kKiB + 64, .min = sched::kMinSlotBytes,
+     .max = sched::kMaxSlotBytes,
      .help = "Size of a slot, including up to 64 bytes of headers; longer messages do not use the ring. If writes may "
              "land out of order (ring_in_order), a slot is no longer than the MTU.",
      .level = 5},

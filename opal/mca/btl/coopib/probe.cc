@@ -22,9 +22,9 @@ bool ProbeMemory::open(std::uint64_t own_id, std::vector<rail::Hca*> hcas) {
 
 bool ProbeMemory::grow() {
     auto chunk = std::make_unique<RegisteredMemory>();
-    if (!chunk->make(kBlocksPerChunk * path::kMaxRails * sizeof(std::uint64_t), hcas_)) return false;
+    if (!chunk->make(kBlocksPerChunk * path::kMaxConnectionRails * sizeof(std::uint64_t), hcas_)) return false;
     for (std::size_t i = 0; i < kBlocksPerChunk; ++i)
-        free_.push_back({reinterpret_cast<std::uint64_t*>(chunk->data()) + i * path::kMaxRails, chunk.get()});
+        free_.push_back({reinterpret_cast<std::uint64_t*>(chunk->data()) + i * path::kMaxConnectionRails, chunk.get()});
     chunks_.push_back(std::move(chunk));
     return true;
 }
@@ -33,7 +33,7 @@ ProbeMemory::Block ProbeMemory::take(std::uint64_t peer) {
     if (free_.empty() && !grow()) return {};
     const Block block = free_.back();
     free_.pop_back();
-    std::fill_n(block.places, path::kMaxRails, not_yet(peer));
+    std::fill_n(block.places, path::kMaxConnectionRails, not_yet(peer));
     return block;
 }
 

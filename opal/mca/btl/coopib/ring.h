@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    std::array<Inbox*, sched::kMostRings> all_{};  // the first count_ are valid
+    std::array<Inbox*, sched::kMaxRings> all_{};  // the first count_ are valid
     std::atomic<std::uint32_t> count_{0};
 };
 

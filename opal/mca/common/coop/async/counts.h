@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the asynchronous handler counts, and under which names it is shown as
-// MPI_T performance variables of pml/coop.
+// Counters of the asynchronous handler, and the names under which pml/coop exports them as MPI_T performance
+// variables.
 //
 // Threading: any. Units: events.
 #pragma once

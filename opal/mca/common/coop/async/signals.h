@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// For the start of a thread of ours: a thread inherits the signal mask of its
-// creator, and the application's signal handlers must not run on our threads.
+// Blocks all signals while we start a thread: a thread inherits the signal mask of its creator, and the
+// application's signal handlers must not run on our threads.
 //
-// Threading: of the calling thread. Errors: none.
+// Threading: affects the calling thread. Errors: none.
 #pragma once
 
 #include <pthread.h>

@@ -26,9 +26,9 @@ void Turn::barrier() const noexcept {
     if (!heavy_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-// Either the application sees the handler, or the handler sees the application inside.
+// After the barrier, either the application sees handler_has_it_, or the handler sees depth_ > 0.
 bool Turn::try_take() noexcept {
-    // Who waits goes first. (And where the answer is known, the barrier is spared.)
+    // A waiting application goes first. This check also avoids the barrier if the application is inside.
     if (waiting_.load(std::memory_order_relaxed) || depth_.load(std::memory_order_relaxed) > 0) return false;
     handler_has_it_.store(true, std::memory_order_relaxed);
     barrier();
@@ -37,7 +37,7 @@ bool Turn::try_take() noexcept {
     return false;
 }
 
-// The handler's turns are short, but its thread may not be on a core just now.
+// The handler holds the lock for a short time only, but its thread may have been descheduled.
 void Turn::wait() noexcept {
     constexpr unsigned kSpins = 100;
     waiting_.store(true, std::memory_order_relaxed);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The architecture of a process as it tells its peers: byte order and sizes of its types (Open MPI's opal_local_arch), as bytes that
-// every architecture reads alike. Headers, boards and rings have the layout of their process, so all processes of a job must have one.
+// A process's architecture word (Open MPI's opal_local_arch: byte order and sizes of types), as bytes that any
+// architecture can read. Headers, boards and rings have the native layout, so all processes of a job must have
+// the same architecture.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 namespace coop {
 
 struct Architecture {
-    std::array<std::uint8_t, 4> bytes;  // the lowest first
+    std::array<std::uint8_t, 4> bytes;  // least significant first
 
     static constexpr Architecture of(std::uint32_t word) noexcept {
         return {{static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Marks what libmca_common_coop.so offers to the components. Everything is
-// compiled with hidden visibility; a symbol without this mark stays inside.
+// Marks the symbols that libmca_common_coop.so exports to the components. Everything is compiled with hidden
+// visibility, so a symbol without this mark stays internal.
 #pragma once
 
 #define COOP_EXPORT __attribute__((visibility("default")))

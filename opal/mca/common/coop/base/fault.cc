@@ -52,7 +52,7 @@ std::string Faults::add_rule(std::string_view rule) {
     const std::size_t mark = rule.find_first_of(":@");
     const std::string_view name = rule.substr(0, mark);
     const auto fault = fault_named(name);
-    if (!fault) return "there is no fault " + quoted(name) + "; there are " + known_names();
+    if (!fault) return "unknown fault " + quoted(name) + "; known faults: " + known_names();
     if (mark == std::string_view::npos) return quoted(rule) + " does not say when: append :n (every n-th) or @k (the k-th)";
 
     std::string_view when = rule.substr(mark + 1);
@@ -60,13 +60,13 @@ std::string Faults::add_rule(std::string_view rule) {
     std::int64_t byte = -1;
     if (equals != std::string_view::npos) {
         const auto number = number_of(when.substr(equals + 1));
-        if (!is_corruption(*fault)) return quoted(rule) + " names a byte, which only the corrupt_ faults have";
+        if (!is_corruption(*fault)) return quoted(rule) + " names a byte, which only corrupt_ faults accept";
         if (!number || *number > INT64_MAX) return quoted(rule) + " does not name a byte after =";
         byte = static_cast<std::int64_t>(*number);
         when = when.substr(0, equals);
     }
     const auto count = number_of(when);
-    if (!count || *count == 0) return quoted(rule) + " does not count calls: a number from 1 on belongs after : or @";
+    if (!count || *count == 0) return quoted(rule) + " needs a number of calls, 1 or more, after : or @";
 
     Site& armed = site(*fault);
     if (armed.every || armed.only) return quoted(name) + " has two rules";

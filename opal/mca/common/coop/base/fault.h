@@ -7,14 +7,13 @@
 //     spec  = rule { "," rule }
 //     rule  = name ":" n             every n-th call of the site fails, from the n-th on
 //           | name "@" k             only the k-th call fails
-//           | corrupt "=" byte       corrupt is such a rule for a corrupt_* site
+//           | corrupt "=" byte       corrupt: one of the two rules above, for a corrupt_* site
 //
 // Calls are counted from 1, per site. Example: "busy:7,get@1,corrupt_rts@3=17".
-// `busy:1` fails for ever: a job under it makes no progress, and that is what
-// was asked for.
+// `busy:1` fails every call, so the job makes no progress.
 //
-// A corrupted header has one bit flipped. With "=byte" it is in that byte (or
-// in the last one of a shorter header); without, the injections walk over the
+// A corrupted header has one bit flipped. With "=byte" the bit is in that byte (or
+// in the last byte of a shorter header); without it, the injections walk over the
 // header: the i-th, from 0, is in byte i mod size. Each further round takes
 // the next bit, so 8 x size injections visit every bit once.
 //
@@ -36,20 +35,20 @@
 namespace coop {
 
 enum class Fault : std::uint8_t {
-    kBusy,          // a BTL send says that it is out of resource
-    kAlloc,         // the BTL has no descriptor
+    kBusy,          // a BTL send reports OUT_OF_RESOURCE
+    kAlloc,         // the BTL cannot allocate a descriptor
     kSendi,         // the immediate send is refused
     kRegister,      // memory cannot be registered
-    kNoId,          // there is no memory for the id of another send
+    kNoId,          // no memory for the id of another send
     kGet,           // get is not available
-    kGetBusy,       // get says that it is out of resource
+    kGetBusy,       // get reports OUT_OF_RESOURCE
     kPut,           // put is not available
-    kPutBusy,       // put says that it is out of resource
-    kHcaGet,        // an HCA that is to copy inside the node does not
-    kHcaBusy,       // … says that it is out of resource
-    kHcaLost,       // … has tried, and failed
-    kHcaKey,        // memory that it is to read cannot be registered
-    kCorruptMatch,  // a bit of an eager (match) header flips on its way
+    kPutBusy,       // put reports OUT_OF_RESOURCE
+    kHcaGet,        // a copy within the node by an HCA cannot be started
+    kHcaBusy,       // … reports OUT_OF_RESOURCE
+    kHcaLost,       // … fails after it was started
+    kHcaKey,        // memory for an HCA to read cannot be registered
+    kCorruptMatch,  // a bit of an eager (match) header flips in transit
     kCorruptRts,    // … of a request to send
     kCorruptCts,    // … of a clear to send
     kCorruptFrag,   // … of a fragment
@@ -73,28 +72,27 @@ class Faults {
 public:
     Faults() = default;  // nothing armed
 
-    // The faults that `spec` asks for, or a sentence with the bad word in it.
+    // Returns the faults that `spec` requests, or an error message that quotes the offending word.
     COOP_EXPORT static std::variant<Faults, std::string> parse(std::string_view spec);
 
     bool armed() const noexcept { return armed_; }
 
-    // Counts a call of the site; true when this call is to fail.
+    // Counts a call of the site; returns true if this call must fail.
     bool hit(Fault fault) noexcept { return armed_ && count_call(fault); }
 
-    // Counts a call of the site; when this call is to fail, flips one bit of
-    // the header and returns true.
+    // Counts a call of the site; if this call must fail, flips one bit of the header and returns true.
     bool corrupt(Fault fault, void* header, std::size_t header_bytes) noexcept {
         return armed_ && count_call(fault) && flip_bit(fault, header, header_bytes);
     }
 
-    // How many calls of the site were made to fail.
+    // Returns how many calls of the site were made to fail.
     COOP_EXPORT std::uint64_t injected(Fault fault) const noexcept;
 
 private:
     struct Site {
         std::uint64_t every = 0;  // 0: no rule of this kind
         std::uint64_t only = 0;   // 0: no rule of this kind
-        std::int64_t byte = -1;   // -1: walk over the header
+        std::int64_t byte = -1;   // -1: injections walk over the header
         Tally calls;  // counted while the site has a rule
         Tally injected;
         Tally flips;
@@ -103,7 +101,7 @@ private:
     Site& site(Fault fault) noexcept { return sites_[static_cast<std::size_t>(fault)]; }
     const Site& site(Fault fault) const noexcept { return sites_[static_cast<std::size_t>(fault)]; }
 
-    std::string add_rule(std::string_view rule);  // "" or what is wrong
+    std::string add_rule(std::string_view rule);  // returns an error message, or ""
     COOP_EXPORT bool count_call(Fault fault) noexcept;
     COOP_EXPORT bool flip_bit(Fault fault, void* header, std::size_t header_bytes) noexcept;
 

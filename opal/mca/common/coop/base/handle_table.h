@@ -5,11 +5,11 @@
 // nothing instead of to memory.
 //
 // id = generation << 32 | (slot + 1); 0 is never an id. A slot's generation
-// changes with every release, so an id outlives its object harmlessly.
+// changes with every release, so using an id after its release is harmless.
 //
 // Threading: acquire and release take a spin lock, find takes none. Memory: 16 bytes
 // for each slot, in chunks that are allocated on demand and never move: the first has
-// 256, and each further one twice as many as the one before. There is no limit but memory.
+// 256 slots, each further one twice as many as the previous one. Only memory limits their number.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ namespace coop {
 namespace detail {
 
 constexpr std::uint32_t kFirstChunk = 256;  // slots
-constexpr std::uint32_t kChunks = 24;       // as many as 32 bits can number
+constexpr std::uint32_t kChunks = 24;       // enough for all slots that 32 bits can number
 
 }  // namespace detail
 
-// Limit: the most slots there may be, for tests of what happens then.
+// Limit: maximum number of slots. Tests lower it to reach a full table.
 template <class T, std::uint32_t Limit = UINT32_MAX - detail::kFirstChunk + 1>
 class HandleTable {
 public:
@@ -46,8 +46,8 @@ public:
         for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
     }
 
-    // The id under which `object` is found until release(); 0: there is no memory for another slot.
-    // With `threads` false nobody else is inside the table.
+    // Returns an id by which find() returns `object` until release(); 0 if there is no memory for another slot.
+    // `threads` is false if no other thread uses the table at the same time.
     std::uint64_t acquire(T* object, bool threads = true) noexcept {
         Held held(lock_, threads);
         const std::uint32_t index = take_slot();
@@ -60,7 +60,7 @@ public:
         return (std::uint64_t{generation} << 32) | (index + 1);
     }
 
-    // Forgets `id`; an id that is not in use is ignored.
+    // Forgets `id`; ignores an id that is not in use.
     void release(std::uint64_t id, bool threads = true) noexcept {
         Held held(lock_, threads);
         Slot* slot = live_slot(id);
@@ -72,12 +72,12 @@ public:
         in_use_.store(in_use_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     }
 
-    // The object behind `id`, or null when there is none (any more).
+    // Returns the object that `id` names, or null if the id is not in use.
     T* find(std::uint64_t id) const noexcept {
         Slot* slot = live_slot(id);
         if (!slot) return nullptr;
         T* object = slot->object.load(std::memory_order_acquire);
-        // Released meanwhile, and perhaps taken by another: not what was asked for.
+        // The slot may have been released and reused since live_slot() checked its generation.
         return slot->generation.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(id >> 32) ? object : nullptr;
     }
 
@@ -126,7 +126,7 @@ private:
         return slot.generation.load(std::memory_order_acquire) == generation ? &slot : nullptr;
     }
 
-    // A slot that was released, or one that was never used. kNone: there is none.
+    // Returns a released slot or one that was never used; kNone if there is none.
     std::uint32_t take_slot() noexcept {
         if (free_ != kNone) {
             const std::uint32_t index = free_;
@@ -149,10 +149,10 @@ private:
     }
 
     std::array<std::atomic<Slot*>, detail::kChunks> chunks_{};
-    std::atomic<std::uint32_t> slots_{0};  // that there is memory for
+    std::atomic<std::uint32_t> slots_{0};  // allocated
     SpinLock lock_;
-    std::uint32_t free_ = kNone;           // the last that was released
-    std::uint32_t fresh_ = 0;              // the first that was never used
+    std::uint32_t free_ = kNone;           // head of the list of released slots
+    std::uint32_t fresh_ = 0;              // first slot that was never used
     std::atomic<std::uint32_t> in_use_{0};
 };
 

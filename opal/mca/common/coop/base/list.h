@@ -68,8 +68,8 @@ private:
     }
 
     static T* owner(ListNode* node) noexcept {
-        // The offset of a member from a member pointer; elements are plain
-        // objects without virtual bases, so it is the same for all of them.
+        // Computes the member's offset from its member pointer. Elements have no virtual bases, so the offset
+        // is the same for all of them.
         alignas(T) static char probe[sizeof(T)];
         const auto offset = reinterpret_cast<char*>(&(reinterpret_cast<T*>(probe)->*Node)) - probe;
         return reinterpret_cast<T*>(reinterpret_cast<char*>(node) - offset);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The value of a parameter that may change while it is used: a number that one thread writes and others read. A reader sees the old
-// value or the new one; two settings that are written one after the other are not seen in any order.
+// A parameter value that may change at run time: one thread writes it while others read it. A reader sees the
+// old value or the new one; writes to two settings may become visible in any order.
 //
-// Threading: any thread at any time. Reading costs what reading a plain number costs. Ownership, errors: none.
+// Threading: any thread at any time. A read costs the same as that of a plain integer. Ownership, errors: none.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ public:
 private:
     std::atomic<std::int64_t> value_;
 };
-// Open MPI registers the address of one as that of a 64-bit number.
+// Open MPI accesses a Setting as a 64-bit integer, through its address.
 static_assert(sizeof(Setting) == sizeof(std::int64_t) && std::atomic<std::int64_t>::is_always_lock_free);
 
 }  // namespace coop

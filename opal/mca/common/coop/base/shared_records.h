@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records that several users share, by name, for as long as somebody uses them: what a process knows of others, which many
-// communicators ask for, and which may be gone while the job goes on.
+// Reference-counted records, found by name. pml/coop keeps what it knows of each peer process in one: many
+// communicators share it, and it is deleted when the last of them lets go.
 //
-//     Record* record = records.find(name);                          // null: nobody uses one
-//     if (!record) record = records.add(name, std::move(fresh));    // or the one that somebody else has added meanwhile
-//     … auto gone = records.let_go(name);                           // the last user gets the record back, to delete it
+//     Record* record = records.find(name);                        // null: no user yet
+//     if (!record) record = records.add(name, fresh);             // another thread may have added one meanwhile
+//     … auto gone = records.let_go(name);                         // returns the record to its last user, to delete it
 //
-// Threading: none; the caller locks. What let_go() and add() give back is deleted when the lock is not held any more, if deleting it
-// takes time. Ownership: the table owns what is in it. A pointer is valid until the user that got it lets go.
+// Threading: none; the caller locks. If deleting a record takes time, delete what let_go() returns, or what
+// add() leaves to the caller, after unlocking. Ownership: the table owns its records. A pointer is valid until
+// its user calls let_go().
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace coop {
 template <class Record>
 class SharedRecords {
 public:
-    // The record of that name, with one user more. Null: there is none.
+    // Returns the record of this name and adds a user to it; null if there is none.
     Record* find(std::uint64_t name) noexcept {
         const auto found = all_.find(name);
         if (found == all_.end()) return nullptr;
@@ -30,13 +31,14 @@ public:
         return found->second.record.get();
     }
 
-    // Adds a record and its first user. Where there is one of that name, that one has a user more, and `record` stays the caller's.
+    // Adds a record with one user. If a record of this name exists, adds a user to that one, and `record` stays
+    // the caller's.
     Record* add(std::uint64_t name, std::unique_ptr<Record>& record) {
         if (Record* known = find(name)) return known;
         return (all_[name] = {std::move(record), 1}).record.get();
     }
 
-    // One user less. The record, if that was the last one; else null.
+    // Removes a user. Returns the record if that was its last user, otherwise null.
     [[nodiscard]] std::unique_ptr<Record> let_go(std::uint64_t name) noexcept {
         const auto found = all_.find(name);
         if (found == all_.end() || --found->second.users > 0) return nullptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Message sizes in the coarse classes of a report. A class ends at its largest
-// size, inclusive: a message of exactly 4 KiB is in "<= 4 KiB".
+// Classes of message sizes for reports. The upper bound of a class is inclusive: a message of exactly 4 KiB is
+// in "<= 4 KiB".
 //
-// Units: bytes. Threading: constants and pure functions; fit for a hot path
-// (one bit scan, one table look-up, no branch on the size but for zero).
+// Units: bytes. Threading: constants and pure functions; fast enough for a hot path (one bit scan and one table
+// look-up; the only branch is for size 0).
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ SparseUsage::Cell* SparseUsage::find(std::uint32_t index) const noexcept {
     return cell;
 }
 
-// Where two threads make the same cell at a time, the later one takes that of the other.
+// If two threads create the same cell at the same time, the slower one uses the other's.
 SparseUsage::Cell* SparseUsage::find_or_make(std::uint32_t index) noexcept {
     if (Cell* known = find(index)) return known;
     auto* fresh = new (std::nothrow) Cell{cells_.load(std::memory_order_acquire), index, {}, {}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The usage table (usage.h) of one peer among many: messages and bytes by protocol row, size class and reason, of which few kinds occur
-// with any one peer. It takes memory for those alone.
+// The usage table (usage.h) of one peer among many: messages and bytes by protocol row, size class and reason.
+// Only a few of these combinations occur with any one peer, so cells are allocated on first use.
 //
-// Units: messages and bytes of user data. Threading: add() is safe from many threads once set_threads(true) was called; reading at any
-// time. Ownership: of its cells, which live as long as the table. Memory: 32 bytes for each kind of message that occurred. Errors:
-// without memory for another cell its messages are not counted.
+// Units: messages and bytes of user data. Threading: add() may be called by many threads after
+// set_threads(true); reading is safe at any time. Ownership: owns its cells, which live as long as the table.
+// Memory: 32 bytes for each cell in use. Errors: messages whose cell cannot be allocated are not counted.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ public:
     // Counts one message.
     COOP_EXPORT void add(std::uint32_t row, std::uint32_t reason, std::uint64_t bytes) noexcept;
 
-    COOP_EXPORT std::vector<UsageCount> counts() const;  // by rising index
+    COOP_EXPORT std::vector<UsageCount> counts() const;  // in ascending order of index
     std::vector<std::uint64_t> to_words() const { return shape_.words_of(counts()); }
     COOP_EXPORT std::size_t memory_bytes() const noexcept;  // of the cells
 
@@ -46,7 +46,7 @@ private:
     Cell* find(std::uint32_t index) const noexcept;
     Cell* find_or_make(std::uint32_t index) noexcept;
 
-    std::atomic<Cell*> cells_{nullptr};  // a list, the last that was made first
+    std::atomic<Cell*> cells_{nullptr};  // linked list, newest first
     UsageShape shape_;
     bool threads_ = false;
 };

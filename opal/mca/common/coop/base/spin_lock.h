@@ -27,13 +27,14 @@ private:
     std::atomic<bool> flag_{false};
 };
 
-// Whoever takes the baton runs; whoever finds it taken leaves a note, and the
-// runner goes round once more. Works across threads and across re-entry: a
-// transport may call back from inside the call that we make to it.
+// The thread that takes the baton runs. A thread that finds it taken leaves a note, and the runner repeats its
+// step. This works across threads and for re-entry: a transport may call back from within a call that we make
+// to it.
 //
-//     if (!baton.take()) return;            // the runner will see our event
+//     if (!baton.take()) return;            // the runner will handle our event
 //     do { step(); } while (!baton.pass());
-// With `threads` false only re-entry is provided for, without locked instructions.
+//
+// With `threads` false it handles re-entry only, and avoids locked instructions.
 class Baton {
 public:
     bool take(bool threads = true) noexcept {
@@ -43,8 +44,8 @@ public:
         return notes == 0;
     }
 
-    // True when nothing came in since the last look: the baton is free again.
-    // Otherwise the notes are taken and the caller must run once more.
+    // Returns true and frees the baton if no note was left since the last check. Otherwise clears the notes,
+    // and the caller must run again.
     bool pass(bool threads = true) noexcept {
         std::uint32_t seen = 1;
         if (!threads) {
@@ -53,7 +54,7 @@ public:
             return seen == 1;
         }
         if (notes_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) return true;
-        // exchange, not store: it reads the notes it drops, so their events are seen
+        // exchange, not store: reading the notes makes the events of their writers visible
         notes_.exchange(1, std::memory_order_acq_rel);
         return false;
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Words that are counted in: the common ground of the usage table and of the
-// counters. Relaxed throughout: a tally orders nothing.
+// A counter word, used by the usage tables and the counters. All accesses are relaxed: a tally synchronizes
+// nothing.
 //
-// Threading: with `threads` every update is one atomic operation; without it
-// the word has one writer and an update costs a load, an add and a store.
-// Reading is safe from any thread in both cases.
+// Threading: with `threads` true every update is one atomic operation; with false the word has one writer, and
+// an update is a load, an addition and a store. Reading is safe from any thread in both cases.
 #pragma once
 
 #include <atomic>
@@ -19,7 +18,7 @@ public:
         return std::atomic_ref<std::uint64_t>(word_).load(std::memory_order_relaxed);
     }
 
-    // The value after the addition.
+    // Returns the value after the addition.
     std::uint64_t add(std::uint64_t n, bool threads) noexcept {
         std::atomic_ref<std::uint64_t> word(word_);
         if (threads) return word.fetch_add(n, std::memory_order_relaxed) + n;
@@ -30,7 +29,7 @@ public:
 
     std::uint64_t subtract(std::uint64_t n, bool threads) noexcept { return add(std::uint64_t{0} - n, threads); }
 
-    // Keeps the larger of the word and `value`.
+    // Sets the word to the larger of its value and `value`.
     void raise_to(std::uint64_t value, bool threads) noexcept {
         std::atomic_ref<std::uint64_t> word(word_);
         std::uint64_t seen = word.load(std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A static object whose destructor never runs. exit() without MPI_Finalize destroys static objects while threads of this library may
-// still use them; a child that fork() has made would destroy objects that its parent uses. Owners release resources in their functions
-// that end a component, not in destructors.
+// A static object whose destructor never runs. exit() without MPI_Finalize destroys static objects while
+// threads of this library may still use them, and a child of fork() would destroy objects that its parent uses.
+// Owners release resources when their component closes, not in destructors.
 #pragma once
 
 namespace coop {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What was sent and how: messages and bytes by protocol row, size class and
-// reason of the choice. Feeds the report at finalize and the MPI_T variables.
-// Rows and reasons are small integers; their labels come in when formatting.
+// Statistics of sent messages: messages and bytes by protocol row, size class and reason for the choice. They
+// feed the report at finalize and the MPI_T variables. Rows and reasons are small integers; labels are needed
+// only for formatting.
 //
-// Units: messages and bytes of user data. Threading: add() is safe from many
-// threads once set_threads(true) was called, before the first message; all
-// reading is safe at any time. merge(), merge_words(): one thread.
-// Ownership: a table owns its cells (16 bytes per row x class x reason).
-// Errors: without memory for its cells a table has no rows and ignores what is
-// added. Words of a peer are checked in full before any of them is added.
+// Units: messages and bytes of user data. Threading: add() may be called by many threads if set_threads(true)
+// was called before the first message; reading is safe at any time. merge(), merge_words(): one thread.
+// Ownership: a table owns its cells (16 bytes per row x class x reason). Errors: a table whose cells cannot be
+// allocated has no rows and ignores additions. Words from a peer are validated completely before any of them is
+// added.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +30,9 @@ public:
     static constexpr std::uint32_t kMaxRows = 8;
     static constexpr std::uint32_t kMaxReasons = 32;
 
-    Usage() = default;  // no rows: ignores everything
+    Usage() = default;  // no rows: ignores additions
 
-    // At most kMaxRows x kMaxReasons; more is a table without rows.
+    // More than kMaxRows rows or kMaxReasons reasons give a table without rows.
     COOP_EXPORT Usage(std::uint32_t rows, std::uint32_t reasons) noexcept;
 
     const UsageShape& shape() const noexcept { return shape_; }
@@ -55,14 +54,14 @@ public:
     COOP_EXPORT std::uint64_t messages() const noexcept;
     COOP_EXPORT std::uint64_t bytes() const noexcept;
 
-    // Adds the counts of a table of the same shape; false when it is not.
+    // Adds the counts of `other`; returns false if its shape differs.
     [[nodiscard]] COOP_EXPORT bool merge(const Usage& other) noexcept;
 
-    COOP_EXPORT std::vector<UsageCount> counts() const;  // of the cells in use, by rising index
+    COOP_EXPORT std::vector<UsageCount> counts() const;  // of the cells in use, in ascending order of index
     std::vector<std::uint64_t> to_words() const { return shape_.words_of(counts()); }
 
-    // Adds a table that came in as words: all of it, or, when a word is not
-    // as it must be, none of it and a sentence that names the field.
+    // Adds a table received as words. If a word is invalid, adds nothing and returns an error message that
+    // names the field.
     COOP_EXPORT std::optional<std::string> merge_words(std::span<const std::uint64_t> words);
 
 private:
@@ -81,25 +80,25 @@ private:
     bool threads_ = false;
 };
 
-// Labels by index. A row or reason beyond its table is printed as its number.
+// Labels by index. A row or reason without a label is printed as its number.
 struct UsageLabels {
     std::span<const char* const> rows;
     std::span<const char* const> reasons;
 };
 
 struct PeerUsage {
-    int peer = 0;                    // its rank in MPI_COMM_WORLD
-    std::vector<UsageCount> counts;  // what was sent to it, by rising index
+    int peer = 0;                    // rank in MPI_COMM_WORLD
+    std::vector<UsageCount> counts;  // of messages sent to it, in ascending order of index
 };
 
-// The table of a whole job, of `processes` processes: one line per protocol,
-// size class and reason that occurred, and the totals. 100 columns at most.
+// Formats the table of a job of `processes` processes: one line per protocol, size class and reason that
+// occurred, and the totals; at most 100 columns.
 COOP_EXPORT std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes);
 
-// The same for what process `rank` sent, with a column for the peer.
+// Formats the messages that process `rank` sent, with a column for the peer.
 COOP_EXPORT std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape, const UsageLabels& labels);
 
-// "0 B", "17 B", "1.5 KiB", … at most 10 characters.
+// Returns "0 B", "17 B", "1.5 KiB", …: at most 10 characters.
 COOP_EXPORT std::string human_bytes(std::uint64_t bytes);
 
 }  // namespace coop

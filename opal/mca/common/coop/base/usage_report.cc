@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The usage table as text: aligned columns, 100 characters wide at most while
-// the labels are of a sensible length. A long reason goes on in the next line,
-// under itself.
+// Formats the usage tables as text with aligned columns, at most 100 characters wide unless labels are very
+// long. A long reason is wrapped and indented to its column.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -23,7 +22,7 @@ using Line = std::array<std::string, kColumnCount + 1>;  // the last cell is the
 
 constexpr std::array<bool, kColumnCount> kFlushRight = {true, false, false, true, true, true};
 
-// "1,234,567".
+// Returns, for example, "1,234,567".
 std::string grouped(std::uint64_t n) {
     const std::string digits = std::to_string(n);
     std::string out;
@@ -38,7 +37,7 @@ std::string label_of(std::span<const char* const> labels, std::uint32_t i) {
     return i < labels.size() && labels[i] ? labels[i] : "#" + std::to_string(i);
 }
 
-// Lays out lines that were collected before.
+// Collects lines, then aligns their columns.
 class Table {
 public:
     explicit Table(bool with_peer) : first_(with_peer ? kPeer : kProtocol) {
@@ -67,7 +66,7 @@ private:
         append_wrapped(out, row + "  ", line[kColumnCount]);
     }
 
-    // `row`, then `text`, broken between words before it grows too wide.
+    // Appends `row` and then `text`, wrapped between words at kWidth.
     static void append_wrapped(std::string& out, std::string row, std::string_view text) {
         const std::size_t indent = row.size();
         while (!text.empty()) {
@@ -90,7 +89,6 @@ private:
     std::vector<Line> lines_;
 };
 
-// What the lines of a table add up to.
 struct Totals {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
@@ -123,7 +121,7 @@ std::string human_bytes(std::uint64_t bytes) {
     constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     std::size_t unit = 0;
     double amount = static_cast<double>(bytes) / 1024.0;
-    while (amount >= 1023.95 && unit + 1 < kUnits.size()) {  // what would be printed as 1024.0
+    while (amount >= 1023.95 && unit + 1 < kUnits.size()) {  // 1023.95 would be printed as 1024.0
         amount /= 1024.0;
         ++unit;
     }

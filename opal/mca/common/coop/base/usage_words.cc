@@ -12,7 +12,7 @@ std::uint64_t shape_word(const UsageShape& shape) noexcept {
     return (std::uint64_t{shape.rows} << 32) | (std::uint64_t{kSizeClasses} << 16) | shape.reasons;
 }
 
-// Whether `messages` messages of this class can have `bytes` bytes in all.
+// Whether `messages` messages of this size class can have `bytes` bytes in total.
 bool bytes_fit(std::uint64_t messages, std::uint64_t bytes, int size_class) noexcept {
     const auto slot = static_cast<std::size_t>(size_class);
     const std::uint64_t least = size_class_min(size_class);
@@ -35,7 +35,7 @@ std::optional<std::string> find_defect_of_head(const UsageShape& shape, std::spa
                number(shape.rows) + " x " + number(kSizeClasses) + " x " + number(shape.reasons);
     const std::uint64_t entries = (words.size() - kHeadWords) / kEntryWords;
     if (words[2] != entries || words.size() != kHeadWords + entries * kEntryWords)
-        return "entries: " + number(words[2]) + " do not make " + number(words.size()) + " words";
+        return "entries: " + number(words[2]) + " do not fit " + number(words.size()) + " words";
     return std::nullopt;
 }
 
@@ -53,7 +53,7 @@ std::optional<std::string> UsageShape::find_defect(std::span<const std::uint64_t
         const std::uint64_t* at = &words[kHeadWords + entry * kEntryWords];
         const std::string where = "entry " + number(entry) + ", ";
         if (at[0] >= cells()) return where + "index: " + number(at[0]) + " is not below " + number(cells());
-        if (entry > 0 && at[0] <= at[-3]) return where + "index: " + number(at[0]) + " is not above the one before";
+        if (entry > 0 && at[0] <= at[-3]) return where + "index: " + number(at[0]) + " is not above the previous one";
         if (at[1] == 0) return where + "messages: 0";
         const int c = class_of(static_cast<std::uint32_t>(at[0]));
         if (!bytes_fit(at[1], at[2], c)) return where + "bytes: " + number(at[2]) + " in " + number(at[1]) + " messages of " + size_class_label(c);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the usage tables have in common (usage.h, sparse_usage.h): the numbering of their cells, and their words for a peer.
+// Shared by the usage tables (usage.h, sparse_usage.h): the numbering of their cells, and the words in which a
+// table travels to a peer.
 //
 //     word 0   magic << 32 | version
 //     word 1   rows << 32 | size classes << 16 | reasons
 //     word 2   number of entries
-//     then per cell in use: index, messages, bytes; by rising index
+//     then for each cell in use: index, messages, bytes; in ascending order of index
 //
-// Threading: none; values. Errors: words of a peer are checked in full; what is wrong is a sentence that names the field.
+// Threading: none; values. Errors: words from a peer are validated completely; an error message names the
+// invalid field.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +24,17 @@
 
 namespace coop {
 
-// What one cell has counted.
+// The counts of one cell.
 struct UsageCount {
-    std::uint32_t index = 0;  // of the cell, by UsageShape
+    std::uint32_t index = 0;  // UsageShape::index() of the cell
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
 };
 
 struct UsageShape {
-    static constexpr std::uint32_t kVersion = 1;  // of the words
+    static constexpr std::uint32_t kVersion = 1;  // of the wire form
 
-    std::uint32_t rows = 0, reasons = 0;  // both 0: a table that counts nothing
+    std::uint32_t rows = 0, reasons = 0;  // both 0: the table counts nothing
 
     bool operator==(const UsageShape&) const = default;
 
@@ -45,11 +47,11 @@ struct UsageShape {
     int class_of(std::uint32_t index) const noexcept { return static_cast<int>(index / reasons % kSizeClasses); }
     std::uint32_t reason_of(std::uint32_t index) const noexcept { return index % reasons; }
 
-    // `counts` by rising index.
+    // `counts` must be in ascending order of index.
     COOP_EXPORT std::vector<std::uint64_t> words_of(std::span<const UsageCount> counts) const;
 
     COOP_EXPORT std::optional<std::string> find_defect(std::span<const std::uint64_t> words) const;
-    // Of words without a defect.
+    // `words` must have no defect.
     COOP_EXPORT std::vector<UsageCount> counts_of(std::span<const std::uint64_t> words) const;
 };
 

@@ -19,9 +19,9 @@
 // async::Handler), because both sides compile it.
 //
 // The functions take the module and the endpoint that the caller would pass to the
-// BTL function of the same kind. Units: bytes. Threading: `serve` and
-// `share_hca_loads` by one thread, before the first message and after the last;
-// the others as the BTL functions. Ownership: the transport's; a table and its
+// BTL function of the same kind. Units: bytes. Threading: `serve` by
+// one thread, before the first message and after the last; the others as the BTL
+// functions. Ownership: the transport's; a table and its
 // module are valid until the BTL is finalized. Errors: `put` and `get` return what
 // the BTL functions return, codes of Open MPI; a false result is explained at the
 // function.

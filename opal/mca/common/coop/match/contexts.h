@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The communicators of a process by context id, for messages that arrive. A thread that takes in a message may look one up at
-// any time, also while the application makes or frees others and the library takes no locks.
+// Finds the communicator of an arriving message by its context id. A thread that handles messages may look up a
+// communicator at any time, even while the application creates or frees others and the library takes no locks.
 //
-// Threading: publish() and withdraw() of one id by one thread at a time; find() by any thread at any time, without a lock. What
-// was written before publish() is seen by whoever finds the object. Ownership: none; a caller of find() must know that the object
-// lives while it is used. Memory: 8 bytes for each id there may be, of which the system provides only the pages that are used.
+// Threading: publish() and withdraw() of one id by one thread at a time; find() by any thread at any time,
+// without a lock. Writes made before publish() are visible to a thread that finds the object. Ownership: none;
+// the caller of find() must know that the object lives while it is used. Memory: 8 bytes for each possible id;
+// the system provides only the pages that are touched.
 #pragma once
 
 #include <array>
@@ -18,12 +19,12 @@ namespace coop::match {
 template <class Communicator>
 class Contexts {
 public:
-    static constexpr std::size_t kIds = std::size_t{1} << 16;  // as many as a match header can name
+    static constexpr std::size_t kIds = std::size_t{1} << 16;  // a match header has 16 bits for the id
 
     void publish(std::uint16_t id, Communicator* communicator) noexcept { at_[id].store(communicator, std::memory_order_release); }
     void withdraw(std::uint16_t id) noexcept { at_[id].store(nullptr, std::memory_order_release); }
 
-    // Null: there is none, not yet or no more.
+    // Returns null if no communicator is published under this id.
     Communicator* find(std::uint16_t id) const noexcept { return at_[id].load(std::memory_order_acquire); }
 
 private:

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI matching for one communicator (MPI 3.1, 3.5: non-overtaking order per
-// source; 3.2.4: wildcards): posted receives against arrived messages.
+// MPI matching for one communicator (MPI 3.1, 3.5: non-overtaking order per source; 3.2.4: wildcards): matches
+// posted receives and arrived messages.
 //
-//   posted receives   per source, plus one queue for MPI_ANY_SOURCE; a post
-//                     number decides which of two candidates came first
-//   unexpected        arrived in order, matched by nobody yet: per source, and
-//                     once more in one queue over all sources, in order of
-//                     arrival, for MPI_ANY_SOURCE
-//   early             arrived before a message that the same source sent
-//                     earlier (several transports, or a retried send): held
-//                     back per source, in sequence
+//   posted receives   one queue per source, and one for MPI_ANY_SOURCE; a post number tells which of two candidates
+//                     was posted first
+//   unexpected        arrived in order, but without a matching receive: in a queue per source and, for
+//                     MPI_ANY_SOURCE, in a queue over all sources in order of arrival
+//   early             arrived before an earlier message of the same source (several transports, or a retried send):
+//                     held back per source, sorted by sequence number
 //
-// Sequence numbers are 16 bits and wrap; at most 2^15 messages of one source
-// may be early at once.
+// Sequence numbers are 16 bits and wrap; at most 2^15 messages of one source may be early at a time.
 //
-// Threading: none; the caller holds the communicator's matching lock.
-// Ownership: receives and arrivals belong to the caller.
+// Threading: none; the caller holds the communicator's matching lock. Ownership: receives and arrivals belong
+// to the caller.
 #pragma once
 
 #include <atomic>
@@ -38,7 +35,7 @@ struct Posted {
     std::uint64_t post_number = 0;   // set by post()
 };
 
-// A message that waits for its receive (or for its turn).
+// A message that waits for its receive, or for an earlier message.
 struct Arrival {
     ListNode node;      // in the source's queue
     ListNode any_node;  // in the queue over all sources; unlinked while early
@@ -47,40 +44,39 @@ struct Arrival {
     std::uint16_t sequence = 0;
 };
 
-// MPI_ANY_TAG matches user tags only: negative ones are the library's own.
+// MPI_ANY_TAG matches user tags only: negative tags are internal to the library.
 constexpr bool tag_matches(std::int32_t wanted, std::int32_t tag) noexcept {
     return wanted == tag || (wanted == kAnyTag && tag >= 0);
 }
 
-// Per source. Lives inside the owner's per-peer record.
+// Matching state of one source, embedded in the owner's record of the peer.
 struct Source {
-    std::uint16_t expected = 0;  // sequence of the next message in order
+    std::uint16_t expected = 0;  // sequence number of the next message in order
     List<Posted, &Posted::node> posted;
     List<Arrival, &Arrival::node> unexpected;
     List<Arrival, &Arrival::node> early;
-    std::atomic<Posted*> offered{nullptr};  // the receive that is on offer to this source (RTR), still in `posted`; others may peek
+    std::atomic<Posted*> offered{nullptr};  // receive offered to this source (RTR), still in `posted`; other threads may read the pointer
 };
 
-enum class Turn { kNow, kEarly, kRepeated };
+enum class ArrivalOrder { kInOrder, kEarly, kRepeated };
 
 class Engine {
 public:
     // -- arrivals ---------------------------------------------------------
 
-    // Is it this message's turn? kNow takes the turn: the caller goes on with
-    // take_posted(), then asks next_early(). kRepeated: a sequence number that
-    // was already seen; an error of the peer.
-    static Turn turn(Source& source, std::uint16_t sequence) noexcept {
+    // Checks the sequence number of an arrived message. kInOrder: it is the expected one, and the engine now
+    // expects the next; the caller calls take_posted() and then next_early(). kRepeated: the number was seen
+    // before, an error of the peer.
+    static ArrivalOrder take_sequence(Source& source, std::uint16_t sequence) noexcept {
         const auto ahead = static_cast<std::uint16_t>(sequence - source.expected);
         if (ahead == 0) {
             ++source.expected;
-            return Turn::kNow;
+            return ArrivalOrder::kInOrder;
         }
-        return ahead < 0x8000 ? Turn::kEarly : Turn::kRepeated;
+        return ahead < 0x8000 ? ArrivalOrder::kEarly : ArrivalOrder::kRepeated;
     }
 
-    // Removes and returns the receive that was posted first among those that
-    // match; null: none.
+    // Removes and returns the first-posted receive that matches, or null.
     Posted* take_posted(Source& source, std::int32_t tag) noexcept {
         Posted* specific = first_match(source.posted, tag);
         Posted* wild = any_source_.empty() ? nullptr : first_match(any_source_, tag);
@@ -96,10 +92,10 @@ public:
         ++unexpected_;
     }
 
-    // False: this sequence number is being held back already.
+    // Holds back an early message. Returns false if a message with this sequence number is already held back.
     static bool keep_early(Source& source, Arrival* arrival) noexcept {
         const auto distance = [&](const Arrival* a) { return static_cast<std::uint16_t>(a->sequence - source.expected); };
-        Arrival* before = source.early.back();  // most often the newest is the farthest
+        Arrival* before = source.early.back();  // messages mostly arrive in ascending order, so search from the back
         while (before && distance(before) > distance(arrival)) before = source.early.prev(before);
         if (before && before->sequence == arrival->sequence) return false;
         if (before) source.early.insert_after(before, arrival);
@@ -107,7 +103,8 @@ public:
         return true;
     }
 
-    // The held-back message whose turn has come, or null. Takes the turn.
+    // Removes and returns the held-back message that is now in order, if any. Advances the expected sequence
+    // number.
     static Arrival* next_early(Source& source) noexcept {
         Arrival* first = source.early.front();
         if (!first || first->sequence != source.expected) return nullptr;
@@ -124,9 +121,8 @@ public:
         else source->posted.push_back(receive);
     }
 
-    // Whether the source's next message with the tag of `receive`, which has just
-    // been posted, is sure to find it: nothing that was posted before can take
-    // that message. (Long queues are not searched: then it is not sure.)
+    // Whether the source's next message with the tag of `receive`, which was just posted, is certain to match
+    // it: no receive posted before can match that message. Gives up on long queues and returns false.
     bool is_next_for(Source& source, Posted* receive) noexcept {
         if (receive->tag == kAnyTag) return false;
         int patience = 16;
@@ -139,7 +135,7 @@ public:
 
     static void cancel(Posted* receive) noexcept { receive->node.unlink(); }
 
-    // The oldest unexpected message that matches, left where it is (probe).
+    // Returns the oldest unexpected message that matches, without removing it (probe).
     Arrival* find_unexpected(Source* source, std::int32_t tag) noexcept {
         if (source) {
             for (Arrival* a = source->unexpected.front(); a; a = source->unexpected.next(a))

@@ -10,7 +10,7 @@
 namespace coop::node {
 namespace {
 
-// The part of `text` up to `end`, which is taken off.
+// Removes and returns the part of `text` before `end`; also removes `end`.
 std::string_view take_until(std::string_view& text, char end) noexcept {
     const std::size_t at = text.find(end);
     const std::string_view part = text.substr(0, at);
@@ -32,7 +32,7 @@ std::optional<double> number(std::string_view text) noexcept {
     return static_cast<double>(value);
 }
 
-// Spaces and the like are "\040" in mountinfo.
+// Decodes the octal escapes of mountinfo, such as "\040" for a space.
 std::string without_escapes(std::string_view text) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -47,9 +47,9 @@ std::string without_escapes(std::string_view text) {
     return plain;
 }
 
-// A mounted hierarchy of groups that has the cpu controller, or may have it.
+// A mounted cgroup hierarchy that has the cpu controller, or may have it (version 2).
 struct Mount {
-    std::string root, point;  // which group is at that folder
+    std::string root, point;  // the group `root` is mounted at the folder `point`
     bool unified;
 };
 
@@ -72,7 +72,8 @@ std::vector<Mount> mounts_of(std::string_view mountinfo) {
     return mounts;
 }
 
-// Where a group is below its mount point. The mount point itself for one that is not below it, as seen from inside a container.
+// Returns a group's path relative to the mount point; "" for a group outside of the mounted hierarchy, as seen
+// from inside a container.
 std::string_view below(const Mount& mount, std::string_view group) noexcept {
     if (group.find("/..") != std::string_view::npos) return "";
     if (mount.root != "/") {

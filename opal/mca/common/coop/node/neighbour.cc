@@ -42,7 +42,8 @@ private:
     int fd_;
 };
 
-// Where vm.memfd_noexec is 2 the kernel makes no memory that could hold a program. Kernels before 6.3 do not know the flag.
+// With vm.memfd_noexec = 2 the kernel refuses memory that may be executable. Kernels before 6.3 do not know the
+// flag.
 int make_memfd() noexcept {
     constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     const int fd = memfd_create(kName, kFlags | MFD_NOEXEC_SEAL);
@@ -54,15 +55,15 @@ void* map(int fd, std::size_t bytes) noexcept {
     return at == MAP_FAILED ? nullptr : at;
 }
 
-// Whether `path`, a descriptor in /proc, leads to a memfd of our name.
+// Whether `path`, a descriptor in /proc, is a link to a memfd with our name.
 bool leads_to_our_name(const char* path) noexcept {
     char target[64];
     const ssize_t bytes = readlink(path, target, sizeof target);
     return bytes > 0 && std::string_view(target, static_cast<std::size_t>(bytes)) == kLink;
 }
 
-// Whether a file that was found and not opened may be what create() makes: a regular file of this user in the kernel's memory
-// file system, in no folder, made under our name for a memfd, and of that size.
+// Whether a file that was located but not opened can be one made by create(): a regular file of this user in
+// tmpfs, with no link in any folder, named like our memfd, and of the expected size.
 bool may_be_ours(const Descriptor& found, const char* path, std::size_t bytes) noexcept {
     struct stat status{};
     struct statfs system{};
@@ -72,7 +73,7 @@ bool may_be_ours(const Descriptor& found, const char* path, std::size_t bytes) n
 }
 
 bool is_sealed(const Descriptor& opened) noexcept {
-    const int seals = fcntl(opened.get(), F_GET_SEALS);  // -1: nothing that can be sealed
+    const int seals = fcntl(opened.get(), F_GET_SEALS);  // -1: not a file that can be sealed
     return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
@@ -91,7 +92,7 @@ SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), static_cast<int>(fd));
     const Descriptor found(open(path, O_PATH | O_CLOEXEC));
     if (!found) return SharedMemory(errno);
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", found.get());  // the file that was found, whatever became of the other path
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", found.get());  // still names the located file if the other path has changed
     if (!may_be_ours(found, path, bytes)) return SharedMemory(EBADF);
     const Descriptor opened(open(path, O_RDWR | O_CLOEXEC));
     if (!opened) return SharedMemory(errno);

@@ -18,13 +18,13 @@
 namespace coop::node {
 namespace {
 
-constexpr std::size_t kMostCpus = 1 << 16;  // more than Linux has
+constexpr std::size_t kMaxCpus = 1 << 16;  // more than Linux supports
 
 struct Node {
     CpuSet cpus;
-    std::vector<std::uint32_t> distances;  // to each node, in the order of their numbers
+    std::vector<std::uint32_t> distances;  // to each node, in ascending order of node numbers
 };
-using Nodes = std::map<int, Node>;  // by number
+using Nodes = std::map<int, Node>;  // by node number
 
 std::string first_line(const std::string& path) {
     std::ifstream file(path);
@@ -41,12 +41,12 @@ std::optional<Number> number(std::string_view text) {
     return value;
 }
 
-// "0-3,8": one range, or one number.
+// Adds one element of a list such as "0-3,8": a range or a number.
 void add_range(CpuSet& cpus, std::string_view word) {
     const std::size_t dash = word.find('-');
     const auto first = number<std::size_t>(word.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : number<std::size_t>(word.substr(dash + 1));
-    if (!first || !last || *first > *last || *last >= kMostCpus) return;
+    if (!first || !last || *first > *last || *last >= kMaxCpus) return;
     if (cpus.size() <= *last) cpus.resize(*last + 1);
     std::fill(cpus.begin() + static_cast<std::ptrdiff_t>(*first), cpus.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
 }
@@ -85,7 +85,7 @@ bool have_one_in_common(const CpuSet& a, const CpuSet& b) {
 
 std::uint32_t distance(const Nodes& nodes, const CpuSet& cpus, int device_node) {
     const auto device = nodes.find(device_node);
-    if (device == nodes.end()) return kUnknownDistance;  // -1, too: the device belongs to no node
+    if (device == nodes.end()) return kUnknownDistance;  // also for -1: the device has no node
     const auto column = static_cast<std::size_t>(std::distance(nodes.begin(), device));
     std::uint32_t least = kUnknownDistance;
     for (const auto& [id, node] : nodes)
@@ -96,8 +96,8 @@ std::uint32_t distance(const Nodes& nodes, const CpuSet& cpus, int device_node) 
 }  // namespace
 
 CpuSet cpus_of(std::int32_t pid) {
-    // The kernel refuses a set that is smaller than its own.
-    for (std::size_t count = 1024; count <= kMostCpus; count *= 2) {
+    // The kernel returns EINVAL for a mask smaller than its own.
+    for (std::size_t count = 1024; count <= kMaxCpus; count *= 2) {
         std::vector<cpu_set_t> mask(count / CPU_SETSIZE);
         const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
         if (sched_getaffinity(pid, bytes, mask.data()) != 0) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When something that the system has refused is tried again: after a pause that
-// doubles from one failure to the next, up to a longest one.
+// Schedules retries of a refused system call: after a pause that doubles with each failure, up to a maximum.
 //
-// Units: ns, of any clock that only grows. Pure. Threading: none.
+// Units: ns of any monotonic clock. Pure. Threading: none.
 #pragma once
 
 #include <algorithm>

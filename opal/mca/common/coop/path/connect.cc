@@ -15,14 +15,14 @@
 //                                | reads are over: send PROBED
 //                                v
 //                             kProbed
-//                                | PROBED or DONE of the peer: send DONE, where it asks
+//                                | PROBED or DONE of the peer: answer PROBED with DONE
 //                                v
 //                           kEstablished
 //
-// A peer that has told of its reads before ours are over spares us kProbed.
-// kRequested, kReplied and kProbed repeat their datagram. A REPLY that comes again
-// says that READY was lost, a PROBED that DONE was. From any state: kGivenUp,
-// which answers with a refusal.
+// If the peer reports its reads before ours are over, kProbed is skipped.
+// kRequested, kReplied and kProbed repeat their datagram on a timer. A repeated
+// REPLY means that READY was lost, a repeated PROBED that DONE was. Any state can
+// change to kGivenUp, which answers every datagram with a refusal.
 #include "coop/path/connect.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 namespace coop::path {
 namespace {
 
-// Any sequence will do, if it differs between connections: an old packet should not fit.
+// Connections must differ in their sequence numbers, so that an old packet does not fit.
 std::uint32_t first_psn(std::uint32_t generation, std::size_t rail) noexcept {
     const std::uint64_t mixed = (std::uint64_t{generation} + rail + 1) * 0x9E3779B97F4A7C15ull;
     return static_cast<std::uint32_t>(mixed >> 40);
@@ -61,11 +61,11 @@ const char* describe(Reason reason) noexcept {
     switch (reason) {
         case Reason::kNone: return "nothing is wrong";
         case Reason::kNoPath: return "no port of this process reaches a port of the peer";
-        case Reason::kPathsDiffer: return "the peer computed other paths than this process";
+        case Reason::kPathsDiffer: return "the peer computed different paths";
         case Reason::kNoQueuePairs: return "no queue pair could be made";
         case Reason::kNoRailOpened: return "there is no rail that both processes could open";
         case Reason::kNoRailAnswers: return "no rail between the two processes carries data";
-        case Reason::kRefused: return "the peer could not connect, and said so";
+        case Reason::kRefused: return "the peer refused the connection";
     }
     return "?";
 }
@@ -73,7 +73,7 @@ const char* describe(Reason reason) noexcept {
 Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience,
                        std::uint64_t own_word)
     : self_(self), peer_(peer), own_word_(own_word), generation_(generation), patience_(patience), paths_(std::move(paths)), ends_() {
-    paths_.resize(std::min(paths_.size(), kMaxRails));
+    paths_.resize(std::min(paths_.size(), kMaxConnectionRails));
     ends_.resize(paths_.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].local_psn = first_psn(generation, i);
 }
@@ -141,9 +141,9 @@ Actions Connection::on_request(const Datagram& d) {
     return ignore();
 }
 
-// Both ask. Of a process that connects to itself, the request is that of its peer as well.
+// Both sides have sent a REQUEST. If a process connects to itself, its own request is also that of its peer.
 Actions Connection::on_crossing_request(const Datagram& d) {
-    if (peer_ > self_) return ignore();  // ours counts, and the timer repeats it if it was lost
+    if (peer_ > self_) return ignore();  // our request takes precedence; the timer repeats it if it was lost
     learn(d);
     return connect(peer_ == self_ ? State::kConfirming : State::kJoining);
 }
@@ -187,7 +187,7 @@ Actions Connection::on_ready() {
 // The peer's reads are over.
 Actions Connection::on_probed_there(const Datagram& d) {
     switch (state_) {
-        case State::kReplied:  // its READY was lost, or is late
+        case State::kReplied:  // its READY was lost or is late
         case State::kProbing:
         case State::kProbed: break;
         case State::kEstablished: return d.kind == Kind::kProbed ? repeat(Kind::kDone) : ignore();
@@ -204,11 +204,11 @@ Actions Connection::on_probed_there(const Datagram& d) {
     if (live() == 0) return give_up(Reason::kNoRailAnswers);
     if (state_ == State::kReplied) return begin_probe({});
     if (state_ == State::kProbing) return {};
-    // Our own PROBED may have been lost, unless the peer says that it is done.
+    // Our PROBED may have been lost, unless the peer has sent DONE.
     return establish(d.kind == Kind::kDone ? Actions() : Actions().add(send(Kind::kDone)));
 }
 
-// The peer has given up, for good.
+// The peer has given up permanently.
 Actions Connection::on_refusal() {
     switch (state_) {
         case State::kRequested:
@@ -216,7 +216,7 @@ Actions Connection::on_refusal() {
         case State::kProbing:
         case State::kProbed:
         case State::kEstablished:
-            peer_generation_ = 0;  // it needs no answer
+            peer_generation_ = 0;  // send it no refusal
             return give_up(Reason::kRefused);
         case State::kIdle:
         case State::kMaking:
@@ -228,7 +228,7 @@ Actions Connection::on_refusal() {
     return ignore();
 }
 
-// Its rails are not ours.
+// The peer's list of rails differs from ours.
 Actions Connection::on_mismatch(const Datagram& d) {
     switch (state_) {
         case State::kIdle:
@@ -306,7 +306,7 @@ Actions Connection::on_tick(Nanoseconds now) {
 
 // --- steps ------------------------------------------------------------------------------------------------------------
 
-// Whether it is from the peer's connection that we know, and to this one of ours.
+// Whether the datagram is for this connection and from the one that we know at the peer.
 bool Connection::concerns_us(const Datagram& d) const noexcept {
     if (d.sender != peer_ || d.receiver != self_) return false;
     const bool knows_us = d.echo == generation_ || (d.kind == Kind::kRequest && d.echo == 0);
@@ -358,7 +358,7 @@ Actions Connection::wait_in(State state, Nanoseconds pause, Actions first) {
 
 Actions Connection::begin_probe(Actions before) { return wait_in(State::kProbing, patience_.first_look, before.add({Do::kProbe})); }
 
-// The rails that have answered serve; the peer learns which have not.
+// Keeps the rails that have answered, and tells the peer which those are.
 Actions Connection::end_probe() {
     for (std::size_t i = 0; i < ends_.size(); ++i)
         if (((answered_ & ~broken_) >> i & 1) == 0) ends_[i].local_qpn = 0;
@@ -371,7 +371,8 @@ Actions Connection::repeat(Kind kind) noexcept {
     return Actions().add(send(kind));
 }
 
-// A peer that has told us who it is learns of it, if the datagram arrives; otherwise by asking again.
+// Sends a refusal if the peer's connection is known. If the datagram is lost, the peer asks again and is
+// refused then.
 Actions Connection::give_up(Reason reason) {
     state_ = State::kGivenUp;
     reason_ = reason;

@@ -9,8 +9,8 @@ namespace coop::path {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x636f6e6e;
-constexpr std::uint32_t kMost24Bits = (1u << 24) - 1;  // numbers of queue pairs and packets
-constexpr std::uint8_t kMostBits = (1u << kMaxLmc) - 1;
+constexpr std::uint32_t kMax24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
+constexpr std::uint8_t kMaxPathBits = (1u << kMaxLmc) - 1;
 
 std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(DatagramHeader, check), kMagic); }
 
@@ -20,9 +20,9 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
     fields.in("magic number", h.magic, kMagic, kMagic)
         .in("version", h.version, kDatagramVersion, kDatagramVersion)
         .in("kind", static_cast<std::uint8_t>(h.kind), 1, 5)
-        .in("number of rails", h.rails, 0, kMaxRails);
+        .in("number of rails", h.rails, 0, kMaxConnectionRails);
     if (!fields.ok()) return;
-    // Not more than that: nothing may follow that the check word does not cover.
+    // The length must match exactly: the check word must cover everything.
     fields.in("length in bytes", bytes.size(), bytes_of(h.rails), bytes_of(h.rails));
     if (!fields.ok()) return;
     const std::uint16_t check = datagram_check(bytes);
@@ -30,12 +30,12 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
 }
 
 void check_entry(Fields& fields, const RailEntry& e) {
-    fields.in("number of a queue pair", e.qpn, 0, kMost24Bits)
-        .in("packet sequence number", e.psn, 0, kMost24Bits)
+    fields.in("number of a queue pair", e.qpn, 0, kMax24Bits)
+        .in("packet sequence number", e.psn, 0, kMax24Bits)
         .in("sender's port", e.sender_port, 0, kMaxPorts - 1)
         .in("receiver's port", e.receiver_port, 0, kMaxPorts - 1)
-        .in("sender's path bits", e.sender_bits, 0, kMostBits)
-        .in("receiver's path bits", e.receiver_bits, 0, kMostBits);
+        .in("sender's path bits", e.sender_bits, 0, kMaxPathBits)
+        .in("receiver's path bits", e.receiver_bits, 0, kMaxPathBits);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ const char* name(Kind kind) noexcept {
 }
 
 std::vector<std::byte> encode(const Datagram& d) {
-    const std::size_t rails = std::min(d.rails.size(), kMaxRails);
+    const std::size_t rails = std::min(d.rails.size(), kMaxConnectionRails);
     std::vector<std::byte> bytes(bytes_of(rails));
     DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.word, d.generation, d.echo, 0, {}};
     std::memcpy(bytes.data(), &header, sizeof header);
@@ -64,7 +64,7 @@ std::vector<std::byte> encode(const Datagram& d) {
 
 Decoded decode(std::span<const std::byte> bytes) {
     Fields fields("connection datagram");
-    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxRails)).ok()) return fields.wrong();
+    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxConnectionRails)).ok()) return fields.wrong();
     DatagramHeader header{};
     std::memcpy(&header, bytes.data(), sizeof header);
     check_header(fields, header, bytes);

@@ -14,18 +14,18 @@
 namespace coop::path {
 namespace {
 
-// The strictest of two, of which 0 means any number.
+// The stricter of two limits; 0 means no limit.
 std::uint16_t stricter(std::uint16_t a, std::uint16_t b) noexcept { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// A datagram goes over any of the ports: the smallest MTU bounds it.
+// A datagram may use any of the ports, so the smallest MTU limits its size.
 std::size_t room_for_rails(std::span<const PortRecord> local, std::span<const PortRecord> remote) noexcept {
-    std::size_t most = kMaxRails;
+    std::size_t most = kMaxConnectionRails;
     for (const auto& ports : {local, remote})
         for (const PortRecord& port : ports) most = std::min(most, most_rails(port.mtu));
     return most;
 }
 
-// That LMC gives.
+// The number of paths that the LMCs of both ports permit.
 unsigned paths_between(const PortRecord& local, const PortRecord& remote) noexcept { return 1u << std::min({local.lmc + 0u, remote.lmc + 0u, kMaxLmc}); }
 
 std::uint32_t distance_of(const PortRecord& port, const Nearness& nearness) {
@@ -34,10 +34,11 @@ std::uint32_t distance_of(const PortRecord& port, const Nearness& nearness) {
     return port.hca < distances.size() ? distances[port.hca] : *std::max_element(distances.begin(), distances.end());
 }
 
-// Of rails that are in order: where the process begins. The rails up to `end` are on near ports.
+// The rail with which the process begins, for std::rotate(). `order` is sorted, and the rails up to `end` are
+// on near ports.
 std::vector<std::size_t>::iterator beginning(std::vector<std::size_t>& order, std::vector<std::size_t>::iterator end, std::span<const PathChoice> rails,
                                              std::span<const PortRecord> ports, std::uint32_t rank) {
-    std::map<std::uint8_t, std::vector<std::vector<std::size_t>::iterator>> rails_of;  // by port, the one that is used first before others
+    std::map<std::uint8_t, std::vector<std::vector<std::size_t>::iterator>> rails_of;  // by port; each list in the sorted order
     std::set<std::uint8_t> hcas;
     for (auto rail = order.begin(); rail != end; ++rail) {
         rails_of[rails[*rail].local_port].push_back(rail);
@@ -93,14 +94,14 @@ std::optional<std::string> partition_trouble(const PortList& local, const PortLi
     const std::uint16_t here = local.ports[paths[0].local_port].pkey, there = remote.ports[paths[0].remote_port].pkey;
     const bool limited = partition_of(here) == partition_of(there);
     return "the P_Key here is " + member_text(here) + ", there " + member_text(there) +
-           (limited ? ": two limited members of a partition do not hear each other" : ": these are different partitions");
+           (limited ? ": two limited members of a partition cannot communicate" : ": these are different partitions");
 }
 
 std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, const Nearness& nearness) {
     const auto distance = [&](const PortRecord& p) { return distance_of(p, nearness); };
 
-    std::map<std::uint32_t, std::vector<std::uint8_t>> hcas_at;  // by distance, in order of number
-    std::map<std::uint8_t, std::vector<std::uint8_t>> ports_of;  // their numbers, in order
+    std::map<std::uint32_t, std::vector<std::uint8_t>> hcas_at;  // by distance, in ascending order
+    std::map<std::uint8_t, std::vector<std::uint8_t>> ports_of;  // port numbers by HCA, in ascending order
     for (const PortRecord& p : ports) {
         if (ports_of[p.hca].empty()) hcas_at[distance(p)].push_back(p.hca);
         ports_of[p.hca].push_back(p.port);

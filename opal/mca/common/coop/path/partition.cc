@@ -4,7 +4,7 @@
 namespace coop::path {
 namespace {
 
-// The first key for which `fits` holds.
+// Returns the first key for which `fits` returns true.
 template <class Fits>
 std::optional<PkeyChoice> first_of(std::span<const std::uint16_t> table, Fits fits) noexcept {
     for (std::size_t i = 0; i < table.size(); ++i)

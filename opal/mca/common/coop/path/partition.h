@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Partitions of InfiniBand (IBTA 10.9). A port has a table of keys (P_Keys): 15
-// bits name a partition, the upper bit says that the port is a full member of it.
-// Two queue pairs hear each other if their keys are of one partition and at least
-// one of the two is a full member's. Ports of RoCE have the default key alone.
+// Partitions of InfiniBand (IBTA 10.9). A port has a table of keys (P_Keys): 15 bits identify a partition, and
+// the upper bit marks the port as a full member of it. Two queue pairs can communicate if their keys are of the
+// same partition and at least one of them is a full member's. RoCE ports have only the default key.
 //
 // Threading: pure functions.
 #pragma once
@@ -32,12 +31,13 @@ struct PkeyChoice {
     bool operator==(const PkeyChoice&) const = default;
 };
 
-// The key of a table that a queue pair shall have; keys of partition 0 are empty places. `wanted` names the partition by its lower
-// 15 bits; a full member's key of it goes before a limited one's. 0: the first key of a full member, usually the default one, else
-// the first key. Nothing: the table has no such key.
+// Chooses the key for a queue pair from a port's table; keys of partition 0 are unused entries. `wanted`
+// selects the partition by its lower 15 bits; a full member's key takes precedence over a limited one's. With
+// `wanted` 0: the first key of a full member, usually the default one, otherwise the first key. Returns nothing
+// if the table has no such key.
 COOP_EXPORT std::optional<PkeyChoice> choose_pkey(std::span<const std::uint16_t> table, std::uint16_t wanted) noexcept;
 
 COOP_EXPORT std::string pkey_text(std::uint16_t pkey);                         // "0x8001"
-COOP_EXPORT std::string pkeys_text(std::span<const std::uint16_t> table);      // "0xffff, 0x8001", without the empty places
+COOP_EXPORT std::string pkeys_text(std::span<const std::uint16_t> table);      // "0xffff, 0x8001", without unused entries
 
 }  // namespace coop::path

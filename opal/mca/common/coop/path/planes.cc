@@ -8,9 +8,9 @@ namespace coop::path {
 namespace {
 
 constexpr const char* kAllowed = "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its plane, 0..9999";
-static_assert(kMostPlane == 9999);
+static_assert(kMaxPlane == 9999);
 
-// A whole number up to `most`, and nothing else.
+// Parses a whole number up to `most`.
 std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -22,7 +22,7 @@ std::optional<std::uint32_t> number(std::string_view text, std::uint32_t most) {
 std::optional<Planes::Entry> parse_entry(std::string_view word) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
-    const auto plane = number(word.substr(equals + 1), kMostPlane);
+    const auto plane = number(word.substr(equals + 1), kMaxPlane);
     const std::string_view name = word.substr(0, equals), hca = name.substr(0, name.find(':'));
     std::optional<std::uint32_t> port = 0;
     if (hca.size() != name.size()) port = number(name.substr(hca.size() + 1), UINT8_MAX);
@@ -48,7 +48,7 @@ std::uint16_t Planes::of(std::string_view hca, const PortRecord& port) const {
     for (const Entry& entry : entries) {
         if (entry.hca != hca || (entry.port != 0 && entry.port != port.port)) continue;
         plane = static_cast<std::uint16_t>(entry.plane + 1);
-        if (entry.port != 0) break;  // it says more than one for the whole HCA
+        if (entry.port != 0) break;  // an entry for a port takes precedence over one for the HCA
     }
     return plane;
 }

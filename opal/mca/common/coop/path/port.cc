@@ -9,8 +9,8 @@
 namespace coop::path {
 namespace {
 
-constexpr std::uint32_t kMostNumber = (1u << 24) - 1;  // of a queue pair
-constexpr std::uint16_t kMostUnicastLid = 0xBFFF;
+constexpr std::uint32_t kMaxQpNumber = (1u << 24) - 1;
+constexpr std::uint16_t kMaxUnicastLid = 0xBFFF;
 
 std::uint16_t list_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(ListHeader, check), kListMagic); }
 
@@ -27,7 +27,7 @@ void check_header(Fields& fields, const ListHeader& h, std::span<const std::byte
 
 constexpr std::array<std::uint8_t, 12> kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // of a GID of RoCE
+enum Form : std::uint8_t { kIpv4, kLinkLocal, kGlobal };  // form of address in a RoCE GID
 
 Form form_of(const Gid& gid) noexcept {
     if (std::equal(kMappedIpv4.begin(), kMappedIpv4.end(), gid.begin())) return kIpv4;
@@ -41,7 +41,7 @@ void check_addresses(Fields& fields, const PortRecord& r) {
         .in("length of the network's prefix", r.prefix_bits, 0, ib ? 0 : form_of(r.gid) == kIpv4 ? 32 : 128);
     if (!ib || !fields.ok()) return;
     const std::uint16_t lids = static_cast<std::uint16_t>(1u << r.lmc);
-    fields.in("LID", r.lid, 1, kMostUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
+    fields.in("LID", r.lid, 1, kMaxUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
 }
 
 void check_record(Fields& fields, const PortRecord& r) {
@@ -52,13 +52,14 @@ void check_record(Fields& fields, const PortRecord& r) {
     check_addresses(fields, r);
     fields.in("MTU code", r.mtu, 1, 5)
         .in("has SRQ", r.has_srq, 0, 1)
-        .in("number of the UD queue pair", r.ud_qpn, 0, kMostNumber)
+        .in("number of the UD queue pair", r.ud_qpn, 0, kMaxQpNumber)
         .in("partition of the P_Key", partition_of(r.pkey), 1, kPartitionBits)
         .in("needs a global routing header", r.needs_grh, 0, 1)
         .in("crosses subnets", r.crosses_subnets, 0, 1);
 }
 
-// Alike, when nothing better is known: as much as the networks of one site usually have in common.
+// Prefix lengths for networks that count as similar: the networks of one site usually share this much of their
+// address.
 constexpr unsigned kAlikeIpv4Bits = 16, kAlikeGlobalBits = 64;
 
 void copy_prefix(Network& network, const Gid& gid, std::size_t first, unsigned bits) noexcept {

@@ -10,7 +10,7 @@
 namespace coop::path {
 namespace {
 
-// A process's ports by their place on the node. `wishes[i]`: the index of port i in the list.
+// A process's ports, sorted by position on the node. `wishes[i]`: index of port i in the original list.
 struct Ports {
     std::vector<PortRecord> by_place;
     std::vector<std::size_t> wishes;
@@ -27,21 +27,21 @@ Ports sorted(std::span<const PortRecord> list) {
     return ports;
 }
 
-// An order of the two processes on which both agree.
+// An order of the two processes that both sides compute alike.
 bool comes_before(const Ports& a, const Ports& b) {
     for (std::size_t i = 0; i < std::min(a.by_place.size(), b.by_place.size()); ++i)
         if (const int order = std::memcmp(&a.by_place[i], &b.by_place[i], sizeof(PortRecord)); order != 0) return order < 0;
     return std::pair(a.by_place.size(), a.wishes) < std::pair(b.by_place.size(), b.wishes);
 }
 
-// Places of two ports that reach each other.
+// Two ports that reach each other, as indices of `by_place`.
 struct Match {
     std::size_t a, b;
 };
 
 bool share_a_plane(const PortRecord& x, const PortRecord& y) { return x.plane != 0 && x.plane == y.plane; }
 
-// The less, the better they fit.
+// Smaller is better.
 auto unfitness(const Ports& a, const Ports& b, const Match& match) {
     const PortRecord &x = a.by_place[match.a], &y = b.by_place[match.b];
     const bool same_rate = x.rate_mbytes_per_s == y.rate_mbytes_per_s;
@@ -61,9 +61,9 @@ std::vector<Match> all_matches(const Ports& a, const Ports& b, Reach reach) {
     return matches;
 }
 
-// What a port has in pairs already.
+// How much a port is used by the pairs so far.
 struct Use {
-    std::int64_t spare;  // of its rate, in MB/s; below 0 when it has more pairs than it can fill
+    std::int64_t spare;  // unused part of its rate, in MB/s; negative if its pairs can exceed the rate
     std::size_t pairs = 0;
 };
 
@@ -97,7 +97,8 @@ private:
         pairs_.push_back(match);
     }
 
-    // Of the matches of a port that has no pair: the one whose other port has most to spare, and of equal ones the fewest pairs.
+    // Adds the best match of a port without a pair: the one whose other port has the most spare rate; if equal,
+    // the fewest pairs.
     template <class IsOfPort, class OtherUse>
     void add_left_over(IsOfPort is_of_port, OtherUse other_use) {
         const Match* best = nullptr;
@@ -113,7 +114,7 @@ private:
     std::vector<Match> pairs_;
 };
 
-// The same process with its first `count` ports only.
+// The ports of a process, reduced to the first `count` of its list.
 Ports first_ports(const Ports& ports, std::size_t count) {
     Ports first;
     for (std::size_t i = 0; i < ports.by_place.size(); ++i) {
@@ -124,7 +125,7 @@ Ports first_ports(const Ports& ports, std::size_t count) {
     return first;
 }
 
-// Without those that both would use last.
+// Keeps the `most` pairs that both processes prefer.
 void leave_out(std::vector<PortPair>& pairs, std::size_t most) {
     std::vector<PortPair> wanted = pairs;
     std::stable_sort(wanted.begin(), wanted.end(), [](const PortPair& x, const PortPair& y) { return x.local + x.remote < y.local + y.remote; });
@@ -132,7 +133,7 @@ void leave_out(std::vector<PortPair>& pairs, std::size_t most) {
     std::erase_if(pairs, [&](const PortPair& pair) { return std::find(wanted.begin(), wanted.end(), pair) == wanted.end(); });
 }
 
-// As indices of the lists.
+// All pairs, as indices into the lists.
 std::vector<PortPair> pair_all(const Ports& a, const Ports& b, Reach reach) {
     const Pairing pairing(a, b, reach);
     std::vector<PortPair> pairs;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which ports of two processes are paired. It depends on the ports alone: what they reach, their planes and rates, and their place on the
-// node. It does not depend on the processes, so the order of the two lists does not matter.
+// Pairs the ports of two processes. The pairs depend only on the ports: their networks, planes and rates, and
+// their position on the node. They do not depend on the order of the two lists or of the processes.
 //
 //     node a        node b          pairs, best kind first
-//     250  ------\/----  100        1  ports of one plane, where the parameter `pairing` has put them into planes
-//     100  ------/\----  250        2  the same rate, and the same place on the node
+//     250  ------\/----  100        1  ports of the same plane, if the parameter `pairing` assigns planes
+//     100  ------/\----  250        2  the same rate and the same position on the node
 //                 \----   50        3  the same rate
 //                                   4  the highest rates first
-//                                   5  ports that are left: each with the port that has most of its rate to spare
+//                                   5  remaining ports: each with the port that has the most spare rate
 //
-// Of pairs of one kind, ports that come first on their nodes are paired first. Where HCA i of each node is on leaf i (a rail-optimised
-// subnet), kind 2 keeps all traffic inside the leaves.
+// Within a kind, ports are paired in the order of their position on the nodes. If HCA i of each node is on leaf
+// i (a rail-optimised subnet), kind 2 keeps all traffic within the leaves.
 //
 // Threading: pure functions. Errors: ports that reach no port of the other process are in no pair.
 #pragma once
@@ -25,16 +25,16 @@
 
 namespace coop::path {
 
-// Indices of the two lists.
+// Indices into the two lists.
 struct PortPair {
     std::size_t local, remote;
 
     bool operator==(const PortPair&) const = default;
 };
 
-// At most `most` pairs; 0: all that there are. Seen from the other process, the pairs are the same, in the same order: by place on the
-// node, the pairs of kind 5 last. Where `most` leaves some out, each process brings in its first ports only, the same ones for all peers:
-// the lists are in the order in which their owners would use them.
+// Returns at most `most` pairs (0: all). Both processes compute the same pairs in the same order: by position
+// on the node, pairs of kind 5 last. If `most` excludes pairs, each process uses only its first ports, the same
+// for all peers: each list is in its owner's order of preference.
 COOP_EXPORT std::vector<PortPair> pair_ports(std::span<const PortRecord> local, std::span<const PortRecord> remote, std::size_t most = 0);
 
 }  // namespace coop::path

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The check word of what path/ sends: that of wire/check.h, over a whole packet.
-// And the test of fields that arrived, one after the other.
+// The check word of packets of path/, computed as in wire/check.h over the whole packet; and bounds checks of
+// received fields.
 //
-// Threading: pure. Cold path.
+// Threading: pure. Not on the hot path.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace coop::path {
 
-// Over `bytes`, with the two bytes at `check_at` taken as zero.
+// The check word over `bytes`; the two bytes at `check_at` count as zero.
 inline std::uint16_t check_of(std::span<const std::byte> bytes, std::size_t check_at, std::uint64_t seed) noexcept {
     std::uint64_t state = wire::kSeed ^ (seed << 32) ^ bytes.size();
     for (std::size_t at = 0; at < bytes.size(); at += 8) {
@@ -32,7 +32,7 @@ inline std::uint16_t check_of(std::span<const std::byte> bytes, std::size_t chec
     return wire::fold(state);
 }
 
-// Remembers the first field that does not hold, as a sentence.
+// Checks fields against bounds and keeps an error message for the first invalid one.
 class Fields {
 public:
     explicit Fields(const char* of_what) noexcept : of_what_(of_what) {}

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Operations that have begun and are not over, in the order in which they began.
-// So somebody can wait for all that began before a moment, however many others
-// begin meanwhile.
+// Operations in progress, in the order in which they began. Lets a caller wait for all operations that began
+// before a given moment, however many begin afterwards.
 //
-//     begin() ... begin() | last(): the moment | begin() ...
-//     all_over(moment)    every operation before the moment has ended
+//     begin() ... begin() | the moment: the last number | begin() ...
+//     all_over(number)    every operation before the moment has ended
 //
-// Units: operations. Threading: none; the owner's lock. Ownership: none; an
-// operation lives until its end(). Errors: none.
+// Units: operations. Threading: none; the owner's lock. Ownership: none; an operation lives until its end().
+// Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace coop::sched {
 
-// Part of each operation.
+// Embedded in each operation.
 struct Begun {
     ListNode node;
     std::uint64_t number = 0;  // valid between begin() and end()
@@ -25,14 +24,14 @@ struct Begun {
 
 class BegunOperations {
 public:
-    // `number` rises from one begin() to the next.
+    // `number` increases from call to call.
     void begin(Begun& operation, std::uint64_t number) noexcept {
         operation.number = number;
         all_.push_back(&operation);
     }
     void end(Begun& operation) noexcept { all_.remove(&operation); }
 
-    // Whether no operation is left with this number or a lower one.
+    // Whether all operations with this number or a lower one have ended.
     bool all_over(std::uint64_t number) noexcept { return all_.empty() || all_.front()->number > number; }
 
 private:

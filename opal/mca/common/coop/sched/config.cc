@@ -34,7 +34,7 @@ Defect sizes_defect(const SchedConfig& c) {
     if (c.min_stripe == 0) return "min_stripe: 0 is not allowed (at least 1 byte)";
     if (c.alignment != 0 && !std::has_single_bit(c.alignment)) return "alignment: " + number(c.alignment) + " is not a power of two";
     if (c.window == 0) return "window: 0 is not allowed (at least 1 message)";
-    if (c.alpha_percent == 0) return "alpha: 0 % would never learn (1..100; for fixed weights there is weighted_striping)";
+    if (c.alpha_percent == 0) return "alpha: 0 % would never adapt (1..100; use weighted_striping for fixed weights)";
     if (c.alpha_percent > 100) return "alpha: " + number(c.alpha_percent) + " % is not allowed (1..100)";
     return std::nullopt;
 }
@@ -52,7 +52,7 @@ Defect batch_defect(std::uint64_t batch, std::uint64_t paths) {
     return "n_batch: " + number(batch) + " is more than n_paths, which is " + number(paths);
 }
 
-// The next weight of a list, off its front.
+// Removes the first weight from the list and returns it.
 std::optional<std::uint32_t> take_weight(std::string_view& text) {
     const std::size_t comma = text.find(',');
     std::string_view word = text.substr(0, comma);
@@ -78,7 +78,7 @@ Defect defect(const SchedConfig& config) {
 Defect defect(const SchedConfig& config, std::size_t rails) {
     if (auto bad = defect(config)) return bad;
     if (rails == 0) return "there is no rail";
-    if (rails > kMaxRails) return number(rails) + " rails are more than a channel may have, which is " + number(kMaxRails);
+    if (rails > kMaxRails) return number(rails) + " rails exceed the limit of " + number(kMaxRails) + " per channel";
     if (config.weights.count != 0 && config.weights.count != rails)
         return "weights: " + number(config.weights.count) + " given for " + number(rails) + " rails";
     if (config.bss_paths > rails) return "n_paths: " + number(config.bss_paths) + " wanted, but there are " + number(rails) + " rails";

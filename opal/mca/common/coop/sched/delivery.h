@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packets of one sender go to their receiver one after the other, in order, also
-// where several threads bring them and the receiver is called without the lock.
-// One thread at a time delivers; what others bring meanwhile, it delivers, too.
+// Delivers the packets of one sender one at a time and in order, even if several threads receive packets and
+// the receiver is called without the lock. One thread at a time delivers, including packets that other threads
+// add meanwhile.
 //
 //     lock;   due(packet) …; if (!begin(self)) { unlock; return; }   another thread delivers
 //     unlock
 //     loop:   lock; packet = next(); unlock; if (!packet) return; call the receiver
 //
-// A thread whose receiver polls, and so gets here again from within, delivers
-// further packets itself: it would otherwise wait for itself.
+// If the receiver polls and so re-enters this code, the thread delivers the next packets in the nested call;
+// otherwise it would wait for itself.
 //
-// Threading: every call under the owner's lock. Ownership: packets are the
-// caller's. Errors: none.
+// Threading: every call under the owner's lock. Ownership: packets are the caller's. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +24,19 @@ namespace coop::sched {
 template <class Packet, ListNode Packet::*Node>
 class Delivery {
 public:
-    using Thread = std::uint64_t;  // names a thread of the process
+    using Thread = std::uint64_t;  // identifies a thread of the process
 
-    // The packet is the next one after all that are due already.
+    // Queues the packet for delivery.
     void due(Packet& packet) noexcept { due_.push_back(&packet); }
 
-    // False: another thread delivers, and will find what is due now.
+    // Returns false if another thread delivers; it will also deliver the queued packets.
     [[nodiscard]] bool begin(Thread self) noexcept {
         if (deliverer_ && *deliverer_ != self) return false;
         deliverer_ = self;
         return true;
     }
 
-    // Null: nothing is due, and delivery has ended.
+    // Returns the next packet. Null: none is queued, and delivery has ended.
     Packet* next() noexcept {
         Packet* packet = due_.pop_front();
         if (packet == nullptr) deliverer_.reset();

@@ -6,10 +6,10 @@
 namespace coop::sched {
 namespace {
 
-constexpr std::uint32_t kMostInRound = 4;  // stripes of a rail
-constexpr double kFar = 1.25;              // a rail's part of its weight, or the inverse: more may be a change
-constexpr double kDoubt = 16;              // what alpha is divided by, if it is none
-constexpr unsigned kRounds = 2, kShortRounds = 4, kMostRounds = 4;  // that show a change
+constexpr std::uint32_t kMaxInRound = 4;  // stripes per rail
+constexpr double kFar = 1.25;              // a measured share differing from the weight by more than this factor may be a change
+constexpr double kDoubt = 16;              // divides alpha if no change is confirmed
+constexpr unsigned kRounds = 2, kShortRounds = 4, kMaxRounds = 4;  // rounds needed to confirm a change
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t 
     const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
     on_others_completed(rail, now_ns);
     if (bytes < min_bytes_) return;
-    if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMostInRound);
+    if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMaxInRound);
     take_off(rail);
     if (rails[rail].state == RailState::kDown) return;
     sample.bytes += bytes;
@@ -68,18 +68,18 @@ Feedback::Trend Feedback::trend_of(double part_of_weight) noexcept {
     return part_of_weight < 1 / kFar ? Trend::kSlower : Trend::kSame;
 }
 
-// The first measurement is better than any guess.
+// The first measurement counts at once: it is better than the initial guess.
 bool Feedback::confirms(RailIndex rail, double part_of_weight, unsigned rounds) noexcept {
     Sample& sample = samples_[rail];
     const Trend before = sample.trend;
     sample.trend = trend_of(part_of_weight);
-    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMostRounds) : 1;
+    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMaxRounds) : 1;
     sample.rounds = static_cast<std::uint8_t>(shown);
     return sample.trend != Trend::kSame && shown >= rounds;
 }
 
-// Bytes per nanosecond. No rail is faster than its link: a time below that is one
-// that was measured too late at its start.
+// Bytes per nanosecond, at most the link's: a faster rate means that the start of the measurement was seen
+// late.
 double Feedback::rate_of(const RailSet& rails, RailIndex rail) const noexcept {
     const Sample& sample = samples_[rail];
     const double rate = static_cast<double>(sample.bytes) / static_cast<double>(sample.busy_ns);
@@ -100,7 +100,7 @@ Feedback::Round Feedback::sum_up(const RailSet& rails) const noexcept {
     return round;
 }
 
-// The weight that this round alone would give the rail.
+// The weight of the rail according to this round alone.
 double Feedback::target_of(const RailSet& rails, RailIndex rail, const Round& round) const noexcept {
     const double part = std::min(latency_ns_ / round.longest_ns, 1.0);
     const double measured = rate_of(rails, rail) / round.rate, first = rails[rail].first_weight / round.first_weight;
@@ -108,7 +108,7 @@ double Feedback::target_of(const RailSet& rails, RailIndex rail, const Round& ro
 }
 
 double Feedback::alpha_of(const RailSet& rails, const Round& round) noexcept {
-    if (count_of(done_) == 1) return alpha_ / kDoubt;  // it has nothing to be compared with
+    if (count_of(done_) == 1) return alpha_ / kDoubt;  // no other rail to compare with
     const unsigned rounds = round.shortest_ns < pause_ns_ ? kShortRounds : kRounds;
     bool changed = false, doubtful = false;
     for (RailIndex rail : each(done_)) {

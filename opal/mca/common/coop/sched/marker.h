@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The communication marker (dissertation 6.2.3): what the layer above knows of
-// the call that a message belongs to. It reaches a transport with an RDMA
-// operation, in RdmaOptions (coop/extension/btl_extension.h).
+// The communication marker (dissertation 6.2.3): the kind of MPI call that a message belongs to, passed to the
+// transport with an RDMA operation in RdmaOptions (coop/extension/btl_extension.h).
 //
-// An operation carries a marker; fragments do not: they are never cut, so there
-// is nothing to decide by it. Every operation of pml/coop has one other than
-// kNone; an operation without a marker is another component's.
+// Operations carry a marker; fragments do not, because they are never cut. Every operation of pml/coop has a
+// marker other than kNone; an operation with kNone comes from another component.
 //
 // Threading: constants and pure functions. Errors: none.
 #pragma once
@@ -19,8 +17,8 @@ namespace coop::sched {
 enum class Marker : std::uint8_t { kNone, kBlocking, kNonblocking, kCollective };
 constexpr std::size_t kMarkers = 4;
 
-// A point-to-point call that waits for this message (or whose partner does) has
-// no other one under way between the two; then the message may have all rails.
+// A point-to-point call that waits for this message, or whose partner waits, has no other message in flight
+// between the two processes; so the message may use all rails.
 constexpr Marker marker_of(bool collective, bool somebody_waits) noexcept {
     return collective ? Marker::kCollective : somebody_waits ? Marker::kBlocking : Marker::kNonblocking;
 }

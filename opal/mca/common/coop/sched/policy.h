@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The scheduling policies as rows.
-// (Dissertation: 4.1.2 for binding, round robin, windows and striping; 6.2 for
-// EPC; 7.1.2 for adaptive striping; 8.2.1 for BSS.)
+// The table of scheduling policies. (Dissertation: 4.1.2 for binding, round robin, windows and striping; 6.2
+// for EPC; 7.1.2 for adaptive striping; 8.2.1 for BSS.)
 //
 // Threading: constants and pure functions.
 #pragma once
@@ -29,18 +28,17 @@ enum class Policy : std::uint8_t {
 };
 constexpr std::size_t kPolicies = 10;
 
-// What a policy does with a message.
 enum class PolicyKind : std::uint8_t {
-    kMultiplexes,  // each message goes whole, over one rail
+    kMultiplexes,  // sends each message whole over one rail
     kStripes,
-    kDelegates,  // to another policy, message by message
+    kDelegates,  // chooses another policy for each message
 };
 
 struct PolicyRow {
     Policy policy;
-    const char* name;  // the word in a parameter; stable
+    const char* name;  // value of a parameter; must not change
     PolicyKind kind;
-    bool measures;  // follows the weights of the feedback
+    bool measures;  // uses measured weights (feedback.h)
     const char* help;
 };
 
@@ -69,7 +67,7 @@ constexpr bool rows_are_in_order() noexcept {
 }
 static_assert(rows_are_in_order(), "kPolicyRows lists the policies in the order of the enumeration");
 
-// The names alone: the choices of a parameter (base/param.h).
+// The names, as choices of a parameter (base/param.h).
 constexpr std::array<const char*, kPolicies> kPolicyNames = [] {
     std::array<const char*, kPolicies> names{};
     for (std::size_t i = 0; i < kPolicies; ++i) names[i] = kPolicyRows[i].name;

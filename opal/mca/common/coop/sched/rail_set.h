@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a scheduler knows of the rails of one channel. A rail is one path with
-// its own queue pair: the virtual subchannel of the dissertation (4.1.1), which
-// makes several HCAs, ports, queue pairs per port and LMC paths look alike.
+// The state of the rails of one channel, as its scheduler sees it. A rail is one path with its own queue pair:
+// the virtual subchannel of the dissertation (4.1.1), which hides the difference between several HCAs, ports,
+// queue pairs per port and LMC paths.
 //
-// Units: bytes, bytes per second. Threading: none; the caller holds the lock of
-// the channel. Ownership: plain values. Errors: a set that is full says so.
+// Units: bytes, bytes per second. Threading: none; the caller holds the lock of the channel. Ownership: plain
+// values. Errors: add() returns false when the set is full.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,13 @@ constexpr RailMask bit_of(RailIndex rail) noexcept { return RailMask{1} << rail;
 constexpr RailMask first_rails(std::size_t count) noexcept { return count >= kMaxRails ? ~RailMask{0} : (RailMask{1} << count) - 1; }
 constexpr std::size_t count_of(RailMask rails) noexcept { return static_cast<std::size_t>(std::popcount(rails)); }
 
-// The first rail of a set that is not empty, looking from `from` upwards and
-// then from 0.
+// Returns the first rail of a nonempty set, searching upwards from `from` and then from 0.
 constexpr RailIndex first_from(RailMask rails, RailIndex from) noexcept {
     return static_cast<RailIndex>((from + std::countr_zero(std::rotr(rails, from))) % static_cast<int>(kMaxRails));
 }
 constexpr RailIndex after(RailIndex rail) noexcept { return static_cast<RailIndex>((rail + 1u) % kMaxRails); }
 
-// A set of rails, in the order of their numbers: for (RailIndex rail : each(mask)).
+// Iterates over a set of rails in ascending order: for (RailIndex rail : each(mask)).
 struct RailIterator {
     RailMask left;
     constexpr RailIndex operator*() const noexcept { return static_cast<RailIndex>(std::countr_zero(left)); }
@@ -52,35 +51,36 @@ constexpr EachRail each(RailMask rails) noexcept { return {rails}; }
 
 enum class RailState : std::uint8_t {
     kUp,
-    kSuspect,  // has shown errors: used only while no rail is up
+    kSuspect,  // has had errors: used only if no rail is up
     kDown,     // never used
 };
 
-// As it was opened; does not change.
+// Constant properties of a rail.
 struct RailInfo {
-    std::uint16_t hca = 0;   // index among the opened ones
-    std::uint8_t port = 1;   // from 1, as verbs count
+    std::uint16_t hca = 0;   // index among the opened HCAs
+    std::uint8_t port = 1;   // port number, from 1 as in verbs
     std::uint8_t path = 0;   // LMC path bits
     std::uint8_t qp = 0;     // index among the queue pairs of this path
     std::uint32_t mtu_bytes = 4096;
-    std::uint64_t bytes_per_s = 0;  // nominal; 0: not known
+    std::uint64_t bytes_per_s = 0;  // nominal; 0: unknown
 };
 
 struct Rail {
     RailInfo info;
     RailState state = RailState::kUp;
     double weight = 0;  // measured, in parts of kTotalWeight (feedback.h)
-    double first_weight = 0;  // what `weight` was before anything was measured
-    std::uint64_t outstanding_bytes = 0;  // posted and not completed
-    std::uint64_t waiting_bytes = 0;      // to be posted
+    double first_weight = 0;  // initial `weight`, before any measurement
+    std::uint64_t outstanding_bytes = 0;  // posted but not completed
+    std::uint64_t waiting_bytes = 0;      // not posted yet
     std::uint32_t outstanding_stripes = 0;
-    double rate = 0;               // bytes per ns, as lately measured; 0: not yet
-    std::uint64_t begun_ns = 0;    // when what it works at was posted, or what was before that completed
+    double rate = 0;               // latest measurement, bytes per ns; 0: none yet
+    std::uint64_t begun_ns = 0;    // when the oldest stripe in flight was posted, or when its predecessor completed, if later
 
     std::uint64_t backlog_bytes() const noexcept { return outstanding_bytes + waiting_bytes; }
 
-    // The same without what a stripe under way has already, as far as can be told: a long one is no news until it is complete.
-    // One that is overdue says that the rate is no longer true; at twice its time nothing is taken for done.
+    // The backlog less the estimated progress of the oldest stripe in flight, because a long stripe reports
+    // nothing before it completes. If that stripe is overdue, the rate is no longer accurate: the estimate then
+    // shrinks, down to no progress at twice the expected time.
     double left_bytes(std::uint64_t now_ns) const noexcept {
         const double all = static_cast<double>(backlog_bytes());
         if (outstanding_stripes == 0 || now_ns <= begun_ns) return all;
@@ -92,7 +92,7 @@ struct Rail {
 
 class RailSet {
 public:
-    // Whether there was room. Rails are numbered in the order in which they come.
+    // Adds a rail; returns false if the set is full. Rails are numbered in the order of addition.
     [[nodiscard]] bool add(const RailInfo& info, RailState state = RailState::kUp) noexcept {
         if (count_ == kMaxRails) return false;
         rails_[count_].info = info;
@@ -115,7 +115,8 @@ public:
 
     RailMask all() const noexcept { return first_rails(count_); }
 
-    // The order in which the process would use its rails: each of them once. Without it, the order of their numbers.
+    // Sets the order in which the process prefers its rails: a permutation of all of them. The default is
+    // ascending.
     template <class Indices>
     void set_order(const Indices& rails) noexcept {
         std::transform(rails.begin(), rails.end(), order_.begin(), [](auto rail) { return static_cast<RailIndex>(rail); });
@@ -133,15 +134,14 @@ public:
         return rails;
     }
 
-    // The part of the weight of all usable rails that one of them has.
+    // The rail's share of the weight of all usable rails; 0 if it is not usable.
     double share(RailIndex rail) const noexcept {
         double sum = 0;
         for (RailIndex each_rail : each(usable())) sum += rails_[each_rail].weight;
         return (usable() & bit_of(rail)) != 0 && sum > 0 ? rails_[rail].weight / sum : 0;
     }
 
-    // The rails to send on: those that are up; without any, the suspect ones;
-    // empty when all are down.
+    // The rails to send on: those that are up; if there are none, the suspect ones. Empty if all are down.
     RailMask usable() const noexcept {
         const RailMask up = in_state_[index(RailState::kUp)];
         return up != 0 ? up : in_state_[index(RailState::kSuspect)];

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Outstanding RDMA reads of one queue pair: a token for each that the device and
-// its peer allow (max_rd_atomic, max_dest_rd_atomic), and a FIFO of those that
-// wait for one. A read posted beyond the limit would stall the send queue behind
-// it, or fail. Atomic operations count as reads (InfiniBand Architecture, volume
-// 1, chapter 9: both take responder resources).
+// Limits the outstanding RDMA reads of one queue pair: one token for each read that the device and its peer
+// allow (max_rd_atomic, max_dest_rd_atomic), and a FIFO of reads that wait for a token. A read posted beyond
+// the limit would stall the send queue or fail. Atomic operations count as reads (InfiniBand Architecture,
+// volume 1, chapter 9: both use responder resources).
 //
 //     if (tokens.take_or_queue(read)) post(read);
 //     ... completed:  if (Read* next = tokens.give_back()) post(next);
 //
-// Units: reads. Threading: none; the caller holds the lock of the channel.
-// Ownership: the caller's; waiting ones are linked through their own node.
-// Errors: a limit of 0 means that the queue pair cannot read: nobody asks then.
+// Units: reads. Threading: none; the caller holds the lock of the channel. Ownership: the caller's; waiting
+// reads are linked through their own node. Errors: with a limit of 0 the queue pair cannot read, and the caller
+// must not ask.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,7 @@ class ReadTokens {
 public:
     explicit ReadTokens(std::uint32_t limit) noexcept : limit_(limit), free_(limit) {}
 
-    // Whether `read` has a token now. Otherwise it waits, and give_back() will
-    // return it. Nobody overtakes those who wait.
+    // Returns true if `read` got a token. Otherwise it waits, in FIFO order, until give_back() returns it.
     [[nodiscard]] bool take_or_queue(T* read) noexcept {
         if (can_take()) {
             --free_;
@@ -36,22 +34,21 @@ public:
         return false;
     }
 
-    // A read has completed. Returns the one that has its token now; null if
-    // nobody waits.
+    // A read has completed. Returns the waiting read that gets its token; null if none waits.
     [[nodiscard]] T* give_back() noexcept {
         if (T* next = waiting_.pop_front()) return next;
         if (free_ < limit_) ++free_;
         return nullptr;
     }
 
-    // It waits no more (aborted).
+    // Removes an aborted read from the FIFO.
     void cancel(T* read) noexcept { waiting_.remove(read); }
 
-    // The queue pair is gone: one waiting read after the other, for another rail;
-    // null after the last.
+    // Removes and returns the waiting reads one by one, to move them to another rail when the queue pair is
+    // gone; null after the last.
     T* pop_waiting() noexcept { return waiting_.pop_front(); }
 
-    // The queue pair is new: nothing is outstanding on it, and nobody waits.
+    // For a new queue pair: nothing is outstanding, and nothing waits.
     void reset(std::uint32_t limit) noexcept { limit_ = free_ = limit; }
 
     std::uint32_t limit() const noexcept { return limit_; }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Credits for the receive buffers of one queue pair: a sender that has them never
-// finds its receiver not ready (RNR; InfiniBand 9.7.5.2.8), which would cost it the
-// RNR timer each time.
+// Credits for the receive buffers of one queue pair. With a credit, a sender never finds the receiver not ready
+// (RNR; InfiniBand 9.7.5.2.8), which would cost the RNR timer each time.
 //
-//     first    what the sender may use before it has been told anything
-//     reserve  for messages that carry nothing but credits: these go without one
+//     first    credits that the sender has from the start
+//     reserve  buffers for messages that carry only credits and so need none themselves
 //     the rest is owed to the sender from the start
 //
-// Units: buffers. Threading: none; the caller holds the lock of the channel.
-// Ownership: plain values, no allocation.
+// Units: buffers. Threading: none; the caller holds the lock of the channel. Ownership: plain values, no
+// allocation.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +21,14 @@ namespace coop::sched {
 constexpr std::uint32_t kFirstCredits = 8;
 constexpr std::uint32_t kReservedReceives = 4;
 
-// In the header of a message: so many buffers of one rail are free again.
+// Credits in a message header: `count` more buffers of a rail are free.
 struct Grant {
     RailIndex rail = 0;
     std::uint32_t count = 0;
 
-    static constexpr std::uint32_t kMost = 0x7ff;
+    static constexpr std::uint32_t kMax = 0x7ff;
     std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | count); }
-    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMost}; }
+    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMax}; }
 };
 static_assert(kMaxRails <= 32);
 
@@ -41,9 +40,9 @@ public:
         --left_;
         return true;
     }
-    // False: more than any queue pair has; nothing has changed.
+    // Returns false and changes nothing if the total would exceed what any queue pair can have.
     [[nodiscard]] bool give(std::uint32_t count) noexcept {
-        if (count > Grant::kMost - left_) return false;
+        if (count > Grant::kMax - left_) return false;
         left_ += count;
         return true;
     }
@@ -54,16 +53,16 @@ private:
 
 class ReceiveCredits {
 public:
-    // With less than first and reserve together a sender may find none: then RNR holds it back.
+    // With fewer buffers than first + reserve, a sender may find no buffer; then RNR slows it down.
     explicit ReceiveCredits(std::uint32_t buffers = 0) noexcept
         : all_(std::max(buffers, kFirstCredits + kReservedReceives) - kReservedReceives), owed_(all_ - kFirstCredits) {}
 
-    // A buffer is posted again that a message had which went with a credit.
+    // A buffer that was used by a message with a credit is posted again.
     void on_free() noexcept { owed_ = std::min(owed_ + 1, all_); }
     std::uint32_t owed() const noexcept { return owed_; }
     bool owes_half() const noexcept { return owed_ * 2 >= all_; }
     std::uint32_t take_owed() noexcept {
-        const std::uint32_t owed = std::min(owed_, Grant::kMost);
+        const std::uint32_t owed = std::min(owed_, Grant::kMax);
         owed_ -= owed;
         return owed;
     }

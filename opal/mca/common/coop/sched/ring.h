@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A ring of slots in the receiver's memory, which the sender fills by RDMA write
-// and the receiver polls: a short message without a completion queue there (the
-// idea: J. Liu and others, High Performance RDMA-Based MPI Implementation over
-// InfiniBand, ICS 2003; the fixed place of the tail: eager RDMA of Open MPI's
-// btl/openib). Here is who may use which slot, and how a full one is told from an
-// empty one.
+// A ring of slots in the receiver's memory. The sender writes messages into it by RDMA and the receiver polls
+// it, so a short message needs no completion queue at the receiver. (Idea: J. Liu and others, High Performance
+// RDMA-Based MPI Implementation over InfiniBand, ICS 2003; fixed place of the tail: eager RDMA of Open MPI's
+// btl/openib.) This file decides which slots each side may use, and tells full slots from empty ones.
 //
-// A message ends where its slot ends, so that its tail has a fixed place:
+// A message ends where its slot ends, so its tail has a fixed place:
 //
 //     |<------------------ slot_bytes ------------------->|<- gap ->| next slot
 //     |      not written      | message | padding |  tail |
 //                             |<-- one RDMA write -->| ^
-//                                                      the lap, last byte of all
+//                                                      the lap, in the last byte
 //
-// The last byte of a write must land last. InfiniBand promises no order of bytes;
-// an HCA may put the packets of a write into memory in any order, for example if
-// they took different ways. The receiver's HCA decides, so the receiver bounds
-// its slots: by slot_bytes_for() a slot holds no more than lands in order, which
-// is a whole message or one packet (its data and tail in one). The sender sends
-// what does not fit into a slot.
+// The last byte of a write must land last. InfiniBand does not promise an order of bytes; an HCA may write the
+// packets of one RDMA write to memory in any order, for example if they took different routes. This depends on
+// the receiver's HCA, so the receiver limits the size of its slots: slot_bytes_for() gives a size that lands in
+// order, which is any size on some HCAs and otherwise one packet (with data and tail). Messages that do not fit
+// into a slot are sent.
 //
-// The lap counts how often the ring has come round, so nothing has to be cleared:
+// The lap counts the rounds through the ring, so that slots need not be cleared:
 //
 //     last byte of the next slot    = its lap      full
-//                                   = the lap before (0: memory never written)  empty
+//                                   = the previous lap (0: memory never written)  empty
 //                                   any other      broken
 //
-// Credits: the sender has one for each slot that is free. The receiver gives them
-// back in the order of the slots, however the messages are finished with.
+// Credits: the sender has one for each free slot. The receiver returns them in the order of the slots, whatever
+// the order in which messages are finished.
 //
-// Units: bytes, slots. Threading: none; the caller holds the lock of the channel.
-// Ownership: plain values; the memory is the caller's. One allocation, when the
-// receiver is made.
+// Units: bytes, slots. Threading: none; the caller holds the lock of the channel. Ownership: plain values; the
+// memory is the caller's. One allocation, when the receiver is constructed.
 #pragma once
 
 #include <cstddef>
@@ -44,15 +40,15 @@
 
 namespace coop::sched {
 
-constexpr std::uint32_t kLeastRingSlots = 2, kMostRingSlots = 4096;
-constexpr std::uint32_t kMostRings = 1024;  // that a process polls
-constexpr std::uint32_t kLeastSlotBytes = 128, kMostSlotBytes = 64 * 1024;
+constexpr std::uint32_t kMinRingSlots = 2, kMaxRingSlots = 4096;
+constexpr std::uint32_t kMaxRings = 1024;  // polled by one process
+constexpr std::uint32_t kMinSlotBytes = 128, kMaxSlotBytes = 64 * 1024;
 
 // At the end of each message in a ring.
 struct RingTail {
-    std::uint32_t bytes;  // of the message, without padding and tail
+    std::uint32_t bytes;  // of the message, excluding padding and tail
     std::uint16_t check;
-    std::uint8_t slot;    // its number, the lower 8 bits
+    std::uint8_t slot;    // lower 8 bits of the slot number
     std::uint8_t lap;     // 1..255
 };
 static_assert(sizeof(RingTail) == 8 && offsetof(RingTail, lap) == 7);
@@ -63,31 +59,32 @@ struct RingShape {
     std::uint32_t slots = 0;
     std::uint32_t slot_bytes = 0;
 
-    // A peer tells its shape: to be asked before anything below.
+    // The shape comes from a peer: check this before calling any function below.
     bool valid() const noexcept {
-        return slots >= kLeastRingSlots && slots <= kMostRingSlots && slot_bytes >= kLeastSlotBytes && slot_bytes <= kMostSlotBytes && slot_bytes % 8 == 0;
+        return slots >= kMinRingSlots && slots <= kMaxRingSlots && slot_bytes >= kMinSlotBytes && slot_bytes <= kMaxSlotBytes && slot_bytes % 8 == 0;
     }
-    // An odd number of cache lines, so that the tails do not all fall into the same cache set.
+    // An odd number of cache lines, so that the tails spread over all cache sets.
     std::uint64_t stride() const noexcept { return ((slot_bytes + 63) / 64 | 1) * std::uint64_t{64}; }
     std::uint64_t ring_bytes() const noexcept { return slots * stride(); }
     std::uint64_t end_of(std::uint32_t slot) const noexcept { return slot * stride() + slot_bytes; }
 };
 
-// What is written for a message of `bytes`: with padding (the message begins at a
-// multiple of 8) and tail.
+// Bytes written for a message of `bytes` bytes: including padding (a message begins at a multiple of 8) and
+// tail.
 constexpr std::uint32_t padded(std::uint32_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
 constexpr std::uint32_t written(std::uint32_t bytes) noexcept { return padded(bytes) + static_cast<std::uint32_t>(sizeof(RingTail)); }
 
-// `in_order_bytes` of a write that land in order, if it is of any length.
+// Value of `in_order_bytes` if writes of any length land in order.
 constexpr std::uint32_t kWholeWrite = UINT32_MAX;
-constexpr std::uint32_t kLeastMtuBytes = 256;  // IBTA
+constexpr std::uint32_t kMinMtuBytes = 256;  // IBTA
 
-// The size of a slot that is to be `wanted` bytes long, where writes land in order up to `in_order_bytes`: a path's MTU, or kWholeWrite.
+// Returns the slot size to use if `wanted` is desired and writes land in order up to `in_order_bytes`: a path's
+// MTU or kWholeWrite.
 constexpr std::uint32_t slot_bytes_for(std::uint32_t wanted, std::uint32_t in_order_bytes) noexcept {
     const std::uint32_t slot = padded(wanted);
-    return slot <= in_order_bytes ? slot : (in_order_bytes < kLeastMtuBytes ? kLeastMtuBytes : in_order_bytes) / 8 * 8;
+    return slot <= in_order_bytes ? slot : (in_order_bytes < kMinMtuBytes ? kMinMtuBytes : in_order_bytes) / 8 * 8;
 }
-static_assert(kLeastMtuBytes >= kLeastSlotBytes && kLeastMtuBytes % 8 == 0);
+static_assert(kMinMtuBytes >= kMinSlotBytes && kMinMtuBytes % 8 == 0);
 
 struct RingPlace {
     std::uint32_t slot = 0;
@@ -108,7 +105,7 @@ public:
     std::uint32_t credits() const noexcept { return credits_; }
     bool fits(std::uint32_t bytes) const noexcept { return bytes <= shape_.slot_bytes && written(bytes) <= shape_.slot_bytes; }
 
-    // The place of the next message, which has to be written then; null: no slot is free.
+    // Returns the place of the next message, which the caller must then write; nothing if no slot is free.
     std::optional<RingPlace> take() noexcept {
         if (credits_ == 0) return std::nullopt;
         --credits_;
@@ -117,7 +114,7 @@ public:
         return place;
     }
 
-    // False: more than it had lent; nothing has changed.
+    // Returns false and changes nothing if more slots are returned than were in use.
     [[nodiscard]] bool on_credits(std::uint32_t given) noexcept {
         if (given > shape_.slots - credits_) return false;
         credits_ += given;
@@ -134,7 +131,7 @@ COOP_EXPORT RingTail make_tail(std::uint32_t bytes, const RingPlace& place) noex
 
 enum class SlotState : std::uint8_t { kEmpty, kFull, kBroken };
 
-// What is wrong with the tail of a full slot.
+// The invalid field in the tail of a full slot.
 enum class TailFlaw : std::uint8_t { kNone, kCheck, kSlot, kBytes };
 
 class COOP_EXPORT RingReceiver {
@@ -143,18 +140,18 @@ public:
 
     const RingShape& shape() const noexcept { return shape_; }
     std::uint32_t next_slot() const noexcept { return next_.slot; }
-    std::uint8_t empty_lap() const noexcept { return empty_lap_; }  // of the next slot
+    std::uint8_t empty_lap() const noexcept { return empty_lap_; }  // last byte of the next slot while it is empty
 
-    // Of the next slot, by its last byte.
+    // State of the next slot, according to its last byte.
     SlotState state(std::uint8_t last_byte) const noexcept {
         if (last_byte == empty_lap_) return SlotState::kEmpty;
         return last_byte == next_.lap && in_use_ < shape_.slots ? SlotState::kFull : SlotState::kBroken;
     }
 
-    // Of the next slot, when it is full. `least` bytes are in every message.
+    // Checks the tail of the next slot, which must be full. Every message has at least `least` bytes.
     TailFlaw flaw(const RingTail& tail, std::uint32_t least) const noexcept;
 
-    // The next slot's message is taken; its number.
+    // Takes the message in the next slot; returns the slot's number.
     std::uint32_t take() noexcept {
         const RingPlace taken = next_;
         next_.advance(shape_.slots);
@@ -163,7 +160,7 @@ public:
         return taken.slot;
     }
 
-    // Nobody reads that slot any more. In any order.
+    // The message in this slot is no longer in use. May be called in any order.
     void finish(std::uint32_t slot) noexcept {
         finished_[slot] = 1;
         while (finished_[oldest_] != 0) {
@@ -174,7 +171,7 @@ public:
         }
     }
 
-    std::uint32_t owed() const noexcept { return owed_; }  // credits that the sender has not been told of
+    std::uint32_t owed() const noexcept { return owed_; }  // credits not yet returned to the sender
     bool owes_half() const noexcept { return owed_ * 2 >= shape_.slots; }
     std::uint16_t take_owed() noexcept {
         const auto owed = static_cast<std::uint16_t>(owed_);
@@ -186,11 +183,11 @@ private:
     RingShape shape_;
     RingPlace next_;
     std::uint8_t empty_lap_ = 0;
-    std::uint32_t oldest_ = 0;  // slot that is not free yet, or the next one
-    std::uint32_t in_use_ = 0;  // taken, and not yet free
+    std::uint32_t oldest_ = 0;  // oldest slot in use, or the next one if none is
+    std::uint32_t in_use_ = 0;  // slots taken but not yet free
     std::uint32_t owed_ = 0;
-    std::vector<std::uint8_t> finished_;  // of each slot: nobody reads it, but an older one is still read
+    std::vector<std::uint8_t> finished_;  // per slot: its message is finished, but an older one is not
 };
-static_assert(kMostRingSlots <= UINT16_MAX);
+static_assert(kMaxRingSlots <= UINT16_MAX);
 
 }  // namespace coop::sched

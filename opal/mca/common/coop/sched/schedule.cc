@@ -20,7 +20,7 @@ std::string percents(const Schedule& schedule) {
     return out;
 }
 
-// What the reason compares with, where it does.
+// The limit that the reason refers to, if any.
 std::string limit(Reason reason, const SchedConfig& config) {
     switch (reason) {
     case Reason::kSmall:
@@ -51,8 +51,8 @@ const char* text(Reason reason) noexcept {
     case Reason::kBlocking: return "the call is blocking";
     case Reason::kNonblocking: return "the call is nonblocking";
     case Reason::kCollective: return "the call is part of a collective one";
-    case Reason::kVeryLarge: return "the call is nonblocking, but the message not below the limit";
-    case Reason::kNoMarker: return "nothing is known of the call, so its size decides";
+    case Reason::kVeryLarge: return "the call is nonblocking, but the message is not below the limit";
+    case Reason::kNoMarker: return "the kind of call is unknown, so the size decides";
     case Reason::kNoRail: return "no rail is left";
     }
     return "unknown";
@@ -61,10 +61,10 @@ const char* text(Reason reason) noexcept {
 std::string describe(const Schedule& schedule, const SchedConfig& config) {
     const Schedule::Header& header = schedule.header;
     const std::string size = std::to_string(header.bytes) + " bytes";
-    if (schedule.empty()) return size + " go nowhere: " + text(Reason::kNoRail);
+    if (schedule.empty()) return size + " cannot be sent: " + text(Reason::kNoRail);
     std::string out = size + " go " + where(schedule) + " (" + (header.by_epc ? "epc: " : "") + name(header.policy) + "): ";
     out.append(text(header.reason)).append(limit(header.reason, config));
-    if (header.probed != kNoRailIndex) out += "; rail " + std::to_string(header.probed) + " only to be measured again";
+    if (header.probed != kNoRailIndex) out += "; rail " + std::to_string(header.probed) + " only to measure it again";
     if (header.suspect) out += "; no rail is up, these are suspect";
     return out;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// message -> schedule -> stripes: what goes where, and why.
+// message -> schedule -> stripes: the parts of a message, their rails, and the reason for the choice.
 //
-// Units: bytes. Threading: plain values. No allocation but in describe().
+// Units: bytes. Threading: plain values. Allocates only in describe().
 #pragma once
 
 #include <array>
@@ -19,33 +19,33 @@ namespace coop::sched {
 
 struct Stripe {
     std::uint64_t offset_bytes;  // in the message
-    std::uint64_t length_bytes;  // 0 only of an empty message
-    std::uint32_t weight;        // its part of batch_weight()
+    std::uint64_t length_bytes;  // 0 only for an empty message
+    std::uint32_t weight;        // its share of batch_weight()
     RailIndex rail;
     bool operator==(const Stripe&) const = default;
 };
 
 enum class Reason : std::uint8_t {
     kSmall,        // below the striping threshold
-    kLarge,        // from there on
+    kLarge,        // not below the striping threshold
     kBlocking,     // EPC, by its marker
     kNonblocking,
     kCollective,
-    kVeryLarge,    // EPC: nonblocking, but from epc_always_stripe on
-    kNoMarker,     // EPC: size alone decides
-    kNoRail,       // all are down: there is no stripe
+    kVeryLarge,    // EPC: nonblocking, but at least epc_always_stripe
+    kNoMarker,     // EPC: kind of call unknown, so the size alone decides
+    kNoRail,       // all rails are down, so there is no stripe
 };
 constexpr std::size_t kReasons = 8;
 
 constexpr RailIndex kNoRailIndex = 0xff;
 
-// Stands for the time of posting of what is not measured.
+// Used as posting time of stripes that are not measured.
 constexpr std::uint64_t kNotMeasured = UINT64_MAX;
 
-// The stripes of one message, ascending and without gaps. At most one on a rail.
+// The stripes of one message, in ascending order and without gaps; at most one per rail.
 class Schedule {
 public:
-    Schedule() noexcept {}  // the places of stripes that are not there stay as they are
+    Schedule() noexcept {}  // leaves unused stripes uninitialized, to save time
     Schedule(const Schedule& other) noexcept { *this = other; }
     Schedule& operator=(const Schedule& other) noexcept {
         header = other.header;
@@ -57,15 +57,14 @@ public:
 
     struct Header {
         std::uint64_t bytes = 0;  // of the message
-        Policy policy = Policy::kBinding;  // the one applied; never kEpc
+        Policy policy = Policy::kBinding;  // the policy applied; never kEpc
         bool by_epc = false;
         Reason reason = Reason::kNoRail;
         bool suspect = false;               // no rail was up
-        RailIndex probed = kNoRailIndex;    // has a stripe only to be measured again
+        RailIndex probed = kNoRailIndex;    // this rail has a stripe only to be measured again
     } header;
 
-    // There is room for one stripe on each rail; the length may be 0 only in an
-    // empty message.
+    // Adds a stripe; at most one per rail. The length may be 0 only in an empty message.
     void add(RailIndex rail, std::uint64_t offset_bytes, std::uint64_t length_bytes, std::uint32_t weight) noexcept {
         stripes_[count_++] = {offset_bytes, length_bytes, weight, rail};
         batch_weight_ += weight;
@@ -73,7 +72,7 @@ public:
 
     void clear() noexcept { count_ = batch_weight_ = 0; }
 
-    // Whether its completions shall be measured (feedback.h).
+    // Whether its completions are measured (feedback.h).
     bool is_measured() const noexcept { return row_of(header.policy).measures; }
 
     std::size_t size() const noexcept { return count_; }
@@ -96,7 +95,7 @@ private:
 
 COOP_EXPORT const char* text(Reason reason) noexcept;
 
-// One sentence with the numbers that decided.
+// Describes the schedule in one sentence, with the values that decided it.
 COOP_EXPORT std::string describe(const Schedule& schedule, const SchedConfig& config);
 
 }  // namespace coop::sched

@@ -6,9 +6,9 @@
 namespace coop::sched {
 namespace {
 
-constexpr std::uint64_t kBusyBytes = 512 * 1024;  // what keeps a rail busy until somebody looks after it again
+constexpr std::uint64_t kBusyBytes = 512 * 1024;  // keeps a rail busy until the next sweep
 
-constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight has 32 bits
+constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight fits into 32 bits
 
 StripeLimits limits_of(const SchedConfig& config, const RailSet& rails) noexcept {
     std::uint64_t alignment = config.alignment;
@@ -24,17 +24,17 @@ bool all_nominals_known(const RailSet& rails) noexcept {
     return true;
 }
 
-// Whether striped messages go by BSS: its weights start equal.
+// Whether striped messages use BSS, whose weights start equal.
 bool uses_bss(const SchedConfig& config) noexcept {
     return config.large_policy == Policy::kBss || (config.large_policy == Policy::kEpc && config.epc_striping == Policy::kBss);
 }
 
-// What is still queued on a rail, counted as a part of its stripe: all rails of a
-// message shall be done at the same time (7.1.2), also with what they had before.
+// Balances queues: the bytes queued on a rail count as a part of its stripe, so that all rails of a message
+// finish at the same time (7.1.2).
 class Queues {
 public:
-    // Which of `rails` have a stripe of `bytes`. Those that have more to do
-    // already than their share of everything have none.
+    // Returns which of `rails` get a stripe of `bytes`. A rail whose queue exceeds its share of everything gets
+    // none.
     RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
         for (RailIndex rail : each(rails)) left_[rail] = set[rail].left_bytes(now_ns);
         const double size = std::max(static_cast<double>(bytes), 1.0);
@@ -48,8 +48,8 @@ public:
     std::uint32_t weight(RailIndex rail) const noexcept { return static_cast<std::uint32_t>(std::max(parts_[rail], 1.0)); }
 
 private:
-    // The rails that would have less than nothing. Not all but for rounding: the
-    // parts sum up to the message.
+    // Returns the rails whose share would be negative. These are never all rails, except by rounding: the
+    // shares add up to the message.
     RailMask level_once(const RailSet& set, RailMask rails, double bytes) noexcept {
         double queued = 0, weights = 0;
         for (RailIndex rail : each(rails)) {
@@ -66,7 +66,7 @@ private:
     }
 
     std::array<double, kMaxRails> left_{};   // bytes; valid for the rails that level() was given
-    std::array<double, kMaxRails> parts_{};  // of the message, in kTotalWeight; valid for the rails that level() returned
+    std::array<double, kMaxRails> parts_{};  // share of the message, in parts of kTotalWeight; valid for the rails that level() returned
 };
 
 }  // namespace
@@ -85,7 +85,7 @@ Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
     take_initial_weights();
 }
 
-// --- what the rails weigh ---------------------------------------------------
+// --- weights ----------------------------------------------------------------
 
 void Scheduler::take_fixed_weights(const Weights& weights) noexcept {
     const bool nominal = all_nominals_known(rails_);
@@ -99,8 +99,8 @@ void Scheduler::take_fixed_weights(const Weights& weights) noexcept {
     }
 }
 
-// BSS starts with equal weights (equation 8.1), adaptive striping with the
-// nominal bandwidths (7.1.2); weights that were asked for go before both.
+// BSS starts with equal weights (equation 8.1), adaptive striping with the nominal bandwidths (7.1.2).
+// Configured weights take precedence over both.
 void Scheduler::take_initial_weights() noexcept {
     const bool equal = config_->weights.count == 0 && uses_bss(*config_);
     double sum = 0;
@@ -109,7 +109,7 @@ void Scheduler::take_initial_weights() noexcept {
         rails_[rail].weight = rails_[rail].first_weight = kTotalWeight * (equal ? 1.0 : fixed_[rail]) / sum;
 }
 
-// The others keep their proportions, and all together the total.
+// The other rails keep their proportions, and the sum stays kTotalWeight.
 void Scheduler::set_weight(RailIndex rail, double weight) noexcept {
     const double others = kTotalWeight - rails_[rail].weight;
     for (RailIndex other : each(rails_.all() & ~bit_of(rail)))
@@ -139,10 +139,10 @@ Schedule::Header Scheduler::choose(std::uint64_t bytes, Marker marker) const noe
     return header;
 }
 
-// Section 6.2. A nonblocking message shares the rails with others of its kind, a
-// blocking or collective one has them for itself. The paper has no upper limit.
-// But it finds the cost of stripes at 16 to 64 KiB and not at very large messages
-// (6.3.2), and of those one that is alone would have but one rail.
+// Section 6.2. A nonblocking message shares the rails with others; a blocking or collective one has them to
+// itself. Unlike the paper we also stripe very large nonblocking messages: the paper measures the cost of
+// stripes at 16 to 64 KiB, not at very large sizes (6.3.2), and without stripes a single large message would
+// use one rail only.
 Schedule::Header Scheduler::choose_epc(std::uint64_t bytes, Marker marker) const noexcept {
     Schedule::Header header;
     header.bytes = bytes;
@@ -215,48 +215,48 @@ RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
     return rail;
 }
 
-RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Turns& turns) noexcept {
+RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept {
     if (policy == Policy::kBinding) return first_from(usable, first_rail_);
-    if (policy == Policy::kWindowRoundRobin) return window_turn(usable, turns);
-    if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, turns);
-    if (policy == Policy::kShortestQueue) return shortest_queue(usable, turns);
-    const RailIndex rail = first_from(usable, turns.next);
-    turns.next = after(rail);
+    if (policy == Policy::kWindowRoundRobin) return window_turn(usable, rotation);
+    if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, rotation);
+    if (policy == Policy::kShortestQueue) return shortest_queue(usable, rotation);
+    const RailIndex rail = first_from(usable, rotation.next);
+    rotation.next = after(rail);
     return rail;
 }
 
-RailIndex Scheduler::window_turn(RailMask usable, Turns& turns) noexcept {
-    const RailIndex rail = first_from(usable, turns.next);
-    if (rail != turns.next) turns.sent = 0;
-    const bool full = ++turns.sent >= config_->window;
-    turns.next = full ? after(rail) : rail;
-    if (full) turns.sent = 0;
+RailIndex Scheduler::window_turn(RailMask usable, Rotation& rotation) noexcept {
+    const RailIndex rail = first_from(usable, rotation.next);
+    if (rail != rotation.next) rotation.sent = 0;
+    const bool full = ++rotation.sent >= config_->window;
+    rotation.next = full ? after(rail) : rail;
+    if (full) rotation.sent = 0;
     return rail;
 }
 
-// Each rail earns its weight with every message, and a turn costs it the sum of
-// all: so the turns of a heavy rail are spread among those of the others.
-RailIndex Scheduler::weighted_turn(RailMask usable, Turns& turns) noexcept {
+// Each message gives every rail credit equal to its weight, and the chosen rail pays the sum of all weights; so
+// the turns of a heavy rail are spread among those of the others.
+RailIndex Scheduler::weighted_turn(RailMask usable, Rotation& rotation) noexcept {
     std::int64_t sum = 0;
     for (RailIndex rail : each(usable)) {
-        turns.credit[rail] += fixed_[rail];
+        rotation.credit[rail] += fixed_[rail];
         sum += fixed_[rail];
     }
     RailIndex best = first_from(usable, first_rail_);
     for (RailIndex rail : each(usable))
-        if (turns.credit[rail] > turns.credit[best]) best = rail;
-    turns.credit[best] -= sum;
+        if (rotation.credit[rail] > rotation.credit[best]) best = rail;
+    rotation.credit[best] -= sum;
     return best;
 }
 
-RailIndex Scheduler::shortest_queue(RailMask usable, Turns& turns) noexcept {
-    RailIndex best = first_from(usable, turns.next);
+RailIndex Scheduler::shortest_queue(RailMask usable, Rotation& rotation) noexcept {
+    RailIndex best = first_from(usable, rotation.next);
     RailMask left = usable & ~bit_of(best);
     for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
         rail = first_from(left, after(rail));
         if (rails_[rail].backlog_bytes() < rails_[best].backlog_bytes()) best = rail;
     }
-    turns.next = after(best);
+    rotation.next = after(best);
     return best;
 }
 
@@ -279,12 +279,13 @@ RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
     return usable & bss_paths_;
 }
 
-// Nothing waits while a rail that it would go to is idle: if all are, no completion would let it go.
+// If the message's rails are all idle, no completion would start it. So it never waits while one of them is
+// idle.
 bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
     const Policy policy = choose(bytes, marker).policy;
     if (!row_of(policy).measures) return false;
     const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
-    if (count_of(rails) < 2) return false;  // nothing to learn
+    if (count_of(rails) < 2) return false;  // no weights to learn
     const RailMask idle = idle_among(rails);
     if (idle == rails || (idle != 0 && (rails_of_cut(policy, rails, bytes) & idle) != 0)) return false;
     return have_enough(rails & ~idle, rails, bytes);
@@ -304,8 +305,9 @@ RailMask Scheduler::rails_of_cut(Policy policy, RailMask rails, std::uint64_t by
     return schedule.rails();
 }
 
-// Whether each of the `busy` rails has its part, by weight, of two such messages and kBusyBytes for each of `rails`. A part below the
-// shortest stripe that the message can have is none: a rail of very little weight is not given stripes that short.
+// Whether each of the `busy` rails has its share, by weight, of two such messages and of kBusyBytes for each of
+// `rails`. A share below the shortest possible stripe counts as none: a rail of very low weight does not get
+// stripes that short.
 bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept {
     const std::uint64_t least = std::min(limits_.min, bytes);
     double weights = 0;
@@ -316,7 +318,7 @@ bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) 
     return true;
 }
 
-// The n_batch paths of the most weight; of equal ones those from first_rail on.
+// The n_batch paths of the highest weight; among equal ones those from first_rail_ on.
 RailMask Scheduler::batch(RailMask paths) const noexcept {
     if (count_of(paths) <= batch_size_) return paths;
     RailMask chosen = 0;
@@ -345,8 +347,7 @@ void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uin
     split(bytes, shares, limits_, schedule);
 }
 
-// The probed rail has the end of the message: a minimum, and what is left over
-// by the alignment.
+// The probed rail gets the end of the message: the minimum, and the remainder from alignment.
 void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept {
     const std::uint64_t bytes = schedule.header.bytes;
     schedule.clear();
@@ -356,11 +357,10 @@ void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, 
     schedule.header.probed = probed;
 }
 
-// A rail whose weight has become too small for a stripe would never show that it
-// has recovered. Of those that a message passes by, the one that has waited
-// longest, if it has long enough, and the message can be cut. One that has looked
-// faster than its weight need not wait: it takes more than one look to believe it.
-// A measured stripe that is still under way on a rail is a probe, too.
+// Chooses a rail to probe: a rail whose weight is too low for a stripe would otherwise never show that it has
+// recovered. Among the rails that a message skips, this is the one skipped most often, if that was often enough
+// and the message can be cut. A rail that last looked faster than its weight need not wait, because it takes
+// several rounds to confirm that. A measured stripe in flight on a rail also serves as a probe.
 RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
     RailIndex longest = kNoRailIndex;
     std::uint32_t most = 0;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The communication scheduler of one channel (dissertation 4.1): it asks the
-// policy of a message which rails to use, and keeps what the policies need to
-// remember: turns, weights, how long a rail has not been measured.
+// The communication scheduler of one channel (dissertation 4.1). It applies the policy of each message to
+// choose its rails, and keeps the state of the policies: turns, weights, and how long each rail has not been
+// measured.
 //
 //     message -> make_schedule -> stripes -> (posted on their rails) on_posted
 //                                            (completed)  on_completed -> weights
 //
-// Units: bytes, nanoseconds of any monotonic clock, read once per sweep over the
-// completion queues (feedback.h says why). Threading: none; the caller holds the
-// lock of the channel. Ownership: a plain value, no allocation. Errors: a
-// schedule without stripes when all rails are down.
+// Units: bytes, nanoseconds of any monotonic clock, read once per sweep over the completion queues (feedback.h
+// says why). Threading: none; the caller holds the lock of the channel. Ownership: a plain value, no
+// allocation. Errors: if all rails are down, a schedule has no stripes.
 #pragma once
 
 #include <algorithm>
@@ -31,55 +30,59 @@ namespace coop::sched {
 
 class COOP_EXPORT Scheduler {
 public:
-    // defect(config, rails.size()) has found nothing. The caller keeps `config`,
-    // which many channels share, for as long as this lives.
+    // Precondition: defect(config, rails.size()) returns nothing. `config`, which many channels share, must
+    // outlive this object.
     Scheduler(const SchedConfig& config, const RailSet& rails) noexcept;
     Scheduler(const SchedConfig&& gone, const RailSet& rails) = delete;
 
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
 
-    // Whether make_schedule() would cut it by measured weights: the later it is asked, the better it knows.
+    // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
+    // the weights.
     bool would_measure(std::uint64_t bytes, Marker marker) const noexcept { return row_of(choose(bytes, marker).policy).measures; }
 
-    // Whether make_schedule() would cut it by measured weights, and the rails that it would go to have enough to do meanwhile: each its
-    // part of two such messages, and of some more. What is wrong with the weights then shows in the last few messages of a queue, and
-    // not in all of it. False while a rail that it would go to is idle; so a message that may wait is let go by a completion.
+    // Whether striping this message can wait: it would be striped by measured weights, and each of its rails
+    // has enough queued, namely its share of two such messages and of kBusyBytes per rail. A wrong weight then
+    // affects only the last few messages of a queue instead of all. Returns false while a rail of the message
+    // is idle, so a completion always follows and can start the message.
     bool may_wait(std::uint64_t bytes, Marker marker) const noexcept;
 
-    // The rail of a message that goes whole because it is below the threshold, as make_schedule() would choose it; without
-    // the clock, as policies for such messages do not measure. Some rail is not down.
+    // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
+    // policies for such messages do not measure. Precondition: at least one rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
     // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small one.
     RailIndex rail_of_fragment(std::uint64_t bytes) noexcept { return rail_of_small(std::min(bytes, config_->striping_threshold - 1)); }
 
-    // A stripe that cannot be posted yet (the send queue, or the limit on reads), and when it is about to be: its bytes are
-    // ahead of whatever comes to that rail meanwhile.
+    // on_waiting(): a stripe cannot be posted yet (send queue full, or too many reads outstanding).
+    // on_waited(): it is about to be posted. Meanwhile its bytes count as queued on the rail.
     void on_waiting(RailIndex rail, std::uint64_t bytes) noexcept;
     void on_waited(RailIndex rail, std::uint64_t bytes) noexcept;
 
-    // One of each per stripe that a rail has taken: posted, then completed or aborted (flushed, or completed with an error: nothing is
-    // learnt from it). `posted_ns` is the same in both: when make_schedule() was called for its operation, if the schedule is_measured();
-    // else kNotMeasured, as for fragments.
+    // Call for each stripe that a rail accepts: on_posted(), then on_completed() or on_aborted() (flushed or
+    // completed with an error, and not measured). `posted_ns` is the same in both calls: the time at which
+    // make_schedule() was called for the operation if the schedule is_measured(); otherwise kNotMeasured, as
+    // for fragments.
     void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
     void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
     void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
 
-    // A rail that comes back from being down has its first weight again.
+    // A rail that leaves kDown gets its initial weight.
     void set_state(RailIndex rail, RailState state) noexcept;
 
     const RailSet& rails() const noexcept { return rails_; }
     const StripeLimits& limits() const noexcept { return limits_; }
-    // The last one of a message below the striping threshold, and of any other; without stripes: there was none yet.
+    // The last schedule of a message below the striping threshold, and of any other message; without stripes if
+    // there was none.
     Schedule last_small() const noexcept;
     const Schedule& last_large() const noexcept { return last_large_; }
     std::string describe_last_small() const { return describe(last_small(), *config_); }
     std::string describe_last_large() const { return describe(last_large_, *config_); }
 
 private:
-    // Small and large messages have their own turns: a program that sends one of
-    // each in turn would else have all of one kind on the same rails.
-    struct Turns {
-        RailIndex next = 0;        // round robin: looked for from here
+    // Small and large messages take turns separately. Otherwise a program that alternates between them would
+    // send all messages of one kind over the same rails.
+    struct Rotation {
+        RailIndex next = 0;        // round robin: search from here
         std::uint32_t sent = 0;    // window_round_robin: messages on this rail so far
         std::array<std::int64_t, kMaxRails> credit{};  // weighted_round_robin
     };
@@ -89,10 +92,10 @@ private:
 
     void remember(const Schedule& schedule) noexcept;
 
-    RailIndex take_turn(Policy policy, RailMask usable, Turns& turns) noexcept;
-    RailIndex window_turn(RailMask usable, Turns& turns) noexcept;
-    RailIndex weighted_turn(RailMask usable, Turns& turns) noexcept;
-    RailIndex shortest_queue(RailMask usable, Turns& turns) noexcept;
+    RailIndex take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept;
+    RailIndex window_turn(RailMask usable, Rotation& rotation) noexcept;
+    RailIndex weighted_turn(RailMask usable, Rotation& rotation) noexcept;
+    RailIndex shortest_queue(RailMask usable, Rotation& rotation) noexcept;
 
     void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
@@ -115,18 +118,18 @@ private:
     Feedback feedback_;
     StripeLimits limits_;
     std::uint32_t batch_size_;  // n_batch
-    RailMask bss_paths_;        // the n_paths that are used first
-    RailIndex first_rail_;      // of binding; where turns and equal weights begin
-    RailIndex next_first_;      // whose stripe lies first, and is left out last of equal ones
-    Turns small_, large_;
-    std::array<std::uint32_t, kMaxRails> fixed_{};    // weights of the configuration, or nominal
-    std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had one
+    RailMask bss_paths_;        // the n_paths preferred rails
+    RailIndex first_rail_;      // rail of binding; first in turn and among equal weights
+    RailIndex next_first_;      // rail of the first stripe; among equal weights the last to be left out
+    Rotation small_, large_;
+    std::array<std::uint32_t, kMaxRails> fixed_{};    // configured weights, or nominal bandwidths
+    std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had a stripe
     Schedule::Header last_small_;
     RailIndex last_small_rail_ = kNoRailIndex;  // a small message has one stripe
     Schedule last_large_;
 };
 
-// Of the memory per connected peer. It is a plain value of a channel.
+// Part of the memory per connected peer.
 static_assert(sizeof(Scheduler) < 6 * 1024);
 
 }  // namespace coop::sched

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sequence-number space per channel (dissertation 4.2.2): a message that is
-// sent over any of its rails carries a packet sequence number (PSN); the receiver
-// hands on the message with the expected number (ESN) and keeps those ahead of it.
-// send_window.h has the sender's half.
+// The sequence-number space of a channel (dissertation 4.2.2), common to all its rails: each message carries a
+// packet sequence number (PSN). The receiver delivers the message with the expected sequence number (ESN) and
+// holds those ahead of it. send_window.h has the sender's half.
 //
 //     arrival   distance = PSN - ESN (32 bits, wrapping)
-//     < 0                  duplicate: it was replayed, and the first one came, too
-//     0 .. window-1        duplicate, if its place is taken by a held one; else
-//       0                  in order: handed on; then pop_next() until null
+//     < 0                  duplicate: it was replayed, and the original arrived, too
+//     0 .. window-1        duplicate, if a packet with this PSN is held; else
+//       0                  in order: delivered; then pop_next() until null
 //       1 .. window-1      held
-//     >= window            beyond: the peer breaks the protocol
+//     >= window            beyond: the peer violates the protocol
 //
-// The places for held packets grow as they are needed, up to the window.
+// Space for held packets grows on demand, up to the window.
 //
-// Units: packets. Threading: none; the caller holds the lock of the channel.
-// Ownership: the packets are the caller's. Memory: none until the first packet
-// comes early, then a power of two of places. Each step takes constant time but
-// for that. Errors: no memory for the places ends the process.
+// Units: packets. Threading: none; the caller holds the lock of the channel. Ownership: the packets are the
+// caller's. Memory: none until the first packet arrives early, then a power of two of places. Each step takes
+// constant time unless the space grows. Errors: the process ends if there is no memory for the places.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +29,8 @@ namespace coop::sched {
 
 using SequenceNumber = std::uint32_t;
 
-// How far ahead of the first message that has not landed its sender may go. Receivers rely on it, so it is part of the protocol.
+// How far ahead of the first message that has not landed its sender may go. Receivers rely on this, so it is
+// part of the protocol.
 constexpr std::uint32_t kSendWindow = 1024;
 
 enum class Arrival : std::uint8_t { kInOrder, kHeld, kDuplicate, kBeyondWindow };
@@ -42,11 +41,11 @@ public:
     // `window`: 1..2^31.
     explicit ReorderWindow(std::size_t window, SequenceNumber first = 0) noexcept : window_(window), expected_(first) {}
 
-    // kHeld: the window keeps `packet` (not null) until pop_next() returns it.
-    // Otherwise it stays with the caller.
+    // kHeld: the window keeps `packet` (not null) until pop_next() or pop_any() returns it. Otherwise it stays
+    // with the caller.
     [[nodiscard]] Arrival on_arrival(SequenceNumber psn, Packet* packet) noexcept {
         const SequenceNumber distance = psn - expected_;
-        if (distance > kMostAhead) return Arrival::kDuplicate;
+        if (distance > kMaxAhead) return Arrival::kDuplicate;
         if (distance == 0 && held_ == 0) {
             ++expected_;
             return Arrival::kInOrder;
@@ -64,11 +63,10 @@ public:
         return Arrival::kHeld;
     }
 
-    // Whether on_arrival() would keep this packet, or refuse it.
-    bool is_ahead(SequenceNumber psn) const noexcept { return psn != expected_ && psn - expected_ <= kMostAhead; }
+    // Whether the packet arrives early: on_arrival() would hold or refuse it.
+    bool is_ahead(SequenceNumber psn) const noexcept { return psn != expected_ && psn - expected_ <= kMaxAhead; }
 
-    // The next held packet whose turn it is; null when there is none. To be asked
-    // until null after each kInOrder.
+    // Returns the next held packet that is now in order, or null. Call it until null after each kInOrder.
     Packet* pop_next() noexcept {
         if (held_ == 0) return nullptr;
         Packet*& place = place_of(expected_);
@@ -80,8 +78,7 @@ public:
         return packet;
     }
 
-    // When the channel is given up: one held packet after the other; null after
-    // the last.
+    // For giving up the channel: returns the held packets one by one; null after the last.
     Packet* pop_any() noexcept {
         if (held_ == 0) return nullptr;
         for (Packet*& place : places_) {
@@ -99,8 +96,8 @@ public:
     std::size_t places() const noexcept { return places_.size(); }
 
 private:
-    // Farther ahead than half of the numbers is behind.
-    static constexpr SequenceNumber kMostAhead = UINT32_MAX / 2;
+    // A larger distance means that the number is in the past.
+    static constexpr SequenceNumber kMaxAhead = UINT32_MAX / 2;
     static constexpr std::size_t kFirstPlaces = 64;
 
     Packet*& place_of(SequenceNumber psn) noexcept { return places_[psn & (places_.size() - 1)]; }
@@ -113,7 +110,7 @@ private:
     }
 
     std::size_t window_;
-    std::vector<Packet*> places_;  // as many as a power of two, or none
+    std::vector<Packet*> places_;  // size: a power of two, or 0
     SequenceNumber expected_;
     std::uint32_t held_ = 0;
 };

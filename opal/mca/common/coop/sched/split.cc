@@ -24,7 +24,7 @@ void remove(Shares& shares, std::size_t index) noexcept {
     for (std::size_t i = index; i < shares.count; ++i) shares.of[i] = shares.of[i + 1];
 }
 
-// Leaves those whose share reaches the minimum. Returns the sum of their weights.
+// Keeps the rails whose share reaches the minimum. Returns the sum of their weights.
 std::uint64_t leave_out_the_light(Shares& shares, std::uint64_t bytes, std::uint64_t min) noexcept {
     std::uint64_t total = sum_of(shares);
     while (shares.count > 1) {
@@ -39,10 +39,9 @@ std::uint64_t leave_out_the_light(Shares& shares, std::uint64_t bytes, std::uint
 
 }  // namespace
 
-// A stripe ends where the sum of the weights so far says, rounded down to the
-// alignment. So a stripe loses less than an alignment to its own rounding and
-// wins what the one before it has lost: with a share of at least the minimum,
-// which is in whole alignments, it is at least the minimum.
+// A stripe ends at the message's share of the weights so far, rounded down to the alignment. So a stripe loses
+// less than one alignment by rounding, and gains what the previous one lost. If its share is at least the
+// minimum, which is a multiple of the alignment, the stripe is at least the minimum, too.
 void split(std::uint64_t bytes, Shares shares, const StripeLimits& limits, Schedule& out) noexcept {
     const std::uint64_t total = leave_out_the_light(shares, bytes, limits.min);
     std::uint64_t begin = 0, weight = 0;

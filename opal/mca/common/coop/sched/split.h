@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a message is cut into stripes in proportion to weights.
+// Cuts a message into stripes in proportion to weights.
 //
-// Units: bytes. Threading: pure but for the schedule that it fills. Errors:
-// none: whatever the weights are, the stripes cover the message exactly, without
-// overlap; each but the last ends on the alignment, and each has the minimum,
-// unless the whole message is shorter than that.
+// Units: bytes. Threading: pure except for the schedule that it fills. Errors: none. For any weights, the
+// stripes cover the message exactly and without overlap. All but the last end on the alignment, and each has
+// the minimum unless the whole message is shorter.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ struct Share {
     std::uint32_t weight;  // 1..kMaxWeight, or parts of kTotalWeight
 };
 
-// Rails in the order in which their stripes shall lie in the message.
+// Rails, in the order of their stripes in the message.
 struct Shares {
     std::array<Share, kMaxRails> of;  // the first `count` are valid
     std::size_t count = 0;
@@ -31,18 +30,17 @@ struct Shares {
 };
 
 struct StripeLimits {
-    std::uint64_t min = 1;        // > 0, whole alignments
+    std::uint64_t min = 1;        // > 0, a multiple of the alignment
     std::uint64_t alignment = 1;  // > 0
 };
 
-// `bytes * weight / total`, without an overflow for weight <= total < 2^32.
+// Returns `bytes * weight / total`; does not overflow for weight <= total < 2^32.
 constexpr std::uint64_t share_of(std::uint64_t bytes, std::uint64_t weight, std::uint64_t total) noexcept {
     return bytes / total * weight + bytes % total * weight / total;
 }
 
-// Adds the stripes of `bytes` to an empty schedule. Rails whose share would be
-// below the minimum have no stripe: the lightest go first, of equal ones the last
-// in order. `shares` is not empty.
+// Adds the stripes of `bytes` to an empty schedule. Rails whose share would be below the minimum get no stripe:
+// the lightest is left out first, among equal ones the last. `shares` must not be empty.
 void split(std::uint64_t bytes, Shares shares, const StripeLimits& limits, Schedule& out) noexcept;
 
 }  // namespace coop::sched

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The completion filter: the layer above hears of a message once, not of each of
-// its stripes (dissertation 4.2.3), whether it wrote or read them. A stripe that
-// was replayed on another rail after a failure, and then completed twice, counts
-// once. The README says why the other side needs no filter, and W_batch (8.3.3)
-// does not travel.
+// The completion filter: reports a message as complete once, not once per stripe (dissertation 4.2.3), for
+// writes and reads. A stripe that was replayed on another rail after a failure and then completed twice counts
+// once. The README explains why the other side needs no filter, and why W_batch (8.3.3) is not transmitted.
 //
-// Units: stripes. Threading: none; the caller holds the lock of the channel.
-// Ownership: plain values.
+// Units: stripes. Threading: none; the caller holds the lock of the channel. Ownership: plain values.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +14,10 @@
 namespace coop::sched {
 
 enum class Landed : std::uint8_t {
-    kPartly,    // others are missing
-    kComplete,  // this was the last one
-    kAgain,     // a replay of one that had landed
-    kWrong,     // there is no such stripe
+    kPartly,    // other stripes are missing
+    kComplete,  // this was the last stripe
+    kAgain,     // this stripe had completed before
+    kWrong,     // no such stripe
 };
 
 // One bit for each stripe of a schedule.
@@ -39,7 +36,7 @@ public:
         return missing_ == 0 ? Landed::kComplete : Landed::kPartly;
     }
 
-    // Those to replay if their rails go down.
+    // The stripes to replay if their rails go down.
     StripeMask missing() const noexcept { return missing_; }
     bool complete() const noexcept { return missing_ == 0; }
 

@@ -21,9 +21,9 @@ std::uint64_t mix_bytes(std::uint64_t state, const unsigned char* p, std::size_t
     return mix(state, word);
 }
 
-// Check word over a header and what follows it, `bytes` bytes in all, with the
-// header's own check word, two bytes at `kCheckAt`, taken as zero. The header's
-// part has a fixed length: no loop is left of it.
+// Computes the check word over a header and the data that follows it, `bytes` bytes in total. The header's own
+// check word, two bytes at `kCheckAt`, counts as zero. The header's size is a constant, so the compiler unrolls
+// its loop.
 template <class Header, std::size_t kCheckAt>
 std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
     static_assert(sizeof(Header) % 8 == 0);
@@ -34,10 +34,10 @@ std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
     return fold(mix_bytes(state, reinterpret_cast<const unsigned char*>(&header + 1), bytes - sizeof copy));
 }
 
-// The protocol that a header names; null: its row is out of range.
+// Returns the protocol of a row, or null if the row is out of range.
 const rndv::Protocol* protocol_of(std::uint8_t row) noexcept { return row < rndv::kRows ? &rndv::protocol(static_cast<rndv::Row>(row)) : nullptr; }
 
-// Bytes between the header of an RTS and its payload.
+// Bytes between the header and its payload.
 std::size_t behind(const RtsHeader& h) noexcept {
     const rndv::Protocol* protocol = protocol_of(h.row);
     return h.handle_bytes + (protocol && protocol->starts_at_once ? sizeof(SlotWords) : 0) + (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
@@ -53,7 +53,7 @@ std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader,
 
 static_assert(rndv::kReasons < 255 && rndv::kRows <= 256);
 
-// One bounded field after the other; remembers the first that does not hold.
+// Checks fields against bounds and records the first one out of bounds.
 class Fields {
 public:
     Fields(Kind kind, Damage& damage) noexcept : kind_(kind), damage_(damage) {}
@@ -89,19 +89,20 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
-// Whether the CTS names a slot of the receiver's board. A protocol that starts at once has named it in the RTS.
+// Whether the CTS names a slot of the receiver's board. A protocol that starts at once names its slot in the
+// RTS.
 bool has_slot(const CtsHeader& h, const rndv::Protocol& protocol) noexcept {
     return !protocol.starts_at_once && protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
 }
 
-// The words of a cooperative copy; zero where there is none.
+// SlotWords must be zero unless the copy is cooperative.
 void slot_fields(Fields& fields, bool cooperative, const SlotWords& words) noexcept {
     fields.in("split", words.split, 0, cooperative ? rndv::kSplits - 1 : 0)
         .in("slot", words.slot, 0, cooperative ? rndv::kSlots - 1 : 0)
         .in("chunk bytes", words.chunk, cooperative ? 1 : 0, cooperative ? UINT32_MAX : 0);
 }
 
-// All of the message is in a buffer; nothing is with the RTS.
+// The whole message is in a bounce buffer; the RTS carries no payload.
 void bounce_fields(Fields& fields, const RtsHeader& h) noexcept {
     fields.in("length", h.length, 1, rndv::kBounceBytes)
         .in("bounce buffer", rndv::value_of(h.address), 0, rndv::kBounces - 1)
@@ -207,8 +208,8 @@ bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
     const auto& h = *static_cast<const FinHeader*>(bytes);
     if (!kind_is(Kind::kFin, h.kind, damage)) return false;
     Fields fields(Kind::kFin, damage);
-    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMostFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
-    if (h.what == 0) fields.in("bytes", h.bytes, 0, kMostMessageBytes);
+    fields.in("FINs", fin_parts(h), 0, h.what != 0 ? kMaxFinParts : 0).in("sees", fin_sees(h), 0, h.what != 0 ? 1 : 0);
+    if (h.what == 0) fields.in("bytes", h.bytes, 0, kMaxMessageBytes);
     else fields.in("row", fin_row(h), 0, rndv::kRows - 1).in("reason", fin_reason(h), 0, rndv::kReasons - 1);
     check_matches(fields, h.check, check_of(h));
     return fields.ok();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The address vector from a port here to one of a peer: by LID on InfiniBand, by
-// GID over Ethernet. Of queue pairs and of address handles alike. On InfiniBand
-// a global routing header (GRH) is added where one of the ports demands it
-// (IBV_QPF_GRH_REQUIRED), and between subnets, where routers read it.
+// The address vector from a local port to a port of a peer, for queue pairs and address handles: by LID on
+// InfiniBand, by GID over Ethernet. InfiniBand also gets a global routing header (GRH) if one of the ports
+// requires it (IBV_QPF_GRH_REQUIRED) or if the path crosses subnets, because routers read it.
 //
 // Threading: pure.
 #pragma once
@@ -24,7 +23,7 @@ struct AddressOptions {
 
 inline bool needs_header(const path::PortRecord& local, const path::PortRecord& remote) noexcept {
     if (local.link_layer == path::LinkLayer::kEthernet || local.needs_grh != 0 || remote.needs_grh != 0) return true;
-    return !std::equal(local.gid.begin(), local.gid.begin() + 8, remote.gid.begin());  // the subnets' prefixes
+    return !std::equal(local.gid.begin(), local.gid.begin() + 8, remote.gid.begin());  // subnet prefixes
 }
 
 inline ibv_ah_attr address_of(const path::PortRecord& local, const path::PortRecord& remote, std::uint8_t local_bits,
@@ -40,7 +39,7 @@ inline ibv_ah_attr address_of(const path::PortRecord& local, const path::PortRec
     address.is_global = 1;
     std::copy(remote.gid.begin(), remote.gid.end(), address.grh.dgid.raw);
     address.grh.sgid_index = local.gid_index;
-    address.grh.hop_limit = 64;  // it may be routed
+    address.grh.hop_limit = 64;  // the path may be routed
     address.grh.traffic_class = options.traffic_class;
     return address;
 }

@@ -17,7 +17,7 @@ AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& loc
     return &found->second;
 }
 
-// Lets go of the one that was not used for longest.
+// Destroys the least recently used handle that no send uses.
 bool AddressHandles::make_room() {
     auto oldest = handles_.end();
     for (auto it = handles_.begin(); it != handles_.end(); ++it)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The address handles that a UD queue pair has at hand: of the peers it sent to
-// last, at most a given number. One in use by a send is never let go.
+// A cache of the address handles of a UD queue pair: the most recently used ones, up to a limit. A handle in
+// use by a send is never destroyed.
 //
 // Threading: none; the owner's lock. Ownership: owns the handles. Errors: null.
 #pragma once
@@ -21,18 +21,19 @@ class AddressHandles {
 public:
     struct Handle {
         Ah ah;
-        std::uint32_t in_flight = 0;  // sends that use it; the owner counts
+        std::uint32_t in_flight = 0;  // sends that use it; counted by the caller
         std::uint64_t last_use = 0;
     };
 
     AddressHandles(ibv_pd* pd, std::size_t most, const AddressOptions& options) noexcept : pd_(pd), most_(most), options_(options) {}
 
-    // Null if the device makes none, or all that it may have are in use.
+    // Returns null if the device cannot create a handle, or if all cached ones are in use and the limit is
+    // reached.
     Handle* find_or_make(const path::PortRecord& local, const path::PortRecord& remote);
     std::size_t size() const noexcept { return handles_.size(); }
 
 private:
-    using Key = std::pair<std::uint16_t, path::Gid>;  // of a port of InfiniBand or of Ethernet
+    using Key = std::pair<std::uint16_t, path::Gid>;  // LID and GID of a port
 
     bool make_room();
 
@@ -40,7 +41,7 @@ private:
     std::size_t most_;
     AddressOptions options_;
     std::uint64_t uses_ = 0;
-    std::map<Key, Handle> handles_;  // nodes do not move
+    std::map<Key, Handle> handles_;  // std::map does not move its elements
 };
 
 }  // namespace coop::rail

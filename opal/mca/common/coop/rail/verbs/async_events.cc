@@ -8,7 +8,8 @@
 namespace coop::rail {
 namespace {
 
-// The number of the object that an event is about; read before the event is acknowledged, since the object may go then.
+// Returns the number of the object that the event refers to. Read it before acknowledging the event: afterwards
+// the object may be destroyed.
 std::uint32_t number_of(const ibv_async_event& event) noexcept {
     switch (event.event_type) {
     case IBV_EVENT_QP_FATAL:

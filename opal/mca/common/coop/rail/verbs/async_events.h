@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Asynchronous events of an HCA (InfiniBand 11.6.3): read from its descriptor,
-// acknowledged at once, and what each means to a transport.
+// Asynchronous events of an HCA (InfiniBand 11.6.3): reads them from its descriptor, acknowledges them at once,
+// and classifies their consequences for a transport.
 //
-// Threading: read_events() by one thread per HCA; the rest is pure. Ownership:
-// values. Errors: false where the descriptor can no longer be read.
+// Threading: read_events() by one thread per HCA; the rest is pure. Ownership: values. Errors: false if the
+// descriptor can no longer be read.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,22 +15,22 @@
 namespace coop::rail {
 
 enum class Meaning : std::uint8_t {
-    kNothing,   // ordinary, or the subject of another part
-    kNotice,    // a port has changed: rails may be slow or fail, or are back
+    kNothing,   // no consequence, or handled elsewhere
+    kNotice,    // a port has changed: its rails may be slow, fail, or work again
     kRailLost,  // a queue pair is in error
-    kHcaLost,   // the HCA or a queue of it is in error: nothing works on it any more
+    kHcaLost,   // the HCA or one of its queues is in error: the HCA is unusable
 };
 Meaning meaning_of(ibv_event_type type) noexcept;
 
 struct HcaEvent {
     ibv_event_type type;
-    std::uint32_t number = 0;  // of the queue pair, or of the port; otherwise 0
+    std::uint32_t number = 0;  // of the queue pair or port; otherwise 0
 };
 
-// So that read_events() returns when there are no more. False: it refuses.
+// Makes the descriptor nonblocking, as read_events() requires. Returns false on failure.
 bool make_events_nonblocking(ibv_context* device) noexcept;
 
-// Appends all events that there are. False: no event will come any more.
+// Appends all pending events. Returns false if no further event can be read.
 bool read_events(ibv_context* device, std::vector<HcaEvent>& events);
 
 }  // namespace coop::rail

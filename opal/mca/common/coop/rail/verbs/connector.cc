@@ -21,9 +21,9 @@ struct Way {
     const path::PortRecord* to;
 };
 
-// All that there are: first those that have no end in common, so that the second
-// attempt avoids whatever port the first one met with. The first ones are between
-// HCAs of the same place on their nodes, as rails are (path/port_pairs.h).
+// Returns all ways to the peer. The first ones have no port in common, so that a second attempt avoids both
+// ports of the first. These are between HCAs at the same position on their nodes, as rails are
+// (path/port_pairs.h).
 std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
@@ -48,12 +48,12 @@ Connector::Connector(Connector&&) noexcept = default;
 Connector& Connector::operator=(Connector&&) noexcept = default;
 Connector::~Connector() = default;
 
-Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Said>& said) {
+Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics) {
     auto parts = std::make_unique<Parts>();
     for (Hca& hca : hcas) {
         auto qp = DatagramQp::make(hca, options, parts->counts);
         if (!qp) {
-            said.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
+            diagnostics.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
             continue;
         }
         hca.set_connector((*qp)->qpn(), options.qkey);
@@ -65,7 +65,7 @@ Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& o
 
 Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt) {
     const std::vector<Way> ways = ways_to(remote, parts_->qps);
-    if (ways.empty()) return Trouble{EHOSTUNREACH, "no port that takes datagrams here reaches one of the peer"};
+    if (ways.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
     const Way& way = ways[attempt % ways.size()];
     return way.from->send(*way.to, datagram);
 }

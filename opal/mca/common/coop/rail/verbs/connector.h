@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Carries the datagrams of path/connect.h: on each HCA one unreliable datagram
-// (UD) queue pair, on its first active port. Its number and key are put into the
-// records of that port, which travel in the modex. Memory is per HCA, not per
-// peer; address handles are kept for the peers used last.
+// Carries the datagrams of path/connect.h: one unreliable datagram (UD) queue pair per HCA, on its first active
+// port. Its number and key are stored in the record of that port, which travels in the modex. Memory is per
+// HCA, not per peer; address handles are kept for the most recent peers.
 //
-// A datagram may be lost, here too: send() drops it when all send buffers are in
-// flight. The state machine repeats it; each attempt takes another of the ways
-// between the two processes, so one dead HCA does not stop them.
+// Datagrams may be lost, also locally: send() drops a datagram if all send buffers are in flight. The state
+// machine repeats it. Each attempt takes another way between the two processes, so one dead HCA does not
+// prevent a connection.
 //
-// Threading: the caller's lock; no thread of its own. Ownership: uses the HCAs,
-// which must outlive it and stay where they are. Errors: status and sentence.
+// Threading: the caller's lock; no thread of its own. Ownership: uses the HCAs, which must outlive it and not
+// move. Errors: a Status with an error message.
 #pragma once
 
 #include <cstddef>
@@ -39,36 +38,36 @@ struct ConnectorCounts {
     std::uint64_t sent = 0, received = 0;
     std::uint64_t dropped_here = 0;  // no buffer was free, or no address handle could be made
     std::uint64_t failed = 0;        // sends that completed with an error
-    std::uint64_t recovered = 0;     // times a queue pair was brought back after one
+    std::uint64_t recovered = 0;     // times a queue pair was recovered after such an error
 };
 
 class Connector {
 public:
-    // Writes ud_qpn and ud_qkey into the first port of each HCA. An HCA whose
-    // queue pair cannot be made is said; Trouble if none can.
-    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Said>& said);
+    // Writes ud_qpn and ud_qkey into the record of each HCA's first port. Reports an HCA whose queue pair
+    // cannot be created in `diagnostics`; returns Trouble if none can.
+    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics);
 
     Connector(Connector&&) noexcept;
     Connector& operator=(Connector&&) noexcept;
     ~Connector();
 
-    // To the process that has these ports. `attempt` chooses the way. Not fatal if it fails.
+    // Sends to the process that has these ports. `attempt` selects the way. A failure is not fatal.
     Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt = 0);
 
-    // Calls back with the bytes of each datagram that has arrived, valid during the
-    // call, which may call send(); returns how many. path::decode() is what looks at them.
+    // Calls back for each datagram that has arrived; returns their number. The bytes are valid during the
+    // callback, which may call send(), and must be validated with path::decode().
     using Arrival = std::function<void(std::span<const std::byte>)>;
     int poll(const Arrival& arrival);
 
-    // To sleep until a datagram arrives: poll(2) on these descriptors, acknowledge() the one that is readable, arm(),
-    // and poll() until it returns 0, since a datagram that came before arm() does not wake. Empty if one of the devices
-    // cannot wake anybody.
+    // To sleep until a datagram arrives: call poll(2) on these descriptors, acknowledge() the readable one,
+    // arm(), then poll() until it returns 0, because a datagram that arrived before arm() does not wake. Empty
+    // if one of the devices has no completion channels.
     std::vector<int> descriptors() const;
     void acknowledge(int descriptor) noexcept;
     void arm() noexcept;
 
     const ConnectorCounts& counts() const noexcept;
-    std::size_t memory_bytes() const noexcept;  // registered for datagrams, all HCAs
+    std::size_t memory_bytes() const noexcept;  // registered for datagrams on all HCAs
 
 private:
     struct Parts;

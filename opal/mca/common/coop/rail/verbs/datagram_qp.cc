@@ -13,13 +13,13 @@
 namespace coop::rail {
 namespace {
 
-constexpr std::size_t kGrh = sizeof(ibv_grh);  // in front of each datagram received
+constexpr std::size_t kGrh = sizeof(ibv_grh);  // precedes each received datagram
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostBytes = sizeof(path::DatagramHeader) + path::kMaxRails * sizeof(path::RailEntry);
-constexpr std::size_t kSlotBytes = (kGrh + kMostBytes + 63) / 64 * 64;
-constexpr int kBatch = 16;  // completions taken at once
+constexpr std::size_t kMaxBytes = sizeof(path::DatagramHeader) + path::kMaxConnectionRails * sizeof(path::RailEntry);
+constexpr std::size_t kSlotBytes = (kGrh + kMaxBytes + 63) / 64 * 64;
+constexpr int kBatch = 16;  // completions per poll
 
-// Null: the device has none, and nobody can sleep until a datagram arrives.
+// Returns null if the device has no completion channels; then waiting for a datagram requires polling.
 CompChannel make_nonblocking_channel(ibv_context* device) {
     auto channel = make_comp_channel(device);
     if (!channel) return {};
@@ -105,7 +105,7 @@ int DatagramQp::post_receive(std::uint32_t slot) noexcept {
 }
 
 Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byte> datagram) {
-    const std::size_t most = std::min<std::size_t>(kMostBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
+    const std::size_t most = std::min<std::size_t>(kMaxBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
     if (datagram.size() > most) return trouble(qp_->context, EMSGSIZE, "a datagram of " + std::to_string(datagram.size()) + " bytes");
     AddressHandles::Handle* handle = free_sends_.empty() ? nullptr : handles_.find_or_make(port_, remote);
     if (handle == nullptr) {
@@ -120,7 +120,7 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.opcode = IBV_WR_SEND;
-    wr.send_flags = IBV_SEND_SOLICITED;  // wakes a receiver that sleeps; its own sends do not
+    wr.send_flags = IBV_SEND_SOLICITED;  // wakes a sleeping receiver, whereas completions of its own sends do not
     wr.wr.ud.ah = handle->ah;
     wr.wr.ud.remote_qpn = remote.ud_qpn;
     wr.wr.ud.remote_qkey = remote.ud_qkey;
@@ -135,7 +135,8 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
 int DatagramQp::poll(const Connector::Arrival& arrival) {
     ibv_wc wcs[kBatch];
     int arrived = 0, n = kBatch;
-    // To the end: arrivals may lie behind any number of sends, and an armed queue tells of later ones only.
+    // Drain the queue: arrivals may follow any number of sends, and an armed queue reports only later
+    // completions.
     while (n == kBatch) {
         n = ibv_poll_cq(cq_, kBatch, wcs);
         for (int i = 0; i < n; ++i) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One UD queue pair with its buffers: receives are posted when it is made and
-// again after each arrival; a send takes one of a fixed number of buffers and
-// gives it back when it has completed.
+// One UD queue pair with its buffers. Receives are posted at creation and again after each arrival. A send uses
+// one of a fixed number of buffers until it completes.
 //
-// A send that fails leaves the queue pair in SQE (IBTA 10.3.1.6): it goes back to
-// RTS, and what was flushed is lost, as datagrams may be.
+// A failed send puts the queue pair into SQE (IBTA 10.3.1.6). It is then returned to RTS; flushed sends are
+// lost, as datagrams may be.
 //
-// Threading: none; the owner's lock. Ownership: of queue pair, completion queue
-// and memory; the HCA must outlive it. Errors: a Trouble, or counted.
+// Threading: none; the owner's lock. Ownership: owns queue pair, completion queue and memory; the HCA must
+// outlive it. Errors: a Trouble, or counted.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +27,18 @@ namespace coop::rail {
 
 class DatagramQp {
 public:
-    // In RTS, with all receives posted, on the HCA's first port.
+    // Creates a queue pair on the HCA's first port, in RTS and with all receives posted.
     static Wanted<std::unique_ptr<DatagramQp>> make(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts);
 
     std::uint32_t qpn() const noexcept { return qp_->qp_num; }
     const path::PortRecord& port() const noexcept { return port_; }
     std::size_t memory_bytes() const noexcept { return bytes_; }
 
-    // Drops the datagram if there is no buffer or no address handle.
+    // Drops the datagram if no buffer or address handle is available.
     Status send(const path::PortRecord& remote, std::span<const std::byte> datagram);
     int poll(const Connector::Arrival& arrival);
 
-    // Readable when a datagram arrives after arm(); -1: the device has no completion channels.
+    // Becomes readable when a datagram arrives after arm(); -1: the device has no completion channels.
     int descriptor() const noexcept { return channel_ ? channel_->fd : -1; }
     void acknowledge() noexcept;
     void arm() noexcept;
@@ -68,9 +67,9 @@ private:
     CompChannel channel_;
     Cq cq_;
     AddressHandles handles_;
-    Qp qp_;                                          // destroyed first
+    Qp qp_;                                          // must be destroyed before the members above
     std::vector<std::uint32_t> free_sends_;          // slots
-    std::vector<AddressHandles::Handle*> used_by_;   // of each send slot
+    std::vector<AddressHandles::Handle*> used_by_;   // by send slot
 };
 
 }  // namespace coop::rail

@@ -12,7 +12,7 @@
 namespace coop::rail {
 namespace {
 
-constexpr std::uint32_t kSoftRoce = 0xffffff;  // vendor of the kernel's rdma_rxe
+constexpr std::uint32_t kSoftRoce = 0xffffff;  // vendor id of the kernel's rdma_rxe
 
 std::uint32_t positive(int value) noexcept { return static_cast<std::uint32_t>(std::max(value, 0)); }
 
@@ -41,7 +41,8 @@ bool makes_qp(ibv_pd* pd, ibv_cq* cq, std::uint32_t inline_bytes) {
     return static_cast<bool>(Qp(ibv_create_qp(pd, &wanted)));
 }
 
-// No attribute tells it: the largest of want, want/2, … with which a queue pair is made.
+// No device attribute reports the limit: returns the largest of want, want/2, … with which a queue pair can be
+// created.
 std::uint32_t probe_inline(ibv_pd* pd, std::uint32_t want) {
     const auto cq = make_cq(pd->context, 2);
     if (!cq) return 0;
@@ -50,7 +51,7 @@ std::uint32_t probe_inline(ibv_pd* pd, std::uint32_t want) {
     return 0;
 }
 
-// Which ports the options let through.
+// Selects ports by the include and exclude lists.
 class Choice {
 public:
     explicit Choice(const HcaOptions& options) : include_(options.include), exclude_(options.exclude) {}
@@ -60,31 +61,31 @@ public:
         const bool out = exclude_.names(hca, port);
         return (include_.empty() || include_.names(hca, port)) && !out;
     }
-    void say_what_is_missing(std::vector<Said>& said) const {
+    void report_missing(std::vector<Diagnostic>& diagnostics) const {
         for (const auto& [list, what] : {std::pair(&include_, "include"), {&exclude_, "exclude"}})
             for (const std::string& entry : list->not_found())
-                said.push_back({About::kInterfaces, "the list of HCAs to " + std::string(what) + " names '" + entry + "', which this node does not have"});
+                diagnostics.push_back({About::kInterfaces, "the list of HCAs to " + std::string(what) + " names '" + entry + "', which this node does not have"});
     }
 
 private:
     InterfaceList include_, exclude_;
 };
 
-Said said_of(const PortFlaw& flaw, const std::string& hca, std::uint8_t port) {
+Diagnostic diagnostic_of(const PortFlaw& flaw, const std::string& hca, std::uint8_t port) {
     const std::string number = std::to_string(port);
     if (flaw.about == About::kDevice) return {flaw.about, hca + " port " + number + " is not used: " + flaw.why};
     return {flaw.about, hca + ":" + number + ": " + flaw.why};
 }
 
 std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::string& name, std::uint8_t count, const PortWishes& wishes, Choice& choice,
-                                           std::uint32_t& max_message_bytes, std::vector<Said>& said) {
+                                           std::uint32_t& max_message_bytes, std::vector<Diagnostic>& diagnostics) {
     std::vector<path::PortRecord> ports;
     for (std::uint8_t number = 1; number <= count; ++number) {
         if (!choice.wants(name, number)) continue;
         std::uint32_t bytes = 0;
         auto found = query_port(device, number, wishes, bytes);
         if (const auto* flaw = std::get_if<PortFlaw>(&found)) {
-            said.push_back(said_of(*flaw, name, number));
+            diagnostics.push_back(diagnostic_of(*flaw, name, number));
             continue;
         }
         max_message_bytes = ports.empty() ? bytes : std::min(max_message_bytes, bytes);
@@ -93,10 +94,10 @@ std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::strin
     return ports;
 }
 
-void open_hca(ibv_device* device, std::size_t position, const HcaOptions& options, Choice& choice, std::vector<Hca>& hcas, std::vector<Said>& said) {
+void open_hca(ibv_device* device, std::size_t position, const HcaOptions& options, Choice& choice, std::vector<Hca>& hcas, std::vector<Diagnostic>& diagnostics) {
     const std::string name = ibv_get_device_name(device);
     const auto not_used = [&](const std::string& why, int number) {
-        said.push_back({About::kDevice, name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
+        diagnostics.push_back({About::kDevice, name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
     };
     if (device->transport_type != IBV_TRANSPORT_IB && device->transport_type != IBV_TRANSPORT_UNKNOWN)
         return not_used("it is neither InfiniBand nor RoCE", 0);
@@ -105,7 +106,7 @@ void open_hca(ibv_device* device, std::size_t position, const HcaOptions& option
     ibv_device_attr attr{};
     if (const int error = ibv_query_device(context, &attr); error != 0) return not_used("it cannot be queried", error);
     HcaCaps caps = caps_of(attr, options.most_reads);
-    auto ports = usable_ports(context, name, attr.phys_port_cnt, options.ports, choice, caps.max_message_bytes, said);
+    auto ports = usable_ports(context, name, attr.phys_port_cnt, options.ports, choice, caps.max_message_bytes, diagnostics);
     if (ports.empty()) return;
     Pd pd(ibv_alloc_pd(context));
     if (!pd) return not_used("it has no protection domain left", errno);
@@ -119,7 +120,7 @@ void open_hca(ibv_device* device, std::size_t position, const HcaOptions& option
     hcas.emplace_back(std::move(context), std::move(pd), caps, std::move(ports));
 }
 
-// The devices, by name as hca_names() orders them, with the list that owns them.
+// Owns the device list; sorted by name as for hca_names().
 class Devices {
 public:
     Devices() : list_(ibv_get_device_list(&count_), ibv_free_device_list), by_name_(list_.get(), list_.get() + (list_ ? count_ : 0)) {
@@ -158,23 +159,23 @@ void Hca::set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept {
     ports_[0].ud_qkey = qkey;
 }
 
-std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Said>& said) {
+std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Diagnostic>& diagnostics) {
     std::vector<Hca> hcas;
     if (!options.include.empty() && !options.exclude.empty()) {
-        said.push_back({About::kInterfaces, "there is a list of HCAs to include and one to exclude: only one of them may be given"});
+        diagnostics.push_back({About::kInterfaces, "there is a list of HCAs to include and one to exclude: only one of them may be given"});
         return hcas;
     }
     const Devices devices;
     Choice choice(options);
     for (std::size_t i = 0; i < devices.by_name().size(); ++i) {
         ibv_device* device = devices.by_name()[i];
-        if (choice.wants(ibv_get_device_name(device))) open_hca(device, i, options, choice, hcas, said);
+        if (choice.wants(ibv_get_device_name(device))) open_hca(device, i, options, choice, hcas, diagnostics);
     }
     while (port_count(hcas) > path::kMaxPorts) {
-        said.push_back({About::kDevice, hcas.back().name() + " is not used: there are more than " + std::to_string(path::kMaxPorts) + " ports"});
+        diagnostics.push_back({About::kDevice, hcas.back().name() + " is not used: there are more than " + std::to_string(path::kMaxPorts) + " ports"});
         hcas.pop_back();
     }
-    choice.say_what_is_missing(said);
+    choice.report_missing(diagnostics);
     return hcas;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A list of HCAs and ports, as in btl_openib_if_include: "mlx5_0,mlx5_1:2" is all
-// of mlx5_0 and port 2 of mlx5_1. Remembers which of its entries were found, so
-// that a mistyped one is told.
+// A list of HCAs and ports, as in btl_openib_if_include: "mlx5_0,mlx5_1:2" is all of mlx5_0 and port 2 of
+// mlx5_1. Records which entries were found, so that mistyped ones can be reported.
 //
-// Threading: none. Errors: a malformed entry is one that is never found.
+// Threading: none. Errors: a malformed entry is never found.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,8 @@ public:
     explicit InterfaceList(std::string_view text);
 
     bool empty() const noexcept { return entries_.empty(); }
-    // Whether an entry names all of the HCA; or this port, or all ports, of it.
+    // Whether an entry names all ports of the HCA; at least one of its ports; or this port, explicitly or with
+    // all ports.
     bool names_all_of(std::string_view hca);
     bool names_some_of(std::string_view hca) const;
     bool names(std::string_view hca, std::uint8_t port);

@@ -9,7 +9,7 @@
 namespace coop::rail {
 namespace {
 
-// What a process without CAP_IPC_LOCK may pin; "" if that is without limit.
+// Describes the limit of locked memory; "" if it is unlimited.
 std::string memlock_words() {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
@@ -48,9 +48,9 @@ Wanted<Mr> register_memory(ibv_pd* pd, void* address, std::size_t bytes, int acc
     Mr mr(ibv_reg_mr(pd, address, bytes, static_cast<unsigned>(access)));
     if (mr) return mr;
     const int number = errno;
-    Trouble said = trouble(pd->context, number, "cannot register " + std::to_string(bytes) + " bytes");
-    if (number == ENOMEM) said.sentence += memlock_words();
-    return said;
+    Trouble failure = trouble(pd->context, number, "cannot register " + std::to_string(bytes) + " bytes");
+    if (number == ENOMEM) failure.sentence += memlock_words();
+    return failure;
 }
 
 }  // namespace coop::rail

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What libibverbs makes, with an owner that destroys it; and how a function of
-// rail/verbs fails: with a sentence, and the error number of the verb.
+// RAII owners of libibverbs objects, and the error type of rail/verbs: an error message and the errno of the
+// verb.
 //
-// An owner converts to the plain pointer that verbs take. It knows nothing of
-// what it depends on: declare a protection domain before its queue pairs, a
-// completion queue before those that complete to it.
+// An owner converts to the plain pointer that verbs take. It does not know its dependencies: declare a
+// protection domain before its queue pairs, and a completion queue before the queue pairs that complete to it.
 //
-// Threading: as the verbs. Errors: no exception leaves this layer; an object that
-// cannot be made is a Trouble.
+// Threading: as the verbs. Errors: no exception leaves this layer; if an object cannot be created, the result
+// is a Trouble.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -23,11 +22,11 @@
 namespace coop::rail {
 
 struct Trouble {
-    int number = 0;        // errno; 0: not a verb's
+    int number = 0;        // errno of a verb; 0: another error
     std::string sentence;  // "coop0: cannot create a completion queue of 64 entries: Cannot allocate memory"
 };
 
-// A T, or why there is none.
+// A T, or the reason why there is none.
 template <class T>
 class [[nodiscard]] Wanted {
 public:
@@ -35,20 +34,20 @@ public:
     Wanted(Trouble trouble) : content_(std::in_place_index<1>, std::move(trouble)) {}
 
     explicit operator bool() const noexcept { return content_.index() == 0; }
-    T& operator*() noexcept { return *std::get_if<0>(&content_); }  // only if there is one
+    T& operator*() noexcept { return *std::get_if<0>(&content_); }  // only if it holds a value
     const T& operator*() const noexcept { return *std::get_if<0>(&content_); }
     T* operator->() noexcept { return std::get_if<0>(&content_); }
-    const Trouble& trouble() const noexcept { return *std::get_if<1>(&content_); }  // only if there is none
+    const Trouble& trouble() const noexcept { return *std::get_if<1>(&content_); }  // only if it holds no value
 
 private:
     std::variant<T, Trouble> content_;
 };
 
-// Done, or why not.
+// Success, or the reason for a failure.
 struct Done {};
 using Status = Wanted<Done>;
 
-// Owns what a verb made; `destroy` is the verb that undoes it.
+// Owns an object that a verb created; `destroy` is the verb that destroys it.
 template <class T, int (*destroy)(T*)>
 class Owned {
 public:
@@ -75,14 +74,14 @@ using Qp = Owned<ibv_qp, ibv_destroy_qp>;
 using Mr = Owned<ibv_mr, ibv_dereg_mr>;
 using Ah = Owned<ibv_ah, ibv_destroy_ah>;
 
-// "WHAT on DEVICE: strerror".
+// The message is "DEVICE: WHAT: strerror".
 Trouble trouble(ibv_context* device, int number, const std::string& what);
 
 Wanted<CompChannel> make_comp_channel(ibv_context* device);
-// `channel` may be null: no events.
+// `channel` may be null: then there are no events.
 Wanted<Cq> make_cq(ibv_context* device, int entries, ibv_comp_channel* channel = nullptr, void* user = nullptr);
 Wanted<Srq> make_srq(ibv_pd* pd, std::uint32_t receives, std::uint32_t sge, void* user = nullptr);
-// A memlock limit that is too small is said so, with the bytes that were asked for.
+// If the memlock limit may be the reason for a failure, the message names it.
 Wanted<Mr> register_memory(ibv_pd* pd, void* address, std::size_t bytes, int access);
 
 }  // namespace coop::rail

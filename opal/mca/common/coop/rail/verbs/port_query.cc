@@ -17,7 +17,7 @@
 namespace coop::rail {
 namespace {
 
-// Of one lane, in MB/s of data, after the encoding (8b/10b up to QDR, 64b/66b from there).
+// Data rate of one lane in MB/s, after encoding (8b/10b up to QDR, 64b/66b above).
 std::uint32_t lane_mbytes_per_s(std::uint8_t speed) noexcept {
     switch (speed) {
         case 1: return 250;     // SDR
@@ -72,7 +72,7 @@ std::optional<ibv_gid_entry> best_gid_of_roce(ibv_context* device, std::uint8_t 
     return best;
 }
 
-// The bytes of an address of the Internet, none of others.
+// The bytes of an IPv4 or IPv6 address; empty for other address families.
 std::span<const std::uint8_t> bytes_of(const sockaddr* address) noexcept {
     if (address == nullptr) return {};
     if (address->sa_family == AF_INET)
@@ -81,7 +81,8 @@ std::span<const std::uint8_t> bytes_of(const sockaddr* address) noexcept {
     return {};
 }
 
-// Of the address that the GID is made from, at the interface that has it. 0: none that this process sees has it.
+// Prefix length of the IP address in the GID, from the interface with this address; 0 if this process sees no
+// such interface.
 std::uint8_t prefix_bits_of(const ibv_gid& gid) {
     const std::span<const std::uint8_t> wanted(gid.raw + (is_ipv4(gid) ? 12 : 0), gid.raw + sizeof gid.raw);
     ifaddrs* first = nullptr;
@@ -99,7 +100,7 @@ std::uint8_t prefix_bits_of(const ibv_gid& gid) {
 
 void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept { std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin()); }
 
-// "0, 1, 4": the indices at which the port has a GID.
+// Returns the indices of the port's GIDs, such as "0, 1, 4".
 std::string indices_of_gids(ibv_context* device, std::uint8_t number, int entries) {
     std::string text;
     for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i) {
@@ -140,7 +141,8 @@ Wrong add_address_of_roce(path::PortRecord& record, ibv_context* device, const i
     return std::nullopt;
 }
 
-// A table may have 128 places, each of which is a file to read: it is read as far as the key that no other one can be better than.
+// Reading an entry means reading a file, and a table may have 128 entries; so this stops at a key that no later
+// one can beat.
 std::vector<std::uint16_t> read_pkeys(ibv_context* device, std::uint8_t number, int entries, std::uint16_t wanted) {
     const auto is_best = [=](std::uint16_t key) {
         return path::is_full_member(key) && path::partition_of(key) != 0 && (wanted == 0 || path::partition_of(key) == path::partition_of(wanted));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From what verbs say of a port to its record (path/port.h).
+// Builds the record of a port (path/port.h) from verbs.
 //
-// Threading: pure but for the verbs. Errors: why a port cannot serve.
+// Threading: pure except for the verbs. Errors: the reason why a port cannot be used.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace coop::rail {
 
-// Data of an InfiniBand link in MB/s (10^6), of codes of IBTA; 0 for unknown codes.
+// Data rate of a link in MB/s (10^6), from IBTA codes; 0 for unknown codes.
 std::uint32_t rate_mbytes_per_s(std::uint8_t active_width, std::uint8_t active_speed) noexcept;
 
-// What a port has to have.
+// Requirements on a port.
 struct PortWishes {
-    std::uint16_t pkey = 0;  // a key of this partition (path::choose_pkey); 0: any
-    int gid_index = -1;      // a GID there; -1: InfiniBand 0, of RoCE v2 with an IPv4 address before any other v2, that before v1
-    bool crosses_subnets = false;  // goes into the record
+    std::uint16_t pkey = 0;  // partition of its key (path::choose_pkey); 0: any
+    int gid_index = -1;      // index of its GID; -1: 0 on InfiniBand; on RoCE the best one: v2 with IPv4, then other v2, then v1
+    bool crosses_subnets = false;  // copied to the record
 };
 
-// What it is about that a port, or an HCA, does not serve.
+// Why a port or HCA is not used.
 enum class About : std::uint8_t {
-    kDevice,      // itself: a note
-    kInterfaces,  // the lists of HCAs name what is not there
-    kPkey,        // it has not the key that is wished for; the sentence says which ones it has
-    kGidIndex,    // likewise
+    kDevice,      // the device or port itself; only informative
+    kInterfaces,  // a list of HCAs names a missing device or port
+    kPkey,        // it does not have the requested key; the message lists those it has
+    kGidIndex,    // it has no GID at the requested index; likewise
 };
 constexpr std::size_t kAbouts = 4;
 
@@ -38,7 +38,8 @@ struct PortFlaw {
     std::string why;
 };
 
-// The record of an active port, without its HCA's part; or why the port cannot serve.
+// Returns the record of an active port, without the fields that depend on its HCA; or why the port cannot be
+// used.
 std::variant<path::PortRecord, PortFlaw> query_port(ibv_context* device, std::uint8_t number, const PortWishes& wishes,
                                                     std::uint32_t& max_message_bytes);
 

@@ -92,7 +92,8 @@ Status connect_rc_qp(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, 
     return Done{};
 }
 
-// Looked up at run time: libibverbs has it from rdma-core 36 on, and a component that refers to it would not load with an older one.
+// Looked up at run time: libibverbs has this function since rdma-core 36, and a component that links to it
+// would not load with an older version.
 bool writes_land_in_order(ibv_qp* qp) noexcept {
     using Query = int (*)(ibv_qp*, ibv_wr_opcode, std::uint32_t);
     static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "ibv_query_qp_data_in_order"));
