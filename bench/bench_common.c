@@ -13,36 +13,31 @@
 
 enum { kTag = 7, kBufferAlign = 2 << 20 }; /* huge-page aligned, so that runs do not differ in their pages */
 
-double bench_now_s(void)
-{
+double bench_now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Slots start on cache lines; while verifying, a page after each holds its guard. */
-size_t bench_stride(const struct bench *b, size_t bytes)
-{
+size_t bench_stride(const struct bench* b, size_t bytes) {
     return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);
 }
 
-int bench_window(const struct bench *b, size_t bytes)
-{
+int bench_window(const struct bench* b, size_t bytes) {
     const size_t fits = BENCH_IN_FLIGHT_BYTES / (bytes ? bytes : 1);
     const int limit = fits < 2 ? 2 : fits > kMaxWindow ? kMaxWindow : (int)fits;
     return b->options.window < limit ? b->options.window : limit;
 }
 
-unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot)
-{
+unsigned char* bench_slot(const struct bench* b, unsigned char* buffer, size_t bytes, int slot) {
     return buffer + (size_t)slot * bench_stride(b, bytes);
 }
 
-int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests)
-{
+int bench_post_sends(struct bench* b, size_t bytes, int to, MPI_Request* requests) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
-        unsigned char *at = bench_slot(b, b->send, bytes, slot);
+        unsigned char* at = bench_slot(b, b->send, bytes, slot);
         if (b->options.verify) {
             bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
         }
@@ -51,11 +46,10 @@ int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *request
     return window;
 }
 
-int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *requests)
-{
+int bench_post_receives(struct bench* b, size_t bytes, int from, MPI_Request* requests) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
-        unsigned char *at = bench_slot(b, b->recv, bytes, slot);
+        unsigned char* at = bench_slot(b, b->recv, bytes, slot);
         if (b->options.verify) {
             bench_guard(at, bytes);
         }
@@ -64,11 +58,10 @@ int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *re
     return window;
 }
 
-void bench_send_window(struct bench *b, size_t bytes, int to)
-{
+void bench_send_window(struct bench* b, size_t bytes, int to) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
-        unsigned char *at = bench_slot(b, b->send, bytes, slot);
+        unsigned char* at = bench_slot(b, b->send, bytes, slot);
         if (b->options.verify) {
             bench_fill(at, bytes, b->rank, b->message + (uint64_t)slot);
         }
@@ -76,11 +69,10 @@ void bench_send_window(struct bench *b, size_t bytes, int to)
     }
 }
 
-void bench_receive_window(struct bench *b, size_t bytes, int from)
-{
+void bench_receive_window(struct bench* b, size_t bytes, int from) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
-        unsigned char *at = bench_slot(b, b->recv, bytes, slot);
+        unsigned char* at = bench_slot(b, b->recv, bytes, slot);
         if (b->options.verify) {
             bench_guard(at, bytes);
         }
@@ -88,28 +80,23 @@ void bench_receive_window(struct bench *b, size_t bytes, int from)
     }
 }
 
-void bench_check_window(struct bench *b, size_t bytes, int from)
-{
+void bench_check_window(struct bench* b, size_t bytes, int from) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window && b->options.verify; ++slot) {
         bench_check(b, bench_slot(b, b->recv, bytes, slot), bytes, from, b->message + (uint64_t)slot);
     }
 }
 
-static size_t next_size(size_t bytes)
-{
-    return bytes * 2;
-}
+static size_t next_size(size_t bytes) { return bytes * 2; }
 
-static unsigned char *new_buffer(const struct bench *b, const struct bench_spec *spec)
-{
+static unsigned char* new_buffer(const struct bench* b, const struct bench_spec* spec) {
     size_t need = 0;
     for (size_t bytes = b->options.min_bytes; bytes <= b->options.max_bytes; bytes = next_size(bytes)) {
         const int slots = spec->slots ? b->slots : bench_window(b, bytes);
         const size_t here = (size_t)slots * bench_stride(b, bytes);
         need = here > need ? here : need;
     }
-    void *buffer = NULL;
+    void* buffer = NULL;
     if (posix_memalign(&buffer, kBufferAlign, need) != 0) {
         fprintf(stderr, "rank %d: no memory for a buffer of %zu bytes\n", b->rank, need);
         MPI_Abort(MPI_COMM_WORLD, 4);
@@ -119,15 +106,13 @@ static unsigned char *new_buffer(const struct bench *b, const struct bench_spec 
 }
 
 /* All ranks get rank 0's measurement, so that they decide alike. */
-static double timed(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
-{
+static double timed(struct bench* b, const struct bench_spec* spec, size_t bytes, long iterations) {
     double seconds = spec->seconds(b, bytes, iterations);
     MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return seconds;
 }
 
-static void warm_up(struct bench *b, const struct bench_spec *spec, size_t bytes)
-{
+static void warm_up(struct bench* b, const struct bench_spec* spec, size_t bytes) {
     const long iterations = b->options.warmup >= 0 ? b->options.warmup : bytes <= 65536 ? 10 : 2;
     if (iterations > 0) {
         spec->seconds(b, bytes, iterations);
@@ -135,8 +120,7 @@ static void warm_up(struct bench *b, const struct bench_spec *spec, size_t bytes
 }
 
 /* Iterations that fill one batch's share of the target time. */
-static long calibrate(struct bench *b, const struct bench_spec *spec, size_t bytes)
-{
+static long calibrate(struct bench* b, const struct bench_spec* spec, size_t bytes) {
     const double share_s = b->options.target_s / b->options.batches;
     long iterations = 1;
     double seconds = timed(b, spec, bytes, iterations);
@@ -150,20 +134,17 @@ static long calibrate(struct bench *b, const struct bench_spec *spec, size_t byt
 }
 
 /* If one iteration takes longer than a batch should: stop at twice the target time, but not before five batches. */
-static bool enough(const struct bench *b, int batches, double spent_s)
-{
+static bool enough(const struct bench* b, int batches, double spent_s) {
     return batches == b->options.batches ||
            (b->options.iterations == 0 && batches >= 5 && spent_s > 2 * b->options.target_s);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
+static int ascending(const void* a, const void* b) {
+    const double x = *(const double*)a, y = *(const double*)b;
     return (x > y) - (x < y);
 }
 
-static int columns_of(const struct bench_spec *spec)
-{
+static int columns_of(const struct bench_spec* spec) {
     int count = 0;
     while (spec->more && spec->more[count]) {
         ++count;
@@ -172,8 +153,7 @@ static int columns_of(const struct bench_spec *spec)
 }
 
 /* Sorts the values. NAN if any of them is NAN. */
-static double median_of(double *values, int count)
-{
+static double median_of(double* values, int count) {
     for (int i = 0; i < count; ++i) {
         if (isnan(values[i])) {
             return NAN;
@@ -183,8 +163,7 @@ static double median_of(double *values, int count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-static void print_more(double value)
-{
+static void print_more(double value) {
     if (isnan(value)) {
         printf(" %16s", "-");
     } else {
@@ -195,8 +174,7 @@ static void print_more(double value)
 static double figures[kMaxBatches], more[kMaxMore][kMaxBatches];
 
 /* `label`: the start of the line. */
-static void print_row(const struct bench *b, const struct bench_spec *spec, const char *label, int batches)
-{
+static void print_row(const struct bench* b, const struct bench_spec* spec, const char* label, int batches) {
     const double median = median_of(figures, batches);
     printf("%-10s %16.*f", label, spec->decimals, median);
     for (int i = 0; i < columns_of(spec); ++i) {
@@ -212,8 +190,7 @@ static void print_row(const struct bench *b, const struct bench_spec *spec, cons
 }
 
 /* Fills `figures` and `more`. Returns the number of batches. */
-static int measure_batches(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
-{
+static int measure_batches(struct bench* b, const struct bench_spec* spec, size_t bytes, long iterations) {
     int batches = 0;
     for (double spent_s = 0; !enough(b, batches, spent_s); ++batches) {
         b->batch = batches;
@@ -227,8 +204,7 @@ static int measure_batches(struct bench *b, const struct bench_spec *spec, size_
     return batches;
 }
 
-static void measure_points(struct bench *b, const struct bench_spec *spec, size_t bytes, long iterations)
-{
+static void measure_points(struct bench* b, const struct bench_spec* spec, size_t bytes, long iterations) {
     const int points = spec->points ? spec->points(b) : 0;
     for (int number = 1; number <= points; ++number) {
         char label[64];
@@ -241,8 +217,7 @@ static void measure_points(struct bench *b, const struct bench_spec *spec, size_
     }
 }
 
-static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes)
-{
+static void measure(struct bench* b, const struct bench_spec* spec, size_t bytes) {
     char label[32];
     snprintf(label, sizeof label, "%zu", bytes);
     b->batch = -1;
@@ -259,9 +234,8 @@ static void measure(struct bench *b, const struct bench_spec *spec, size_t bytes
 }
 
 /* coop-ab reads 'unit', 'better' and 'key' from here; the rest is for readers. */
-static void print_header(const struct bench *b, const struct bench_spec *spec)
-{
-    const struct bench_options *o = &b->options;
+static void print_header(const struct bench* b, const struct bench_spec* spec) {
+    const struct bench_options* o = &b->options;
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(library, &length);
@@ -286,9 +260,9 @@ static void print_header(const struct bench *b, const struct bench_spec *spec)
     fflush(stdout);
 }
 
-static const char *wrong_ranks(const struct bench *b, const struct bench_spec *spec)
-{
-    static const char *const needs[] = {"exactly 2 ranks", "an even number of ranks", "at least 2 ranks", "exactly 3 ranks"};
+static const char* wrong_ranks(const struct bench* b, const struct bench_spec* spec) {
+    static const char* const needs[] = {"exactly 2 ranks", "an even number of ranks", "at least 2 ranks",
+                                        "exactly 3 ranks"};
     static char text[80];
     const bool right[] = {b->ranks == 2, b->ranks % 2 == 0, b->ranks >= 2, b->ranks == 3};
     if (right[spec->ranks]) {
@@ -298,20 +272,18 @@ static const char *wrong_ranks(const struct bench *b, const struct bench_spec *s
     return text;
 }
 
-static int leave(int code)
-{
+static int leave(int code) {
     MPI_Finalize();
     return code;
 }
 
-int bench_main(int argc, char **argv, const struct bench_spec *spec)
-{
+int bench_main(int argc, char** argv, const struct bench_spec* spec) {
     struct bench b = {0};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
 
-    const char *wrong = bench_parse(argc, argv, spec, &b.options);
+    const char* wrong = bench_parse(argc, argv, spec, &b.options);
     if (!wrong && !b.options.help) {
         wrong = wrong_ranks(&b, spec);
     }

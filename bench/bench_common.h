@@ -22,11 +22,11 @@ enum { kMaxWindow = 4096, kMaxBatches = 1001, kMaxMore = 9 };
 
 struct bench_options {
     size_t min_bytes, max_bytes;
-    long iterations;    /* per batch; 0: as many as fill the target time */
-    long warmup;        /* iterations; -1: by size */
-    int window;         /* only where the spec is windowed */
+    long iterations; /* per batch; 0: as many as fill the target time */
+    long warmup;     /* iterations; -1: by size */
+    int window;      /* only where the spec is windowed */
     int batches;
-    double target_s;    /* time to measure per size */
+    double target_s; /* time to measure per size */
     bool verify;
     bool spread;        /* print the best and the worst batch too */
     long long fault_at; /* -F: received byte to damage before it is checked, -1: none. Shows that -d can fail. */
@@ -37,7 +37,7 @@ struct bench {
     struct bench_options options;
     int rank, ranks;
     unsigned char *send, *recv;
-    MPI_Request *requests; /* two per slot */
+    MPI_Request* requests; /* two per slot */
     int slots;             /* messages that fit into send and into recv */
     uint64_t message;      /* counted alike on both sides; part of the pattern, so that stale data is detected */
     int batch;             /* from 0; -1 while warming up and choosing the iterations */
@@ -47,83 +47,87 @@ struct bench {
 
 /* A long option of one benchmark. Every kind of value is stored in a double. */
 struct bench_extra {
-    const char *name;
-    const char *value;        /* its name in the help; NULL: a switch, which sets 1 */
-    const char *help;
-    const char *const *words; /* the allowed words, up to a NULL: stores the index; NULL: a number from low to high */
+    const char* name;
+    const char* value; /* its name in the help; NULL: a switch, which sets 1 */
+    const char* help;
+    const char* const* words; /* the allowed words, up to a NULL: stores the index; NULL: a number from low to high */
     double low, high;
-    bool whole;               /* a number without a fraction */
-    double *target;           /* holds the default value at first */
+    bool whole;     /* a number without a fraction */
+    double* target; /* holds the default value at first */
 };
 
 enum bench_ranks { kTwoRanks, kPairsOfRanks, kTwoRanksOrMore, kThreeRanks };
 
 struct bench_spec {
-    const char *name;    /* of the program */
-    const char *summary; /* one line, for header and help */
-    const char *unit;
-    const char *better;  /* "lower" or "higher" */
-    int decimals;        /* of the printed figure */
+    const char* name;    /* of the program */
+    const char* summary; /* one line, for header and help */
+    const char* unit;
+    const char* better; /* "lower" or "higher" */
+    int decimals;       /* of the printed figure */
     bool windowed;
     enum bench_ranks ranks;
     size_t default_min_bytes, default_max_bytes;
-    size_t element_bytes;                /* every size must be a multiple of this; 0: any size */
-    int (*slots)(const struct bench *);  /* messages in a buffer without a window; NULL: one */
-    const struct bench_extra *extra;     /* up to one without a name; NULL: none */
-    const char *const *more;             /* names of the further columns, up to a NULL; NULL: none */
-    bool running;                        /* they are totals of the size until now: the last batch's values are printed, not medians */
+    size_t element_bytes;              /* every size must be a multiple of this; 0: any size */
+    int (*slots)(const struct bench*); /* messages in a buffer without a window; NULL: one */
+    const struct bench_extra* extra;   /* up to one without a name; NULL: none */
+    const char* const* more;           /* names of the further columns, up to a NULL; NULL: none */
+    bool running; /* they are totals of the size until now: the last batch's values are printed, not medians */
 
-    void (*start)(struct bench *); /* called by every rank, when the buffers exist; end: after the last size; NULL: nothing to do */
-    void (*end)(struct bench *);
+    void (*start)(struct bench*); /* called by every rank, when the buffers exist; end: after the last size; NULL:
+                                     nothing to do */
+    void (*end)(struct bench*);
 
     /* Called by every rank; the result counts on rank 0 only. */
-    double (*seconds)(struct bench *, size_t bytes, long iterations);
+    double (*seconds)(struct bench*, size_t bytes, long iterations);
     /* The figure to print. */
-    double (*figure)(const struct bench *, size_t bytes, long iterations, double seconds);
+    double (*figure)(const struct bench*, size_t bytes, long iterations, double seconds);
     /* Called by every rank after the line of a size; NULL: nothing to add. Lines that it prints begin with #. */
-    void (*after_size)(struct bench *, size_t bytes);
+    void (*after_size)(struct bench*, size_t bytes);
 
-    /* Number of points of a size, between which something else varies. After the line of a size, each point is measured, too, and printed as
+    /* Number of points of a size, between which something else varies. After the line of a size, each point is
+     * measured, too, and printed as
      * '# point SIZE NUMBER FIGURE ...' with numbers from 1. NULL: there are none. */
-    int (*points)(const struct bench *);
-    void (*at_point)(struct bench *, size_t bytes, int number, int points); /* called by every rank, before the point is measured */
+    int (*points)(const struct bench*);
+    void (*at_point)(struct bench*, size_t bytes, int number,
+                     int points); /* called by every rank, before the point is measured */
 };
 
-int bench_main(int argc, char **argv, const struct bench_spec *spec);
+int bench_main(int argc, char** argv, const struct bench_spec* spec);
 
 double bench_now_s(void);
 
 /* Messages in flight at this size, and the start of each one's buffer. */
-int bench_window(const struct bench *b, size_t bytes);
-size_t bench_stride(const struct bench *b, size_t bytes);
-unsigned char *bench_slot(const struct bench *b, unsigned char *buffer, size_t bytes, int slot);
+int bench_window(const struct bench* b, size_t bytes);
+size_t bench_stride(const struct bench* b, size_t bytes);
+unsigned char* bench_slot(const struct bench* b, unsigned char* buffer, size_t bytes, int slot);
 
 /* The windowed kernels in three steps: post, complete, check. Only with -d they fill and check the data. */
-int bench_post_sends(struct bench *b, size_t bytes, int to, MPI_Request *requests);
-int bench_post_receives(struct bench *b, size_t bytes, int from, MPI_Request *requests);
-void bench_check_window(struct bench *b, size_t bytes, int from);
+int bench_post_sends(struct bench* b, size_t bytes, int to, MPI_Request* requests);
+int bench_post_receives(struct bench* b, size_t bytes, int from, MPI_Request* requests);
+void bench_check_window(struct bench* b, size_t bytes, int from);
 
 /* The same with one blocking call per message; checking is left to bench_check_window(). */
-void bench_send_window(struct bench *b, size_t bytes, int to);
-void bench_receive_window(struct bench *b, size_t bytes, int from);
+void bench_send_window(struct bench* b, size_t bytes, int to);
+void bench_receive_window(struct bench* b, size_t bytes, int from);
 
 /* bench_operation.c. An operation of all ranks, in three steps of which the second is timed. */
 struct bench_operation {
-    void (*prepare)(struct bench *, size_t bytes); /* with -d only */
-    void (*operate)(struct bench *, size_t bytes);
-    void (*check)(struct bench *, size_t bytes);   /* with -d only */
+    void (*prepare)(struct bench*, size_t bytes); /* with -d only */
+    void (*operate)(struct bench*, size_t bytes);
+    void (*check)(struct bench*, size_t bytes); /* with -d only */
 };
 
 /* All ranks begin each operation together, after a barrier. Returns the total time; b->operation_s becomes the time of
  * the operations on the slowest rank (rank 0 only). */
-double bench_operations(struct bench *b, size_t bytes, long iterations, const struct bench_operation *operation);
-double bench_operation_us(const struct bench *b, size_t bytes, long iterations, double seconds);
+double bench_operations(struct bench* b, size_t bytes, long iterations, const struct bench_operation* operation);
+double bench_operation_us(const struct bench* b, size_t bytes, long iterations, double seconds);
 
-/* A program with one operation that has rank 0 at one end: a message per rank, or with --collective one collective call. */
+/* A program with one operation that has rank 0 at one end: a message per rank, or with --collective one collective
+ * call. */
 struct bench_rooted {
-    const char *name;
-    const char *summary;
-    const char *collective; /* help of the option */
+    const char* name;
+    const char* summary;
+    const char* collective; /* help of the option */
     struct bench_operation operation;
 };
 struct bench_rooted_now {
@@ -131,23 +135,23 @@ struct bench_rooted_now {
     MPI_Datatype slot_type; /* for the buffer of rank 0, at this size */
 };
 extern struct bench_rooted_now bench_rooted_now; /* valid inside of an operation */
-int bench_rooted_main(int argc, char **argv, const struct bench_rooted *program);
+int bench_rooted_main(int argc, char** argv, const struct bench_rooted* program);
 
 /* One element per slot for collectives, or the equivalent of MPI_BYTE where slots are packed. The caller frees it. */
-MPI_Datatype bench_slot_type(const struct bench *b, size_t bytes);
+MPI_Datatype bench_slot_type(const struct bench* b, size_t bytes);
 
 /* bench_options.c. Returns NULL, or an error message of one line. */
-const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *options);
-void bench_print_help(const struct bench_spec *spec);
+const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, struct bench_options* options);
+void bench_print_help(const struct bench_spec* spec);
 
 /* bench_verify.c. While verifying, a guard follows each slot of a receive buffer. */
 enum { kGuardBytes = 64 };
-void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message);
-void bench_guard(unsigned char *buffer, size_t bytes);
-void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message);
+void bench_fill(unsigned char* buffer, size_t bytes, int from, uint64_t message);
+void bench_guard(unsigned char* buffer, size_t bytes);
+void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
 
 /* Fills with small whole numbers, whose sum over all ranks is exact in any order. */
-void bench_fill_floats(float *buffer, size_t count, int from, uint64_t message);
-void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t message);
+void bench_fill_floats(float* buffer, size_t count, int from, uint64_t message);
+void bench_check_sum(struct bench* b, float* buffer, size_t count, uint64_t message);
 
 #endif

@@ -7,8 +7,7 @@ enum { kTrials = 20, kTrialSteps = 200000 };
 
 static volatile uint64_t state = 1; /* volatile, so that the compiler keeps the unused computation */
 
-void bench_compute(long steps)
-{
+void bench_compute(long steps) {
     uint64_t x = state;
     for (long i = 0; i < steps; ++i) {
         x = x * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
@@ -17,8 +16,7 @@ void bench_compute(long steps)
 }
 
 /* The fastest trial: slower ones were disturbed, or the core had not reached its speed. */
-static double steps_per_s(void)
-{
+static double steps_per_s(void) {
     double best_s = 1e9;
     for (int trial = 0; trial < kTrials; ++trial) {
         const double start_s = bench_now_s();
@@ -29,8 +27,7 @@ static double steps_per_s(void)
     return kTrialSteps / best_s;
 }
 
-long bench_steps(double seconds)
-{
+long bench_steps(double seconds) {
     static double speed = 0;
     if (speed == 0) {
         speed = steps_per_s();

@@ -12,19 +12,17 @@
 
 static char complaint[256];
 
-static const char *complain(char option, const char *value, const char *allowed)
-{
+static const char* complain(char option, const char* value, const char* allowed) {
     snprintf(complaint, sizeof complaint, "option -%c: value '%s' not allowed: %s", option, value, allowed);
     return complaint;
 }
 
 /* "64", "4K", "1M"; advances *text past it. */
-static bool parse_bytes(const char **text, size_t *bytes)
-{
+static bool parse_bytes(const char** text, size_t* bytes) {
     if (**text < '0' || **text > '9') {
         return false;
     }
-    char *end;
+    char* end;
     errno = 0;
     const unsigned long long number = strtoull(*text, &end, 10);
     const char *suffixes = "KMG", *suffix = *end ? strchr(suffixes, *end) : NULL;
@@ -34,8 +32,7 @@ static bool parse_bytes(const char **text, size_t *bytes)
     return errno == 0 && number <= MAX_BYTES >> shift;
 }
 
-static bool parse_range(const char *text, struct bench_options *o)
-{
+static bool parse_range(const char* text, struct bench_options* o) {
     size_t low, high;
     if (!parse_bytes(&text, &low)) {
         return false;
@@ -52,18 +49,16 @@ static bool parse_range(const char *text, struct bench_options *o)
     return *text == '\0' && low >= 1 && low <= high;
 }
 
-static bool parse_long(const char *text, long long low, long long high, long long *number)
-{
-    char *end;
+static bool parse_long(const char* text, long long low, long long high, long long* number) {
+    char* end;
     errno = 0;
     *number = strtoll(text, &end, 10);
     return end != text && *end == '\0' && errno == 0 && *number >= low && *number <= high;
 }
 
-static const char *parse_one(int option, const char *value, const struct bench_spec *spec, struct bench_options *o)
-{
+static const char* parse_one(int option, const char* value, const struct bench_spec* spec, struct bench_options* o) {
     long long number;
-    char *end;
+    char* end;
     switch (option) {
     case 'm':
         if (!parse_range(value, o)) {
@@ -112,24 +107,16 @@ static const char *parse_one(int option, const char *value, const struct bench_s
         }
         o->fault_at = number;
         return NULL;
-    case 'd':
-        o->verify = true;
-        return NULL;
-    case 's':
-        o->spread = true;
-        return NULL;
-    case 'h':
-        o->help = true;
-        return NULL;
-    default:
-        return "";
+    case 'd': o->verify = true; return NULL;
+    case 's': o->spread = true; return NULL;
+    case 'h': o->help = true; return NULL;
+    default: return "";
     }
 }
 
 enum { kMaxExtra = 8, kExtraBase = 1000 };
 
-static int extras_of(const struct bench_spec *spec)
-{
+static int extras_of(const struct bench_spec* spec) {
     int count = 0;
     while (spec->extra && spec->extra[count].name) {
         ++count;
@@ -137,14 +124,12 @@ static int extras_of(const struct bench_spec *spec)
     return count;
 }
 
-static const char *complain_extra(const struct bench_extra *extra, const char *value, const char *allowed)
-{
+static const char* complain_extra(const struct bench_extra* extra, const char* value, const char* allowed) {
     snprintf(complaint, sizeof complaint, "option --%s: value '%s' not allowed: use %s", extra->name, value, allowed);
     return complaint;
 }
 
-static const char *parse_word(const struct bench_extra *extra, const char *value)
-{
+static const char* parse_word(const struct bench_extra* extra, const char* value) {
     char allowed[128] = "";
     for (int i = 0; extra->words[i]; ++i) {
         if (strcmp(extra->words[i], value) == 0) {
@@ -157,8 +142,7 @@ static const char *parse_word(const struct bench_extra *extra, const char *value
     return complain_extra(extra, value, allowed);
 }
 
-static const char *parse_extra(const struct bench_extra *extra, const char *value)
-{
+static const char* parse_extra(const struct bench_extra* extra, const char* value) {
     if (!extra->value) {
         *extra->target = 1;
         return NULL;
@@ -179,13 +163,13 @@ static const char *parse_extra(const struct bench_extra *extra, const char *valu
 }
 
 /* The message for an unknown option, or for one whose value is missing or unexpected. */
-static const char *complain_unknown(int option, int count, const struct bench_spec *spec, const char *word)
-{
+static const char* complain_unknown(int option, int count, const struct bench_spec* spec, const char* word) {
     char name[64];
     if (optopt >= kExtraBase && optopt < kExtraBase + count) {
         snprintf(name, sizeof name, "--%s", spec->extra[optopt - kExtraBase].name);
         const bool takes = spec->extra[optopt - kExtraBase].value != NULL;
-        snprintf(complaint, sizeof complaint, "option %s %s; -h lists them", name, takes ? "needs a value" : "takes no value");
+        snprintf(complaint, sizeof complaint, "option %s %s; -h lists them", name,
+                 takes ? "needs a value" : "takes no value");
         return complaint;
     }
     if (optopt) {
@@ -198,8 +182,7 @@ static const char *complain_unknown(int option, int count, const struct bench_sp
     return complaint;
 }
 
-const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, struct bench_options *o)
-{
+const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, struct bench_options* o) {
     struct option longs[kMaxExtra + 1] = {{0}};
     const int extras = extras_of(spec);
     for (int i = 0; i < extras; ++i) {
@@ -219,7 +202,7 @@ const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, st
         if (option == '?' || option == ':') {
             return complain_unknown(option, extras, spec, argv[optind - 1]);
         }
-        const char *wrong = option >= kExtraBase ? parse_extra(&spec->extra[option - kExtraBase], optarg)
+        const char* wrong = option >= kExtraBase ? parse_extra(&spec->extra[option - kExtraBase], optarg)
                                                  : parse_one(option, optarg, spec, o);
         if (wrong) {
             return wrong;
@@ -235,26 +218,28 @@ const char *bench_parse(int argc, char **argv, const struct bench_spec *spec, st
     return NULL;
 }
 
-void bench_print_help(const struct bench_spec *spec)
-{
-    printf("%s: %s\n\n"
-           "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default %zu:%zu)\n"
-           "  -T SECONDS  measuring time per size (default 0.1); decides the iterations unless -i does\n"
-           "  -i N        iterations per batch\n"
-           "  -b N        batches per size; the median of them is printed (default 101, fewer if one takes long)\n"
-           "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
-           spec->name, spec->summary, spec->default_min_bytes ? spec->default_min_bytes : 1, spec->default_max_bytes);
+void bench_print_help(const struct bench_spec* spec) {
+    printf(
+        "%s: %s\n\n"
+        "  -m MIN:MAX  message sizes, doubling from MIN; K, M, G are powers of 1024 (default %zu:%zu)\n"
+        "  -T SECONDS  measuring time per size (default 0.1); decides the iterations unless -i does\n"
+        "  -i N        iterations per batch\n"
+        "  -b N        batches per size; the median of them is printed (default 101, fewer if one takes long)\n"
+        "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
+        spec->name, spec->summary, spec->default_min_bytes ? spec->default_min_bytes : 1, spec->default_max_bytes);
     if (spec->windowed) {
         printf("  -w N        messages in flight (default 64; not more than 128 MiB of them, but at least 2)\n");
     }
-    printf("  -s          print the best and the worst batch too: 'size median best worst'\n"
-           "  -d          check every byte received; the figures then say nothing about speed\n"
-           "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
-           "  -h          this text\n");
+    printf(
+        "  -s          print the best and the worst batch too: 'size median best worst'\n"
+        "  -d          check every byte received; the figures then say nothing about speed\n"
+        "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
+        "  -h          this text\n");
     for (int i = 0; i < extras_of(spec); ++i) {
-        const struct bench_extra *extra = &spec->extra[i];
+        const struct bench_extra* extra = &spec->extra[i];
         char option[64];
-        snprintf(option, sizeof option, "--%s%s%s", extra->name, extra->value ? " " : "", extra->value ? extra->value : "");
+        snprintf(option, sizeof option, "--%s%s%s", extra->name, extra->value ? " " : "",
+                 extra->value ? extra->value : "");
         printf("  %-22s %s\n", option, extra->help);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pml/coop's counters of the copies of this process, read from MPI_T performance variables. Other components have no such
- * variables: then bench_pvars_open() returns false, and readings are NAN.
+ * pml/coop's counters of the copies of this process, read from MPI_T performance variables. Other components have no
+ * such variables: then bench_pvars_open() returns false, and readings are NAN.
  */
 #ifndef COOP_BENCH_PVARS_H
 #define COOP_BENCH_PVARS_H

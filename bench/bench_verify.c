@@ -13,8 +13,7 @@
 enum { kGuardByte = 0xa5 };
 
 /* The finaliser of splitmix64: every input bit reaches every output bit. */
-static uint64_t mix(uint64_t x)
-{
+static uint64_t mix(uint64_t x) {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9u;
     x ^= x >> 27;
@@ -22,18 +21,11 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static uint64_t seed_of(int from, uint64_t message)
-{
-    return mix(message * 0x9e3779b97f4a7c15u + (uint64_t)from + 1);
-}
+static uint64_t seed_of(int from, uint64_t message) { return mix(message * 0x9e3779b97f4a7c15u + (uint64_t)from + 1); }
 
-static uint64_t word_at(uint64_t seed, size_t word)
-{
-    return mix(seed + word * 0x9e3779b97f4a7c15u);
-}
+static uint64_t word_at(uint64_t seed, size_t word) { return mix(seed + word * 0x9e3779b97f4a7c15u); }
 
-void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message)
-{
+void bench_fill(unsigned char* buffer, size_t bytes, int from, uint64_t message) {
     const uint64_t seed = seed_of(from, message);
     for (size_t at = 0; at < bytes; at += 8) {
         const uint64_t word = word_at(seed, at / 8);
@@ -41,20 +33,16 @@ void bench_fill(unsigned char *buffer, size_t bytes, int from, uint64_t message)
     }
 }
 
-void bench_guard(unsigned char *buffer, size_t bytes)
-{
-    memset(buffer + bytes, kGuardByte, kGuardBytes);
-}
+void bench_guard(unsigned char* buffer, size_t bytes) { memset(buffer + bytes, kGuardByte, kGuardBytes); }
 
 /* The expected contents of a message: a pattern, or given bytes. */
 struct expectation {
     uint64_t seed;              /* of the pattern; valid if bytes is NULL */
-    const unsigned char *bytes; /* NULL: the pattern */
+    const unsigned char* bytes; /* NULL: the pattern */
     char what[80];              /* for the error message */
 };
 
-static unsigned expected_at(const struct expectation *e, size_t bytes, size_t offset)
-{
+static unsigned expected_at(const struct expectation* e, size_t bytes, size_t offset) {
     if (offset >= bytes) {
         return kGuardByte;
     }
@@ -67,8 +55,7 @@ static unsigned expected_at(const struct expectation *e, size_t bytes, size_t of
     return raw[offset % 8];
 }
 
-static void report(const struct bench *b, const unsigned char *buffer, size_t bytes, const struct expectation *e)
-{
+static void report(const struct bench* b, const unsigned char* buffer, size_t bytes, const struct expectation* e) {
     size_t first = 0, wrong = 0;
     for (size_t at = 0; at < bytes + kGuardBytes; ++at) {
         if (buffer[at] != expected_at(e, bytes, at) && wrong++ == 0) {
@@ -83,8 +70,7 @@ static void report(const struct bench *b, const unsigned char *buffer, size_t by
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-static bool same(const unsigned char *buffer, size_t bytes, const struct expectation *e)
-{
+static bool same(const unsigned char* buffer, size_t bytes, const struct expectation* e) {
     if (e->bytes) {
         return memcmp(buffer, e->bytes, bytes) == 0;
     }
@@ -97,8 +83,7 @@ static bool same(const unsigned char *buffer, size_t bytes, const struct expecta
     return true;
 }
 
-static void check(const struct bench *b, unsigned char *buffer, size_t bytes, const struct expectation *e)
-{
+static void check(const struct bench* b, unsigned char* buffer, size_t bytes, const struct expectation* e) {
     const long long fault = b->options.fault_at;
     if (fault >= 0 && (size_t)fault < bytes + kGuardBytes) {
         buffer[fault] ^= 0x40;
@@ -112,29 +97,23 @@ static void check(const struct bench *b, unsigned char *buffer, size_t bytes, co
     }
 }
 
-void bench_check(struct bench *b, unsigned char *buffer, size_t bytes, int from, uint64_t message)
-{
+void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message) {
     struct expectation e = {.seed = seed_of(from, message)};
     snprintf(e.what, sizeof e.what, "message %llu of %zu bytes from rank %d", (unsigned long long)message, bytes, from);
     check(b, buffer, bytes, &e);
 }
 
-static float float_at(uint64_t seed, size_t at)
-{
-    return (float)(word_at(seed, at) & 0xff);
-}
+static float float_at(uint64_t seed, size_t at) { return (float)(word_at(seed, at) & 0xff); }
 
-void bench_fill_floats(float *buffer, size_t count, int from, uint64_t message)
-{
+void bench_fill_floats(float* buffer, size_t count, int from, uint64_t message) {
     const uint64_t seed = seed_of(from, message);
     for (size_t at = 0; at < count; ++at) {
         buffer[at] = float_at(seed, at);
     }
 }
 
-void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t message)
-{
-    float *sum = calloc(count, sizeof *sum);
+void bench_check_sum(struct bench* b, float* buffer, size_t count, uint64_t message) {
+    float* sum = calloc(count, sizeof *sum);
     if (!sum) {
         fprintf(stderr, "rank %d: no memory for a sum of %zu floats\n", b->rank, count);
         MPI_Abort(MPI_COMM_WORLD, 4);
@@ -145,8 +124,8 @@ void bench_check_sum(struct bench *b, float *buffer, size_t count, uint64_t mess
             sum[at] += float_at(seed, at);
         }
     }
-    struct expectation e = {.bytes = (const void *)sum};
+    struct expectation e = {.bytes = (const void*)sum};
     snprintf(e.what, sizeof e.what, "sum %llu of %zu floats over all ranks", (unsigned long long)message, count);
-    check(b, (void *)buffer, count * sizeof *buffer, &e);
+    check(b, (void*)buffer, count * sizeof *buffer, &e);
     free(sum);
 }

@@ -10,47 +10,36 @@ enum { kTag = 15, kMaxChunks = 4096 };
 static double chunks = 1;
 static MPI_Request incoming[kMaxChunks], outgoing[kMaxChunks];
 
-static int slots(const struct bench *b)
-{
+static int slots(const struct bench* b) {
     (void)b;
     return 1;
 }
 
 /* Chunks of nearly the same size; never more than there are bytes. */
-static int chunks_of(size_t bytes)
-{
-    return bytes < (size_t)chunks ? (int)bytes : (int)chunks;
-}
+static int chunks_of(size_t bytes) { return bytes < (size_t)chunks ? (int)bytes : (int)chunks; }
 
-static size_t begin_of(size_t bytes, int chunk)
-{
-    return bytes * (size_t)chunk / (size_t)chunks_of(bytes);
-}
+static size_t begin_of(size_t bytes, int chunk) { return bytes * (size_t)chunk / (size_t)chunks_of(bytes); }
 
-static void prepare(struct bench *b, size_t bytes)
-{
+static void prepare(struct bench* b, size_t bytes) {
     if (b->rank == 0) {
         bench_fill(b->recv, bytes, 0, b->message);
     }
     bench_guard(b->recv, bytes);
 }
 
-static void receive_all(struct bench *b, size_t bytes)
-{
+static void receive_all(struct bench* b, size_t bytes) {
     for (int chunk = 0; chunk < chunks_of(bytes); ++chunk) {
         const size_t begin = begin_of(bytes, chunk), end = begin_of(bytes, chunk + 1);
         MPI_Irecv(b->recv + begin, (int)(end - begin), MPI_BYTE, b->rank - 1, kTag, MPI_COMM_WORLD, &incoming[chunk]);
     }
 }
 
-static void pass_on(struct bench *b, size_t bytes, int chunk)
-{
+static void pass_on(struct bench* b, size_t bytes, int chunk) {
     const size_t begin = begin_of(bytes, chunk), end = begin_of(bytes, chunk + 1);
     MPI_Isend(b->recv + begin, (int)(end - begin), MPI_BYTE, b->rank + 1, kTag, MPI_COMM_WORLD, &outgoing[chunk]);
 }
 
-static void operate(struct bench *b, size_t bytes)
-{
+static void operate(struct bench* b, size_t bytes) {
     const int count = chunks_of(bytes);
     const bool first = b->rank == 0, last = b->rank == b->ranks - 1;
     if (!first) {
@@ -69,29 +58,27 @@ static void operate(struct bench *b, size_t bytes)
     }
 }
 
-static void check(struct bench *b, size_t bytes)
-{
+static void check(struct bench* b, size_t bytes) {
     if (b->rank != 0) {
         bench_check(b, b->recv, bytes, 0, b->message);
     }
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const struct bench_operation operation = {prepare, operate, check};
     return bench_operations(b, bytes, iterations, &operation);
 }
 
-int main(int argc, char **argv)
-{
-    const struct bench_extra extra[] = {{.name = "chunks",
-                                         .value = "N",
-                                         .help = "pieces of a message, which follow each other along the chain (default 1)",
-                                         .low = 1,
-                                         .high = kMaxChunks,
-                                         .whole = true,
-                                         .target = &chunks},
-                                        {.name = NULL}};
+int main(int argc, char** argv) {
+    const struct bench_extra extra[] = {
+        {.name = "chunks",
+         .value = "N",
+         .help = "pieces of a message, which follow each other along the chain (default 1)",
+         .low = 1,
+         .high = kMaxChunks,
+         .whole = true,
+         .target = &chunks},
+        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_bcast",
                                     .summary = "broadcast along a chain of ranks, in chunks",
                                     .unit = "us",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth both ways at once: each rank sends and receives a window of messages. The figure is the sum of both directions.
- * With --blocking the messages of a window are exchanged one by one with MPI_Sendrecv.
+ * Bandwidth both ways at once: each rank sends and receives a window of messages. The figure is the sum of both
+ * directions. With --blocking the messages of a window are exchanged one by one with MPI_Sendrecv.
  */
 #include "bench_common.h"
 
@@ -9,8 +9,7 @@ enum { kTag = 7 };
 
 static double blocking = 0;
 
-static void exchange_one_by_one(struct bench *b, size_t bytes, int peer)
-{
+static void exchange_one_by_one(struct bench* b, size_t bytes, int peer) {
     const int window = bench_window(b, bytes);
     for (int slot = 0; slot < window; ++slot) {
         unsigned char *out = bench_slot(b, b->send, bytes, slot), *in = bench_slot(b, b->recv, bytes, slot);
@@ -23,8 +22,7 @@ static void exchange_one_by_one(struct bench *b, size_t bytes, int peer)
     }
 }
 
-static void exchange(struct bench *b, size_t bytes, int peer)
-{
+static void exchange(struct bench* b, size_t bytes, int peer) {
     const int window = bench_window(b, bytes);
     if (blocking != 0) {
         exchange_one_by_one(b, bytes, peer);
@@ -36,8 +34,7 @@ static void exchange(struct bench *b, size_t bytes, int peer)
     bench_check_window(b, bytes, peer);
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const int peer = 1 - b->rank;
     const int window = bench_window(b, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -50,13 +47,11 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     return 2.0 * (double)bytes * bench_window(b, bytes) * (double)iterations / elapsed_s / 1e6;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
         {.name = "blocking", .help = "MPI_Sendrecv, one pair of messages after the other", .target = &blocking},
         {.name = NULL}};

@@ -9,8 +9,7 @@ enum { kAckTag = 2 };
 
 static double blocking = 0;
 
-static void send_all(struct bench *b, size_t bytes, int to)
-{
+static void send_all(struct bench* b, size_t bytes, int to) {
     if (blocking != 0) {
         bench_send_window(b, bytes, to);
     } else {
@@ -18,8 +17,7 @@ static void send_all(struct bench *b, size_t bytes, int to)
     }
 }
 
-static void receive_all(struct bench *b, size_t bytes, int from)
-{
+static void receive_all(struct bench* b, size_t bytes, int from) {
     if (blocking != 0) {
         bench_receive_window(b, bytes, from);
     } else {
@@ -28,8 +26,7 @@ static void receive_all(struct bench *b, size_t bytes, int from)
     bench_check_window(b, bytes, from);
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const int peer = 1 - b->rank;
     const int window = bench_window(b, bytes);
     char ack = 0;
@@ -47,16 +44,15 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     return (double)bytes * bench_window(b, bytes) * (double)iterations / elapsed_s / 1e6;
 }
 
-int main(int argc, char **argv)
-{
-    const struct bench_extra extra[] = {
-        {.name = "blocking", .help = "MPI_Send and MPI_Recv, one message of the window after the other", .target = &blocking},
-        {.name = NULL}};
+int main(int argc, char** argv) {
+    const struct bench_extra extra[] = {{.name = "blocking",
+                                         .help = "MPI_Send and MPI_Recv, one message of the window after the other",
+                                         .target = &blocking},
+                                        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_bw",
                                     .summary = "bandwidth one way, a window of messages in flight",
                                     .unit = "MB/s",

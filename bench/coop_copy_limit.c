@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The upper limit of what two processes can move with copies by the kernel: without MPI, only flags in shared memory. A message
- * goes from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half (process_vm_readv) while
- * rank 0 writes the second (process_vm_writev); both announce the end and wait for each other again. With --one rank 1
- * reads all of it. Buffers, messages per iteration and the acknowledgement after them are as in coop_bw --blocking.
+ * The upper limit of what two processes can move with copies by the kernel: without MPI, only flags in shared memory. A
+ * message goes from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half
+ * (process_vm_readv) while rank 0 writes the second (process_vm_writev); both announce the end and wait for each other
+ * again. With --one rank 1 reads all of it. Buffers, messages per iteration and the acknowledgement after them are as
+ * in coop_bw --blocking.
  *
- * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both ranks must be on
- * one host and allowed to touch each other's memory.
+ * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both ranks
+ * must be on one host and allowed to touch each other's memory.
  */
 #define _GNU_SOURCE
 #include "bench_common.h"
@@ -38,12 +39,11 @@ struct address_space {
 };
 
 static double one = 0;
-static struct flags *flags;
+static struct flags* flags;
 static struct address_space spaces[2];
 static unsigned long number; /* of the message, or of the acknowledgement */
 
-static void give_up(const struct bench *b, const char *what)
-{
+static void give_up(const struct bench* b, const char* what) {
     fprintf(stderr, "coop_copy_limit: rank %d: %s: %s (both ranks must be on one host, and may need CAP_SYS_PTRACE)\n",
             b->rank, what, strerror(errno));
     fflush(stderr);
@@ -51,14 +51,13 @@ static void give_up(const struct bench *b, const char *what)
     exit(4);
 }
 
-static void tell_each_other(struct bench *b, int fd)
-{
-    const struct address_space mine = {getpid(), fd, (unsigned long)(uintptr_t)b->send, (unsigned long)(uintptr_t)b->recv};
+static void tell_each_other(struct bench* b, int fd) {
+    const struct address_space mine = {getpid(), fd, (unsigned long)(uintptr_t)b->send,
+                                       (unsigned long)(uintptr_t)b->recv};
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, spaces, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-static int new_flags(const struct bench *b)
-{
+static int new_flags(const struct bench* b) {
     const int fd = memfd_create("coop_copy_limit", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof *flags) != 0) {
         give_up(b, "cannot map shared memory");
@@ -66,8 +65,7 @@ static int new_flags(const struct bench *b)
     return fd;
 }
 
-static int flags_of_the_other(const struct bench *b)
-{
+static int flags_of_the_other(const struct bench* b) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%ld/fd/%ld", spaces[0].pid, spaces[0].flags_fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -77,10 +75,10 @@ static int flags_of_the_other(const struct bench *b)
     return fd;
 }
 
-static void start(struct bench *b)
-{
+static void start(struct bench* b) {
     int fd = -1;
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* needed where Yama restricts ptrace; fails harmlessly elsewhere */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
+          0); /* needed where Yama restricts ptrace; fails harmlessly elsewhere */
     if (b->rank == 0) {
         fd = new_flags(b);
     }
@@ -96,14 +94,12 @@ static void start(struct bench *b)
     close(fd);
 }
 
-static void end(struct bench *b)
-{
+static void end(struct bench* b) {
     (void)b;
     munmap(flags, sizeof *flags);
 }
 
-static void meet(atomic_ulong mine[8], atomic_ulong other[8])
-{
+static void meet(atomic_ulong mine[8], atomic_ulong other[8]) {
     atomic_store_explicit(&mine[0], number, memory_order_release);
     for (long spins = 0; atomic_load_explicit(&other[0], memory_order_acquire) < number; ++spins) {
         if (spins > kSpinsBeforeYield) {
@@ -112,12 +108,11 @@ static void meet(atomic_ulong mine[8], atomic_ulong other[8])
     }
 }
 
-static void copy(const struct bench *b, bool write, unsigned char *here, unsigned long there, size_t bytes)
-{
+static void copy(const struct bench* b, bool write, unsigned char* here, unsigned long there, size_t bytes) {
     const pid_t peer = (pid_t)spaces[1 - b->rank].pid;
     for (size_t done = 0; done < bytes;) {
         const struct iovec local = {here + done, bytes - done};
-        const struct iovec remote = {(void *)(uintptr_t)(there + done), bytes - done}; // NOLINT: an address elsewhere
+        const struct iovec remote = {(void*)(uintptr_t)(there + done), bytes - done};  // NOLINT: an address elsewhere
         const ssize_t moved = write ? process_vm_writev(peer, &local, 1, &remote, 1, 0)
                                     : process_vm_readv(peer, &local, 1, &remote, 1, 0);
         if (moved <= 0) {
@@ -128,13 +123,9 @@ static void copy(const struct bench *b, bool write, unsigned char *here, unsigne
 }
 
 /* The end of the part that rank 1 copies. */
-static size_t middle_of(size_t bytes)
-{
-    return one != 0 ? bytes : bytes / 2;
-}
+static size_t middle_of(size_t bytes) { return one != 0 ? bytes : bytes / 2; }
 
-static void move(struct bench *b, size_t bytes, int slot)
-{
+static void move(struct bench* b, size_t bytes, int slot) {
     const size_t middle = middle_of(bytes), at = (size_t)slot * bench_stride(b, bytes);
     ++number;
     meet(flags->ready[b->rank], flags->ready[1 - b->rank]);
@@ -146,14 +137,12 @@ static void move(struct bench *b, size_t bytes, int slot)
     meet(flags->done[b->rank], flags->done[1 - b->rank]);
 }
 
-static void acknowledge(struct bench *b)
-{
+static void acknowledge(struct bench* b) {
     ++number;
     meet(flags->done[b->rank], flags->done[1 - b->rank]);
 }
 
-static void prepare(struct bench *b, size_t bytes)
-{
+static void prepare(struct bench* b, size_t bytes) {
     for (int slot = 0; slot < bench_window(b, bytes) && b->options.verify; ++slot) {
         if (b->rank == 0) {
             bench_fill(bench_slot(b, b->send, bytes, slot), bytes, 0, b->message + (uint64_t)slot);
@@ -163,8 +152,7 @@ static void prepare(struct bench *b, size_t bytes)
     }
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const int window = bench_window(b, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
     const double start_s = bench_now_s();
@@ -181,15 +169,14 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     return (double)bytes * bench_window(b, bytes) * (double)iterations / elapsed_s / 1e6;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
-        {.name = "one", .help = "only the receiver copies: it reads the whole message", .target = &one}, {.name = NULL}};
+        {.name = "one", .help = "only the receiver copies: it reads the whole message", .target = &one},
+        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_copy_limit",
                                     .summary = "copies by the kernel without MPI, each side copies half",
                                     .unit = "MB/s",

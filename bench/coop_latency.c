@@ -4,16 +4,14 @@
 
 enum { kTag = 1 };
 
-static void send_one(struct bench *b, size_t bytes, int peer)
-{
+static void send_one(struct bench* b, size_t bytes, int peer) {
     if (b->options.verify) {
         bench_fill(b->send, bytes, b->rank, b->message);
     }
     MPI_Send(b->send, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
 }
 
-static void receive_one(struct bench *b, size_t bytes, int peer)
-{
+static void receive_one(struct bench* b, size_t bytes, int peer) {
     if (b->options.verify) {
         bench_guard(b->recv, bytes);
     }
@@ -23,8 +21,7 @@ static void receive_one(struct bench *b, size_t bytes, int peer)
     }
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const int peer = 1 - b->rank;
     MPI_Barrier(MPI_COMM_WORLD);
     const double start_s = bench_now_s();
@@ -40,15 +37,13 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return bench_now_s() - start_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     (void)b;
     (void)bytes;
     return elapsed_s / (double)iterations / 2 * 1e6;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_spec spec = {.name = "coop_latency",
                                     .summary = "half round trip of blocking messages",
                                     .unit = "us",

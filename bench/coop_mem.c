@@ -11,9 +11,8 @@
 enum { kTag = 4 };
 
 /* One line of /proc/self/smaps_rollup, in KiB; -1 where the kernel (before 4.14) or the line is missing. */
-static double rollup_kib(const char *field)
-{
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+static double rollup_kib(const char* field) {
+    FILE* file = fopen("/proc/self/smaps_rollup", "r");
     if (!file) {
         return -1;
     }
@@ -28,15 +27,13 @@ static double rollup_kib(const char *field)
     return kib;
 }
 
-static void ring(int rank, int ranks)
-{
+static void ring(int rank, int ranks) {
     int out = rank, in = -1;
     MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % ranks, kTag, &in, 1, MPI_INT, (rank + ranks - 1) % ranks, kTag,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void print(int ranks, const double *sum_kib)
-{
+static void print(int ranks, const double* sum_kib) {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(library, &length);
@@ -45,13 +42,13 @@ static void print(int ranks, const double *sum_kib)
             library[i] = '\0';
         }
     }
-    printf("# benchmark: coop_mem (memory of an idle job, PSS of all ranks; third column: RSS)\n# library: %s\n"
-           "# unit: MiB\n# better: lower\n# key: ranks\n# %-8s %16s %16s\n%-10d %16.3f %16.3f\n",
-           library, "ranks", "PSS_MiB", "RSS_MiB", ranks, sum_kib[0] / 1024, sum_kib[1] / 1024);
+    printf(
+        "# benchmark: coop_mem (memory of an idle job, PSS of all ranks; third column: RSS)\n# library: %s\n"
+        "# unit: MiB\n# better: lower\n# key: ranks\n# %-8s %16s %16s\n%-10d %16.3f %16.3f\n",
+        library, "ranks", "PSS_MiB", "RSS_MiB", ranks, sum_kib[0] / 1024, sum_kib[1] / 1024);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int rank, ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a transfer between nodes overlaps with one inside a node. Ranks 0 and 1 are on one node, rank 2 is on another. Rank
- * 0 posts a receive for a long message from each (MPI_Irecv) and waits; the others send (MPI_Send). In turn with that, it receives
- * each of the messages alone:
+ * How much of a transfer between nodes overlaps with one inside a node. Ranks 0 and 1 are on one node, rank 2 is on
+ * another. Rank 0 posts a receive for a long message from each (MPI_Irecv) and waits; the others send (MPI_Send). In
+ * turn with that, it receives each of the messages alone:
  *
  *     hidden = (intra + inter - both) / min(intra, inter) * 100 %
  *
- * This is figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and Overlap": a processor copies the message inside
- * the node and the HCA moves the other one, but the processor must first answer the request (RTS) of the other one. To make that
- * request arrive during the copy, and not before, rank 2 starts when rank 1 tells it to, after rank 1's own request.
+ * This is figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and Overlap": a processor copies the
+ * message inside the node and the HCA moves the other one, but the processor must first answer the request (RTS) of the
+ * other one. To make that request arrive during the copy, and not before, rank 2 starts when rank 1 tells it to, after
+ * rank 1's own request.
  *
- * The size is that of the message between the nodes. The one inside the node is --ratio times as long, so that both can take the
- * same time.
+ * The size is that of the message between the nodes. The one inside the node is --ratio times as long, so that both can
+ * take the same time.
  */
 #include "bench_common.h"
 
@@ -25,7 +26,7 @@ enum { kInterSlot = 0, kIntraSlot = 1 };                  /* the intra message u
 
 enum { kBothUs, kIntraUs, kInterUs, kIntraEnd, kInterEnd };
 
-static const char *const columns[] = {"both_us", "intra_us", "inter_us", "intra_end_us", "inter_end_us", NULL};
+static const char* const columns[] = {"both_us", "intra_us", "inter_us", "intra_end_us", "inter_end_us", NULL};
 static double ratio = 1;
 
 /* When each message was complete, since the first call of rank 0; only valid there. 0: it was not sent. */
@@ -33,14 +34,12 @@ struct ends {
     double intra_s, inter_s;
 };
 
-static int slots(const struct bench *b)
-{
+static int slots(const struct bench* b) {
     (void)b;
     return kIntraSlot + (int)ratio;
 }
 
-static void start(struct bench *b)
-{
+static void start(struct bench* b) {
     char host[MPI_MAX_PROCESSOR_NAME] = "", all[3][MPI_MAX_PROCESSOR_NAME];
     int length;
     MPI_Get_processor_name(host, &length);
@@ -51,34 +50,31 @@ static void start(struct bench *b)
     }
 }
 
-static void tell(int peer)
-{
+static void tell(int peer) {
     char word = 0;
     MPI_Send(&word, 1, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD);
 }
 
-static void await_word(int peer)
-{
+static void await_word(int peer) {
     char word;
     MPI_Recv(&word, 1, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* A datatype of `bytes` bytes: a message of several of them may have more bytes than an int holds. */
-static MPI_Datatype element_of(size_t bytes)
-{
+static MPI_Datatype element_of(size_t bytes) {
     MPI_Datatype type;
     MPI_Type_contiguous((int)bytes, MPI_BYTE, &type);
     MPI_Type_commit(&type);
     return type;
 }
 
-static struct ends receive(struct bench *b, size_t bytes, MPI_Datatype element, int messages)
-{
+static struct ends receive(struct bench* b, size_t bytes, MPI_Datatype element, int messages) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     struct ends ends = {0};
     const double begin_s = bench_now_s();
     if (messages & kIntra) {
-        MPI_Irecv(bench_slot(b, b->recv, bytes, kIntraSlot), (int)ratio, element, kNeighbour, kIntraTag, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(bench_slot(b, b->recv, bytes, kIntraSlot), (int)ratio, element, kNeighbour, kIntraTag, MPI_COMM_WORLD,
+                  &requests[0]);
     }
     if (messages & kInter) {
         MPI_Irecv(bench_slot(b, b->recv, bytes, kInterSlot), 1, element, kFar, kInterTag, MPI_COMM_WORLD, &requests[1]);
@@ -95,12 +91,12 @@ static struct ends receive(struct bench *b, size_t bytes, MPI_Datatype element, 
 }
 
 /* Rank 1: its own request first, then the signal to rank 2. */
-static void send_inside(struct bench *b, size_t bytes, MPI_Datatype element, int messages)
-{
+static void send_inside(struct bench* b, size_t bytes, MPI_Datatype element, int messages) {
     MPI_Request request = MPI_REQUEST_NULL;
     await_word(kReceiver);
     if (messages & kIntra) {
-        MPI_Isend(bench_slot(b, b->send, bytes, kIntraSlot), (int)ratio, element, kReceiver, kIntraTag, MPI_COMM_WORLD, &request);
+        MPI_Isend(bench_slot(b, b->send, bytes, kIntraSlot), (int)ratio, element, kReceiver, kIntraTag, MPI_COMM_WORLD,
+                  &request);
     }
     if (messages & kInter) {
         tell(kFar);
@@ -108,16 +104,14 @@ static void send_inside(struct bench *b, size_t bytes, MPI_Datatype element, int
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void send_from_afar(struct bench *b, size_t bytes, MPI_Datatype element, int messages)
-{
+static void send_from_afar(struct bench* b, size_t bytes, MPI_Datatype element, int messages) {
     if (messages & kInter) {
         await_word(kNeighbour);
         MPI_Send(bench_slot(b, b->send, bytes, kInterSlot), 1, element, kReceiver, kInterTag, MPI_COMM_WORLD);
     }
 }
 
-static void prepare(struct bench *b, size_t bytes)
-{
+static void prepare(struct bench* b, size_t bytes) {
     const size_t intra = bytes * (size_t)ratio;
     if (b->rank == kReceiver) {
         bench_guard(bench_slot(b, b->recv, bytes, kIntraSlot), intra);
@@ -129,8 +123,7 @@ static void prepare(struct bench *b, size_t bytes)
     }
 }
 
-static void check(struct bench *b, size_t bytes, int messages)
-{
+static void check(struct bench* b, size_t bytes, int messages) {
     if (messages & kIntra) {
         bench_check(b, bench_slot(b, b->recv, bytes, kIntraSlot), bytes * (size_t)ratio, kNeighbour, b->message);
     }
@@ -139,8 +132,7 @@ static void check(struct bench *b, size_t bytes, int messages)
     }
 }
 
-static struct ends transfer(struct bench *b, size_t bytes, MPI_Datatype element, int messages)
-{
+static struct ends transfer(struct bench* b, size_t bytes, MPI_Datatype element, int messages) {
     struct ends ends = {0};
     if (b->options.verify) {
         prepare(b, bytes);
@@ -159,8 +151,7 @@ static struct ends transfer(struct bench *b, size_t bytes, MPI_Datatype element,
     return ends;
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const double us = 1e6 / (double)iterations;
     double sums[sizeof columns / sizeof columns[0] - 1] = {0};
     MPI_Datatype element = element_of(bytes);
@@ -182,21 +173,23 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return elapsed_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     (void)bytes;
     (void)iterations;
     (void)elapsed_s;
-    const double *us = b->more;
+    const double* us = b->more;
     return (us[kIntraUs] + us[kInterUs] - us[kBothUs]) / fmin(us[kIntraUs], us[kInterUs]) * 100;
 }
 
-int main(int argc, char **argv)
-{
-    const struct bench_extra extra[] = {
-        {.name = "ratio", .value = "N", .help = "the message inside the node is N times as long (default 1)", .low = 1, .high = 1024,
-         .whole = true, .target = &ratio},
-        {.name = NULL}};
+int main(int argc, char** argv) {
+    const struct bench_extra extra[] = {{.name = "ratio",
+                                         .value = "N",
+                                         .help = "the message inside the node is N times as long (default 1)",
+                                         .low = 1,
+                                         .high = 1024,
+                                         .whole = true,
+                                         .target = &ratio},
+                                        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_mixed",
                                     .summary = "overlap of a transfer between nodes with one inside a node",
                                     .unit = "%",

@@ -7,8 +7,7 @@
 
 enum { kAckTag = 3 };
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const int pairs = b->ranks / 2;
     const bool sender = b->rank < pairs;
     const int peer = sender ? b->rank + pairs : b->rank - pairs;
@@ -33,13 +32,11 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return slowest_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     return (double)(b->ranks / 2) * bench_window(b, bytes) * (double)iterations / elapsed_s;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_spec spec = {.name = "coop_mr",
                                     .summary = "message rate of all pairs together, a window of messages in flight",
                                     .unit = "messages/s",

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a transfer overlaps with computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver: MPI_Irecv),
- * computes without calling MPI (except with --tests), and waits for it; rank 1 is in the blocking MPI_Recv or MPI_Send of the
- * other side. In turn with that, rank 0 measures the transfer alone and the computing alone:
+ * How much of a transfer overlaps with computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver:
+ * MPI_Irecv), computes without calling MPI (except with --tests), and waits for it; rank 1 is in the blocking MPI_Recv
+ * or MPI_Send of the other side. In turn with that, rank 0 measures the transfer alone and the computing alone:
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
  *
  * The computing alone is in processor time: a library may still be sending after the sender's wait has returned.
  *
- * This includes the tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1: its ratio W/T is
- * compute/total, and --points varies W.
+ * This includes the tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1: its ratio W/T
+ * is compute/total, and --points varies W.
  *
- * With --tests the computing is interrupted by evenly spread calls of MPI_Test: only there can rank 0 do its part of the
- * transfer, such as answering the sender's request.
+ * With --tests the computing is interrupted by evenly spread calls of MPI_Test: only there can rank 0 do its part of
+ * the transfer, such as answering the sender's request.
  *
- * A message of one byte precedes each transfer, so that both sides start together: the receiver signals that it is about to
- * receive, or (--side receiver) that its receive is posted.
+ * A message of one byte precedes each transfer, so that both sides start together: the receiver signals that it is
+ * about to receive, or (--side receiver) that its receive is posted.
  *
- * On a software subnet, rank 0's HCA is a thread of rank 0, which takes time from the computing if it has no core of its
- * own. `lost` is the time that the computing thread did not run while it computed, `engine` the time of the HCA's thread during
- * the whole transfer. The last column subtracts the smaller of both from the total, which is at most the time that the emulation
- * took from the computing.
+ * On a software subnet, rank 0's HCA is a thread of rank 0, which takes time from the computing if it has no core of
+ * its own. `lost` is the time that the computing thread did not run while it computed, `engine` the time of the HCA's
+ * thread during the whole transfer. The last column subtracts the smaller of both from the total, which is at most the
+ * time that the emulation took from the computing.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -33,9 +33,9 @@ enum { kTag = 17, kWordTag = 18, kStampsTag = 19, kProbes = 5, kMostStamps = 200
 
 enum { kTotal, kTransfer, kComputing, kRatio, kOwn, kEngine, kOthers, kLost, kCorrected };
 
-static const char *const columns[] = {"total_us",  "transfer_us", "compute_us", "compute/total", "cpu_us",
+static const char* const columns[] = {"total_us",  "transfer_us", "compute_us", "compute/total", "cpu_us",
                                       "engine_us", "others_us",   "lost_us",    "corrected",     NULL};
-static const char *const sides[] = {"sender", "receiver", NULL};
+static const char* const sides[] = {"sender", "receiver", NULL};
 static double side = 0, factor = 1, compute_us = 0, rate = 0, tests = 0, points = 0, stamps = 0;
 static size_t known_bytes; /* the size that `steps` and `span_s` are for */
 static double span_s;      /* duration of the computing at this size */
@@ -63,28 +63,24 @@ struct sums {
 static struct moments kept[kMostStamps]; /* of the last transfers of a size with computing */
 static int transfers;                    /* with computing, of this size */
 
-static void start(struct bench *b)
-{
+static void start(struct bench* b) {
     (void)b;
     known_bytes = 0;
     bench_steps(0);
     bench_cpu_open();
 }
 
-static void tell(void)
-{
+static void tell(void) {
     char word = 0;
     MPI_Send(&word, 1, MPI_BYTE, 1, kWordTag, MPI_COMM_WORLD);
 }
 
-static void await_word(int peer)
-{
+static void await_word(int peer) {
     char word;
     MPI_Recv(&word, 1, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void compute_and_test(long computing, MPI_Request *request)
-{
+static void compute_and_test(long computing, MPI_Request* request) {
     const int parts = (int)tests + 1;
     for (int part = 0; part < parts; ++part) {
         int done;
@@ -96,8 +92,7 @@ static void compute_and_test(long computing, MPI_Request *request)
 }
 
 /* Rank 0: start, compute, wait. */
-static struct passage measured_side(struct bench *b, size_t bytes, long computing)
-{
+static struct passage measured_side(struct bench* b, size_t bytes, long computing) {
     struct passage p;
     MPI_Request request;
     if (side == 0) {
@@ -125,8 +120,7 @@ static struct passage measured_side(struct bench *b, size_t bytes, long computin
     return p;
 }
 
-static struct passage other_side(struct bench *b, size_t bytes)
-{
+static struct passage other_side(struct bench* b, size_t bytes) {
     struct passage p = {0};
     if (side == 0) {
         char word = 0;
@@ -142,8 +136,7 @@ static struct passage other_side(struct bench *b, size_t bytes)
     return p;
 }
 
-static struct passage transfer(struct bench *b, size_t bytes, long computing)
-{
+static struct passage transfer(struct bench* b, size_t bytes, long computing) {
     const bool sends = (b->rank == 0) == (side == 0);
     if (b->options.verify && sends) {
         bench_fill(b->send, bytes, b->rank, b->message);
@@ -158,14 +151,10 @@ static struct passage transfer(struct bench *b, size_t bytes, long computing)
     return p;
 }
 
-static double time_of(struct passage p)
-{
-    return p.at.return_s - p.at.call_s;
-}
+static double time_of(struct passage p) { return p.at.return_s - p.at.call_s; }
 
 /* The shortest of a few transfers decides how long the computing of this size is. */
-static void choose_steps(struct bench *b, size_t bytes)
-{
+static void choose_steps(struct bench* b, size_t bytes) {
     double best_s = 1e9;
     for (int i = 0; i < kProbes; ++i) {
         best_s = fmin(best_s, time_of(transfer(b, bytes, 0)));
@@ -176,8 +165,7 @@ static void choose_steps(struct bench *b, size_t bytes)
     transfers = 0;
 }
 
-static void add(struct sums *sums, struct passage p)
-{
+static void add(struct sums* sums, struct passage p) {
     sums->total_s += time_of(p);
     sums->own_s += p.cpu.own_s;
     sums->engine_s += p.cpu.engine_s;
@@ -186,8 +174,7 @@ static void add(struct sums *sums, struct passage p)
     sums->taken_s += isnan(p.cpu.engine_s) ? NAN : fmin(p.lost_s, p.cpu.engine_s);
 }
 
-static void conclude(struct bench *b, long iterations, struct sums sums, double transfer_s, double compute_s)
-{
+static void conclude(struct bench* b, long iterations, struct sums sums, double transfer_s, double compute_s) {
     const double us = 1e6 / (double)iterations;
     b->more[kTotal] = sums.total_s * us;
     b->more[kTransfer] = transfer_s * us;
@@ -200,8 +187,7 @@ static void conclude(struct bench *b, long iterations, struct sums sums, double 
     b->more[kCorrected] = compute_s / (sums.total_s - sums.taken_s);
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     struct sums sums = {0};
     double transfer_s = 0, compute_s = 0;
     if (known_bytes != bytes) {
@@ -225,8 +211,7 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
 }
 
 /* '# stamp SIZE NUMBER' and the moments of rank 0, then call and return of rank 1. */
-static void print_stamps(struct bench *b, size_t bytes)
-{
+static void print_stamps(struct bench* b, size_t bytes) {
     static struct moments other[kMostStamps];
     const int count = transfers < kMostStamps ? transfers : kMostStamps;
     if (stamps == 0) {
@@ -238,51 +223,75 @@ static void print_stamps(struct bench *b, size_t bytes)
     }
     MPI_Recv(other, count * kMoments, MPI_DOUBLE, 1, kStampsTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < count; ++i) {
-        printf("# stamp %zu %d %.9f %.9f %.9f %.9f %.9f %.9f\n", bytes, i + 1, kept[i].call_s, kept[i].compute_s, kept[i].wait_s,
-               kept[i].return_s, other[i].call_s, other[i].return_s);
+        printf("# stamp %zu %d %.9f %.9f %.9f %.9f %.9f %.9f\n", bytes, i + 1, kept[i].call_s, kept[i].compute_s,
+               kept[i].wait_s, kept[i].return_s, other[i].call_s, other[i].return_s);
     }
     fflush(stdout);
 }
 
-static int number_of_points(const struct bench *b)
-{
+static int number_of_points(const struct bench* b) {
     (void)b;
     return (int)points;
 }
 
-static void at_point(struct bench *b, size_t bytes, int number, int count)
-{
+static void at_point(struct bench* b, size_t bytes, int number, int count) {
     (void)b;
     (void)bytes;
     steps = bench_steps(span_s * number / count);
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     (void)bytes;
     (void)iterations;
     (void)elapsed_s;
-    const double *us = b->more;
+    const double* us = b->more;
     return (us[kTransfer] + us[kComputing] - us[kTotal]) / fmin(us[kTransfer], us[kComputing]) * 100;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
-        {.name = "side", .value = "SIDE", .help = "the side that computes: sender (default) or receiver", .words = sides,
+        {.name = "side",
+         .value = "SIDE",
+         .help = "the side that computes: sender (default) or receiver",
+         .words = sides,
          .target = &side},
-        {.name = "compute", .value = "FACTOR", .help = "computing time as a multiple of the time of the transfer alone (default 1)",
-         .low = 0.01, .high = 1000, .target = &factor},
-        {.name = "compute-us", .value = "US", .help = "computing time in microseconds instead", .low = 0.1, .high = 1e7,
+        {.name = "compute",
+         .value = "FACTOR",
+         .help = "computing time as a multiple of the time of the transfer alone (default 1)",
+         .low = 0.01,
+         .high = 1000,
+         .target = &factor},
+        {.name = "compute-us",
+         .value = "US",
+         .help = "computing time in microseconds instead",
+         .low = 0.1,
+         .high = 1e7,
          .target = &compute_us},
-        {.name = "rate", .value = "MB/S", .help = "make --compute a multiple of the time of the size at this rate", .low = 0.001, .high = 1e7,
+        {.name = "rate",
+         .value = "MB/S",
+         .help = "make --compute a multiple of the time of the size at this rate",
+         .low = 0.001,
+         .high = 1e7,
          .target = &rate},
-        {.name = "tests", .value = "N", .help = "calls of MPI_Test during the computing (default 0)", .low = 0, .high = 1e6,
-         .whole = true, .target = &tests},
-        {.name = "points", .value = "N", .help = "also print lines '# point SIZE NUMBER ...' for N computing times up to --compute", .low = 0,
-         .high = 1000, .whole = true, .target = &points},
-        {.name = "stamps", .help = "also print lines '# stamp SIZE NUMBER ...': when rank 0 called, computed, waited, returned, and rank 1 "
-         "called and returned (CLOCK_MONOTONIC, s)", .target = &stamps},
+        {.name = "tests",
+         .value = "N",
+         .help = "calls of MPI_Test during the computing (default 0)",
+         .low = 0,
+         .high = 1e6,
+         .whole = true,
+         .target = &tests},
+        {.name = "points",
+         .value = "N",
+         .help = "also print lines '# point SIZE NUMBER ...' for N computing times up to --compute",
+         .low = 0,
+         .high = 1000,
+         .whole = true,
+         .target = &points},
+        {.name = "stamps",
+         .help =
+             "also print lines '# stamp SIZE NUMBER ...': when rank 0 called, computed, waited, returned, and rank 1 "
+             "called and returned (CLOCK_MONOTONIC, s)",
+         .target = &stamps},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_overlap",
                                     .summary = "share of a transfer that overlaps with computing",

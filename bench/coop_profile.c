@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a sender and a receiver spend their time: rank 0 sends messages with MPI_Send, rank 1 receives them with MPI_Recv, and
- * each rank divides its time into copying (by pml/coop's counters), polling (the rest of the time in MPI) and
- * computing (outside of MPI: --compute, and the loop itself). With components that do not count their copies, only the
- * time in MPI is known.
+ * How a sender and a receiver spend their time: rank 0 sends messages with MPI_Send, rank 1 receives them with
+ * MPI_Recv, and each rank divides its time into copying (by pml/coop's counters), polling (the rest of the time in MPI)
+ * and computing (outside of MPI: --compute, and the loop itself). With components that do not count their copies, only
+ * the time in MPI is known.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -15,26 +15,23 @@ enum { kTag = 16 };
 
 enum { kMpi, kCopy, kPoll, kCompute, kShares };
 
-static const char *const columns[] = {"s_mpi%",  "s_copy%", "s_poll%",    "s_compute%", "r_mpi%",
+static const char* const columns[] = {"s_mpi%",  "s_copy%", "s_poll%",    "s_compute%", "r_mpi%",
                                       "r_copy%", "r_poll%", "r_compute%", NULL};
 static double compute_us = 0;
 
-static void start(struct bench *b)
-{
+static void start(struct bench* b) {
     (void)b;
     bench_pvars_open();
     bench_steps(0); /* measures the core's speed before anything else is measured */
 }
 
-static void end(struct bench *b)
-{
+static void end(struct bench* b) {
     (void)b;
     bench_pvars_close();
 }
 
 /* Time in MPI. */
-static double one_message(struct bench *b, size_t bytes)
-{
+static double one_message(struct bench* b, size_t bytes) {
     const int peer = 1 - b->rank;
     if (b->options.verify && b->rank == 0) {
         bench_fill(b->send, bytes, 0, b->message);
@@ -54,8 +51,7 @@ static double one_message(struct bench *b, size_t bytes)
     return in_mpi_s;
 }
 
-static void share(double *percent, double elapsed_s, double in_mpi_s, double copy_s)
-{
+static void share(double* percent, double elapsed_s, double in_mpi_s, double copy_s) {
     const double per_second = 100 / elapsed_s;
     percent[kMpi] = in_mpi_s * per_second;
     percent[kCopy] = copy_s * per_second;
@@ -66,8 +62,7 @@ static void share(double *percent, double elapsed_s, double in_mpi_s, double cop
     }
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const long steps = bench_steps(compute_us * 1e-6);
     double percent[kShares], in_mpi_s = 0;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -83,22 +78,21 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return elapsed_s;
 }
 
-static double figure(const struct bench *b, size_t bytes, long iterations, double elapsed_s)
-{
+static double figure(const struct bench* b, size_t bytes, long iterations, double elapsed_s) {
     (void)b;
     (void)bytes;
     return elapsed_s / (double)iterations * 1e6;
 }
 
-int main(int argc, char **argv)
-{
-    const struct bench_extra extra[] = {{.name = "compute",
-                                         .value = "US",
-                                         .help = "microseconds of computing after each message, on both ranks (default 0)",
-                                         .low = 0,
-                                         .high = 1e6,
-                                         .target = &compute_us},
-                                        {.name = NULL}};
+int main(int argc, char** argv) {
+    const struct bench_extra extra[] = {
+        {.name = "compute",
+         .value = "US",
+         .help = "microseconds of computing after each message, on both ranks (default 0)",
+         .low = 0,
+         .high = 1e6,
+         .target = &compute_us},
+        {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_profile",
                                     .summary = "how a sender and a receiver of blocking messages spend their time",
                                     .unit = "us",

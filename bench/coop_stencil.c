@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Halo exchange of a 3-D stencil of 7 points: every rank exchanges a message with up to six neighbours of a process grid
- * (MPI_Dims_create) with MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute) and wait for a random time of
- * up to --skew, which differs for each rank and iteration and repeats with the same --seed. Between MPI_Isend and MPI_Waitall it
- * may compute (--interior), as an application computes its inner points, to overlap this with the transfers.
+ * Halo exchange of a 3-D stencil of 7 points: every rank exchanges a message with up to six neighbours of a process
+ * grid (MPI_Dims_create) with MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute) and wait for a
+ * random time of up to --skew, which differs for each rank and iteration and repeats with the same --seed. Between
+ * MPI_Isend and MPI_Waitall it may compute (--interior), as an application computes its inner points, to overlap this
+ * with the transfers.
  *
- * After each size it prints the copies of every rank, from pml/coop's counters. A message is one copy, which its two ends may
- * share, so the copies of a rank are its copied bytes divided by the size of a message. The ideal is half of the messages that a
- * rank sends and receives; the ideal time is the time of all copies of all ranks, divided in the same proportion. Deviations are
- * the differences of the ranks from the ideal, in percent of it, over all batches of a size.
+ * After each size it prints the copies of every rank, from pml/coop's counters. A message is one copy, which its two
+ * ends may share, so the copies of a rank are its copied bytes divided by the size of a message. The ideal is half of
+ * the messages that a rank sends and receives; the ideal time is the time of all copies of all ranks, divided in the
+ * same proportion. Deviations are the differences of the ranks from the ideal, in percent of it, over all batches of a
+ * size.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -26,28 +28,27 @@ enum { kCopiesMean, kCopiesMax, kTimeMean, kTimeMax, kWait, kCompute };
 struct account {
     double messages; /* sent and received */
     double copies, copied_bytes, copy_time_s;
-    double operations; /* as the component counts them */
+    double operations;                    /* as the component counts them */
     double iterations, wait_s, compute_s; /* in MPI_Waitall, and outside of MPI */
 };
 
 enum { kFields = sizeof(struct account) / sizeof(double) };
 
-static const char *const columns[] = {"copies_dev%", "copies_devmax%", "time_dev%", "time_devmax%", "wait_us", "compute_us", NULL};
+static const char* const columns[] = {"copies_dev%", "copies_devmax%", "time_dev%", "time_devmax%",
+                                      "wait_us",     "compute_us",     NULL};
 static double periodic = 0, compute_us = 0, interior_us = 0, skew_us = 0, seed = 1;
 static MPI_Comm grid = MPI_COMM_NULL;
 static int neighbours[kFaces]; /* face 2d: towards lower coordinates of dimension d, 2d + 1: higher */
 static struct account mine;
-static struct account *all; /* of every rank, on rank 0 */
+static struct account* all; /* of every rank, on rank 0 */
 static uint64_t random_state;
 
-static int slots(const struct bench *b)
-{
+static int slots(const struct bench* b) {
     (void)b;
     return kFaces;
 }
 
-static void start(struct bench *b)
-{
+static void start(struct bench* b) {
     int dims[3] = {0, 0, 0}, wraps[3];
     wraps[0] = wraps[1] = wraps[2] = periodic != 0;
     MPI_Dims_create(b->ranks, 3, dims);
@@ -69,8 +70,7 @@ static void start(struct bench *b)
     }
 }
 
-static void end(struct bench *b)
-{
+static void end(struct bench* b) {
     (void)b;
     bench_pvars_close();
     MPI_Comm_free(&grid);
@@ -78,31 +78,27 @@ static void end(struct bench *b)
 }
 
 /* A random number from 0 to 1 (xorshift64*). */
-static double next_random(void)
-{
+static double next_random(void) {
     random_state ^= random_state >> 12;
     random_state ^= random_state << 25;
     random_state ^= random_state >> 27;
     return (double)((random_state * 0x2545f4914f6cdd1du) >> 11) / 9007199254740992.0;
 }
 
-static void prepare(struct bench *b, size_t bytes)
-{
+static void prepare(struct bench* b, size_t bytes) {
     for (int face = 0; face < kFaces; ++face) {
         bench_fill(bench_slot(b, b->send, bytes, face), bytes, b->rank, b->message + (uint64_t)face);
         bench_guard(bench_slot(b, b->recv, bytes, face), bytes);
     }
 }
 
-static void compute(double us)
-{
+static void compute(double us) {
     const double begin_s = bench_now_s();
     bench_compute(bench_steps(us * 1e-6));
     mine.compute_s += bench_now_s() - begin_s;
 }
 
-static void exchange(struct bench *b, size_t bytes)
-{
+static void exchange(struct bench* b, size_t bytes) {
     for (int face = 0; face < kFaces; ++face) {
         MPI_Irecv(bench_slot(b, b->recv, bytes, face), (int)bytes, MPI_BYTE, neighbours[face], kTag + (face ^ 1), grid,
                   &b->requests[face]);
@@ -117,25 +113,23 @@ static void exchange(struct bench *b, size_t bytes)
     mine.wait_s += bench_now_s() - begin_s;
 }
 
-static void operate(struct bench *b, size_t bytes)
-{
+static void operate(struct bench* b, size_t bytes) {
     compute(compute_us + skew_us * next_random());
     exchange(b, bytes);
     ++mine.iterations;
 }
 
 /* Checks the message that a neighbour sent from its face towards us. */
-static void check(struct bench *b, size_t bytes)
-{
+static void check(struct bench* b, size_t bytes) {
     for (int face = 0; face < kFaces; ++face) {
         if (neighbours[face] != MPI_PROC_NULL) {
-            bench_check(b, bench_slot(b, b->recv, bytes, face), bytes, neighbours[face], b->message + (uint64_t)(face ^ 1));
+            bench_check(b, bench_slot(b, b->recv, bytes, face), bytes, neighbours[face],
+                        b->message + (uint64_t)(face ^ 1));
         }
     }
 }
 
-static void add_to_account(size_t bytes, long iterations, struct bench_pvars before, struct bench_pvars after)
-{
+static void add_to_account(size_t bytes, long iterations, struct bench_pvars before, struct bench_pvars after) {
     for (int face = 0; face < kFaces; ++face) {
         mine.messages += neighbours[face] == MPI_PROC_NULL ? 0 : 2.0 * (double)iterations;
     }
@@ -145,24 +139,22 @@ static void add_to_account(size_t bytes, long iterations, struct bench_pvars bef
     mine.operations += after.copies - before.copies;
 }
 
-static double total(const struct bench *b, size_t field)
-{
+static double total(const struct bench* b, size_t field) {
     double sum = 0;
     for (int rank = 0; rank < b->ranks; ++rank) {
-        sum += ((const double *)&all[rank])[field / sizeof(double)];
+        sum += ((const double*)&all[rank])[field / sizeof(double)];
     }
     return sum;
 }
 
 /* In percent of the ideal. NAN if nothing was copied, as with eager messages. */
-static void deviations(const struct bench *b, size_t field, double ideal_per_message, double *mean, double *most)
-{
+static void deviations(const struct bench* b, size_t field, double ideal_per_message, double* mean, double* most) {
     double sum = 0, worst = 0;
     int count = 0;
     for (int rank = 0; rank < b->ranks; ++rank) {
         const double ideal = all[rank].messages * ideal_per_message;
         if (ideal > 0) {
-            const double off = fabs(((const double *)&all[rank])[field / sizeof(double)] - ideal) / ideal * 100;
+            const double off = fabs(((const double*)&all[rank])[field / sizeof(double)] - ideal) / ideal * 100;
             sum += off;
             worst = fmax(worst, off);
             ++count;
@@ -174,13 +166,11 @@ static void deviations(const struct bench *b, size_t field, double ideal_per_mes
 }
 
 /* Mean of all ranks and iterations, in microseconds. */
-static double per_iteration_us(const struct bench *b, size_t field)
-{
+static double per_iteration_us(const struct bench* b, size_t field) {
     return total(b, field) / total(b, offsetof(struct account, iterations)) * 1e6;
 }
 
-static void conclude(struct bench *b)
-{
+static void conclude(struct bench* b) {
     const double messages = total(b, offsetof(struct account, messages));
     const double time_s = total(b, offsetof(struct account, copy_time_s));
     deviations(b, offsetof(struct account, copies), 0.5, &b->more[kCopiesMean], &b->more[kCopiesMax]);
@@ -189,8 +179,7 @@ static void conclude(struct bench *b)
     b->more[kCompute] = per_iteration_us(b, offsetof(struct account, compute_s));
 }
 
-static double seconds(struct bench *b, size_t bytes, long iterations)
-{
+static double seconds(struct bench* b, size_t bytes, long iterations) {
     const struct bench_operation operation = {prepare, operate, check};
     if (b->batch <= 0) {
         mine = (struct account){0};
@@ -205,8 +194,7 @@ static double seconds(struct bench *b, size_t bytes, long iterations)
     return elapsed_s;
 }
 
-static void print_or_dash(double value, int decimals)
-{
+static void print_or_dash(double value, int decimals) {
     if (isnan(value)) {
         printf(" %12s", "-");
     } else {
@@ -214,12 +202,11 @@ static void print_or_dash(double value, int decimals)
     }
 }
 
-static void print_ranks(struct bench *b, size_t bytes)
-{
+static void print_ranks(struct bench* b, size_t bytes) {
     const double time_s = total(b, offsetof(struct account, copy_time_s));
     const double messages = total(b, offsetof(struct account, messages));
-    printf("# rank   %-8s %6s %12s %12s %12s %12s %14s %12s %12s %12s\n", "size", "rank", "copies", "ideal", "copy_ms", "ideal_ms",
-           "copied_bytes", "operations", "wait_ms", "compute_ms");
+    printf("# rank   %-8s %6s %12s %12s %12s %12s %14s %12s %12s %12s\n", "size", "rank", "copies", "ideal", "copy_ms",
+           "ideal_ms", "copied_bytes", "operations", "wait_ms", "compute_ms");
     for (int rank = 0; rank < b->ranks; ++rank) {
         printf("# rank   %-8zu %6d", bytes, rank);
         print_or_dash(all[rank].copies, 2);
@@ -236,24 +223,39 @@ static void print_ranks(struct bench *b, size_t bytes)
     fflush(stdout);
 }
 
-static void after_size(struct bench *b, size_t bytes)
-{
+static void after_size(struct bench* b, size_t bytes) {
     if (b->rank == 0) {
         print_ranks(b, bytes);
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
         {.name = "periodic", .help = "the grid wraps around: every rank has the same neighbours", .target = &periodic},
-        {.name = "compute", .value = "US", .help = "microseconds of computing before each exchange (default 0)", .low = 0,
-         .high = 1e6, .target = &compute_us},
-        {.name = "interior", .value = "US", .help = "microseconds of computing between posting and waiting (default 0)", .low = 0,
-         .high = 1e7, .target = &interior_us},
-        {.name = "skew", .value = "US", .help = "random further microseconds up to this, per rank and iteration (default 0)", .low = 0,
-         .high = 1e6, .target = &skew_us},
-        {.name = "seed", .value = "N", .help = "seed of the skew (default 1)", .low = 1, .high = 1e9, .whole = true,
+        {.name = "compute",
+         .value = "US",
+         .help = "microseconds of computing before each exchange (default 0)",
+         .low = 0,
+         .high = 1e6,
+         .target = &compute_us},
+        {.name = "interior",
+         .value = "US",
+         .help = "microseconds of computing between posting and waiting (default 0)",
+         .low = 0,
+         .high = 1e7,
+         .target = &interior_us},
+        {.name = "skew",
+         .value = "US",
+         .help = "random further microseconds up to this, per rank and iteration (default 0)",
+         .low = 0,
+         .high = 1e6,
+         .target = &skew_us},
+        {.name = "seed",
+         .value = "N",
+         .help = "seed of the skew (default 1)",
+         .low = 1,
+         .high = 1e9,
+         .whole = true,
          .target = &seed},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_stencil",

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Time in MPI's calls, of any program: a library to preload (LD_PRELOAD) that intercepts the calls through MPI's profiling
- * interface (MPI 3.1, section 14.2). At MPI_Finalize rank 0 prints, for every rank, two lines
+ * Time in MPI's calls, of any program: a library to preload (LD_PRELOAD) that intercepts the calls through MPI's
+ * profiling interface (MPI 3.1, section 14.2). At MPI_Finalize rank 0 prints, for every rank, two lines
  *
  *     # mpi PART RANK elapsed_s wait_s blocking_s testing_s starting_s collective_s calls
  *
- * PART `all` is the time between MPI_Init and MPI_Finalize. PART `split` is the part of it during which there was a communicator
- * split from a communicator other than MPI_COMM_WORLD. In HPC Challenge that is the solver HPL, with its grid; the rest of the suite
- * works on MPI_COMM_WORLD. `wait` is MPI_Wait and the like; `blocking` is blocking sends, receives and probes; `testing` is tests and
- * nonblocking probes; `starting` is nonblocking sends and receives; `collective` is the collectives listed below. A call costs two
- * readings of the clock, about 50 ns. Other calls are not counted, nor are calls that MPI makes internally.
- * Threading: any; the times of concurrent threads add up. Errors: MPI's. Only C programs are covered.
+ * PART `all` is the time between MPI_Init and MPI_Finalize. PART `split` is the part of it during which there was a
+ * communicator split from a communicator other than MPI_COMM_WORLD. In HPC Challenge that is the solver HPL, with its
+ * grid; the rest of the suite works on MPI_COMM_WORLD. `wait` is MPI_Wait and the like; `blocking` is blocking sends,
+ * receives and probes; `testing` is tests and nonblocking probes; `starting` is nonblocking sends and receives;
+ * `collective` is the collectives listed below. A call costs two readings of the clock, about 50 ns. Other calls are
+ * not counted, nor are calls that MPI makes internally. Threading: any; the times of concurrent threads add up. Errors:
+ * MPI's. Only C programs are covered.
  */
 #include <mpi.h>
 #include <stdatomic.h>
@@ -34,15 +35,13 @@ static _Atomic int splits;                         /* open communicators of the 
 static MPI_Comm communicators[kMostCommunicators]; /* the handles of these; MPI_COMM_NULL or 0 if unused */
 static uint64_t begun_ns, split_begun_ns, split_ns;
 
-static uint64_t now_ns(void)
-{
+static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void count(enum kind kind, uint64_t begin_ns)
-{
+static void count(enum kind kind, uint64_t begin_ns) {
     const uint64_t took_ns = now_ns() - begin_ns;
     for (int part = kAll; part <= (splits > 0 ? kSplit : kAll); ++part) {
         atomic_fetch_add_explicit(&spent[part][kind], took_ns, memory_order_relaxed);
@@ -51,8 +50,7 @@ static void count(enum kind kind, uint64_t begin_ns)
 }
 
 #define COUNTED(kind, name, parameters, arguments) \
-    int MPI_##name parameters                      \
-    {                                              \
+    int MPI_##name parameters {                    \
         const uint64_t begin_ns = now_ns();        \
         const int result = PMPI_##name arguments;  \
         count(kind, begin_ns);                     \
@@ -62,62 +60,68 @@ static void count(enum kind kind, uint64_t begin_ns)
 #define SEND_PARAMETERS const void *buffer, int count_, MPI_Datatype type, int peer, int tag, MPI_Comm comm
 #define SEND_ARGUMENTS buffer, count_, type, peer, tag, comm
 
-COUNTED(kWait, Wait, (MPI_Request * request, MPI_Status *status), (request, status))
+COUNTED(kWait, Wait, (MPI_Request * request, MPI_Status* status), (request, status))
 COUNTED(kWait, Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]), (n, requests, statuses))
-COUNTED(kWait, Waitany, (int n, MPI_Request requests[], int *which, MPI_Status *status), (n, requests, which, status))
-COUNTED(kWait, Waitsome, (int n, MPI_Request requests[], int *done, int which[], MPI_Status statuses[]),
+COUNTED(kWait, Waitany, (int n, MPI_Request requests[], int* which, MPI_Status* status), (n, requests, which, status))
+COUNTED(kWait, Waitsome, (int n, MPI_Request requests[], int* done, int which[], MPI_Status statuses[]),
         (n, requests, done, which, statuses))
 
 COUNTED(kBlocking, Send, (SEND_PARAMETERS), (SEND_ARGUMENTS))
 COUNTED(kBlocking, Ssend, (SEND_PARAMETERS), (SEND_ARGUMENTS))
 COUNTED(kBlocking, Rsend, (SEND_PARAMETERS), (SEND_ARGUMENTS))
-COUNTED(kBlocking, Recv, (void *buffer, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status *status),
+COUNTED(kBlocking, Recv, (void* buffer, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status),
         (buffer, n, type, peer, tag, comm, status))
 COUNTED(kBlocking, Sendrecv,
-        (const void *out, int out_n, MPI_Datatype out_type, int to, int out_tag, void *in, int in_n, MPI_Datatype in_type, int from,
-         int in_tag, MPI_Comm comm, MPI_Status *status),
+        (const void* out, int out_n, MPI_Datatype out_type, int to, int out_tag, void* in, int in_n,
+         MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* status),
         (out, out_n, out_type, to, out_tag, in, in_n, in_type, from, in_tag, comm, status))
 COUNTED(kBlocking, Sendrecv_replace,
-        (void *buffer, int n, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm, MPI_Status *status),
+        (void* buffer, int n, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm,
+         MPI_Status* status),
         (buffer, n, type, to, out_tag, from, in_tag, comm, status))
-COUNTED(kBlocking, Probe, (int from, int tag, MPI_Comm comm, MPI_Status *status), (from, tag, comm, status))
+COUNTED(kBlocking, Probe, (int from, int tag, MPI_Comm comm, MPI_Status* status), (from, tag, comm, status))
 
-COUNTED(kTesting, Test, (MPI_Request * request, int *done, MPI_Status *status), (request, done, status))
-COUNTED(kTesting, Testall, (int n, MPI_Request requests[], int *done, MPI_Status statuses[]), (n, requests, done, statuses))
-COUNTED(kTesting, Testany, (int n, MPI_Request requests[], int *which, int *done, MPI_Status *status),
+COUNTED(kTesting, Test, (MPI_Request * request, int* done, MPI_Status* status), (request, done, status))
+COUNTED(kTesting, Testall, (int n, MPI_Request requests[], int* done, MPI_Status statuses[]),
+        (n, requests, done, statuses))
+COUNTED(kTesting, Testany, (int n, MPI_Request requests[], int* which, int* done, MPI_Status* status),
         (n, requests, which, done, status))
-COUNTED(kTesting, Testsome, (int n, MPI_Request requests[], int *done, int which[], MPI_Status statuses[]),
+COUNTED(kTesting, Testsome, (int n, MPI_Request requests[], int* done, int which[], MPI_Status statuses[]),
         (n, requests, done, which, statuses))
-COUNTED(kTesting, Iprobe, (int from, int tag, MPI_Comm comm, int *found, MPI_Status *status), (from, tag, comm, found, status))
+COUNTED(kTesting, Iprobe, (int from, int tag, MPI_Comm comm, int* found, MPI_Status* status),
+        (from, tag, comm, found, status))
 
-COUNTED(kStarting, Isend, (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))
-COUNTED(kStarting, Issend, (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))
-COUNTED(kStarting, Irecv, (void *buffer, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request),
+COUNTED(kStarting, Isend, (SEND_PARAMETERS, MPI_Request* request), (SEND_ARGUMENTS, request))
+COUNTED(kStarting, Issend, (SEND_PARAMETERS, MPI_Request* request), (SEND_ARGUMENTS, request))
+COUNTED(kStarting, Irecv,
+        (void* buffer, int n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request),
         (buffer, n, type, peer, tag, comm, request))
 COUNTED(kStarting, Start, (MPI_Request * request), (request))
 COUNTED(kStarting, Startall, (int n, MPI_Request requests[]), (n, requests))
 
 COUNTED(kCollective, Barrier, (MPI_Comm comm), (comm))
-COUNTED(kCollective, Bcast, (void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm), (buffer, n, type, root, comm))
-COUNTED(kCollective, Reduce, (const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
+COUNTED(kCollective, Bcast, (void* buffer, int n, MPI_Datatype type, int root, MPI_Comm comm),
+        (buffer, n, type, root, comm))
+COUNTED(kCollective, Reduce, (const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
         (in, out, n, type, op, root, comm))
-COUNTED(kCollective, Allreduce, (const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+COUNTED(kCollective, Allreduce, (const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
         (in, out, n, type, op, comm))
 COUNTED(kCollective, Gather,
-        (const void *in, int in_n, MPI_Datatype in_type, void *out, int out_n, MPI_Datatype out_type, int root, MPI_Comm comm),
+        (const void* in, int in_n, MPI_Datatype in_type, void* out, int out_n, MPI_Datatype out_type, int root,
+         MPI_Comm comm),
         (in, in_n, in_type, out, out_n, out_type, root, comm))
 COUNTED(kCollective, Scatter,
-        (const void *in, int in_n, MPI_Datatype in_type, void *out, int out_n, MPI_Datatype out_type, int root, MPI_Comm comm),
+        (const void* in, int in_n, MPI_Datatype in_type, void* out, int out_n, MPI_Datatype out_type, int root,
+         MPI_Comm comm),
         (in, in_n, in_type, out, out_n, out_type, root, comm))
 COUNTED(kCollective, Allgather,
-        (const void *in, int in_n, MPI_Datatype in_type, void *out, int out_n, MPI_Datatype out_type, MPI_Comm comm),
+        (const void* in, int in_n, MPI_Datatype in_type, void* out, int out_n, MPI_Datatype out_type, MPI_Comm comm),
         (in, in_n, in_type, out, out_n, out_type, comm))
 COUNTED(kCollective, Alltoall,
-        (const void *in, int in_n, MPI_Datatype in_type, void *out, int out_n, MPI_Datatype out_type, MPI_Comm comm),
+        (const void* in, int in_n, MPI_Datatype in_type, void* out, int out_n, MPI_Datatype out_type, MPI_Comm comm),
         (in, in_n, in_type, out, out_n, out_type, comm))
 
-int MPI_Comm_split(MPI_Comm from, int color, int key, MPI_Comm *made)
-{
+int MPI_Comm_split(MPI_Comm from, int color, int key, MPI_Comm* made) {
     const int result = PMPI_Comm_split(from, color, key, made);
     if (result != MPI_SUCCESS || from == MPI_COMM_WORLD || *made == MPI_COMM_NULL) {
         return result;
@@ -134,8 +138,7 @@ int MPI_Comm_split(MPI_Comm from, int color, int key, MPI_Comm *made)
     return result;
 }
 
-int MPI_Comm_free(MPI_Comm *comm)
-{
+int MPI_Comm_free(MPI_Comm* comm) {
     for (int i = 0; i < kMostCommunicators; ++i) {
         if (*comm != MPI_COMM_NULL && communicators[i] == *comm) {
             communicators[i] = MPI_COMM_NULL;
@@ -148,22 +151,19 @@ int MPI_Comm_free(MPI_Comm *comm)
     return PMPI_Comm_free(comm);
 }
 
-int MPI_Init(int *argc, char ***argv)
-{
+int MPI_Init(int* argc, char*** argv) {
     const int result = PMPI_Init(argc, argv);
     begun_ns = now_ns();
     return result;
 }
 
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     const int result = PMPI_Init_thread(argc, argv, required, provided);
     begun_ns = now_ns();
     return result;
 }
 
-static struct account account_of(enum part part, uint64_t elapsed_ns)
-{
+static struct account account_of(enum part part, uint64_t elapsed_ns) {
     struct account a = {.elapsed = elapsed_ns, .calls = calls[part]};
     for (int kind = 0; kind < kKinds; ++kind) {
         a.spent[kind] = spent[part][kind];
@@ -171,8 +171,7 @@ static struct account account_of(enum part part, uint64_t elapsed_ns)
     return a;
 }
 
-static void print_account(enum part part, int rank, const struct account *a)
-{
+static void print_account(enum part part, int rank, const struct account* a) {
     printf("# mpi %-5s %d %.6f", part == kAll ? "all" : "split", rank, (double)a->elapsed * 1e-9);
     for (int kind = 0; kind < kKinds; ++kind) {
         printf(" %.6f", (double)a->spent[kind] * 1e-9);
@@ -180,8 +179,7 @@ static void print_account(enum part part, int rank, const struct account *a)
     printf(" %llu\n", (unsigned long long)a->calls);
 }
 
-static void report(void)
-{
+static void report(void) {
     const uint64_t end_ns = now_ns();
     const struct account mine[kParts] = {account_of(kAll, end_ns - begun_ns),
                                          account_of(kSplit, split_ns + (splits > 0 ? end_ns - split_begun_ns : 0))};
@@ -202,8 +200,7 @@ static void report(void)
     free(all);
 }
 
-int MPI_Finalize(void)
-{
+int MPI_Finalize(void) {
     report();
     return PMPI_Finalize();
 }

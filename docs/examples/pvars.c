@@ -12,12 +12,11 @@ struct variable {
 };
 
 /* Handles for the variables whose name begins with `prefix`; returns their number. */
-static int open_variables(MPI_T_pvar_session session, const char *prefix, struct variable *variables)
-{
+static int open_variables(MPI_T_pvar_session session, const char* prefix, struct variable* variables) {
     int total, found = 0;
     MPI_T_pvar_get_num(&total);
     for (int i = 0; i < total && found < kMost; ++i) {
-        struct variable *v = &variables[found];
+        struct variable* v = &variables[found];
         int length = sizeof v->name, verbosity, class, binding, readonly, continuous, atomic, count;
         MPI_Datatype type;
         if (MPI_T_pvar_get_info(i, v->name, &length, &verbosity, &class, &type, NULL, NULL, NULL, &binding, &readonly,
@@ -31,8 +30,7 @@ static int open_variables(MPI_T_pvar_session session, const char *prefix, struct
     return found;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     static char data[1 << 20];
     static struct variable variables[kMost];
     MPI_T_pvar_session session;

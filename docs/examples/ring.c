@@ -3,8 +3,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     static char out[1 << 20], in[1 << 20];
     int rank, ranks;
 

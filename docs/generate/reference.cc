@@ -62,8 +62,8 @@ void print_coopib_parameters() { print(coop::to_rst("Parameters of btl/coopib", 
 
 void print_short(const char* prefix, std::span<const coop::ParamRow> rows) {
     for (const coop::ParamRow& row : rows)
-        print("**" + std::string(prefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help + " Allowed: " +
-              coop::range_words(row) + ".\n\n");
+        print("**" + std::string(prefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help +
+              " Allowed: " + coop::range_words(row) + ".\n\n");
 }
 
 void print_parameters_short() { print_short(kPrefix, coop::pml::params()); }
@@ -119,8 +119,10 @@ void print_variables() {
     std::vector<std::vector<std::string>> rows = {{"Variable", "Class", "Meaning"}};
     for (std::size_t i = 0; i < coop::rndv::kRows; ++i) {
         const std::string name = coop::rndv::name(static_cast<coop::rndv::Row>(i));
-        rows.push_back({code(kPrefix + ("messages_" + name)), "counter", "Messages that this process sent by " + name + "."});
-        rows.push_back({code(kPrefix + ("bytes_" + name)), "counter", "Bytes of the messages that this process sent by " + name + "."});
+        rows.push_back(
+            {code(kPrefix + ("messages_" + name)), "counter", "Messages that this process sent by " + name + "."});
+        rows.push_back({code(kPrefix + ("bytes_" + name)), "counter",
+                        "Bytes of the messages that this process sent by " + name + "."});
     }
     for (const coop::Variable& v : coop::kVariables)
         rows.push_back({code(std::string(kPrefix) + v.name), class_of(v.kind), v.help});
@@ -173,7 +175,8 @@ std::span<const Field> parts_of(const Field& field) {
 }
 
 // The layout as a picture (docs/ext/coop_figures.py), then the fields.
-void print_header(coop::wire::Kind kind, std::size_t header_bytes, const char* followed_by, std::span<const Field> fields) {
+void print_header(coop::wire::Kind kind, std::size_t header_bytes, const char* followed_by,
+                  std::span<const Field> fields) {
     const std::string name = coop::wire::name(kind);
     const std::string title = name + " (" + std::to_string(header_bytes) + " bytes)";
     print(title + "\n" + std::string(title.size(), '-') + "\n\n.. packet:: " + title + "\n");
@@ -190,7 +193,8 @@ void print_header(coop::wire::Kind kind, std::size_t header_bytes, const char* f
     print("\n");
 
     std::vector<std::vector<std::string>> rows = {{"Offset", "Bytes", "Field", "Meaning"}};
-    for (const Field& f : fields) rows.push_back({std::to_string(f.offset), std::to_string(f.bytes), code(f.name), f.meaning});
+    for (const Field& f : fields)
+        rows.push_back({std::to_string(f.offset), std::to_string(f.bytes), code(f.name), f.meaning});
     print_table("10 10 22 58", rows);
 }
 
@@ -209,14 +213,16 @@ void print_packets() {
         FIELD(RtsHeader, reason, "reason for this row"),
         FIELD(RtsHeader, call, "MPI call of the sender"),
     };
-    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces; bounce: nothing", rts);
+    print_header(Kind::kRts, sizeof(coop::wire::RtsHeader), "handle, slot (rtr), payload or pieces; bounce: nothing",
+                 rts);
     const std::vector<std::vector<std::string>> flags = {
         {"Flag", "Value", "Meaning"},
         {"contiguous", std::to_string(coop::wire::kFlagContiguous), "the send buffer is one piece of memory"},
         {"get", std::to_string(coop::wire::kFlagGet), "address and handle are valid: the receiver may get"},
         {"synchronous", std::to_string(coop::wire::kFlagSync), "answer even if the RTS contains all data"},
         {"share", std::to_string(coop::wire::kFlagShare), "the sender has mapped the receiver's board and may put"},
-        {"pieces", std::to_string(coop::wire::kFlagPieces), "the send buffer is not contiguous; its pieces follow (with *get*)"},
+        {"pieces", std::to_string(coop::wire::kFlagPieces),
+         "the send buffer is not contiguous; its pieces follow (with *get*)"},
         {"wish", std::to_string(coop::wire::kFlagWish), "three bits: the sender's ``pml_coop_protocol``"},
     };
     static_assert((coop::wire::kFlagContiguous | coop::wire::kFlagGet | coop::wire::kFlagSync | coop::wire::kFlagShare |
@@ -233,12 +239,15 @@ void print_packets() {
         FIELD(CtsHeader, offset, "start of the granted range of the message"),
         FIELD(CtsHeader, length, "its length; 0: all data has arrived"),
         FIELD(CtsHeader, address, "address of the byte at ``offset``; valid for rput and coop"),
-        FIELD(CtsHeader, copy, "slot, generation and chunk of a copy by claims, and which side leads; coop, and rput with boards, otherwise 0"),
+        FIELD(CtsHeader, copy,
+              "slot, generation and chunk of a copy by claims, and which side leads; coop, and rput with boards, "
+              "otherwise 0"),
         FIELD(CtsHeader, handle_bytes, "size of the registration handle after the header; rput and coop only"),
         FIELD(CtsHeader, reason, "reason for this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
         FIELD(CtsHeader, counted, "1: the sender's part is included in its load; rput and coop only"),
-        FIELD(CtsHeader, offloads, "1: an HCA could read a part if the sender writes the key of its buffer into the slot; coop only"),
+        FIELD(CtsHeader, offloads,
+              "1: an HCA could read a part if the sender writes the key of its buffer into the slot; coop only"),
         FIELD(CtsHeader, sees, "1: the receiver has mapped the sender's shared memory and can read bounce buffers"),
         FIELD(CtsHeader, reserved, "zero"),
     };
@@ -260,15 +269,17 @@ void print_packets() {
         FIELD(FinHeader, check, "check word over the header"),
         FIELD(FinHeader, sender, "rank in the job of the process that wrote this header"),
         FIELD(FinHeader, id, "the request"),
-        FIELD(FinHeader, bytes, "put or read, in the lower six bytes; to the sender also, in the seventh byte, the row that moved the data and, in the eighth, the number of FINs and 128 for *sees* of the CTS"),
+        FIELD(FinHeader, bytes,
+              "put or read, in the lower six bytes; to the sender also, in the seventh byte, the row that moved the "
+              "data and, in the eighth, the number of FINs and 128 for *sees* of the CTS"),
     };
     print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
 }
 
 // --- decisions -------------------------------------------------------------
 
-using coop::rndv::Choice, coop::rndv::Reason, coop::rndv::RecvCall, coop::rndv::Row, coop::rndv::SendCall, coop::rndv::Situation,
-    coop::rndv::Split, coop::rndv::Wish;
+using coop::rndv::Choice, coop::rndv::Reason, coop::rndv::RecvCall, coop::rndv::Row, coop::rndv::SendCall,
+    coop::rndv::Situation, coop::rndv::Split, coop::rndv::Wish;
 
 bool gets(const Situation& s) { return s.can_get && !s.get_refused; }
 bool puts(const Situation& s) { return s.can_put && !s.put_refused; }
@@ -297,7 +308,9 @@ bool much_lighter_sender(const Situation& s) { return s.receiver_load / 2 > s.se
 bool busy(const Situation& s) { return s.sender_load > 0 && s.receiver_load > 0; }
 bool hybrid(const Situation& s) { return by(Wish::kHybrid, s); }
 bool busy_one_copies(const Situation& s) { return hybrid(s) && busy(s); }
-bool nobody_decides(const Situation& s) { return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || (both_wait(s) && s.crowded); }
+bool nobody_decides(const Situation& s) {
+    return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || (both_wait(s) && s.crowded);
+}
 
 struct Case {
     const char* condition;
@@ -307,13 +320,20 @@ constexpr Case kCases[] = {
     {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
     {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
     {"``hybrid``, both boards are mapped, *one way*, at most ``pml_coop_bounce_max``",
-     [](const Situation& s) { return s.wish == Wish::kHybrid && s.can_share && s.one_way && !s.synchronous && s.send_call == SendCall::kSend && s.bytes <= s.bounce_max; }},
+     [](const Situation& s) {
+         return s.wish == Wish::kHybrid && s.can_share && s.one_way && !s.synchronous &&
+                s.send_call == SendCall::kSend && s.bytes <= s.bounce_max;
+     }},
     {"the send buffer is in pieces", [](const Situation& s) { return !s.sender_contiguous; }},
     {"the receive buffer is in pieces", [](const Situation& s) { return !s.receiver_contiguous; }},
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
-    {"*free*, shorter than ``pml_coop_rdma_min``", [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
+    {"*free*, shorter than ``pml_coop_rdma_min``",
+     [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
     {"*free*, RDMA is possible, on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
-     [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) && s.bytes < s.isend_rdma_min; }},
+     [](const Situation& s) {
+         return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) &&
+                s.bytes < s.isend_rdma_min;
+     }},
     {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
 
@@ -323,7 +343,8 @@ constexpr Case kCases[] = {
     {"*shared*, ``coop``", [](const Situation& s) { return by(Wish::kCoop, s); }},
     {"*shared*, ``coop_fixed``", [](const Situation& s) { return by(Wish::kCoopFixed, s); }},
     {"*shared*, ``coop_coll``: both wait", [](const Situation& s) { return by(Wish::kCoopColl, s) && both_wait(s); }},
-    {"*shared*, ``coop_coll``: the receiver waits", [](const Situation& s) { return by(Wish::kCoopColl, s) && receiver_waits(s); }},
+    {"*shared*, ``coop_coll``: the receiver waits",
+     [](const Situation& s) { return by(Wish::kCoopColl, s) && receiver_waits(s); }},
     {"*shared*, ``coop_coll``: the sender waits, or its send is buffered",
      [](const Situation& s) { return by(Wish::kCoopColl, s) && sender_is_the_one(s); }},
     {"*shared*, ``coop_coll``: neither waits", [](const Situation& s) { return by(Wish::kCoopColl, s); }},
@@ -331,23 +352,31 @@ constexpr Case kCases[] = {
      [](const Situation& s) { return by(Wish::kCoopLoad, s) && clearly_lighter_receiver(s); }},
     {"*shared*, ``coop_load``: the sender has *clearly less* to copy",
      [](const Situation& s) { return by(Wish::kCoopLoad, s) && clearly_lighter_sender(s); }},
-    {"*shared*, ``coop_load``: it is the receiver's *turn*", [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus > 0; }},
-    {"*shared*, ``coop_load``: it is the sender's *turn*", [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus < 0; }},
+    {"*shared*, ``coop_load``: it is the receiver's *turn*",
+     [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus > 0; }},
+    {"*shared*, ``coop_load``: it is the sender's *turn*",
+     [](const Situation& s) { return by(Wish::kCoopLoad, s) && s.sender_surplus < 0; }},
     {"*shared*, ``coop_load``: otherwise", [](const Situation& s) { return by(Wish::kCoopLoad, s); }},
 
-    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (four times that on a node with more processes than cores)", [](const Situation& s) { return hybrid(s) && !coop::rndv::long_enough_for_two(s); }},
+    {"*shared*, ``hybrid``, shorter than ``pml_coop_coop_min`` (four times that on a node with more processes than "
+     "cores)",
+     [](const Situation& s) { return hybrid(s) && !coop::rndv::long_enough_for_two(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the sender has *much less* to copy",
      [](const Situation& s) { return hybrid(s) && s.receiver_sends && much_lighter_sender(s); }},
     {"*shared*, ``hybrid``, the receiver sends as well: the receiver has less to copy",
      [](const Situation& s) { return hybrid(s) && s.receiver_sends && lighter_receiver(s); }},
-    {"*shared*, ``hybrid``, the receiver sends as well: otherwise", [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
-    {"*shared*, ``hybrid``, both wait, enough cores", [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
+    {"*shared*, ``hybrid``, the receiver sends as well: otherwise",
+     [](const Situation& s) { return hybrid(s) && s.receiver_sends; }},
+    {"*shared*, ``hybrid``, both wait, enough cores",
+     [](const Situation& s) { return hybrid(s) && both_wait(s) && !s.crowded; }},
     {"*shared*, ``hybrid``, *busy*, *undecided*: the sender has *much less* to copy",
      [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && much_lighter_sender(s); }},
     {"*shared*, ``hybrid``, *busy*, *undecided*: the receiver has less to copy",
      [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s) && lighter_receiver(s); }},
-    {"*shared*, ``hybrid``, *busy*, *undecided*: otherwise", [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s); }},
-    {"*shared*, ``hybrid``, *busy*, the receiver waits", [](const Situation& s) { return busy_one_copies(s) && receiver_waits(s); }},
+    {"*shared*, ``hybrid``, *busy*, *undecided*: otherwise",
+     [](const Situation& s) { return busy_one_copies(s) && nobody_decides(s); }},
+    {"*shared*, ``hybrid``, *busy*, the receiver waits",
+     [](const Situation& s) { return busy_one_copies(s) && receiver_waits(s); }},
     {"*shared*, ``hybrid``, *busy*, the sender waits, or its send is buffered", busy_one_copies},
     {"*shared*, ``hybrid``, *undecided*: the sender has *much less* to copy",
      [](const Situation& s) { return hybrid(s) && nobody_decides(s) && much_lighter_sender(s); }},
@@ -358,7 +387,8 @@ constexpr Case kCases[] = {
     {"*shared*, ``hybrid``, the sender waits, or its send is buffered", hybrid},
 
     {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
-    {"``rput``, the transport puts; on one node, only if it does not get", [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
+    {"``rput``, the transport puts; on one node, only if it does not get",
+     [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
     {"*free*, the transport gets", [](const Situation& s) { return !forced(s) && gets(s); }},
     {"``rput``, the transport gets", gets},
     {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
@@ -376,7 +406,8 @@ const char* copiers(const Choice& choice) {
     case Row::kSend: return "–";
     case Row::kBounce: return "sender, then receiver";
     case Row::kRget: return "receiver";
-    case Row::kRput: return choice.split == Split::kSenderLeads ? "sender; receiver if the sender makes no progress" : "sender";
+    case Row::kRput:
+        return choice.split == Split::kSenderLeads ? "sender; receiver if the sender makes no progress" : "sender";
     case Row::kRtr: return "as without the offer";
     case Row::kCoop: break;
     }
@@ -424,7 +455,8 @@ bool pick_sharing(Situation& s, unsigned long number) {
     Digits digits(number);
     pick_common(s, digits);
     constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
-    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5}, {0, 5}, {3, 5}, {5, 0}, {5, 3}, {0, kMuch}, {3, kMuch}, {kMuch, 0}};
+    constexpr std::uint64_t kLoads[][2] = {{0, 0}, {5, 5},     {0, 5},     {3, 5},    {5, 0},
+                                           {5, 3}, {0, kMuch}, {3, kMuch}, {kMuch, 0}};
     constexpr std::int64_t kSurplus[] = {0, 1, -1};
     const auto& loads = kLoads[digits.pick(9)];
     s.same_node = s.can_share = s.can_get = s.can_put = true;
@@ -469,20 +501,24 @@ void print_decisions() {
             while (!kCases[i].holds(s)) ++i;
             Choice choice = coop::rndv::choose(s);
             if (choice.row == Row::kRtr) choice.split = Split::kBoth;  // as without the offer
-            if (answers[i] && *answers[i] != choice) fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
+            if (answers[i] && *answers[i] != choice)
+                fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
             answers[i] = choice;
             shown[static_cast<std::size_t>(choice.reason)] = true;
         }
     for (std::size_t i = 0; i < shown.size(); ++i)
-        if (!shown[i]) fail(std::string("no situation leads to the reason \"") + coop::rndv::text(static_cast<Reason>(i)) + '"');
+        if (!shown[i])
+            fail(std::string("no situation leads to the reason \"") + coop::rndv::text(static_cast<Reason>(i)) + '"');
 
-    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Row", "Copied by", "Reason in the report"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"", "First condition that holds", "Row", "Copied by", "Reason in the report"}};
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
         if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
-        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)), copiers(*answers[i]),
-                        coop::rndv::text(answers[i]->reason)});
+        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(coop::rndv::name(answers[i]->row)),
+                        copiers(*answers[i]), coop::rndv::text(answers[i]->reason)});
     }
-    rows.push_back({"–", "receiver: the RTS contains all data", "as offered", "–", coop::rndv::text(Reason::kNothingLeft)});
+    rows.push_back(
+        {"–", "receiver: the RTS contains all data", "as offered", "–", coop::rndv::text(Reason::kNothingLeft)});
     print_table("6 38 10 18 28", rows);
 }
 
@@ -491,10 +527,15 @@ struct Part {
     void (*print)();
 };
 constexpr Part kParts[] = {
-    {"parameters", print_parameters}, {"parameters-short", print_parameters_short},
-    {"coopib-parameters", print_coopib_parameters}, {"coopib-parameters-short", print_coopib_parameters_short},
-    {"coopib-variables", print_coopib_variables}, {"faults", print_faults},
-    {"variables", print_variables},   {"packets", print_packets},                   {"decisions", print_decisions},
+    {"parameters", print_parameters},
+    {"parameters-short", print_parameters_short},
+    {"coopib-parameters", print_coopib_parameters},
+    {"coopib-parameters-short", print_coopib_parameters_short},
+    {"coopib-variables", print_coopib_variables},
+    {"faults", print_faults},
+    {"variables", print_variables},
+    {"packets", print_packets},
+    {"decisions", print_decisions},
 };
 
 }  // namespace
@@ -505,5 +546,7 @@ int main(int argc, char** argv) {
             part.print();
             return 0;
         }
-    fail("usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | coopib-variables | faults | variables | packets | decisions");
+    fail(
+        "usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | "
+        "coopib-variables | faults | variables | packets | decisions");
 }

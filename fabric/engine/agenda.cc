@@ -18,11 +18,14 @@ bool Agenda::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns)
     return true;
 }
 
-// Only streams have patient entries (LocalQp::may_wait_until), so a linear search is cheap: few entries, or no patient ones.
+// Only streams have patient entries (LocalQp::may_wait_until), so a linear search is cheap: few entries, or no patient
+// ones.
 std::int64_t Agenda::find_latest() const {
     if (entries_.empty()) return kNever;
     if (patient_ == 0) return entries_.front().due_ns;
-    return std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.latest_ns < b.latest_ns; })->latest_ns;
+    return std::min_element(entries_.begin(), entries_.end(),
+                            [](const Entry& a, const Entry& b) { return a.latest_ns < b.latest_ns; })
+        ->latest_ns;
 }
 
 std::uint32_t Agenda::take(std::int64_t now_ns) {

@@ -23,8 +23,8 @@ class Agenda {
 public:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-    // Plans work of queue pair `qp` at `due_ns`, at the latest at `latest_ns`. Returns true if this became the next deadline,
-    // so that a sleeping engine has to be told.
+    // Plans work of queue pair `qp` at `due_ns`, at the latest at `latest_ns`. Returns true if this became the next
+    // deadline, so that a sleeping engine has to be told.
     bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns);
     // Removes and returns the first queue pair that is due at `now_ns`, or kNone.
     std::uint32_t take(std::int64_t now_ns);

@@ -26,7 +26,7 @@ std::mutex joining;
 std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
-constexpr std::int64_t kTickNs = 250'000;    // how often the engine's thread wakes up while the program polls
+constexpr std::int64_t kTickNs = 250'000;  // how often the engine's thread wakes up while the program polls
 
 Error explain(const std::string& name, const char* value) {
     return {"there is no host '" + std::string(value) + "' on the subnet '" + name + "' (coop-fabric show)"};
@@ -38,7 +38,8 @@ std::uint32_t find_host(const Segment& subnet, const char* name) {
     return kNone;
 }
 
-// Finds this process's rank and the number of ranks in the variables of the usual launchers. Returns false if none is set.
+// Finds this process's rank and the number of ranks in the variables of the usual launchers. Returns false if none is
+// set.
 bool find_rank(std::uint64_t& rank, std::uint64_t& size) {
     static constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                 {"PMIX_RANK", "PMIX_SIZE"},
@@ -75,8 +76,8 @@ void leave_at_exit() {
     if (Client* client = the_client.load()) client->stop();
 }
 
-// A forked child has the memory, but no engine and no entry on the subnet: it joins as a process of its own. The parent's
-// objects are not the child's and stay as they are.
+// A forked child has the memory, but no engine and no entry on the subnet: it joins as a process of its own. The
+// parent's objects are not the child's and stay as they are.
 void forget_in_child() {
     new (&joining) std::mutex;
     the_client.store(nullptr);
@@ -108,7 +109,8 @@ std::unique_ptr<Client> Client::join_subnet() {
     std::unique_ptr<Client> client(new Client);
     const char* name = std::getenv("COOP_FABRIC");
     Error error;
-    if (name == nullptr || *name == 0) error = {"COOP_FABRIC names no subnet: start the program with 'coop-fabric run' or 'coop-fabric exec'"};
+    if (name == nullptr || *name == 0)
+        error = {"COOP_FABRIC names no subnet: start the program with 'coop-fabric run' or 'coop-fabric exec'"};
     if (!error) error = client->subnet_.attach(name);
     if (!error) error = choose_host(client->subnet_, client->host_);
     if (!error) {
@@ -172,7 +174,9 @@ void Client::with(std::uint32_t index, Do&& act) {
 }
 
 void Client::work() noexcept {
-    if (self().attention.load(std::memory_order_relaxed) != 0 && self().attention.exchange(0, std::memory_order_acq_rel) != 0) heed_attention();
+    if (self().attention.load(std::memory_order_relaxed) != 0 &&
+        self().attention.exchange(0, std::memory_order_acq_rel) != 0)
+        heed_attention();
     const std::int64_t now = now_ns();
     for (std::uint32_t qp; (qp = agenda_.take(now)) != kNone;) with(qp, [](LocalQp& due) { due.work(); });
 }
@@ -213,7 +217,8 @@ void Client::sleep(std::uint32_t seen) noexcept {
     watching_.store(polled, std::memory_order_seq_cst);
     asleep_until_ns_.store(until, std::memory_order_seq_cst);
     timespec time{until / 1'000'000'000, until % 1'000'000'000};
-    syscall(SYS_futex, &self().wake, FUTEX_WAIT_BITSET, seen, until == Agenda::kNever ? nullptr : &time, nullptr, FUTEX_BITSET_MATCH_ANY);
+    syscall(SYS_futex, &self().wake, FUTEX_WAIT_BITSET, seen, until == Agenda::kNever ? nullptr : &time, nullptr,
+            FUTEX_BITSET_MATCH_ANY);
     asleep_until_ns_.store(0, std::memory_order_seq_cst);
 }
 

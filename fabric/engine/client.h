@@ -29,8 +29,8 @@ class Client {
 public:
     static constexpr std::int64_t kQuantumNs = 20'000;  // minimum time between wake-ups of the engine's thread
 
-    // Joins the subnet that $COOP_FABRIC names, at the first call. Returns null if there is none or if joining failed; the
-    // reason is then printed to stderr, once.
+    // Joins the subnet that $COOP_FABRIC names, at the first call. Returns null if there is none or if joining failed;
+    // the reason is then printed to stderr, once.
     static Client* get();
     static Client* current();  // null unless get() has succeeded
 
@@ -39,8 +39,8 @@ public:
     std::uint32_t process() const { return process_; }
     Process& self() const { return subnet_.processes()[process_]; }
 
-    // Plans work of a queue pair of this process at that time; it may wait until `latest_ns` to save a wake-up. If this returns
-    // true, the caller must call call() after releasing the locks that the engine's thread needs.
+    // Plans work of a queue pair of this process at that time; it may wait until `latest_ns` to save a wake-up. If this
+    // returns true, the caller must call call() after releasing the locks that the engine's thread needs.
     [[nodiscard]] bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
     void call() noexcept;
 
@@ -86,10 +86,10 @@ private:
     std::atomic<bool> stopping_{false};
     std::atomic<std::int64_t> asleep_until_ns_{0};  // 0: awake
     // While a program polls, it does the work itself, and the thread only checks now and then that it still polls.
-    std::atomic<std::uint32_t> polls_{0};       // approximate number of calls of progress()
-    std::atomic<std::uint32_t> plans_{0};       // approximate number of calls of plan()
-    std::atomic<std::uint32_t> planned_at_{0};  // value of polls_ at the last call of plan()
-    std::atomic<bool> watching_{false};         // the thread sleeps for one tick at most
+    std::atomic<std::uint32_t> polls_{0};            // approximate number of calls of progress()
+    std::atomic<std::uint32_t> plans_{0};            // approximate number of calls of plan()
+    std::atomic<std::uint32_t> planned_at_{0};       // value of polls_ at the last call of plan()
+    std::atomic<bool> watching_{false};              // the thread sleeps for one tick at most
     std::uint32_t polls_seen_ = 0, plans_seen_ = 0;  // values when the thread last went to sleep
 };
 

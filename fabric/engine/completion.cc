@@ -14,7 +14,9 @@ Completion& place(const Segment& subnet, const CompletionQueue& cq, std::uint32_
 
 // Disarms the CQ to notify about the completion before position `behind`. Returns true for only one of several callers.
 bool disarm(CompletionQueue& cq, std::uint32_t behind) {
-    if (cq.armed.exchange(static_cast<std::uint32_t>(Armed::no), std::memory_order_acq_rel) == static_cast<std::uint32_t>(Armed::no)) return false;
+    if (cq.armed.exchange(static_cast<std::uint32_t>(Armed::no), std::memory_order_acq_rel) ==
+        static_cast<std::uint32_t>(Armed::no))
+        return false;
     cq.notified.store(behind, std::memory_order_release);
     return true;
 }
@@ -23,7 +25,8 @@ bool disarm(CompletionQueue& cq, std::uint32_t behind) {
 void write_notice(const Segment& subnet, const ChannelRecord& record) {
     CompletionQueue& cq = subnet.completion_queues()[record.cq];
     Guard guard(cq.lock);
-    if (cq.used.load(std::memory_order_relaxed) == record.used) write_to(subnet, cq.process, cq.notify_fd, &record, sizeof record);
+    if (cq.used.load(std::memory_order_relaxed) == record.used)
+        write_to(subnet, cq.process, cq.notify_fd, &record, sizeof record);
 }
 
 bool wants(const CompletionQueue& cq, bool solicited) {
@@ -31,8 +34,8 @@ bool wants(const CompletionQueue& cq, bool solicited) {
     return armed == Armed::any || (armed == Armed::solicited && solicited);
 }
 
-// The vendor errors of ConnectX cards, as seen in users' reports about Open MPI (openib), UCX and perftest. 0: not known, or
-// not always the same for that status.
+// The vendor errors of ConnectX cards, as seen in users' reports about Open MPI (openib), UCX and perftest. 0: not
+// known, or not always the same for that status.
 std::uint32_t vendor_error_of(std::uint32_t status) {
     switch (static_cast<ibv_wc_status>(status)) {
     case IBV_WC_LOC_LEN_ERR: return 0x69;
@@ -66,7 +69,8 @@ void Notices::flush(const Segment& subnet) noexcept {
     count_ = 0;
 }
 
-bool put_completion(const Segment& subnet, std::uint32_t index, const Completion& completion, Notices& notices) noexcept {
+bool put_completion(const Segment& subnet, std::uint32_t index, const Completion& completion,
+                    Notices& notices) noexcept {
     CompletionQueue& cq = subnet.completion_queues()[index];
     // An unsuccessful completion is as urgent as a solicited one (InfiniBand 11.4.2.2).
     const bool solicited = completion.solicited != 0 || completion.status != IBV_WC_SUCCESS;
@@ -96,7 +100,8 @@ bool take_completion(const Segment& subnet, std::uint32_t index, Completion& com
     completion = place(subnet, cq, taken);
     cq.taken.store(taken + 1, std::memory_order_release);
     if (completion.of_send_queue != 0)
-        if (QueuePair* qp = find_queue_pair(subnet, completion.qp_number)) qp->released.store(completion.released, std::memory_order_release);
+        if (QueuePair* qp = find_queue_pair(subnet, completion.qp_number))
+            qp->released.store(completion.released, std::memory_order_release);
     return true;
 }
 
@@ -105,11 +110,12 @@ void arm(const Segment& subnet, std::uint32_t index, bool solicited_only) noexce
     // Arming for solicited completions does not weaken a CQ that is armed for all (InfiniBand 11.4.2.2).
     auto expected = static_cast<std::uint32_t>(Armed::no);
     if (solicited_only)
-        cq.armed.compare_exchange_strong(expected, static_cast<std::uint32_t>(Armed::solicited), std::memory_order_seq_cst);
-    else
-        cq.armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
+        cq.armed.compare_exchange_strong(expected, static_cast<std::uint32_t>(Armed::solicited),
+                                         std::memory_order_seq_cst);
+    else cq.armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
     if (subnet.header().strict_arm != 0) return;
-    const std::uint32_t newest = solicited_only ? cq.last_solicited.load(std::memory_order_seq_cst) : cq.put.load(std::memory_order_seq_cst);
+    const std::uint32_t newest = solicited_only ? cq.last_solicited.load(std::memory_order_seq_cst)
+                                                : cq.put.load(std::memory_order_seq_cst);
     // The owner knows of completions that it has taken or was notified of. Both counters are free-running.
     std::uint32_t known = cq.taken.load(std::memory_order_relaxed);
     const std::uint32_t notified = cq.notified.load(std::memory_order_acquire);
@@ -121,7 +127,8 @@ void arm(const Segment& subnet, std::uint32_t index, bool solicited_only) noexce
 }
 
 bool is_armed(const Segment& subnet, std::uint32_t index) noexcept {
-    return subnet.completion_queues()[index].armed.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(Armed::no);
+    return subnet.completion_queues()[index].armed.load(std::memory_order_relaxed) !=
+           static_cast<std::uint32_t>(Armed::no);
 }
 
 }  // namespace coop::fabric

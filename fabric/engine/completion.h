@@ -16,9 +16,9 @@ struct ChannelRecord {
     std::uint32_t used;  // the CQ's `used` at that time
 };
 
-// Notifications that are due but not yet written to their completion channels. The thread that executes a message collects
-// them, and writes them when all completions of that step are in their CQs. Otherwise the receiver's answer could come before
-// the sender's own completion.
+// Notifications that are due but not yet written to their completion channels. The thread that executes a message
+// collects them, and writes them when all completions of that step are in their CQs. Otherwise the receiver's answer
+// could come before the sender's own completion.
 //
 // Threading: one thread at a time. The destructor drops what flush() has not written.
 class Notices {
@@ -39,16 +39,17 @@ private:
     std::size_t count_ = 0;
 };
 
-// Returns false if the CQ is full or has overflowed before. An overflow raises CQ_ERR; the CQ takes no completions from then on.
+// Returns false if the CQ is full or has overflowed before. An overflow raises CQ_ERR; the CQ takes no completions from
+// then on.
 bool put_completion(const Segment& subnet, std::uint32_t cq, const Completion& completion, Notices& notices) noexcept;
 
-// Takes the next completion of a CQ of this process; returns false if there is none. Taking a completion frees the places of its
-// send requests. One thread at a time (the verbs layer locks).
+// Takes the next completion of a CQ of this process; returns false if there is none. Taking a completion frees the
+// places of its send requests. One thread at a time (the verbs layer locks).
 bool take_completion(const Segment& subnet, std::uint32_t cq, Completion& completion) noexcept;
 
-// Arms the CQ. Fires at once if it holds completions (with `solicited_only`: solicited ones) that no notification was for, as
-// hardware does when it is told the consumer's index; not in a subnet with strict_arm. Each completion causes at most one
-// notification: arming again before polling does not report it twice.
+// Arms the CQ. Fires at once if it holds completions (with `solicited_only`: solicited ones) that no notification was
+// for, as hardware does when it is told the consumer's index; not in a subnet with strict_arm. Each completion causes
+// at most one notification: arming again before polling does not report it twice.
 void arm(const Segment& subnet, std::uint32_t cq, bool solicited_only) noexcept;
 // True if the owner waits for a notification, or is about to.
 bool is_armed(const Segment& subnet, std::uint32_t cq) noexcept;

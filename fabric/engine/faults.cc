@@ -6,7 +6,8 @@
 namespace coop::fabric {
 namespace {
 
-bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) {
+bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::uint32_t source_qp,
+           std::uint32_t destination_qp) {
     const auto on_port = [&](std::uint32_t port) { return route.from == port || route.to == port; };
     const auto on_hca = [&](std::uint32_t port) { return subnet.ports()[port].hca == fault.target; };
     switch (fault.scope) {
@@ -27,7 +28,8 @@ bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::u
 bool strikes(Fault& fault) {
     const std::int64_t until = fault.until_ns.load(std::memory_order_relaxed);
     if (until != 0 && now_ns() > until) return false;
-    if (fault.after.load(std::memory_order_relaxed) > 0 && fault.after.fetch_sub(1, std::memory_order_relaxed) > 0) return false;
+    if (fault.after.load(std::memory_order_relaxed) > 0 && fault.after.fetch_sub(1, std::memory_order_relaxed) > 0)
+        return false;
     if (fault.count.load(std::memory_order_relaxed) <= 0) return false;
     return fault.count.fetch_sub(1, std::memory_order_relaxed) > 0;
 }
@@ -51,14 +53,16 @@ bool is_spent(const Fault& fault) {
 
 }  // namespace
 
-Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) noexcept {
+Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp,
+                      std::uint32_t destination_qp) noexcept {
     Strike strike;
     bool spent = false;
     for (Fault& fault : subnet.ever_used<Fault>(kFaults)) {
         if (!Segment::in_use(fault) || !meets(subnet, fault, route, source_qp, destination_qp)) continue;
         if (strikes(fault)) {
             mark(strike, fault.kind);
-            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp, static_cast<std::uint64_t>(fault.scope));
+            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp,
+                  static_cast<std::uint64_t>(fault.scope));
         }
         spent |= is_spent(fault);
     }

@@ -20,9 +20,11 @@ struct Strike {
     bool is_lost() const { return drop || corrupt; }
 };
 
-Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp, std::uint32_t destination_qp) noexcept;
+Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp,
+                      std::uint32_t destination_qp) noexcept;
 
-// Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule up.
+// Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule
+// up.
 std::uint32_t clear_spent_faults(const Segment& subnet) noexcept;
 
 }  // namespace coop::fabric

@@ -13,7 +13,8 @@ namespace coop::fabric {
 namespace {
 
 std::uint64_t bytes_of(std::span<const Range> ranges) {
-    return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0}, [](std::uint64_t sum, const Range& range) { return sum + range.bytes; });
+    return std::accumulate(ranges.begin(), ranges.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Range& range) { return sum + range.bytes; });
 }
 
 // The numbers below `count`, shuffled by the dice.
@@ -33,7 +34,8 @@ void pause() {
 
 }  // namespace
 
-CopyResult land(Hca& hca, std::int32_t pid, std::span<const Range> from, std::span<const Range> to, std::uint32_t mtu_bytes) noexcept {
+CopyResult land(Hca& hca, std::int32_t pid, std::span<const Range> from, std::span<const Range> to,
+                std::uint32_t mtu_bytes) noexcept {
     const std::uint64_t bytes = bytes_of(from), mtu = std::max(mtu_bytes, 256u);
     if (hca.profile.in_order != 0 || bytes <= mtu) return copy_to(pid, from, to);
     const std::uint64_t packets = (bytes + mtu - 1) / mtu, part_bytes = (packets + kMostParts - 1) / kMostParts * mtu;
@@ -41,7 +43,9 @@ CopyResult land(Hca& hca, std::int32_t pid, std::span<const Range> from, std::sp
     const auto order = shuffled(hca.landing, parts);
     for (std::size_t i = 0; i < parts; ++i) {
         const std::uint64_t at = order[i] * part_bytes, n = std::min(part_bytes, bytes - at);
-        if (const CopyResult result = copy_to(pid, slice(from, at, n).all(), slice(to, at, n).all()); result != CopyResult::done) return result;
+        if (const CopyResult result = copy_to(pid, slice(from, at, n).all(), slice(to, at, n).all());
+            result != CopyResult::done)
+            return result;
         if (order[i] == parts - 1 && i + 1 < parts) pause();
     }
     return CopyResult::done;

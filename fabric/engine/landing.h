@@ -15,6 +15,7 @@ inline constexpr std::int64_t kEarlyNs = 20'000;
 inline constexpr std::size_t kMostParts = 16;  // a longer message lands several adjacent packets together
 
 // Copies from this process to process `pid`; both lists hold the same number of bytes.
-CopyResult land(Hca& hca, std::int32_t pid, std::span<const Range> from, std::span<const Range> to, std::uint32_t mtu_bytes) noexcept;
+CopyResult land(Hca& hca, std::int32_t pid, std::span<const Range> from, std::span<const Range> to,
+                std::uint32_t mtu_bytes) noexcept;
 
 }  // namespace coop::fabric

@@ -25,7 +25,8 @@ std::int64_t duration_ns(std::uint64_t rate, std::uint64_t bytes) {
     return static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * 1'000'000'000u + rate / 2) / rate);
 }
 
-// Reserves the first interval of this duration, not before `ready_ns`, on a link or HCA that is busy until `busy_until_ns`.
+// Reserves the first interval of this duration, not before `ready_ns`, on a link or HCA that is busy until
+// `busy_until_ns`.
 Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::int64_t ready_ns) {
     if (duration == 0) return {ready_ns, ready_ns};
     std::int64_t busy = busy_until_ns.load(std::memory_order_relaxed);
@@ -49,12 +50,14 @@ Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept 
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept {
     if (route.hops == 0) {
         Port& port = subnet.ports()[route.from];
-        return take_next(port.loopback_busy_until_ns, duration_ns(port.loopback_rate.load(std::memory_order_relaxed), bytes), ready_ns);
+        return take_next(port.loopback_busy_until_ns,
+                         duration_ns(port.loopback_rate.load(std::memory_order_relaxed), bytes), ready_ns);
     }
     return take_link(subnet.links()[route.links[0]], bytes, ready_ns);
 }
 
-std::int64_t take_other_links(const Segment& subnet, const Route& route, std::uint64_t bytes, const Slot& first) noexcept {
+std::int64_t take_other_links(const Segment& subnet, const Route& route, std::uint64_t bytes,
+                              const Slot& first) noexcept {
     if (route.hops == 0) return first.end_ns;
     std::int64_t head = first.start_ns, tail = first.end_ns;
     for (std::uint32_t i = 0; i < route.hops; ++i) {
@@ -104,7 +107,8 @@ bool is_lost(const Segment& subnet, const Route& route, std::uint32_t packets) n
 
 bool loses_everything(const Segment& subnet, const Route& route) noexcept {
     bool lost = false;
-    for_each_link(subnet, route, [&](const Link& link) { lost |= link.loss.load(std::memory_order_relaxed) == kCertainLoss; });
+    for_each_link(subnet, route,
+                  [&](const Link& link) { lost |= link.loss.load(std::memory_order_relaxed) == kCertainLoss; });
     return lost;
 }
 

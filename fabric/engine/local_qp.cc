@@ -20,7 +20,7 @@ namespace coop::fabric {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
-constexpr std::int64_t kWaitInPost = 5'000;  // ns
+constexpr std::int64_t kWaitInPost = 5'000;            // ns
 constexpr std::uint32_t kControlledQkey = 0x80000000;  // requests the QP's own Q_Key (InfiniBand 10.2.5)
 
 bool can_post(std::uint32_t state) {
@@ -41,14 +41,9 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) {
 }  // namespace
 
 LocalQp::LocalQp(Client& client, std::uint32_t index, const SendCapacity& capacity)
-    : client_(client),
-      subnet_(client.subnet()),
-      index_(index),
-      shared_(client.subnet().queue_pairs()[index]),
-      capacity_(capacity),
-      traces_messages_(client.subnet().header().trace_messages != 0),
-      longest_(subnet_.hcas()[shared_.hca].profile.max_message),
-      ring_(std::bit_ceil(capacity.requests + 1)),
+    : client_(client), subnet_(client.subnet()), index_(index), shared_(client.subnet().queue_pairs()[index]),
+      capacity_(capacity), traces_messages_(client.subnet().header().trace_messages != 0),
+      longest_(subnet_.hcas()[shared_.hca].profile.max_message), ring_(std::bit_ceil(capacity.requests + 1)),
       inline_data_(ring_.size() * capacity.inline_bytes) {
     reset_queue();
     client_.add(*this);
@@ -69,7 +64,8 @@ std::byte* LocalQp::inline_data(const SendWork& work) {
 
 ibv_wc_status LocalQp::first_flaw(const SendWork& work, std::uint64_t longest) const {
     if (shared_.type == IBV_QPT_UD && work.to.pd != shared_.pd) return IBV_WC_LOC_QP_OP_ERR;
-    if (work.bytes > longest || (is_atomic(work.opcode) && work.bytes != sizeof(std::uint64_t))) return IBV_WC_LOC_LEN_ERR;
+    if (work.bytes > longest || (is_atomic(work.opcode) && work.bytes != sizeof(std::uint64_t)))
+        return IBV_WC_LOC_LEN_ERR;
     return IBV_WC_SUCCESS;
 }
 
@@ -85,7 +81,8 @@ int LocalQp::add(SendWork& work) {
     const bool datagram = shared_.type == IBV_QPT_UD;
     if (datagram && (work.to_qkey & kControlledQkey) != 0) work.to_qkey = shared_.qkey;
     const std::uint32_t mtu = std::max(shared_.path_mtu_bytes, 256u);
-    const std::uint64_t longest = datagram ? subnet_.ports()[subnet_.hcas()[shared_.hca].first_port + shared_.port - 1].mtu_bytes : longest_;
+    const std::uint64_t longest =
+        datagram ? subnet_.ports()[subnet_.hcas()[shared_.hca].first_port + shared_.port - 1].mtu_bytes : longest_;
     work.status = first_flaw(work, longest);
     work.moved = 0;
     work.chunk = 0;
@@ -101,7 +98,8 @@ int LocalQp::add(SendWork& work) {
 void LocalQp::end() {
     work_until_nothing_is_due(true);
     // A single short message is due sooner than any thread wakes up, so the posting thread waits for it.
-    while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes && next_due() - now_ns() < kWaitInPost)
+    while (!working_ && sent_ - executed_ == 1 && at(executed_).bytes <= kInlineBytes &&
+           next_due() - now_ns() < kWaitInPost)
         if ((clock_ns_ = now_ns()) >= next_due()) work_until_nothing_is_due(true);
     unlock();
 }
@@ -112,7 +110,8 @@ void LocalQp::unlock() {
     if (call) client_.call();
 }
 
-// --- attributes and states --------------------------------------------------------------------------------------------
+// --- attributes and states
+// --------------------------------------------------------------------------------------------
 
 void LocalQp::wait_until_nobody_works() {
     while (working_) {
@@ -160,13 +159,16 @@ void LocalQp::take_attributes(const ibv_qp_attr& a, int mask) {
         if (now) std::swap(shared_.primary, shared_.alternate);
         shared_.migration.store(a.path_mig_state, std::memory_order_release);
     }
-    if (has(IBV_QP_AV) || has(IBV_QP_ALT_PATH) || has(IBV_QP_PATH_MIG_STATE)) shared_.path_epoch.fetch_add(1, std::memory_order_release);
+    if (has(IBV_QP_AV) || has(IBV_QP_ALT_PATH) || has(IBV_QP_PATH_MIG_STATE))
+        shared_.path_epoch.fetch_add(1, std::memory_order_release);
 }
 
 void LocalQp::enter(std::uint32_t to, const ibv_qp_attr& attribute, int mask) {
     switch (static_cast<ibv_qp_state>(to)) {
     case IBV_QPS_RESET: reset_queue(); break;
-    case IBV_QPS_SQD: drain_event_ = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attribute.en_sqd_async_notify != 0; break;
+    case IBV_QPS_SQD:
+        drain_event_ = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attribute.en_sqd_async_notify != 0;
+        break;
     case IBV_QPS_RTS: failing_ = false; break;
     case IBV_QPS_INIT:
     case IBV_QPS_RTR:
@@ -258,10 +260,11 @@ void LocalQp::flush_sends() {
     blocked_until_ns_ = 0;
 }
 
-// In the error state all posted requests are flushed (InfiniBand 10.3.1.6). Receives of an SRQ are not; instead an event tells
-// its user that this QP takes no more of them (11.6.3.3: last WQE reached).
+// In the error state all posted requests are flushed (InfiniBand 10.3.1.6). Receives of an SRQ are not; instead an
+// event tells its user that this QP takes no more of them (11.6.3.3: last WQE reached).
 void LocalQp::flush_if_failed() {
-    if (subnet_.hcas()[shared_.hca].down.load(std::memory_order_relaxed) != 0 && can_post(state())) fail(subnet_, shared_, -1);
+    if (subnet_.hcas()[shared_.hca].down.load(std::memory_order_relaxed) != 0 && can_post(state()))
+        fail(subnet_, shared_, -1);
     if (state() == IBV_QPS_SQE) flush_sends();
     if (state() != IBV_QPS_ERR) return;
     flush_sends();

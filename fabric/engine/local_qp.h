@@ -50,26 +50,26 @@ struct DatagramAddress {
 struct SendWork {
     std::uint64_t wr_id;
     ibv_wr_opcode opcode;
-    std::uint32_t flags;       // ibv_send_flags
-    std::uint32_t imm;         // network byte order
+    std::uint32_t flags;  // ibv_send_flags
+    std::uint32_t imm;    // network byte order
     std::uint32_t rkey;
     std::uint64_t remote_address;
     std::uint64_t compare_add, swap;
-    DatagramAddress to;        // UD
+    DatagramAddress to;  // UD
     std::uint32_t to_qp, to_qkey;
-    std::uint32_t sges;          // 0 with IBV_SEND_INLINE
+    std::uint32_t sges;  // 0 with IBV_SEND_INLINE
     Sge sge[kMaxSges];
     std::uint32_t inline_bytes;  // with IBV_SEND_INLINE: number of bytes at inline_data()
 
     // The engine fills in the rest.
     std::byte* inline_at;
     std::uint64_t bytes;
-    std::uint64_t moved;       // bytes that have been copied
-    std::uint64_t chunk;       // bytes in transit
+    std::uint64_t moved;  // bytes that have been copied
+    std::uint64_t chunk;  // bytes in transit
     std::uint32_t first_psn, packets;
     std::int64_t posted_ns;
-    Slot first_link;           // of the chunk
-    std::int64_t due_ns;       // when the current stage ends
+    Slot first_link;      // of the chunk
+    std::int64_t due_ns;  // when the current stage ends
     ibv_wc_status status;
     // waiting     for its turn or a retry
     // queued      for the first link; due when it gets the link
@@ -79,7 +79,8 @@ struct SendWork {
     enum class Stage : std::uint8_t { waiting, queued, on_the_way, responding, done } stage;
 };
 
-inline constexpr std::uint64_t kInlineBytes = 32 << 10;  // messages larger than this are not copied inside ibv_post_send
+inline constexpr std::uint64_t kInlineBytes = 32
+                                              << 10;  // messages larger than this are not copied inside ibv_post_send
 
 class LocalQp {
 public:
@@ -94,21 +95,22 @@ public:
 
     // To post: begin(), then slot() and add() for each request, then end(), which starts the work.
     void begin() { lock_.lock(); }
-    SendWork* slot();                  // null if the queue is full
+    SendWork* slot();                                                            // null if the queue is full
     std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // number of free slots
-    std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
-    int add(SendWork& work);           // returns 0, or the errno of a request that cannot be posted
+    std::byte* inline_data(const SendWork& work);                                // room for capacity().inline_bytes
+    int add(SendWork& work);  // returns 0, or the errno of a request that cannot be posted
     void end();
 
-    // The verbs layer has checked the transition and the attributes; this applies those of the requester and sets the shared
-    // state, migration and paths. `mask` says which fields of `attribute` are valid.
+    // The verbs layer has checked the transition and the attributes; this applies those of the requester and sets the
+    // shared state, migration and paths. `mask` says which fields of `attribute` are valid.
     void modify(const ibv_qp_attr& attribute, int mask);
     // Fills in the requester's attributes and the current state, for ibv_query_qp.
     void query(ibv_qp_attr& attribute);
 
     // Does the work that is due and tells the agenda when the next is. Called for entries of the agenda.
     void work() noexcept;
-    // Called when the verbs layer has posted receives to a QP in the error state, or another process has moved it to that state.
+    // Called when the verbs layer has posted receives to a QP in the error state, or another process has moved it to
+    // that state.
     void on_attention() noexcept;
 
 private:
@@ -127,7 +129,8 @@ private:
     void emit(std::uint32_t mark, ibv_wc_status status);
     void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
 
-    // Releases the lock, then wakes the engine's thread if necessary; while the lock is held, the thread would only block on it.
+    // Releases the lock, then wakes the engine's thread if necessary; while the lock is held, the thread would only
+    // block on it.
     void unlock();
     struct Turn {
         explicit Turn(LocalQp& qp) : qp_(qp) { qp.lock_.lock(); }
@@ -191,7 +194,7 @@ private:
     const std::uint64_t longest_;  // bytes of a message, except for datagrams
     std::mutex lock_;
 
-    std::vector<SendWork> ring_;         // a power of two entries
+    std::vector<SendWork> ring_;  // a power of two entries
     std::vector<std::byte> inline_data_;
     std::uint32_t head_ = 0, executed_ = 0, sent_ = 0, tail_ = 0;
     std::uint32_t begun_ = 0;                // requests before this have been sent at least once
@@ -199,21 +202,21 @@ private:
     std::uint64_t in_flight_bytes_ = 0;      // sent but not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
     Notices notices_;                        // of completions in this step; belongs to the thread that works
-    bool working_ = false;               // a thread is working; it may have released the lock to copy
-    bool again_ = false;                 // the working thread has to look again
-    bool call_ = false;                  // unlock() has to wake the engine's thread
-    bool failing_ = false;               // a request has failed; no later one is executed
-    bool flushed_ = false;               // LAST_WQE_REACHED has been raised
-    bool drain_event_ = false;           // SQ_DRAINED has to be raised
+    bool working_ = false;                   // a thread is working; it may have released the lock to copy
+    bool again_ = false;                     // the working thread has to look again
+    bool call_ = false;                      // unlock() has to wake the engine's thread
+    bool failing_ = false;                   // a request has failed; no later one is executed
+    bool flushed_ = false;                   // LAST_WQE_REACHED has been raised
+    bool drain_event_ = false;               // SQ_DRAINED has to be raised
     std::int64_t planned_ns_ = Agenda::kNever, planned_latest_ns_ = Agenda::kNever;
 
-    std::int64_t clock_ns_ = 0;          // the last reading of the clock
+    std::int64_t clock_ns_ = 0;  // the last reading of the clock
     std::uint32_t next_psn_ = 0;
     std::uint32_t max_reads_ = 0;
     std::uint32_t retry_count_ = 0, retries_left_ = 0;
     std::uint32_t rnr_retry_ = 0, rnr_left_ = 0;
-    std::int64_t blocked_until_ns_ = 0;      // until a retry timer expires
-    std::int64_t link_free_ns_ = 0;          // model time at which the last chunk has left the first link
+    std::int64_t blocked_until_ns_ = 0;  // until a retry timer expires
+    std::int64_t link_free_ns_ = 0;      // model time at which the last chunk has left the first link
     Route route_, back_;
     std::uint32_t route_epoch_ = 0, back_epoch_ = 0;
     bool routed_ = false;

@@ -103,7 +103,8 @@ void explain_refusal(std::int32_t pid) {
 }
 
 template <class Copy>
-CopyResult copy(std::int32_t pid, Vectors& local, std::size_t locals, Vectors& remote, std::size_t remotes, Copy&& call) {
+CopyResult copy(std::int32_t pid, Vectors& local, std::size_t locals, Vectors& remote, std::size_t remotes,
+                Copy&& call) {
     std::size_t l = 0, r = 0;
     while (l < locals && r < remotes) {
         const ssize_t n = call(pid, &local[l], locals - l, &remote[r], remotes - r, 0);

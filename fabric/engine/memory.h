@@ -14,8 +14,12 @@
 
 namespace coop::fabric {
 
-inline std::uint32_t lkey_of(std::uint32_t index, const MemoryRegion& region) { return index << 8 | (region.tag & 0xfe); }
-inline std::uint32_t rkey_of(std::uint32_t index, const MemoryRegion& region) { return index << 8 | (region.tag & 0xfe) | 1; }
+inline std::uint32_t lkey_of(std::uint32_t index, const MemoryRegion& region) {
+    return index << 8 | (region.tag & 0xfe);
+}
+inline std::uint32_t rkey_of(std::uint32_t index, const MemoryRegion& region) {
+    return index << 8 | (region.tag & 0xfe) | 1;
+}
 inline std::uint32_t region_of_key(std::uint32_t key) { return key >> 8; }
 
 struct Range {
@@ -46,7 +50,8 @@ void wait_until_idle(const Segment& subnet, std::uint32_t region) noexcept;
 
 enum class CopyResult { done, local_fault, remote_fault, gone };
 
-// Both sides hold the same number of bytes. The last byte of the last remote range is written last, because receivers poll on it.
+// Both sides hold the same number of bytes. The last byte of the last remote range is written last, because receivers
+// poll on it.
 CopyResult copy_to(std::int32_t pid, std::span<const Range> local, std::span<const Range> remote) noexcept;
 CopyResult copy_from(std::int32_t pid, std::span<const Range> local, std::span<const Range> remote) noexcept;
 

@@ -19,7 +19,8 @@ constexpr bool keys_match(std::uint16_t a, std::uint16_t b) noexcept {
     return (a & kPartitionBits) != 0 && (a & kPartitionBits) == (b & kPartitionBits) && ((a | b) & kFullMember) != 0;
 }
 
-// The P_Key of a path of the queue pair; 0: no such path. For a UD queue pair `path` holds only the index; the port is the QP's.
+// The P_Key of a path of the queue pair; 0: no such path. For a UD queue pair `path` holds only the index; the port is
+// the QP's.
 inline std::uint16_t pkey_of(const Segment& subnet, const QueuePair& qp, const Path& path) noexcept {
     const std::uint32_t number = qp.type == IBV_QPT_UD ? qp.port : path.port;
     if (number == 0) return 0;

@@ -22,13 +22,15 @@ namespace {
 
 using Stage = SendWork::Stage;
 
-constexpr std::uint64_t kWindowBytes = 256 << 10;   // limit of a QP's data in transit, as network buffers would impose
-constexpr std::int64_t kAheadNs = 20'000;           // a slot on the first link this close is used at once
-constexpr std::int64_t kPatienceNs = 300'000;       // how late the messages of a stream may be executed
-constexpr std::uint32_t kLookAhead = 64;            // messages of a stream that are examined
+constexpr std::uint64_t kWindowBytes = 256 << 10;  // limit of a QP's data in transit, as network buffers would impose
+constexpr std::int64_t kAheadNs = 20'000;          // a slot on the first link this close is used at once
+constexpr std::int64_t kPatienceNs = 300'000;      // how late the messages of a stream may be executed
+constexpr std::uint32_t kLookAhead = 64;           // messages of a stream that are examined
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
-    if (ns > 0) subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+    if (ns > 0)
+        subnet.ports()[route.from].counters.wait_ns.fetch_add(static_cast<std::uint64_t>(ns),
+                                                              std::memory_order_relaxed);
 }
 
 std::uint32_t packets_of(std::uint64_t bytes, std::uint32_t mtu) {
@@ -106,18 +108,21 @@ std::int64_t LocalQp::next_due() const {
     return due;
 }
 
-// A stream of short messages would cost the engine's thread, and the receivers, a wake-up for each. If the posted requests keep
-// the link busy for at least 2 * kPatienceNs, the thread sleeps until the last message that arrives within kPatienceNs. The link's
-// model time continues meanwhile, so the rate does not suffer. Polling threads do not wait.
+// A stream of short messages would cost the engine's thread, and the receivers, a wake-up for each. If the posted
+// requests keep the link busy for at least 2 * kPatienceNs, the thread sleeps until the last message that arrives
+// within kPatienceNs. The link's model time continues meanwhile, so the rate does not suffer. Polling threads do not
+// wait.
 std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
-    if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_) return due_ns;
+    if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_)
+        return due_ns;
     const SendWork& next = at(executed_);  // otherwise only the next request's turn on the link can be due
     const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
     if (next.stage != Stage::on_the_way || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
     const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
     std::int64_t latest = next.due_ns;
     double behind_ns = 0;
-    for (std::uint32_t mark = executed_ + 1; mark - executed_ <= kLookAhead && mark != tail_ && !is_read_or_atomic(at(mark).opcode); ++mark) {
+    for (std::uint32_t mark = executed_ + 1;
+         mark - executed_ <= kLookAhead && mark != tail_ && !is_read_or_atomic(at(mark).opcode); ++mark) {
         behind_ns += ns_per_byte * static_cast<double>(at(mark).bytes);
         if (behind_ns > 2 * kPatienceNs) return latest;
         if (behind_ns <= kPatienceNs) latest = next.due_ns + static_cast<std::int64_t>(behind_ns);
@@ -125,7 +130,8 @@ std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
     return due_ns;
 }
 
-// --- onto the links ---------------------------------------------------------------------------------------------------
+// --- onto the links
+// ---------------------------------------------------------------------------------------------------
 
 bool LocalQp::may_send(const SendWork& work) const {
     // While the queue drains, requests that were begun are finished, including their retries.
@@ -147,7 +153,9 @@ bool LocalQp::send_next(std::int64_t now) {
     }
     if (sent_ == tail_ || now < blocked_until_ns_ || !may_send(at(sent_))) return false;
     // A message of several chunks is sent completely before the next one begins.
-    if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes && !is_read(at(sent_ - 1).opcode)) return false;
+    if (sent_ != executed_ && at(sent_ - 1).moved + at(sent_ - 1).chunk < at(sent_ - 1).bytes &&
+        !is_read(at(sent_ - 1).opcode))
+        return false;
     SendWork& work = at(sent_);
     if (sent_++ == begun_) {
         ++begun_;
@@ -182,7 +190,8 @@ void LocalQp::leave_first_link(SendWork& work) {
     if (routed_) work.due_ns = take_other_links(subnet_, route_, work.chunk, work.first_link);
 }
 
-// --- at the responder ---------------------------------------------------------------------------------------------------
+// --- at the responder
+// ---------------------------------------------------------------------------------------------------
 
 bool LocalQp::execute_next(std::int64_t now, bool posting) {
     if (executed_ == sent_ || failing_) return false;
@@ -202,7 +211,8 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
 }
 
 // Decides whether a chunk arrives (faults, losses, links that are down), and counts it.
-static bool arrives(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t mtu, const Strike& strike) {
+static bool arrives(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t mtu,
+                    const Strike& strike) {
     PortCounters& sender = subnet.ports()[route.from].counters;
     const std::uint32_t packets = packets_of(bytes, mtu);
     if (!route.leads_somewhere() || !is_passable(subnet, route)) {
@@ -286,7 +296,8 @@ void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) 
     if (&work == &at(executed_)) ++executed_;
 }
 
-// --- the response of a read ---------------------------------------------------------------------------------------------
+// --- the response of a read
+// ---------------------------------------------------------------------------------------------
 
 void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
     work.stage = Stage::responding;
@@ -297,7 +308,8 @@ void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
 }
 
 bool LocalQp::respond_next(std::int64_t now) {
-    const auto next = std::find_if(responding_.begin(), responding_.end(), [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
+    const auto next = std::find_if(responding_.begin(), responding_.end(),
+                                   [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
     if (next == responding_.end() || failing_) return false;
     SendWork& work = at(*next);
     Strike none;
@@ -323,10 +335,12 @@ bool LocalQp::respond_next(std::int64_t now) {
     return true;
 }
 
-// --- completions --------------------------------------------------------------------------------------------------------
+// --- completions
+// --------------------------------------------------------------------------------------------------------
 
-// If the sender sleeps until its completion, complete on arrival of the message when the acknowledgement takes no longer than
-// the engine's thread would sleep. Otherwise an answer to the message could arrive before the thread wakes up.
+// If the sender sleeps until its completion, complete on arrival of the message when the acknowledgement takes no
+// longer than the engine's thread would sleep. Otherwise an answer to the message could arrive before the thread wakes
+// up.
 bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
     return due_ns - now <= Client::kQuantumNs && is_armed(subnet_, shared_.send_cq);
 }

@@ -57,7 +57,8 @@ bool take_from_srq(const Segment& subnet, std::uint32_t index, ReceiveRequest& r
 
 bool hold_receive(const Segment& subnet, QueuePair& qp) {
     if (qp.held != 0) return true;
-    const bool taken = qp.srq == kNone ? take_from(subnet, qp.receives, qp.held_receive) : take_from_srq(subnet, qp.srq, qp.held_receive);
+    const bool taken = qp.srq == kNone ? take_from(subnet, qp.receives, qp.held_receive)
+                                       : take_from_srq(subnet, qp.srq, qp.held_receive);
     qp.held = taken ? 1 : 0;
     return taken;
 }
@@ -68,18 +69,21 @@ std::uint64_t room_in(const ReceiveRequest& receive) {
     return bytes;
 }
 
-KeyError find_buffers(const Segment& subnet, const QueuePair& qp, std::span<const Sge> sges, std::uint32_t access, Buffers& buffers) {
+KeyError find_buffers(const Segment& subnet, const QueuePair& qp, std::span<const Sge> sges, std::uint32_t access,
+                      Buffers& buffers) {
     for (const Sge& sge : sges) {
         if (sge.bytes == 0) continue;
         if ((sge.lkey & 1) != 0) return KeyError::key;  // an rkey
-        const KeyError error = look_up(subnet, qp.hca, qp.pd, sge.lkey, sge.address, sge.bytes, access, buffers.range[buffers.count]);
+        const KeyError error = look_up(subnet, qp.hca, qp.pd, sge.lkey, sge.address, sge.bytes, access,
+                                       buffers.range[buffers.count]);
         if (error != KeyError::none) return error;
         ++buffers.count;
     }
     return KeyError::none;
 }
 
-bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion, Notices& notices) {
+bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveRequest& receive, Completion completion,
+                            Notices& notices) {
     completion.wr_id = receive.wr_id;
     completion.qp_number = qp.number;
     completion.time_ns = now_ns();
@@ -88,7 +92,8 @@ bool put_receive_completion(const Segment& subnet, QueuePair& qp, const ReceiveR
     return false;
 }
 
-void complete_receive(const Segment& subnet, QueuePair& qp, const Arrival& arrival, std::uint64_t bytes, std::uint32_t flags) {
+void complete_receive(const Segment& subnet, QueuePair& qp, const Arrival& arrival, std::uint64_t bytes,
+                      std::uint32_t flags) {
     const SendWork& work = arrival.work;
     Completion completion{};
     completion.opcode = is_send(work.opcode) ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM;
@@ -146,37 +151,44 @@ Answer to_answer(CopyResult result) {
     return Answer::none;
 }
 
-Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival, const QueuePair& qp, std::span<const Range> where) {
+Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival, const QueuePair& qp,
+           std::span<const Range> where) {
     if (arrival.chunk == 0) return Answer::ack;
     Buffers local;
-    if (!find_local(subnet, arrival.requester, arrival.work, arrival.work.bytes, 0, local)) return Answer::local_protection;
+    if (!find_local(subnet, arrival.requester, arrival.work, arrival.work.bytes, 0, local))
+        return Answer::local_protection;
     const Buffers from = slice(local.all(), arrival.work.moved, arrival.chunk);
     const Buffers to = slice(where, arrival.work.moved, arrival.chunk);
     const Pinned pinned(subnet, process, to.all());
     if (!pinned.is_valid()) return Answer::access;
-    return to_answer(land(subnet.hcas()[qp.hca], subnet.processes()[qp.process].pid, from.all(), to.all(), arrival.requester.path_mtu_bytes));
+    return to_answer(land(subnet.hcas()[qp.hca], subnet.processes()[qp.process].pid, from.all(), to.all(),
+                          arrival.requester.path_mtu_bytes));
 }
 
-// --- operations -------------------------------------------------------------------------------------------------------
+// --- operations
+// -------------------------------------------------------------------------------------------------------
 
-// An access violation: a reliable responder fails, and its owner gets an event (InfiniBand 9.9.3.2). An unreliable one ignores
-// the request (9.8.2).
+// An access violation: a reliable responder fails, and its owner gets an event (InfiniBand 9.9.3.2). An unreliable one
+// ignores the request (9.8.2).
 Answer refuse_access(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
-    trace(subnet, TraceKind::access_error, arrival.source_qp, qp.number, arrival.work.rkey, arrival.work.remote_address);
+    trace(subnet, TraceKind::access_error, arrival.source_qp, qp.number, arrival.work.rkey,
+          arrival.work.remote_address);
     fail_receive(subnet, qp, IBV_WC_WR_FLUSH_ERR, arrival.notices);
     fail(subnet, qp, IBV_EVENT_QP_ACCESS_ERR);
     return Answer::access;
 }
 
-// The QP does not permit the request, or the request is malformed (InfiniBand 9.7.4.1: a class C error, NAK invalid request).
+// The QP does not permit the request, or the request is malformed (InfiniBand 9.7.4.1: a class C error, NAK invalid
+// request).
 Answer refuse_request(const Segment& subnet, QueuePair& qp) {
     if (qp.type != IBV_QPT_RC) return Answer::none;
     fail(subnet, qp, IBV_EVENT_QP_REQ_ERR);
     return Answer::invalid_request;
 }
 
-KeyError find_remote(const Segment& subnet, const QueuePair& qp, const SendWork& work, std::uint32_t access, Range& range) {
+KeyError find_remote(const Segment& subnet, const QueuePair& qp, const SendWork& work, std::uint32_t access,
+                     Range& range) {
     if ((work.rkey & 1) == 0) return KeyError::key;  // an lkey
     return look_up(subnet, qp.hca, qp.pd, work.rkey, work.remote_address, work.bytes, access, range);
 }
@@ -204,7 +216,8 @@ Answer do_write(const Segment& subnet, std::uint32_t process, QueuePair& qp, con
     if ((qp.access & IBV_ACCESS_REMOTE_WRITE) == 0) return refuse_request(subnet, qp);
     if (arrival.work.bytes == 0) return Answer::ack;  // the key is not checked (InfiniBand 9.4.3.1)
     Range range;
-    if (find_remote(subnet, qp, arrival.work, IBV_ACCESS_REMOTE_WRITE, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
+    if (find_remote(subnet, qp, arrival.work, IBV_ACCESS_REMOTE_WRITE, range) != KeyError::none)
+        return refuse_access(subnet, qp, arrival);
     const Answer answer = put(subnet, process, arrival, qp, {&range, 1});
     return answer == Answer::operation || answer == Answer::access ? refuse_access(subnet, qp, arrival) : answer;
 }
@@ -214,9 +227,11 @@ Answer do_read(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     const SendWork& work = arrival.work;
     if (work.bytes == 0) return Answer::ack;
     Range range;
-    if (find_remote(subnet, qp, work, IBV_ACCESS_REMOTE_READ, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
+    if (find_remote(subnet, qp, work, IBV_ACCESS_REMOTE_READ, range) != KeyError::none)
+        return refuse_access(subnet, qp, arrival);
     Buffers local;
-    if (!find_local(subnet, arrival.requester, work, work.bytes, IBV_ACCESS_LOCAL_WRITE, local)) return Answer::local_protection;
+    if (!find_local(subnet, arrival.requester, work, work.bytes, IBV_ACCESS_LOCAL_WRITE, local))
+        return Answer::local_protection;
     const Buffers to = slice(local.all(), work.moved, arrival.chunk);
     const Buffers from = slice({&range, 1}, work.moved, arrival.chunk);
     const Pinned pinned(subnet, process, from.all());
@@ -226,7 +241,8 @@ Answer do_read(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
 }
 
 // Atomic among the QPs of the HCA (IBV_ATOMIC_HCA), but not with respect to the host's CPUs.
-CopyResult swap_word(const Segment& subnet, const QueuePair& qp, const SendWork& work, const Range& range, std::uint64_t& before) {
+CopyResult swap_word(const Segment& subnet, const QueuePair& qp, const SendWork& work, const Range& range,
+                     std::uint64_t& before) {
     const std::int32_t pid = subnet.processes()[qp.process].pid;
     Guard guard(subnet.hcas()[qp.hca].atomics);
     const Range here{reinterpret_cast<std::uint64_t>(&before), sizeof before, kNone};
@@ -242,7 +258,8 @@ CopyResult swap_word(const Segment& subnet, const QueuePair& qp, const SendWork&
 
 Answer give_back(const Segment& subnet, const Arrival& arrival, std::uint64_t value) {
     Buffers local;
-    if (!find_local(subnet, arrival.requester, arrival.work, sizeof value, IBV_ACCESS_LOCAL_WRITE, local)) return Answer::local_protection;
+    if (!find_local(subnet, arrival.requester, arrival.work, sizeof value, IBV_ACCESS_LOCAL_WRITE, local))
+        return Answer::local_protection;
     const auto* from = reinterpret_cast<const std::byte*>(&value);
     for (const Range& range : local.all()) {
         std::memcpy(reinterpret_cast<void*>(range.address), from, range.bytes);
@@ -256,7 +273,8 @@ Answer do_atomic(const Segment& subnet, std::uint32_t process, QueuePair& qp, co
     if ((qp.access & IBV_ACCESS_REMOTE_ATOMIC) == 0) return refuse_request(subnet, qp);
     if (work.remote_address % sizeof(std::uint64_t) != 0) return refuse_request(subnet, qp);
     Range range;
-    if (find_remote(subnet, qp, work, IBV_ACCESS_REMOTE_ATOMIC, range) != KeyError::none) return refuse_access(subnet, qp, arrival);
+    if (find_remote(subnet, qp, work, IBV_ACCESS_REMOTE_ATOMIC, range) != KeyError::none)
+        return refuse_access(subnet, qp, arrival);
     const Pinned pinned(subnet, process, {&range, 1});
     if (!pinned.is_valid()) return refuse_access(subnet, qp, arrival);
     std::uint64_t before = 0;
@@ -285,7 +303,8 @@ Answer execute(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     return is_write(opcode) ? do_write(subnet, process, qp, arrival) : do_send(subnet, process, qp, arrival);
 }
 
-// --- state, paths, migration ------------------------------------------------------------------------------------------
+// --- state, paths, migration
+// ------------------------------------------------------------------------------------------
 
 bool can_receive(std::uint32_t state) {
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
@@ -300,7 +319,8 @@ bool is_path_of(const Segment& subnet, const QueuePair& qp, const Path& path, co
     return own.dlid == request.slid && own.slid == request.dlid;
 }
 
-// The responder's half of automatic path migration (InfiniBand 17.2.8.1). Returns false if the request must not be answered.
+// The responder's half of automatic path migration (InfiniBand 17.2.8.1). Returns false if the request must not be
+// answered.
 bool follow_migration(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
     const auto mine = static_cast<ibv_mig_state>(qp.migration.load(std::memory_order_relaxed));
     const auto theirs = static_cast<ibv_mig_state>(arrival.requester.migration.load(std::memory_order_acquire));
@@ -339,8 +359,8 @@ bool is_ours(const Segment& subnet, const QueuePair& qp, const Arrival& arrival,
            can_receive(qp.state.load(std::memory_order_acquire)) && is_alive(subnet.processes()[qp.process]);
 }
 
-// A packet of another partition is dropped and counted at the port where it arrived (InfiniBand 10.9.4). A requester that has
-// migrated uses the P_Key of its alternate path.
+// A packet of another partition is dropped and counted at the port where it arrived (InfiniBand 10.9.4). A requester
+// that has migrated uses the P_Key of its alternate path.
 bool is_of_its_partition(const Segment& subnet, const QueuePair& qp, const Arrival& arrival) {
     const std::uint16_t key = pkey_of(subnet, arrival.requester, arrival.requester.primary);
     if (keys_match(key, pkey_of(subnet, qp, qp.primary))) return true;
@@ -368,7 +388,8 @@ void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
 
 Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& qp, const Arrival& arrival) {
     const SendWork& work = arrival.work;
-    if (!is_ours(subnet, qp, arrival, arrival.requester.type) || qp.destination != arrival.source_qp) return Answer::none;
+    if (!is_ours(subnet, qp, arrival, arrival.requester.type) || qp.destination != arrival.source_qp)
+        return Answer::none;
     if (!is_of_its_partition(subnet, qp, arrival)) return Answer::none;
     if (arrival.strike.kill_qp || arrival.strike.kill_process) {
         strike_down(subnet, qp, arrival.strike);
@@ -391,7 +412,8 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     return Answer::ack;
 }
 
-// --- datagrams ----------------------------------------------------------------------------------------------------------
+// --- datagrams
+// ----------------------------------------------------------------------------------------------------------
 
 // The first 40 bytes of a datagram's receive: the global routing header, or undefined (InfiniBand 8.3).
 void write_grh(const Segment& subnet, const Arrival& arrival, std::byte (&grh)[kGrhBytes]) {
@@ -460,8 +482,8 @@ QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept
     return index < all.size() && all[index].number == number && Segment::in_use(all[index]) ? &all[index] : nullptr;
 }
 
-bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes, std::uint32_t access,
-                Buffers& buffers) noexcept {
+bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes,
+                std::uint32_t access, Buffers& buffers) noexcept {
     if ((work.flags & IBV_SEND_INLINE) != 0) {
         buffers.range[0] = {reinterpret_cast<std::uint64_t>(work.inline_at), bytes, kNone};
         buffers.count = 1;

@@ -16,24 +16,24 @@ namespace coop::fabric {
 
 enum class Answer : int {
     ack,
-    none,             // no answer: the requester's timer will expire
-    not_ready,        // RNR NAK
-    invalid_request,  // NAK: bad length, too many reads, misaligned
-    access,           // NAK: remote access violation
-    operation,        // NAK: the responder could not execute it
-    local_protection, // the requester's own buffers are invalid
+    none,              // no answer: the requester's timer will expire
+    not_ready,         // RNR NAK
+    invalid_request,   // NAK: bad length, too many reads, misaligned
+    access,            // NAK: remote access violation
+    operation,         // NAK: the responder could not execute it
+    local_protection,  // the requester's own buffers are invalid
 };
 
 struct Arrival {
-    std::uint32_t source_qp;       // number
+    std::uint32_t source_qp;  // number
     QueuePair& requester;
     const Route& route;
     SendWork& work;
-    std::uint64_t chunk;           // bytes of this chunk, which begins at work.moved
-    std::uint32_t reads_in_flight; // RDMA reads and atomics of the requester, including this one
-    bool responding;               // a read whose request has arrived: the chunk returns to the requester
+    std::uint64_t chunk;            // bytes of this chunk, which begins at work.moved
+    std::uint32_t reads_in_flight;  // RDMA reads and atomics of the requester, including this one
+    bool responding;                // a read whose request has arrived: the chunk returns to the requester
     Strike strike;
-    Notices& notices;              // of the completions that this causes
+    Notices& notices;  // of the completions that this causes
 };
 
 // Delivers a request of a connected QP, RC or UC.
@@ -41,7 +41,8 @@ Answer deliver(const Segment& subnet, std::uint32_t process, const Arrival& arri
 // Delivers a datagram, or drops it silently. Returns false if the sender's own buffers are invalid.
 bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arrival& arrival) noexcept;
 
-// The requester's own buffers for the next `bytes` of a request. find_local() returns false if a key or a bound is wrong.
+// The requester's own buffers for the next `bytes` of a request. find_local() returns false if a key or a bound is
+// wrong.
 struct Buffers {
     Range range[kMaxSges];
     std::uint32_t count = 0;
@@ -49,14 +50,15 @@ struct Buffers {
 };
 // The part of a list of ranges that begins at `offset` and has `bytes` bytes.
 Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) noexcept;
-bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes, std::uint32_t access,
-                Buffers& buffers) noexcept;
+bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes,
+                std::uint32_t access, Buffers& buffers) noexcept;
 
 // Moves a QP of any process to the error state; its owner flushes it. `event`: IBV_EVENT_QP_FATAL, …; -1: none.
 void fail(const Segment& subnet, QueuePair& qp, int event) noexcept;
 void raise_for(const Segment& subnet, const QueuePair& qp, ibv_event_type event) noexcept;
 
-// Completes the posted receives of a QP with WR_FLUSH_ERR, the held one first. The owner calls this, with the QP's lock held.
+// Completes the posted receives of a QP with WR_FLUSH_ERR, the held one first. The owner calls this, with the QP's lock
+// held.
 void flush_receives(const Segment& subnet, QueuePair& qp, Notices& notices) noexcept;
 
 QueuePair* find_queue_pair(const Segment& subnet, std::uint32_t number) noexcept;

@@ -22,8 +22,9 @@ constexpr std::uint32_t kForEver = 7;  // value of rnr_retry that means unlimite
 constexpr std::int64_t kRoundTripNs = 2'000;
 
 // The delays of the RNR timer's codes, in units of 10 us (InfiniBand table 45).
-constexpr std::array<std::int64_t, 32> kRnrTimer = {65536, 1,   2,   3,    4,    6,    8,    12,   16,   24,    32,    48,    64,    96,    128,   192,
-                                                    256,   384, 512, 768,  1024, 1536, 2048, 3072, 4096, 6144,  8192,  12288, 16384, 24576, 32768, 49152};
+constexpr std::array<std::int64_t, 32> kRnrTimer = {
+    65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
 }  // namespace
 
@@ -48,8 +49,10 @@ std::int64_t LocalQp::timeout_ns() const {
 void LocalQp::on_lost(SendWork& work, std::int64_t now) {
     // A packet after the lost one reveals the gap to the responder, whose NAK comes sooner than the timer expires.
     const bool noticed = routed_ && is_passable(subnet_, route_) && hears() &&
-                         (work.moved + work.chunk < work.bytes || sent_ - executed_ > 1) && work.stage == Stage::on_the_way;
-    const std::int64_t wait = noticed ? latency_ns(subnet_, route_) + latency_ns(subnet_, back_) + kRoundTripNs : timeout_ns();
+                         (work.moved + work.chunk < work.bytes || sent_ - executed_ > 1) &&
+                         work.stage == Stage::on_the_way;
+    const std::int64_t wait = noticed ? latency_ns(subnet_, route_) + latency_ns(subnet_, back_) + kRoundTripNs
+                                      : timeout_ns();
     if (retries_left_ > 0 || wait == Agenda::kNever) {
         if (retries_left_ > 0) --retries_left_;
         return retry(work, wait == Agenda::kNever ? wait : now + wait);
@@ -140,7 +143,9 @@ bool LocalQp::hears() {
     if (const std::uint32_t epoch = peer->path_epoch.load(std::memory_order_acquire); epoch != back_epoch_) {
         Guard guard(peer->lock);
         back_epoch_ = epoch;
-        back_ = find_route(subnet_, subnet_.hcas()[peer->hca].first_port + std::max<std::uint32_t>(peer->primary.port, 1) - 1, peer->primary);
+        back_ = find_route(subnet_,
+                           subnet_.hcas()[peer->hca].first_port + std::max<std::uint32_t>(peer->primary.port, 1) - 1,
+                           peer->primary);
     }
     return back_.to == route_.from && is_passable(subnet_, back_) && !loses_everything(subnet_, back_);
 }

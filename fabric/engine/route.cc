@@ -24,7 +24,8 @@ bool follow(const Segment& subnet, Route& route) {
         route.links[route.hops++] = link;
         const Node& reached = subnet.links()[link].to;
         if (reached.kind == NodeKind::port) return reached.index == route.to;
-        const std::uint32_t next = subnet.forwards()[reached.index * lids.size() + route.dlid].load(std::memory_order_relaxed);
+        const std::uint32_t next = subnet.forwards()[reached.index * lids.size() + route.dlid].load(
+            std::memory_order_relaxed);
         if (next == 0) return false;
         link = next - 1;
     }
@@ -32,11 +33,12 @@ bool follow(const Segment& subnet, Route& route) {
 }
 
 bool has_gid(const Port& port, const std::uint8_t (&gid)[16]) {
-    return std::any_of(port.gids, port.gids + port.gid_count, [&](const auto& own) { return std::memcmp(own, gid, sizeof gid) == 0; });
+    return std::any_of(port.gids, port.gids + port.gid_count,
+                       [&](const auto& own) { return std::memcmp(own, gid, sizeof gid) == 0; });
 }
 
-// True if the destination port accepts packets of this path. With a global routing header, the GID must be the port's. Without
-// one, neither port may require it, and no router may be in between, which would need it.
+// True if the destination port accepts packets of this path. With a global routing header, the GID must be the port's.
+// Without one, neither port may require it, and no router may be in between, which would need it.
 bool is_taken(const Segment& subnet, const Route& route, const Path& path) {
     const Port &from = subnet.ports()[route.from], &to = subnet.ports()[route.to];
     if (path.is_global != 0) return has_gid(to, path.dgid);
@@ -83,7 +85,8 @@ Route Route::reversed(const Segment& subnet) const { return find_route(subnet, t
 bool is_passable(const Segment& subnet, const Route& route) {
     const auto is_up = [&](std::uint32_t port) {
         const Port& p = subnet.ports()[port];
-        return p.down.load(std::memory_order_relaxed) == 0 && subnet.hcas()[p.hca].down.load(std::memory_order_relaxed) == 0;
+        return p.down.load(std::memory_order_relaxed) == 0 &&
+               subnet.hcas()[p.hca].down.load(std::memory_order_relaxed) == 0;
     };
     const auto lids = subnet.lids();
     if (!is_up(route.from) || !is_up(route.to)) return false;

@@ -27,13 +27,14 @@ inline constexpr std::uint32_t kLayoutVersion = 5;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
-inline constexpr int kMaxGids = 4;  // per port
-inline constexpr std::uint32_t kMaxPkeys = 8;  // per port
+inline constexpr int kMaxGids = 4;                     // per port
+inline constexpr std::uint32_t kMaxPkeys = 8;          // per port
 inline constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member of the default partition
 inline constexpr int kMaxSges = 16;
-inline constexpr int kMaxHops = 8;          // links of a route
+inline constexpr int kMaxHops = 8;            // links of a route
 inline constexpr int kMaxReadsInFlight = 16;  // max_rd_atomic of the best profile
-inline constexpr int kThreadsAtWork = 64;   // memory regions that threads of one process can copy to or from at the same time
+inline constexpr int kThreadsAtWork =
+    64;  // memory regions that threads of one process can copy to or from at the same time
 
 template <class T>
 using Shared = std::atomic<T>;
@@ -56,19 +57,19 @@ struct Profile {
     std::uint32_t max_rd_atomic;  // outstanding RDMA reads and atomics per QP, 1..kMaxReadsInFlight
     std::uint32_t max_inline;     // bytes
     std::uint32_t max_qp_wr;
-    std::uint32_t max_sge;        // 1..kMaxSges
+    std::uint32_t max_sge;  // 1..kMaxSges
     std::uint32_t max_cqe;
-    std::uint32_t max_srq_wr;     // 0: no SRQ
-    std::uint32_t max_message;    // bytes, except for datagrams; at most 2^31
+    std::uint32_t max_srq_wr;   // 0: no SRQ
+    std::uint32_t max_message;  // bytes, except for datagrams; at most 2^31
     std::uint8_t apm;
     std::uint8_t atomics;
-    std::uint8_t extended;        // ibv_wr_*, extended CQ
-    std::uint8_t in_order;        // whether the last bytes of an RDMA write land last; 0: packets land in any order
+    std::uint8_t extended;  // ibv_wr_*, extended CQ
+    std::uint8_t in_order;  // whether the last bytes of an RDMA write land last; 0: packets land in any order
 };
 
 struct Hca {
     std::uint32_t host;
-    char name[16];  // coop0, coop1, …; unique within the host
+    char name[16];       // coop0, coop1, …; unique within the host
     std::uint64_t guid;  // host byte order
     std::uint32_t first_port;
     std::uint32_t ports;
@@ -85,7 +86,7 @@ struct PortCounters {
     Shared<std::uint64_t> symbol_errors;  // damaged in transit
     Shared<std::uint64_t> wait_ns;        // time that messages waited for a busy link
     Shared<std::uint64_t> link_downed;
-    Shared<std::uint64_t> bad_pkeys;      // packets that arrived with a P_Key other than the queue pair's
+    Shared<std::uint64_t> bad_pkeys;  // packets that arrived with a P_Key other than the queue pair's
 };
 
 struct Port {
@@ -96,15 +97,15 @@ struct Port {
     std::uint32_t route_lid;   // its LID in the forwarding tables: the base LID; with Ethernet a hidden one
     std::uint32_t lmc;
     std::uint32_t mtu_bytes;
-    std::uint32_t link_out;    // index of the Link to the switch
+    std::uint32_t link_out;  // index of the Link to the switch
     std::uint32_t link_in;
-    std::uint64_t gid_prefix;  // subnet prefix
+    std::uint64_t gid_prefix;    // subnet prefix
     std::uint32_t grh_required;  // 1: the port drops packets that lack a global routing header, in both directions
     std::uint8_t gids[kMaxGids][16];
     std::uint32_t gid_count;
     std::uint16_t pkeys[kMaxPkeys];  // host byte order; 0: an empty entry
     std::uint32_t pkey_count;
-    Shared<std::uint32_t> down;        // 0: ACTIVE
+    Shared<std::uint32_t> down;           // 0: ACTIVE
     Shared<std::uint64_t> loopback_rate;  // bytes/s of what the port sends to itself; 0: unlimited
     Shared<std::int64_t> loopback_busy_until_ns;
     PortCounters counters;
@@ -125,21 +126,22 @@ inline constexpr std::uint32_t kCertainLoss = 0xffffffff;
 // One direction of a cable.
 struct Link {
     Node from, to;
-    std::uint32_t cable;  // tells parallel cables apart, from 1; 0: the only cable between its ends; same in both directions
+    std::uint32_t
+        cable;  // tells parallel cables apart, from 1; 0: the only cable between its ends; same in both directions
     Shared<std::uint32_t> down;
     Shared<std::uint64_t> rate;        // bytes/s; 0: unlimited
     Shared<std::uint64_t> background;  // bytes/s of constant background traffic
     Shared<std::int64_t> latency_ns;
-    Shared<std::uint32_t> loss;        // packet loss probability in units of 2^-32, or kCertainLoss
+    Shared<std::uint32_t> loss;  // packet loss probability in units of 2^-32, or kCertainLoss
     Shared<std::int64_t> busy_until_ns;
     Shared<std::uint64_t> bytes, packets;  // only of links between switches; the others use their port's counters
     Shared<std::uint64_t> lost;
-    Dice dice;                         // for losses
+    Dice dice;  // for losses
 };
 
 // Index: the LID.
 struct Lid {
-    std::uint32_t port;         // kNone: no port has this LID
+    std::uint32_t port;  // kNone: no port has this LID
     Shared<std::uint32_t> down;
 };
 
@@ -163,9 +165,10 @@ struct Process {
     std::int32_t pid;
     std::uint32_t host;
     char command[32];
-    Shared<std::uint32_t> wake;        // futex on which the engine's thread sleeps
-    Shared<std::uint32_t> memory_report;  // strict mode: a report of unmapped memory is being handled; check its regions later
-    Shared<std::uint32_t> attention;   // another process has moved one of its QPs to the error state
+    Shared<std::uint32_t> wake;  // futex on which the engine's thread sleeps
+    Shared<std::uint32_t>
+        memory_report;  // strict mode: a report of unmapped memory is being handled; check its regions later
+    Shared<std::uint32_t> attention;  // another process has moved one of its QPs to the error state
     Shared<std::int64_t> engine_cpu_ns;
     Shared<std::uint64_t> engine_wakeups;
     Shared<std::uint64_t> locked_bytes;  // of registered memory
@@ -197,9 +200,9 @@ struct MemoryRegion {
     std::uint32_t pd;
     std::uint32_t hca;
     std::uint32_t access;
-    std::uint32_t tag;     // low byte of both keys; changes whenever the entry is claimed
-    std::uint64_t address; // in the process
-    std::uint64_t iova;    // address by which remote peers and local SGEs refer to it
+    std::uint32_t tag;      // low byte of both keys; changes whenever the entry is claimed
+    std::uint64_t address;  // in the process
+    std::uint64_t iova;     // address by which remote peers and local SGEs refer to it
     std::uint64_t bytes;
     Shared<std::uint32_t> stale;  // strict mode: the memory has been unmapped, replaced, or shared with a child
 };
@@ -207,13 +210,13 @@ struct MemoryRegion {
 struct Completion {
     std::uint64_t wr_id;
     std::int64_t time_ns;
-    std::uint32_t status;    // ibv_wc_status
-    std::uint32_t opcode;    // ibv_wc_opcode
+    std::uint32_t status;  // ibv_wc_status
+    std::uint32_t opcode;  // ibv_wc_opcode
     std::uint32_t bytes;
-    std::uint32_t imm;       // network byte order, as in ibv_wc
+    std::uint32_t imm;  // network byte order, as in ibv_wc
     std::uint32_t qp_number;
     std::uint32_t source_qp;
-    std::uint32_t flags;     // ibv_wc_flags
+    std::uint32_t flags;  // ibv_wc_flags
     std::uint32_t vendor_error;
     std::uint16_t slid;
     std::uint8_t sl;
@@ -226,12 +229,13 @@ struct Completion {
 
 enum class Armed : std::uint32_t { no, solicited, any };
 
-// Completions are in a ring of `capacity` (a power of two) at heap offset `ring`: any process puts, under `lock`; the owner takes.
+// Completions are in a ring of `capacity` (a power of two) at heap offset `ring`: any process puts, under `lock`; the
+// owner takes.
 struct CompletionQueue {
     Shared<std::uint32_t> used;
     std::uint32_t process;
     std::uint32_t context;
-    std::int32_t notify_fd;     // writing end of the completion channel, as the owner's descriptor number; -1: none
+    std::int32_t notify_fd;  // writing end of the completion channel, as the owner's descriptor number; -1: none
     Lock lock;
     std::uint64_t ring;
     std::uint32_t capacity;
@@ -257,8 +261,8 @@ struct ReceiveRequest {
     Sge sge[kMaxSges];  // in a ring: only as many as its requests may have
 };
 
-// Receive requests of a QP or an SRQ, at heap offset `ring` (receive_ring.h). The owner puts; processes that deliver messages take,
-// under the QP's or SRQ's lock.
+// Receive requests of a QP or an SRQ, at heap offset `ring` (receive_ring.h). The owner puts; processes that deliver
+// messages take, under the QP's or SRQ's lock.
 struct ReceiveRing {
     std::uint64_t ring;
     std::uint32_t capacity;  // a power of two
@@ -300,35 +304,35 @@ struct AtomicResult {
 
 struct QueuePair {
     Shared<std::uint32_t> used;
-    std::uint32_t number;         // unique on the subnet, 24 bits
-    std::uint32_t type;           // ibv_qp_type
+    std::uint32_t number;  // unique on the subnet, 24 bits
+    std::uint32_t type;    // ibv_qp_type
     std::uint32_t process;
     std::uint32_t context;
     std::uint32_t hca;
     std::uint32_t pd;
     std::uint32_t send_cq, receive_cq;
-    std::uint32_t srq;            // kNone: the QP has its own ring
+    std::uint32_t srq;  // kNone: the QP has its own ring
     ReceiveRing receives;
 
-    Lock lock;                    // guards the non-atomic fields below; a process that delivers to the QP takes it
-    Shared<std::uint32_t> state;  // ibv_qp_state
+    Lock lock;                        // guards the non-atomic fields below; a process that delivers to the QP takes it
+    Shared<std::uint32_t> state;      // ibv_qp_state
     Shared<std::uint32_t> migration;  // ibv_mig_state
-    std::uint32_t port;           // set on the transition to INIT
+    std::uint32_t port;               // set on the transition to INIT
     std::uint32_t qkey;
     std::uint32_t access;
-    std::uint32_t destination;    // the peer's QP number
+    std::uint32_t destination;  // the peer's QP number
     std::uint32_t path_mtu_bytes;
-    Path primary, alternate;      // a UD queue pair uses only the P_Key index of `primary`
+    Path primary, alternate;           // a UD queue pair uses only the P_Key index of `primary`
     Shared<std::uint32_t> path_epoch;  // counts changes of `primary` and `alternate`
-    std::uint32_t expected_psn;   // of the next new request, 24 bits
+    std::uint32_t expected_psn;        // of the next new request, 24 bits
     std::uint32_t max_dest_rd_atomic;
     std::uint32_t min_rnr_timer;  // as encoded in the attribute
     // A message that has begun to arrive keeps the receive it took through every retry.
-    std::uint32_t held;           // 0: no receive is held
+    std::uint32_t held;  // 0: no receive is held
     ReceiveRequest held_receive;
     AtomicResult atomic_results[kMaxReadsInFlight];  // answers to repeated requests
     std::uint32_t next_atomic_result;
-    std::uint32_t established;    // COMM_EST has been raised
+    std::uint32_t established;  // COMM_EST has been raised
 
     Shared<std::uint32_t> released;  // send requests whose completion has been taken; never reset
 
@@ -336,7 +340,8 @@ struct QueuePair {
     Shared<std::uint64_t> retries, rnr_retries, duplicates, migrations;
 };
 
-// A QP's number contains the index of its entry and changes when the entry is claimed again. It is never 0 or 1, which are reserved.
+// A QP's number contains the index of its entry and changes when the entry is claimed again. It is never 0 or 1, which
+// are reserved.
 inline std::uint32_t make_qp_number(std::uint32_t index, std::uint32_t used) {
     return ((used / 2 % 255) + 1) << 16 | index;
 }
@@ -347,22 +352,52 @@ inline std::uint32_t index_of_qp(std::uint32_t number) { return number & 0xffff;
 enum class FaultKind : std::uint32_t { drop, corrupt, lose_ack, rnr, reorder, kill_qp, kill_process };
 enum class FaultScope : std::uint32_t { all, hca, port, link, lid, qp };
 
-// A rule for messages within its scope: it spares the first `after` of them, then applies to `count`, or until `until_ns`.
+// A rule for messages within its scope: it spares the first `after` of them, then applies to `count`, or until
+// `until_ns`.
 struct Fault {
     Shared<std::uint32_t> used;
     FaultKind kind;
     FaultScope scope;
-    std::uint32_t target;             // an index, a LID, or a QP number, depending on `scope`
-    Shared<std::int64_t> after;       // counts down
-    Shared<std::int64_t> count;       // counts down
-    Shared<std::int64_t> until_ns;    // 0: no time limit
+    std::uint32_t target;           // an index, a LID, or a QP number, depending on `scope`
+    Shared<std::int64_t> after;     // counts down
+    Shared<std::int64_t> count;     // counts down
+    Shared<std::int64_t> until_ns;  // 0: no time limit
 };
 
 enum class TraceKind : std::uint32_t {
-    created, joined, left, reaped,
-    hca_down, hca_up, port_down, port_up, lid_down, lid_up, link_down, link_up, rate, latency, loss, background,
-    fault_set, fault_hit, retry, rnr, retry_exceeded, rnr_exceeded, migrated, migration_failed, armed,
-    qp_error, access_error, cq_overflow, stale_memory, event, message_begun, message_ended, message_arrived,
+    created,
+    joined,
+    left,
+    reaped,
+    hca_down,
+    hca_up,
+    port_down,
+    port_up,
+    lid_down,
+    lid_up,
+    link_down,
+    link_up,
+    rate,
+    latency,
+    loss,
+    background,
+    fault_set,
+    fault_hit,
+    retry,
+    rnr,
+    retry_exceeded,
+    rnr_exceeded,
+    migrated,
+    migration_failed,
+    armed,
+    qp_error,
+    access_error,
+    cq_overflow,
+    stale_memory,
+    event,
+    message_begun,
+    message_ended,
+    message_arrived,
 };
 
 struct Trace {
@@ -376,8 +411,22 @@ struct Trace {
 // --- header ------------------------------------------------------------------------------------------------------
 
 enum Table : std::uint32_t {
-    kHosts, kHcas, kPorts, kSwitches, kLinks, kLids, kForwards, kPinnedRoutes, kFaults, kTraces,  // reserved at creation
-    kProcesses, kContexts, kMemoryRegions, kCompletionQueues, kSharedReceiveQueues, kQueuePairs,  // reserved as they are used
+    kHosts,
+    kHcas,
+    kPorts,
+    kSwitches,
+    kLinks,
+    kLids,
+    kForwards,
+    kPinnedRoutes,
+    kFaults,
+    kTraces,  // reserved at creation
+    kProcesses,
+    kContexts,
+    kMemoryRegions,
+    kCompletionQueues,
+    kSharedReceiveQueues,
+    kQueuePairs,  // reserved as they are used
     kTables
 };
 // The table that holds entries of this type.
@@ -400,28 +449,29 @@ struct Header {
     std::uint32_t version;
     std::uint32_t tables;
     std::uint64_t bytes;
-    std::uint32_t owner;       // user ID
+    std::uint32_t owner;  // user ID
     Shared<std::uint32_t> ready;
     char name[64];
     std::uint64_t seed;
     std::uint64_t subnet_prefix;
     std::int64_t created_ns;
     std::uint8_t strict_memory, strict_arm, trace_messages, has_keeper, strict_fork;
-    std::uint8_t islands;      // the topology permits ports that cannot reach each other
+    std::uint8_t islands;  // the topology permits ports that cannot reach each other
     std::uint8_t reserved[2];
-    Lock keeper;                     // with has_keeper: held, while it lives, by the 'coop-fabric run' that will remove the subnet
+    Lock keeper;  // with has_keeper: held, while it lives, by the 'coop-fabric run' that will remove the subnet
     Shared<std::uint64_t> memory_lock_limit;  // 0: RLIMIT_MEMLOCK of each process
     TableAt table[kTables];
     std::uint64_t heap, heap_bytes;
-    Lock lock;                       // for claiming and releasing entries and heap
-    std::uint64_t heap_top;          // under lock
-    std::uint64_t heap_free[40];     // offset + 1 of the first free block of 2^i bytes; its first word leads to the next; under lock
+    Lock lock;               // for claiming and releasing entries and heap
+    std::uint64_t heap_top;  // under lock
+    std::uint64_t
+        heap_free[40];  // offset + 1 of the first free block of 2^i bytes; its first word leads to the next; under lock
     Shared<std::uint32_t> hint[kTables];     // where to begin the search for a free entry
     Shared<std::uint32_t> highest[kTables];  // entries beyond this have never been claimed
     Shared<std::uint32_t> taken[kTables];    // entries in use
     Shared<std::uint32_t> next_pd;
-    Shared<std::uint32_t> faults;    // number of rules in force; the hot path looks for rules only if it is not 0
-    Shared<std::uint64_t> traced;    // entries written since creation
+    Shared<std::uint32_t> faults;  // number of rules in force; the hot path looks for rules only if it is not 0
+    Shared<std::uint64_t> traced;  // entries written since creation
 };
 
 }  // namespace coop::fabric

@@ -89,7 +89,8 @@ public:
         return copy;
     }
     void drop(const Segment& subnet, std::uint32_t process, std::int32_t fd) {
-        const auto key = std::make_tuple(process, subnet.processes()[process].generation.load(std::memory_order_acquire), fd);
+        const auto key = std::make_tuple(process,
+                                         subnet.processes()[process].generation.load(std::memory_order_acquire), fd);
         std::lock_guard guard(lock_);
         const auto known = kept_.find(key);
         if (known == kept_.end()) return;
@@ -106,8 +107,10 @@ private:
     static void complain() {
         static std::atomic<bool> said{false};
         if (errno == ESRCH || errno == EBADF || said.exchange(true)) return;
-        std::fprintf(stderr, "coop-fabric: events do not reach other processes: pidfd_getfd: %s. %s\n", std::strerror(errno),
-                     errno == EPERM ? "A seccomp filter or Yama forbids it: see 'coop-fabric check'." : "It takes Linux 5.6 or newer.");
+        std::fprintf(stderr, "coop-fabric: events do not reach other processes: pidfd_getfd: %s. %s\n",
+                     std::strerror(errno),
+                     errno == EPERM ? "A seccomp filter or Yama forbids it: see 'coop-fabric check'."
+                                    : "It takes Linux 5.6 or newer.");
     }
     std::mutex lock_;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, int> kept_;
@@ -178,7 +181,8 @@ void wake(Process& process) noexcept {
     syscall(SYS_futex, &process.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, const void* record, std::size_t bytes) noexcept {
+bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, const void* record,
+              std::size_t bytes) noexcept {
     if (fd < 0) return false;
     const Process& owner = subnet.processes()[process];
     if (owner.pid == getpid()) return write(fd, record, bytes) == static_cast<ssize_t>(bytes);
@@ -224,10 +228,10 @@ std::string copy_refusal(std::int32_t pid) {
         const int error = errno;
         std::string text = std::string("process_vm_readv: ") + std::strerror(error) + ". ";
         if (error == EPERM)
-            text += "Yama (sysctl kernel.yama.ptrace_scope; 0 or 1 will do) or a container's seccomp filter "
-                    "(docker run --cap-add SYS_PTRACE) forbids copies between processes";
-        else if (error == ENOSYS)
-            text += "This kernel, or a seccomp filter, has no process_vm_readv";
+            text +=
+                "Yama (sysctl kernel.yama.ptrace_scope; 0 or 1 will do) or a container's seccomp filter "
+                "(docker run --cap-add SYS_PTRACE) forbids copies between processes";
+        else if (error == ENOSYS) text += "This kernel, or a seccomp filter, has no process_vm_readv";
         return text;
     }
     const int pidfd = open_pidfd(pid);
@@ -236,7 +240,8 @@ std::string copy_refusal(std::int32_t pid) {
     if (copy >= 0) close(copy);
     if (pidfd >= 0) close(pidfd);
     if (copy >= 0 || error == EBADF) return {};
-    return std::string("pidfd_getfd: ") + std::strerror(error) + ". It takes Linux 5.6, and the permission to trace (Yama, seccomp)";
+    return std::string("pidfd_getfd: ") + std::strerror(error) +
+           ". It takes Linux 5.6, and the permission to trace (Yama, seccomp)";
 }
 
 }  // namespace coop::fabric

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The position of receive requests in a ring. Each takes only the room that the scatter entries of the ring's requests need
-// (ReceiveRing::max_sges): a ReceiveRequest cut off after those.
+// The position of receive requests in a ring. Each takes only the room that the scatter entries of the ring's requests
+// need (ReceiveRing::max_sges): a ReceiveRequest cut off after those.
 #pragma once
 
 #include "fabric/shm/segment.h"
 
 namespace coop::fabric {
 
-inline std::uint64_t receive_stride(const ReceiveRing& ring) { return offsetof(ReceiveRequest, sge) + ring.max_sges * sizeof(Sge); }
+inline std::uint64_t receive_stride(const ReceiveRing& ring) {
+    return offsetof(ReceiveRequest, sge) + ring.max_sges * sizeof(Sge);
+}
 inline std::uint64_t ring_bytes(const ReceiveRing& ring) { return ring.capacity * receive_stride(ring); }
 
 // The request at a position; positions are never reset. Only its first max_sges entries exist.

@@ -26,7 +26,8 @@ std::string prefix() { return "coop-fabric." + std::to_string(geteuid()) + "."; 
 Error failed(const std::string& what, const std::string& path) {
     std::string text = "cannot " + what + " " + path + ": " + std::strerror(errno);
     if (errno == ENOSPC) text += " (/dev/shm is full, or too small: see 'df /dev/shm')";
-    if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == EROFS) text += " (it takes a tmpfs at /dev/shm that you can write to)";
+    if (errno == ENOENT || errno == EACCES || errno == EPERM || errno == EROFS)
+        text += " (it takes a tmpfs at /dev/shm that you can write to)";
     return {text};
 }
 
@@ -57,9 +58,10 @@ void plan_tables(Header& header, const Capacity& c, std::uint64_t& end) {
 
 bool same_layout(const Header& header) {
     const std::size_t strides[kTables] = {
-        sizeof(Host),    sizeof(Hca),         sizeof(Port),  sizeof(Switch), sizeof(Link),    sizeof(Lid),
-        sizeof(Forward), sizeof(PinnedRoute), sizeof(Fault), sizeof(Trace),  sizeof(Process), sizeof(Context),
-        sizeof(MemoryRegion), sizeof(CompletionQueue), sizeof(SharedReceiveQueue), sizeof(QueuePair)};
+        sizeof(Host),     sizeof(Hca),     sizeof(Port),         sizeof(Switch),          sizeof(Link),
+        sizeof(Lid),      sizeof(Forward), sizeof(PinnedRoute),  sizeof(Fault),           sizeof(Trace),
+        sizeof(Process),  sizeof(Context), sizeof(MemoryRegion), sizeof(CompletionQueue), sizeof(SharedReceiveQueue),
+        sizeof(QueuePair)};
     if (header.tables != kTables) return false;
     for (std::uint32_t i = 0; i < kTables; ++i)
         if (header.table[i].stride != strides[i]) return false;
@@ -101,8 +103,11 @@ Error Segment::create(const std::string& name, const Capacity& capacity) {
     const std::uint64_t heap = end;
     const std::uint64_t bytes = heap + capacity.heap_bytes;
     Error error;
-    // Fill the pages of the topology tables now, because they are written completely; the rest is reserved when it is used.
-    errno = ftruncate(fd, static_cast<off_t>(bytes)) != 0 ? errno : posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset));
+    // Fill the pages of the topology tables now, because they are written completely; the rest is reserved when it is
+    // used.
+    errno = ftruncate(fd, static_cast<off_t>(bytes)) != 0
+                ? errno
+                : posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset));
     error = errno != 0 ? failed("make room in", file) : map(fd, bytes);
     if (error) {
         unlink(file.c_str());
@@ -166,7 +171,8 @@ std::vector<std::string> Segment::list() {
     DIR* folder = opendir(kFolder);
     if (folder == nullptr) return names;
     while (const dirent* entry = readdir(folder))
-        if (std::strncmp(entry->d_name, start.c_str(), start.size()) == 0) names.emplace_back(entry->d_name + start.size());
+        if (std::strncmp(entry->d_name, start.c_str(), start.size()) == 0)
+            names.emplace_back(entry->d_name + start.size());
     closedir(folder);
     return names;
 }
@@ -187,8 +193,8 @@ bool Segment::reserve(const void* address, std::size_t bytes) const {
     return false;
 }
 
-// Allocates a block of 2^i bytes, at least a cache line; freed blocks are kept by size. The block is backed by the file before
-// it is handed out, so that writing to it cannot fail.
+// Allocates a block of 2^i bytes, at least a cache line; freed blocks are kept by size. The block is backed by the file
+// before it is handed out, so that writing to it cannot fail.
 std::uint64_t Segment::allocate(std::uint64_t bytes) const {
     Header& h = header();
     const std::uint64_t size = std::bit_ceil(bytes < 64 ? std::uint64_t{64} : bytes);

@@ -46,8 +46,8 @@ public:
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
 
-    // Creates the file; everything in it is zero except the header and the locks in the tables' entries. The caller fills in
-    // the topology and then calls publish().
+    // Creates the file; everything in it is zero except the header and the locks in the tables' entries. The caller
+    // fills in the topology and then calls publish().
     Error create(const std::string& name, const Capacity& capacity);
     void publish();
     // Maps an existing subnet.
@@ -72,13 +72,15 @@ public:
     std::span<Context> contexts() const { return table<Context>(kContexts); }
     std::span<MemoryRegion> memory_regions() const { return table<MemoryRegion>(kMemoryRegions); }
     std::span<CompletionQueue> completion_queues() const { return table<CompletionQueue>(kCompletionQueues); }
-    std::span<SharedReceiveQueue> shared_receive_queues() const { return table<SharedReceiveQueue>(kSharedReceiveQueues); }
+    std::span<SharedReceiveQueue> shared_receive_queues() const {
+        return table<SharedReceiveQueue>(kSharedReceiveQueues);
+    }
     std::span<QueuePair> queue_pairs() const { return table<QueuePair>(kQueuePairs); }
     std::span<Fault> faults() const { return table<Fault>(kFaults); }
     std::span<Trace> traces() const { return table<Trace>(kTraces); }
 
-    // Claims a free entry of a table and returns its index, or kNone. The entry's `used` becomes odd and takes a new value,
-    // so that it can serve as a generation.
+    // Claims a free entry of a table and returns its index, or kNone. The entry's `used` becomes odd and takes a new
+    // value, so that it can serve as a generation.
     template <class T>
     std::uint32_t claim(Table which) const {
         const std::span<T> entries = table<T>(which);
@@ -86,7 +88,8 @@ public:
         Guard guard(h.lock);
         const std::uint32_t highest = h.highest[which].load(std::memory_order_relaxed);
         std::uint32_t i = highest;
-        if (h.taken[which].load(std::memory_order_relaxed) < highest) i = find_free(entries, highest, h.hint[which].load(std::memory_order_relaxed));
+        if (h.taken[which].load(std::memory_order_relaxed) < highest)
+            i = find_free(entries, highest, h.hint[which].load(std::memory_order_relaxed));
         if (i == highest) {
             if (i == entries.size() || !reserve(&entries[i], sizeof(T))) return kNone;
             h.highest[which].store(i + 1, std::memory_order_release);

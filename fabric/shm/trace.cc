@@ -8,7 +8,26 @@ namespace coop::fabric {
 namespace {
 
 // How the fields of an entry are formatted.
-enum class Shows { nothing, process, hca, port, lid, link, link_rate, link_time, link_value, qp, qp_peer, memory, fault_set, fault_hit, event, clock, message, message_ended };
+enum class Shows {
+    nothing,
+    process,
+    hca,
+    port,
+    lid,
+    link,
+    link_rate,
+    link_time,
+    link_value,
+    qp,
+    qp_peer,
+    memory,
+    fault_set,
+    fault_hit,
+    event,
+    clock,
+    message,
+    message_ended
+};
 
 struct Row {
     TraceKind kind;
@@ -153,7 +172,8 @@ std::string event_text(const Segment& subnet, const Trace& t) {
 }
 
 std::string message_text(const Trace& t) {
-    return qp_name(t.a) + " -> " + qp_name(t.b) + " " + opcode_name(t.c & 0xffff) + " " + std::to_string(t.value) + " bytes";
+    return qp_name(t.a) + " -> " + qp_name(t.b) + " " + opcode_name(t.c & 0xffff) + " " + std::to_string(t.value) +
+           " bytes";
 }
 
 // For comparison with timestamps of programs.
@@ -173,17 +193,25 @@ std::string details(const Segment& subnet, const Trace& t) {
     switch (row_of(t.kind).shows) {
     case Shows::nothing: return {};
     case Shows::process:
-        return "pid " + number(t.c) + (t.b < subnet.hosts().size() ? std::string(" on ") + subnet.hosts()[t.b].name : "");
+        return "pid " + number(t.c) +
+               (t.b < subnet.hosts().size() ? std::string(" on ") + subnet.hosts()[t.b].name : "");
     case Shows::hca: return hca_name(subnet, t.a);
     case Shows::port: return port_name(subnet, t.a);
     case Shows::lid: return hex(t.a);
     case Shows::link: return link_name(subnet, t.a);
-    case Shows::link_rate: return link_name(subnet, t.a) + " " + (t.value == 0 ? "unlimited" : number(t.value) + " bytes/s");
+    case Shows::link_rate:
+        return link_name(subnet, t.a) + " " + (t.value == 0 ? "unlimited" : number(t.value) + " bytes/s");
     case Shows::link_time: return link_name(subnet, t.a) + " " + number(t.value) + " ns";
     case Shows::link_value: return link_name(subnet, t.a) + " " + number(static_cast<double>(t.value) / 4294967296.0);
     case Shows::qp: return qp_name(t.a);
-    case Shows::qp_peer: return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) + ")";
-    case Shows::memory: return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) + (t.c == 0 ? " unmapped" : t.c == 1 ? " cannot be watched" : " shared with a child");
+    case Shows::qp_peer:
+        return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) +
+               ")";
+    case Shows::memory:
+        return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) +
+               (t.c == 0   ? " unmapped"
+                : t.c == 1 ? " cannot be watched"
+                           : " shared with a child");
     case Shows::fault_set: return fault_text(subnet, t);
     case Shows::fault_hit: return fault_text(subnet, t) + ", sent by " + qp_name(t.c);
     case Shows::event: return event_text(subnet, t);
@@ -196,7 +224,8 @@ std::string details(const Segment& subnet, const Trace& t) {
 
 }  // namespace
 
-void trace(const Segment& subnet, TraceKind kind, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint64_t value) noexcept {
+void trace(const Segment& subnet, TraceKind kind, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+           std::uint64_t value) noexcept {
     const auto entries = subnet.traces();
     if (entries.empty()) return;
     const std::uint64_t sequence = subnet.header().traced.fetch_add(1, std::memory_order_relaxed);
@@ -244,7 +273,8 @@ std::string port_name(const Segment& subnet, std::uint32_t port) {
 std::string link_name(const Segment& subnet, std::uint32_t link) {
     if (link >= subnet.links().size()) return "?";
     const auto end = [&](const Node& node) {
-        return node.kind == NodeKind::port ? port_name(subnet, node.index) : std::string(subnet.switches()[node.index].name);
+        return node.kind == NodeKind::port ? port_name(subnet, node.index)
+                                           : std::string(subnet.switches()[node.index].name);
     };
     const Link& l = subnet.links()[link];
     return end(l.from) + " -> " + end(l.to) + (l.cable == 0 ? "" : ":" + std::to_string(l.cable));
@@ -252,7 +282,8 @@ std::string link_name(const Segment& subnet, std::uint32_t link) {
 
 std::string describe(const Segment& subnet, const Trace& entry) {
     char time[32];
-    std::snprintf(time, sizeof time, "%12.6f s  ", static_cast<double>(entry.time_ns - subnet.header().created_ns) / 1e9);
+    std::snprintf(time, sizeof time, "%12.6f s  ",
+                  static_cast<double>(entry.time_ns - subnet.header().created_ns) / 1e9);
     return time + std::string(name_of(entry.kind)) + " " + details(subnet, entry);
 }
 

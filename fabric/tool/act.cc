@@ -20,7 +20,9 @@ void print_faults(const Segment& subnet) {
         if (!Segment::in_use(fault)) continue;
         const std::int64_t count = fault.count, until_ns = fault.until_ns;
         table.row()
-            .add(target_name(subnet, fault.scope, fault.target)).add(name_of(fault.kind)).add(fault.after.load())
+            .add(target_name(subnet, fault.scope, fault.target))
+            .add(name_of(fault.kind))
+            .add(fault.after.load())
             .add(count == std::numeric_limits<std::int64_t>::max() ? "any" : std::to_string(count))
             .add(until_ns == 0 ? "never" : std::to_string((until_ns - now_ns()) / 1'000'000));
     }

@@ -36,19 +36,23 @@ Error parse_setting(const std::string& what, const std::string& value, Indices l
     if (what == "rate") {
         const auto rate = parse_rate(value);
         if (!rate) return bad_value(what, value, kRateWords);
-        action = for_each(std::move(links), [=](const Segment& subnet, std::uint32_t link) { set_rate(subnet, link, *rate); });
+        action = for_each(std::move(links),
+                          [=](const Segment& subnet, std::uint32_t link) { set_rate(subnet, link, *rate); });
     } else if (what == "latency") {
         const auto ns = parse_time_ns(value);
         if (!ns) return bad_value(what, value, kTimeWords);
-        action = for_each(std::move(links), [=](const Segment& subnet, std::uint32_t link) { set_latency(subnet, link, *ns); });
+        action = for_each(std::move(links),
+                          [=](const Segment& subnet, std::uint32_t link) { set_latency(subnet, link, *ns); });
     } else if (what == "loss") {
         const auto loss = parse_loss(value);
         if (!loss) return bad_value(what, value, kLossWords);
-        action = for_each(std::move(links), [=](const Segment& subnet, std::uint32_t link) { set_loss(subnet, link, *loss); });
+        action = for_each(std::move(links),
+                          [=](const Segment& subnet, std::uint32_t link) { set_loss(subnet, link, *loss); });
     } else {
         const auto load = parse_load(value);
         if (!load) return bad_value(what, value, kLoadWords);
-        action = for_each(std::move(links), [=](const Segment& subnet, std::uint32_t link) { set_background(subnet, link, *load); });
+        action = for_each(std::move(links),
+                          [=](const Segment& subnet, std::uint32_t link) { set_background(subnet, link, *load); });
     }
     return {};
 }
@@ -65,7 +69,8 @@ Error parse_port(const Segment& subnet, const Words& words, Action& action) {
     if (is_setting(words[2], false)) {
         if (Error error = expect_words(words, 4, kForm)) return error;
         Indices links;
-        for (const std::uint32_t port : ports) links.insert(links.end(), {subnet.ports()[port].link_out, subnet.ports()[port].link_in});
+        for (const std::uint32_t port : ports)
+            links.insert(links.end(), {subnet.ports()[port].link_out, subnet.ports()[port].link_in});
         return parse_setting(words[2], words[3], std::move(links), action);
     }
     if (Error error = expect_words(words, 3, kForm)) return error;
@@ -90,7 +95,8 @@ Error parse_link(const Segment& subnet, const Words& given, Action& action) {
     }
     if (Error error = expect_words(words, 3, kForm)) return error;
     bool up = false;
-    if (parse_up_or_down("link", words[2], up)) return bad_value("link", words[2], "up, down, rate, latency, loss or load");
+    if (parse_up_or_down("link", words[2], up))
+        return bad_value("link", words[2], "up, down, rate, latency, loss or load");
     action = [=](const Segment& on) {
         set_links(on, links, up);
         return Error{};
@@ -133,7 +139,9 @@ Error parse_kill(const Segment& subnet, const Words& words, Action& action) {
     const std::string target = words[1];
     if (const auto pid = parse_number(target)) {
         action = [=](const Segment& on) {
-            return kill_process(on, static_cast<std::int32_t>(*pid)) > 0 ? Error{} : Error{"kill: no process " + target + " is on the subnet"};
+            return kill_process(on, static_cast<std::int32_t>(*pid)) > 0
+                       ? Error{}
+                       : Error{"kill: no process " + target + " is on the subnet"};
         };
         return {};
     }

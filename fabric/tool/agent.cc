@@ -17,7 +17,8 @@ int run_agent(Words words) {
 
 }  // namespace
 
-const Command kAgentCommand = {"agent", "", "coop-fabric agent HOST COMMAND…\n\nHas a shell run COMMAND under the name of that host.\n",
-                               run_agent};
+const Command kAgentCommand = {
+    "agent", "", "coop-fabric agent HOST COMMAND…\n\nHas a shell run COMMAND under the name of that host.\n",
+    run_agent};
 
 }  // namespace coop::fabric

@@ -54,17 +54,19 @@ std::string sibling_refusal() {
 
 std::string room_refusal() {
     struct statvfs info {};
-    if (statvfs("/dev/shm", &info) != 0) return std::string("/dev/shm: ") + std::strerror(errno) + ". A tmpfs has to be mounted there";
+    if (statvfs("/dev/shm", &info) != 0)
+        return std::string("/dev/shm: ") + std::strerror(errno) + ". A tmpfs has to be mounted there";
     const std::uint64_t free_bytes = std::uint64_t{info.f_bavail} * info.f_frsize;
     if (free_bytes >= kRoom_bytes) return {};
-    return "only " + std::to_string(free_bytes >> 20) + " MiB are free, less than " + std::to_string(kRoom_bytes >> 20) +
-           ": mount -o remount,size=2G /dev/shm, or docker run --shm-size=2g";
+    return "only " + std::to_string(free_bytes >> 20) + " MiB are free, less than " +
+           std::to_string(kRoom_bytes >> 20) + ": mount -o remount,size=2G /dev/shm, or docker run --shm-size=2g";
 }
 
 std::string fault_refusal() {
     const int fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
     if (fd >= 0) return close(fd), std::string();
-    return std::string(std::strerror(errno)) + ". It takes Linux 5.11; a container's seccomp filter may forbid it (--security-opt seccomp=unconfined)";
+    return std::string(std::strerror(errno)) +
+           ". It takes Linux 5.11; a container's seccomp filter may forbid it (--security-opt seccomp=unconfined)";
 }
 
 std::string memory_refusal() {
@@ -72,7 +74,8 @@ std::string memory_refusal() {
     getrlimit(RLIMIT_MEMLOCK, &limit);
     constexpr std::uint64_t kLittle_bytes = 1ull << 30;
     if (limit.rlim_cur >= kLittle_bytes) return {};
-    return "it is " + std::to_string(limit.rlim_cur >> 10) + " KiB: programs that register more fail, as on hardware (ulimit -l unlimited, or --memlock)";
+    return "it is " + std::to_string(limit.rlim_cur >> 10) +
+           " KiB: programs that register more fail, as on hardware (ulimit -l unlimited, or --memlock)";
 }
 
 std::string library_refusal() {
@@ -82,7 +85,11 @@ std::string library_refusal() {
 
 // Prints one line; returns true if nothing that is needed is missing.
 bool report(const char* what, const std::string& refusal, bool needed) {
-    std::printf("%-8s %s%s%s\n", refusal.empty() ? "ok" : needed ? "MISSING" : "missing", what, refusal.empty() ? "" : ": ", refusal.c_str());
+    std::printf("%-8s %s%s%s\n",
+                refusal.empty() ? "ok"
+                : needed        ? "MISSING"
+                                : "missing",
+                what, refusal.empty() ? "" : ": ", refusal.c_str());
     return refusal.empty();
 }
 

@@ -11,7 +11,8 @@ int fail(const Command& command, const Error& error) {
 }
 
 int misuse(const Command& command, const Error& error) {
-    std::fprintf(stderr, "coop-fabric %s: %s\n(coop-fabric %s --help)\n", command.name, error.text.c_str(), command.name);
+    std::fprintf(stderr, "coop-fabric %s: %s\n(coop-fabric %s --help)\n", command.name, error.text.c_str(),
+                 command.name);
     return 2;
 }
 

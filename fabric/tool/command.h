@@ -24,8 +24,8 @@ struct Command {
 int fail(const Command& command, const Error& error);
 int misuse(const Command& command, const Error& error);
 
-extern const Command kRunCommand, kExecCommand, kCreateCommand, kShowCommand, kListCommand, kDestroyCommand, kPortCommand,
-    kLinkCommand, kLidCommand, kHcaCommand, kSmCommand, kFaultCommand, kKillCommand, kCountersCommand, kTraceCommand,
-    kScenarioCommand, kCheckCommand, kAgentCommand;
+extern const Command kRunCommand, kExecCommand, kCreateCommand, kShowCommand, kListCommand, kDestroyCommand,
+    kPortCommand, kLinkCommand, kLidCommand, kHcaCommand, kSmCommand, kFaultCommand, kKillCommand, kCountersCommand,
+    kTraceCommand, kScenarioCommand, kCheckCommand, kAgentCommand;
 
 }  // namespace coop::fabric

@@ -57,7 +57,8 @@ bool kill_alive(const Process& process) {
     const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (pidfd < 0) return false;
     // Check again now that the pidfd is open: it could be that of another process that has reused the number.
-    const bool killed = is_alive(process) && process.pid == pid && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0;
+    const bool killed = is_alive(process) && process.pid == pid &&
+                        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0) == 0;
     close(pidfd);
     return killed;
 }
@@ -99,7 +100,8 @@ void set_lid(const Segment& subnet, std::uint32_t lid, bool up) {
 void set_links(const Segment& subnet, std::span<const std::uint32_t> links, bool up) {
     change_state(subnet, [&] {
         for (const std::uint32_t link : links)
-            if (turn(subnet.links()[link].down, up)) trace(subnet, up ? TraceKind::link_up : TraceKind::link_down, link);
+            if (turn(subnet.links()[link].down, up))
+                trace(subnet, up ? TraceKind::link_up : TraceKind::link_down, link);
     });
 }
 
@@ -137,7 +139,8 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
         if (index == kNone) return false;
         Fault& fault = subnet.faults()[index];
         {
-            // Until `count` is set, the rule looks spent and clear_spent_faults() would remove it; that takes this lock.
+            // Until `count` is set, the rule looks spent and clear_spent_faults() would remove it; that takes this
+            // lock.
             Guard guard(subnet.header().lock);
             if (!Segment::in_use(fault)) continue;
             fault.kind = rule.kind;
@@ -148,7 +151,8 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
             fault.count.store(rule.count, std::memory_order_release);
         }
         clear_spent_faults(subnet);  // also counts the rules in force
-        trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(rule.kind), rule.target, 0, static_cast<std::uint64_t>(rule.scope));
+        trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(rule.kind), rule.target, 0,
+              static_cast<std::uint64_t>(rule.scope));
         wake_all(subnet);
         return true;
     }

@@ -21,12 +21,14 @@ int run_create(Words words) {
     if (Error error = take_options(kCreateCommand, words, options)) return misuse(kCreateCommand, error);
     if (words.size() > 1) return misuse(kCreateCommand, {"'" + words[1] + "' is unexpected"});
     std::string name = words.empty() ? subnet_options.name() : words[0];
-    if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr) name = environment;
+    if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr)
+        name = environment;
     if (name.empty()) name = kDefaultName;
     Topology topology;
     if (Error error = subnet_options.make(topology)) return fail(kCreateCommand, error);
     Segment subnet;
-    if (Error error = install(topology, subnet_options.settings(), name, false, subnet)) return fail(kCreateCommand, error);
+    if (Error error = install(topology, subnet_options.settings(), name, false, subnet))
+        return fail(kCreateCommand, error);
     std::printf("%s\n", name.c_str());
     return 0;
 }
@@ -54,8 +56,13 @@ int run_list(Words words) {
             continue;
         }
         table.row()
-            .add(name).add(subnet.hosts().size()).add(subnet.hcas().size()).add(subnet.ports().size())
-            .add(alive_processes(subnet)).add(subnet.file_bytes() / 1024).add(state_of(subnet));
+            .add(name)
+            .add(subnet.hosts().size())
+            .add(subnet.hcas().size())
+            .add(subnet.ports().size())
+            .add(alive_processes(subnet))
+            .add(subnet.file_bytes() / 1024)
+            .add(state_of(subnet));
     }
     if (!table.empty()) std::fputs(table.text().c_str(), stdout);
     return 0;
@@ -77,20 +84,26 @@ int run_destroy(Words words) {
         return 0;
     }
     if (!words.empty()) name = words[0];
-    if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr) name = environment;
-    if (name.empty()) return misuse(kDestroyCommand, {"give a name, or set COOP_FABRIC"});  // never take the only subnet by default
+    if (const char* environment = std::getenv("COOP_FABRIC"); name.empty() && environment != nullptr)
+        name = environment;
+    if (name.empty())
+        return misuse(kDestroyCommand, {"give a name, or set COOP_FABRIC"});  // never take the only subnet by default
     Segment subnet;
     if (!subnet.attach(name))
         if (const int alive = alive_processes(subnet); alive > 0)
-            std::fprintf(stderr, "coop-fabric destroy: %d processes are on '%s' still; they keep its memory until they end\n", alive, name.c_str());
+            std::fprintf(stderr,
+                         "coop-fabric destroy: %d processes are on '%s' still; they keep its memory until they end\n",
+                         alive, name.c_str());
     if (Error error = Segment::remove(name)) return fail(kDestroyCommand, error);
     return 0;
 }
 
-const std::string kCreateHelp = std::string("coop-fabric create [OPTIONS] [NAME]\n\n"
-                                            "Makes a subnet that stays until 'coop-fabric destroy', and prints its name: NAME, or $COOP_FABRIC, or\n"
-                                            "'default'. 'coop-fabric exec' runs programs on it.\n\n") +
-                                kSubnetOptionsHelp;
+const std::string kCreateHelp =
+    std::string(
+        "coop-fabric create [OPTIONS] [NAME]\n\n"
+        "Makes a subnet that stays until 'coop-fabric destroy', and prints its name: NAME, or $COOP_FABRIC, or\n"
+        "'default'. 'coop-fabric exec' runs programs on it.\n\n") +
+    kSubnetOptionsHelp;
 
 }  // namespace
 

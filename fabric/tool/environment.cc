@@ -25,8 +25,8 @@ std::string own_path() {
 Error find_library(std::string& path) {
     const std::string own = own_path();
     const std::string folder = own.substr(0, own.rfind('/'));
-    std::string candidates[] = {folder + "/../lib/ompi-coop/" + kLibrary, std::string(COOP_FABRIC_PKGLIBDIR) + "/" + kLibrary,
-                                folder + "/.libs/" + kLibrary};
+    std::string candidates[] = {folder + "/../lib/ompi-coop/" + kLibrary,
+                                std::string(COOP_FABRIC_PKGLIBDIR) + "/" + kLibrary, folder + "/.libs/" + kLibrary};
     if (const char* given = std::getenv("COOP_FABRIC_LIBRARY"); given != nullptr && *given != '\0') {
         if (access(given, R_OK) != 0) return {std::string("COOP_FABRIC_LIBRARY: there is no file '") + given + "'"};
         candidates[0] = given;
@@ -36,9 +36,11 @@ Error find_library(std::string& path) {
         if (access(candidate.c_str(), R_OK) != 0 || realpath(candidate.c_str(), resolved) == nullptr) continue;
         path = resolved;
         if (can_be_preloaded(path)) return {};
-        return {"'" + path + "' has a blank or a colon in its name, which LD_PRELOAD does not allow: install it elsewhere"};
+        return {"'" + path +
+                "' has a blank or a colon in its name, which LD_PRELOAD does not allow: install it elsewhere"};
     }
-    return {std::string("cannot find ") + kLibrary + " (looked for " + candidates[0] + ", " + candidates[1] + "): set COOP_FABRIC_LIBRARY"};
+    return {std::string("cannot find ") + kLibrary + " (looked for " + candidates[0] + ", " + candidates[1] +
+            "): set COOP_FABRIC_LIBRARY"};
 }
 
 Error set_environment(const std::string& subnet, const std::string& host) {

@@ -28,7 +28,8 @@ Error parse_link_target(const Segment& subnet, const std::string& word, FaultRul
     Indices links;
     if (Error error = find_links(subnet, word, links)) return error;
     if (links.size() > 1)
-        return {"fault: there are " + std::to_string(links.size()) + " cables '" + word + "': say which, " + word + ":1 to :" + std::to_string(links.size())};
+        return {"fault: there are " + std::to_string(links.size()) + " cables '" + word + "': say which, " + word +
+                ":1 to :" + std::to_string(links.size())};
     rule.scope = FaultScope::link;
     rule.target = links[0];
     return {};
@@ -57,7 +58,8 @@ Error parse_target(const Segment& subnet, const std::string& word, FaultRule& ru
     }
     Indices ports;
     if (find_ports(subnet, word, ports))
-        return bad_value("fault, target", word, "'all', HOST/HCA, HOST/HCA/PORT, a LID, qp:NUMBER, or 'link A-B' of this subnet");
+        return bad_value("fault, target", word,
+                         "'all', HOST/HCA, HOST/HCA/PORT, a LID, qp:NUMBER, or 'link A-B' of this subnet");
     rule.scope = FaultScope::port;
     rule.target = ports[0];
     return {};
@@ -99,10 +101,13 @@ Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
     if (is_link) words.erase(words.begin() + 1);
     if (words.size() < 3) return {std::string("fault: too few words (") + kForm + ")"};
     if (words.size() > 3) return {"fault: '" + words[3] + "' is unexpected (" + kForm + ")"};
-    if (Error error = is_link ? parse_link_target(subnet, words[1], rule) : parse_target(subnet, words[1], rule)) return error;
+    if (Error error = is_link ? parse_link_target(subnet, words[1], rule) : parse_target(subnet, words[1], rule))
+        return error;
     if (Error error = parse_kind(words[2], rule.kind)) return error;
     action = [rule](const Segment& on) {
-        return set_fault(on, rule) ? Error{} : Error{"fault: there are too many rules in force already (coop-fabric fault clear)"};
+        return set_fault(on, rule)
+                   ? Error{}
+                   : Error{"fault: there are too many rules in force already (coop-fabric fault clear)"};
     };
     return {};
 }

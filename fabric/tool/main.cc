@@ -11,9 +11,9 @@ namespace coop::fabric {
 namespace {
 
 const Command* const kCommands[] = {
-    &kRunCommand,  &kExecCommand, &kCreateCommand, &kShowCommand,  &kListCommand,     &kDestroyCommand,
-    &kPortCommand, &kLinkCommand, &kLidCommand,    &kHcaCommand,   &kSmCommand,       &kFaultCommand,
-    &kKillCommand, &kCountersCommand, &kTraceCommand, &kScenarioCommand, &kCheckCommand, &kAgentCommand,
+    &kRunCommand,  &kExecCommand,     &kCreateCommand, &kShowCommand,     &kListCommand,  &kDestroyCommand,
+    &kPortCommand, &kLinkCommand,     &kLidCommand,    &kHcaCommand,      &kSmCommand,    &kFaultCommand,
+    &kKillCommand, &kCountersCommand, &kTraceCommand,  &kScenarioCommand, &kCheckCommand, &kAgentCommand,
 };
 
 const Command* find_command(const std::string& name) {
@@ -23,14 +23,17 @@ const Command* find_command(const std::string& name) {
 }
 
 int show_help() {
-    std::puts("coop-fabric makes a software InfiniBand subnet on this machine and runs programs on it.\n\n"
-              "    coop-fabric run --hosts 2 --hcas 2 --rate 250MB/s --latency 1.5us --virtual-hosts -- mpirun -n 2 ./a.out\n\n"
-              "Commands:");
+    std::puts(
+        "coop-fabric makes a software InfiniBand subnet on this machine and runs programs on it.\n\n"
+        "    coop-fabric run --hosts 2 --hcas 2 --rate 250MB/s --latency 1.5us --virtual-hosts -- mpirun -n 2 "
+        "./a.out\n\n"
+        "Commands:");
     for (const Command* command : kCommands)
         if (*command->summary != '\0') std::printf("  %-10s %s\n", command->name, command->summary);
-    std::puts("\n'coop-fabric COMMAND --help' tells more. Names: hosts h0, h1, …; HCAs h0/coop0, …; ports h0/coop0/1, …;\n"
-              "switches sw0, or leaf0, …, spine0, …. Commands for a running subnet take --subnet NAME; otherwise it is\n"
-              "$COOP_FABRIC, or the only one there is.");
+    std::puts(
+        "\n'coop-fabric COMMAND --help' tells more. Names: hosts h0, h1, …; HCAs h0/coop0, …; ports h0/coop0/1, …;\n"
+        "switches sw0, or leaf0, …, spine0, …. Commands for a running subnet take --subnet NAME; otherwise it is\n"
+        "$COOP_FABRIC, or the only one there is.");
     return 0;
 }
 

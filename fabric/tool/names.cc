@@ -15,7 +15,8 @@ template <class NameOf>
 std::string some_names(std::size_t count, NameOf&& name_of) {
     constexpr std::size_t kShown = 6;
     std::string names;
-    for (std::size_t i = 0; i < count && i < kShown; ++i) names += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<std::uint32_t>(i)));
+    for (std::size_t i = 0; i < count && i < kShown; ++i)
+        names += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<std::uint32_t>(i)));
     return names + (count > kShown ? ", …" : "");
 }
 
@@ -51,14 +52,16 @@ Error find_host(const Segment& subnet, const std::string& name, std::uint32_t& h
     const auto hosts = subnet.hosts();
     for (host = 0; host < hosts.size(); ++host)
         if (name == hosts[host].name) return {};
-    return {"there is no host '" + name + "' (" + some_names(hosts.size(), [&](std::uint32_t i) { return hosts[i].name; }) + ")"};
+    return {"there is no host '" + name + "' (" +
+            some_names(hosts.size(), [&](std::uint32_t i) { return hosts[i].name; }) + ")"};
 }
 
 Error find_hca(const Segment& subnet, const std::string& name, std::uint32_t& hca) {
     const std::size_t count = subnet.hcas().size();
     for (hca = 0; hca < count; ++hca)
         if (name == hca_name(subnet, hca)) return {};
-    return {"there is no HCA '" + name + "' (" + some_names(count, [&](std::uint32_t i) { return hca_name(subnet, i); }) + ")"};
+    return {"there is no HCA '" + name + "' (" +
+            some_names(count, [&](std::uint32_t i) { return hca_name(subnet, i); }) + ")"};
 }
 
 Error find_ports(const Segment& subnet, const std::string& name, Indices& ports) {
@@ -67,7 +70,8 @@ Error find_ports(const Segment& subnet, const std::string& name, Indices& ports)
     for (std::uint32_t i = 0; i < count; ++i)
         if (name == port_name(subnet, i) || name == hca_name(subnet, subnet.ports()[i].hca)) ports.push_back(i);
     if (!ports.empty()) return {};
-    return {"there is no port '" + name + "' (" + some_names(count, [&](std::uint32_t i) { return port_name(subnet, i); }) + ")"};
+    return {"there is no port '" + name + "' (" +
+            some_names(count, [&](std::uint32_t i) { return port_name(subnet, i); }) + ")"};
 }
 
 Error find_lid(const Segment& subnet, const std::string& name, std::uint32_t& lid) {

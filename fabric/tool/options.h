@@ -21,8 +21,9 @@ Option flag(const char* name, bool& value);
 Option text(const char* name, std::string& value);
 Option number(const char* name, std::uint64_t min, std::uint64_t max, std::uint32_t& value);
 
-// Removes the options up to '--', and '--' itself, from `words` and sets them. With `ends_at_word` they end at the first word
-// that is not an option: a command with options of its own begins there. --help prints the command's help and ends the program.
+// Removes the options up to '--', and '--' itself, from `words` and sets them. With `ends_at_word` they end at the
+// first word that is not an option: a command with options of its own begins there. --help prints the command's help
+// and ends the program.
 Error take_options(const Command& command, Words& words, std::span<const Option> options, bool ends_at_word = false);
 
 // The subnet `name`, or else $COOP_FABRIC, or else the only one that exists.

@@ -37,16 +37,28 @@ const char* state_of(const Segment& subnet, const Port& port) {
 }
 
 TextTable port_table(const Segment& subnet) {
-    TextTable table("ports", {"port", "state", "LID", "LMC", "sent_bytes", "received_bytes", "sent_packets", "received_packets", "sent_messages",
-                          "received_messages", "discards", "symbol_errors", "wait_ms", "link_downed", "bad_pkeys"});
+    TextTable table("ports", {"port", "state", "LID", "LMC", "sent_bytes", "received_bytes", "sent_packets",
+                              "received_packets", "sent_messages", "received_messages", "discards", "symbol_errors",
+                              "wait_ms", "link_downed", "bad_pkeys"});
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         const PortCounters& c = port.counters;
         table.row()
-            .add(port_name(subnet, i)).add(state_of(subnet, port)).add(hex_text(port.lid)).add(port.lmc)
-            .add(c.sent_bytes.load()).add(c.received_bytes.load()).add(c.sent_packets.load()).add(c.received_packets.load())
-            .add(c.sent_messages.load()).add(c.received_messages.load()).add(c.discards.load()).add(c.symbol_errors.load())
-            .add(static_cast<double>(c.wait_ns.load()) / 1e6).add(c.link_downed.load()).add(c.bad_pkeys.load());
+            .add(port_name(subnet, i))
+            .add(state_of(subnet, port))
+            .add(hex_text(port.lid))
+            .add(port.lmc)
+            .add(c.sent_bytes.load())
+            .add(c.received_bytes.load())
+            .add(c.sent_packets.load())
+            .add(c.received_packets.load())
+            .add(c.sent_messages.load())
+            .add(c.received_messages.load())
+            .add(c.discards.load())
+            .add(c.symbol_errors.load())
+            .add(static_cast<double>(c.wait_ns.load()) / 1e6)
+            .add(c.link_downed.load())
+            .add(c.bad_pkeys.load());
     }
     return table;
 }
@@ -56,22 +68,39 @@ TextTable link_table(const Segment& subnet) {
     for (std::uint32_t i = 0; i < subnet.links().size(); ++i) {
         const Link& link = subnet.links()[i];
         table.row()
-            .add(link_name(subnet, i)).add(link.down != 0 ? "down" : "up").add(rate_text(link.rate)).add(time_text(link.latency_ns))
-            .add(load_text(link.background)).add(link.bytes.load()).add(link.packets.load()).add(link.lost.load());
+            .add(link_name(subnet, i))
+            .add(link.down != 0 ? "down" : "up")
+            .add(rate_text(link.rate))
+            .add(time_text(link.latency_ns))
+            .add(load_text(link.background))
+            .add(link.bytes.load())
+            .add(link.packets.load())
+            .add(link.lost.load());
     }
     return table;
 }
 
 TextTable qp_table(const Segment& subnet) {
-    TextTable table("queue_pairs", {"QP", "type", "state", "HCA", "pid", "to_QP", "sent_messages", "sent_bytes", "received_messages",
-                                "received_bytes", "retries", "RNR_retries", "duplicates", "migrations", "path"});
+    TextTable table("queue_pairs",
+                    {"QP", "type", "state", "HCA", "pid", "to_QP", "sent_messages", "sent_bytes", "received_messages",
+                     "received_bytes", "retries", "RNR_retries", "duplicates", "migrations", "path"});
     for (const QueuePair& qp : subnet.ever_used<QueuePair>(kQueuePairs)) {
         if (!Segment::in_use(qp)) continue;
         table.row()
-            .add(hex_text(qp.number)).add(type_name(qp.type)).add(state_name(qp.state)).add(hca_name(subnet, qp.hca))
-            .add(subnet.processes()[qp.process].pid).add(hex_text(qp.destination))
-            .add(qp.sent_messages.load()).add(qp.sent_bytes.load()).add(qp.received_messages.load()).add(qp.received_bytes.load())
-            .add(qp.retries.load()).add(qp.rnr_retries.load()).add(qp.duplicates.load()).add(qp.migrations.load())
+            .add(hex_text(qp.number))
+            .add(type_name(qp.type))
+            .add(state_name(qp.state))
+            .add(hca_name(subnet, qp.hca))
+            .add(subnet.processes()[qp.process].pid)
+            .add(hex_text(qp.destination))
+            .add(qp.sent_messages.load())
+            .add(qp.sent_bytes.load())
+            .add(qp.received_messages.load())
+            .add(qp.received_bytes.load())
+            .add(qp.retries.load())
+            .add(qp.rnr_retries.load())
+            .add(qp.duplicates.load())
+            .add(qp.migrations.load())
             .add(migration_name(qp.migration));
     }
     return table;
@@ -79,12 +108,19 @@ TextTable qp_table(const Segment& subnet) {
 
 // Includes processes that have ended, until another process takes their entry.
 TextTable process_table(const Segment& subnet) {
-    TextTable table("processes", {"pid", "command", "host", "state", "engine_cpu_ms", "engine_wakeups", "locked_bytes"});
+    TextTable table("processes",
+                    {"pid", "command", "host", "state", "engine_cpu_ms", "engine_wakeups", "locked_bytes"});
     for (const Process& process : subnet.ever_used<Process>(kProcesses))
         table.row()
-            .add(process.pid).add(process.command).add(subnet.hosts()[process.host].name)
-            .add(is_alive(process) ? "running" : Segment::in_use(process) ? "dead" : "ended")
-            .add(static_cast<double>(process.engine_cpu_ns.load()) / 1e6).add(process.engine_wakeups.load()).add(process.locked_bytes.load());
+            .add(process.pid)
+            .add(process.command)
+            .add(subnet.hosts()[process.host].name)
+            .add(is_alive(process)          ? "running"
+                 : Segment::in_use(process) ? "dead"
+                                            : "ended")
+            .add(static_cast<double>(process.engine_cpu_ns.load()) / 1e6)
+            .add(process.engine_wakeups.load())
+            .add(process.locked_bytes.load());
     return table;
 }
 
@@ -98,16 +134,15 @@ void print_counters(const Segment& subnet, const CounterChoice& choice, bool jso
     if (choice.processes) tables.push_back(process_table(subnet));
     std::string all = json ? "{\n  \"subnet\": " + json_text(subnet.header().name) : std::string();
     for (std::size_t i = 0; i < tables.size(); ++i)
-        if (json)
-            all += ",\n  " + tables[i].json();
-        else if (!tables[i].empty())
-            all += (i == 0 ? "" : "\n") + tables[i].text();
+        if (json) all += ",\n  " + tables[i].json();
+        else if (!tables[i].empty()) all += (i == 0 ? "" : "\n") + tables[i].text();
     std::printf("%s%s", all.c_str(), json ? "\n}\n" : "");
     std::fflush(stdout);
 }
 
 std::uint64_t write_trace(const Segment& subnet, FILE* to, std::uint64_t from) {
-    const std::uint64_t end = read_traces(subnet, from, [&](const Trace& entry) { std::fprintf(to, "%s\n", describe(subnet, entry).c_str()); });
+    const std::uint64_t end = read_traces(
+        subnet, from, [&](const Trace& entry) { std::fprintf(to, "%s\n", describe(subnet, entry).c_str()); });
     if (end != from) std::fflush(to);
     return end;
 }

@@ -28,11 +28,15 @@ struct RunOptions {
 };
 
 std::string run_help() {
-    return std::string("coop-fabric run [OPTIONS] [--] COMMAND…\n\n"
-                       "Makes a subnet, runs COMMAND on it, and removes the subnet. The exit status is COMMAND's. Processes that\n"
-                       "COMMAND leaves are ended.\n\n"
-                       "The host of a process is $COOP_FABRIC_HOST, or the host with the name of its system (hostname), or follows\n"
-                       "from its rank (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID: in blocks), or is the first one.\n\n") +
+    return std::string(
+               "coop-fabric run [OPTIONS] [--] COMMAND…\n\n"
+               "Makes a subnet, runs COMMAND on it, and removes the subnet. The exit status is COMMAND's. Processes "
+               "that\n"
+               "COMMAND leaves are ended.\n\n"
+               "The host of a process is $COOP_FABRIC_HOST, or the host with the name of its system (hostname), or "
+               "follows\n"
+               "from its rank (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID: in blocks), or is the first "
+               "one.\n\n") +
            kSubnetOptionsHelp +
            R"(
 Options, the run:
@@ -99,7 +103,8 @@ int run_command(const RunOptions& run, const Words& command, const Segment& subn
     if (Error error = start(command, prepare, child)) return fail(kRunCommand, error), 127;
 
     std::jthread tracer, actor;
-    if (trace_file != nullptr) tracer = std::jthread([&](const std::stop_token& stop) { follow_trace(subnet, trace_file.get(), stop); });
+    if (trace_file != nullptr)
+        tracer = std::jthread([&](const std::stop_token& stop) { follow_trace(subnet, trace_file.get(), stop); });
     if (!run.scenario.empty()) actor = std::jthread([&](const std::stop_token& stop) { scenario.run(subnet, stop); });
     const int status = wait_for(child);
     actor = {};

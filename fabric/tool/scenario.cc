@@ -26,7 +26,8 @@ Error take_when(Words& words, ScenarioEvent& event) {
         return {};
     }
     if (words[0] == "after") {
-        if (words.size() < 3 || words[2] != "messages") return {"'after' goes with a number and 'messages': after 500 messages …"};
+        if (words.size() < 3 || words[2] != "messages")
+            return {"'after' goes with a number and 'messages': after 500 messages …"};
         if (Error error = parse_in_range("after", words[1], 0, ~std::uint64_t{0} >> 1, event.after_count)) return error;
         words.erase(words.begin(), words.begin() + 3);
         return {};
@@ -88,7 +89,8 @@ Error Scenario::read(const Segment& subnet, const std::string& path) {
 void Scenario::run(const Segment& subnet, const std::stop_token& stop) const {
     const std::int64_t start_ns = now_ns();
     const std::uint64_t start_count = sent_messages(subnet);
-    const auto counted_begin = std::ranges::find_if(events_, [](const ScenarioEvent& event) { return event.at_ns < 0; });
+    const auto counted_begin = std::ranges::find_if(events_,
+                                                    [](const ScenarioEvent& event) { return event.at_ns < 0; });
     auto timed = events_.begin(), counted = counted_begin;
     const auto perform = [&](const ScenarioEvent& event) {
         if (const Error error = event.action(subnet))
@@ -99,7 +101,8 @@ void Scenario::run(const Segment& subnet, const std::stop_token& stop) const {
         if (counted != events_.end()) next_ns = std::min(next_ns, now_ns() + kLookEvery_ns);
         if (!sleep_until(next_ns, stop)) return;
         for (; timed != counted_begin && now_ns() >= start_ns + timed->at_ns; ++timed) perform(*timed);
-        for (; counted != events_.end() && sent_messages(subnet) - start_count >= counted->after_count; ++counted) perform(*counted);
+        for (; counted != events_.end() && sent_messages(subnet) - start_count >= counted->after_count; ++counted)
+            perform(*counted);
     }
 }
 

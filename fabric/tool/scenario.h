@@ -37,7 +37,9 @@ public:
     // Performs each action when it is due; returns after the last one, or when told to stop. Prints failures to stderr.
     void run(const Segment& subnet, const std::stop_token& stop) const;
 
-    const std::vector<ScenarioEvent>& events() const { return events_; }  // timed ones by time, then counted ones by count
+    const std::vector<ScenarioEvent>& events() const {
+        return events_;
+    }  // timed ones by time, then counted ones by count
 
 private:
     std::string name_;

@@ -18,9 +18,12 @@ namespace {
 std::string states_text(const Segment& subnet) {
     std::string text;
     const auto say = [&](bool is_down, const std::string& what) { text += is_down ? "# down: " + what + "\n" : ""; };
-    for (std::uint32_t i = 0; i < subnet.hcas().size(); ++i) say(subnet.hcas()[i].down != 0, "hca " + hca_name(subnet, i));
-    for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) say(subnet.ports()[i].down != 0, "port " + port_name(subnet, i));
-    for (std::uint32_t i = 0; i < subnet.links().size(); ++i) say(subnet.links()[i].down != 0, "link " + link_name(subnet, i));
+    for (std::uint32_t i = 0; i < subnet.hcas().size(); ++i)
+        say(subnet.hcas()[i].down != 0, "hca " + hca_name(subnet, i));
+    for (std::uint32_t i = 0; i < subnet.ports().size(); ++i)
+        say(subnet.ports()[i].down != 0, "port " + port_name(subnet, i));
+    for (std::uint32_t i = 0; i < subnet.links().size(); ++i)
+        say(subnet.links()[i].down != 0, "link " + link_name(subnet, i));
     for (std::uint32_t i = 0; i < subnet.lids().size(); ++i) say(subnet.lids()[i].down != 0, "lid " + hex_text(i));
     return text;
 }
@@ -52,10 +55,12 @@ void print_memory(const Segment& subnet) {
     add(table, "open devices", kContexts, count_used<Context>(subnet, kContexts));
     add(table, "memory regions", kMemoryRegions, count_used<MemoryRegion>(subnet, kMemoryRegions));
     add(table, "completion queues", kCompletionQueues, count_used<CompletionQueue>(subnet, kCompletionQueues));
-    add(table, "shared receive queues", kSharedReceiveQueues, count_used<SharedReceiveQueue>(subnet, kSharedReceiveQueues));
+    add(table, "shared receive queues", kSharedReceiveQueues,
+        count_used<SharedReceiveQueue>(subnet, kSharedReceiveQueues));
     add(table, "queue pairs", kQueuePairs, count_used<QueuePair>(subnet, kQueuePairs));
-    std::printf("%s\nThe subnet takes %llu KiB of /dev/shm; %llu KiB of its heap are or were in use.\n", table.text().c_str(),
-                static_cast<unsigned long long>(subnet.file_bytes() / 1024), static_cast<unsigned long long>((h.heap_top - h.heap) / 1024));
+    std::printf("%s\nThe subnet takes %llu KiB of /dev/shm; %llu KiB of its heap are or were in use.\n",
+                table.text().c_str(), static_cast<unsigned long long>(subnet.file_bytes() / 1024),
+                static_cast<unsigned long long>((h.heap_top - h.heap) / 1024));
 }
 
 int run_show(Words words) {
@@ -71,7 +76,8 @@ int run_show(Words words) {
         reap(subnet);
         print_memory(subnet);
     } else {
-        std::printf("# subnet %s\n%s%s", subnet.header().name, to_text(read_topology(subnet)).c_str(), states_text(subnet).c_str());
+        std::printf("# subnet %s\n%s%s", subnet.header().name, to_text(read_topology(subnet)).c_str(),
+                    states_text(subnet).c_str());
     }
     return 0;
 }

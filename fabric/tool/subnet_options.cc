@@ -14,10 +14,8 @@ constexpr std::uint64_t kMostHosts = 4096, kMostHcas = 64, kMostSwitches = 1024;
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts(1);
     for (const char c : text)
-        if (c == ',')
-            parts.emplace_back();
-        else
-            parts.back() += c;
+        if (c == ',') parts.emplace_back();
+        else parts.back() += c;
     return parts;
 }
 
@@ -130,8 +128,10 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
     options.push_back(flag("--strict-fork", settings_.strict_fork));
     options.push_back(flag("--trace-messages", settings_.trace_messages));
     options.push_back({"--memlock", true, [this](const std::string& value) {
-                           const auto bytes = value == "unlimited" ? std::optional(~std::uint64_t{0}) : parse_size_bytes(value);
-                           if (!bytes || *bytes == 0) return bad_value("--memlock", value, std::string(kSizeWords) + ", or 'unlimited'");
+                           const auto bytes = value == "unlimited" ? std::optional(~std::uint64_t{0})
+                                                                   : parse_size_bytes(value);
+                           if (!bytes || *bytes == 0)
+                               return bad_value("--memlock", value, std::string(kSizeWords) + ", or 'unlimited'");
                            settings_.memory_lock_limit = *bytes;
                            return Error{};
                        }});
@@ -152,8 +152,10 @@ Error SubnetOptions::make(Topology& topology) const {
         if (!sized_by_.empty()) return {sized_by_ + " cannot be combined with --topology: the file determines it"};
         return read_topology_file(topology_file_, topology);
     }
-    if (sizes_.rail_optimised && sizes_.leaves != 0) return {"--rail-optimised cannot be combined with --fat-tree: both determine how the switches are connected"};
-    if (has_hosts_ && sizes_.leaves != 0) return {"--hosts cannot be combined with --fat-tree, which determines the number of hosts"};
+    if (sizes_.rail_optimised && sizes_.leaves != 0)
+        return {"--rail-optimised cannot be combined with --fat-tree: both determine how the switches are connected"};
+    if (has_hosts_ && sizes_.leaves != 0)
+        return {"--hosts cannot be combined with --fat-tree, which determines the number of hosts"};
     const Flaw flaw = generate(sizes_, topology);
     return {flaw.text};
 }

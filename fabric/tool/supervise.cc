@@ -111,8 +111,10 @@ int wait_for(pid_t child) {
             if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         siginfo_t info{};
         wait_for_signal(kill_at_ns == 0 ? 3600 * kSecond_ns : std::max<std::int64_t>(kill_at_ns - now_ns(), 1), &info);
-        const bool is_from_process = info.si_code <= 0;  // otherwise from the terminal, which sends it to the command itself
-        const bool ends = info.si_signo == SIGTERM || info.si_signo == SIGHUP || (info.si_signo == SIGINT && is_from_process);
+        const bool is_from_process = info.si_code <=
+                                     0;  // otherwise from the terminal, which sends it to the command itself
+        const bool ends = info.si_signo == SIGTERM || info.si_signo == SIGHUP ||
+                          (info.si_signo == SIGINT && is_from_process);
         if (kill_at_ns != 0 && (ends || now_ns() >= kill_at_ns)) {
             signal_children(SIGKILL);
             kill_at_ns = now_ns() + kSecond_ns;

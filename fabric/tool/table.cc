@@ -41,7 +41,8 @@ std::string TextTable::text() const {
     all += without_blanks_at_end(line);
     for (const Row& row : rows_) {
         line.clear();
-        for (std::size_t i = 0; i < columns_.size(); ++i) line += padded(row.cells_[i].text, widths[i], row.cells_[i].is_number) + "  ";
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            line += padded(row.cells_[i].text, widths[i], row.cells_[i].is_number) + "  ";
         all += without_blanks_at_end(line);
     }
     return all;
@@ -53,7 +54,8 @@ std::string TextTable::json() const {
         all += r == 0 ? "\n    {" : ",\n    {";
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             const Row::Cell& cell = rows_[r].cells_[i];
-            all += (i == 0 ? "" : ", ") + json_text(columns_[i]) + ": " + (cell.is_number ? cell.text : json_text(cell.text));
+            all += (i == 0 ? "" : ", ") + json_text(columns_[i]) + ": " +
+                   (cell.is_number ? cell.text : json_text(cell.text));
         }
         all += "}";
     }

@@ -14,7 +14,8 @@ namespace coop::fabric {
 class TextTable {
 public:
     // Column names are as in JSON (a_b); the table shows them with spaces (a b).
-    TextTable(std::string name, std::vector<std::string> columns) : name_(std::move(name)), columns_(std::move(columns)) {}
+    TextTable(std::string name, std::vector<std::string> columns)
+        : name_(std::move(name)), columns_(std::move(columns)) {}
 
     class Row {
     public:

@@ -46,15 +46,16 @@ bool keep_capability() {
     __user_cap_data_struct data[2] = {};
     if (syscall(SYS_capget, &header, data) != 0) return false;
     data[0].inheritable |= 1u << CAP_SYS_ADMIN;
-    return syscall(SYS_capset, &header, data) == 0 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
+    return syscall(SYS_capset, &header, data) == 0 &&
+           prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
 }
 
 // Enters a new user namespace that maps this user to itself.
 bool enter_user_namespace() {
     const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
     return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/setgroups", "deny") &&
-           write_text("/proc/self/uid_map", user + " " + user + " 1") && write_text("/proc/self/gid_map", group + " " + group + " 1") &&
-           keep_capability();
+           write_text("/proc/self/uid_map", user + " " + user + " 1") &&
+           write_text("/proc/self/gid_map", group + " " + group + " 1") && keep_capability();
 }
 
 // Sets a parameter of mpirun unless the user has set it.
@@ -65,7 +66,8 @@ void set_default(const char* name, const std::string& value) { setenv(name, valu
 std::string virtual_host_refusal() {
     if (succeeds_apart(can_name_hosts)) return {};
     if (succeeds_apart([] { return enter_user_namespace() && can_name_hosts(); })) return {};
-    return "this system permits neither UTS namespaces (CAP_SYS_ADMIN: root, or docker run --cap-add SYS_ADMIN) nor user "
+    return "this system permits neither UTS namespaces (CAP_SYS_ADMIN: root, or docker run --cap-add SYS_ADMIN) nor "
+           "user "
            "namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)";
 }
 
@@ -78,7 +80,8 @@ Error VirtualHosts::prepare(const Segment& subnet, unsigned slots) {
     if (const std::string refusal = virtual_host_refusal(); !refusal.empty()) return {"--virtual-hosts: " + refusal};
     needs_user_namespace_ = !succeeds_apart(can_name_hosts);
     const char* temporary = std::getenv("TMPDIR");
-    std::string pattern = std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") + "/coop-fabric.XXXXXX";
+    std::string pattern = std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") +
+                          "/coop-fabric.XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) return {"cannot make a folder " + pattern + ": " + std::strerror(errno)};
     folder_ = pattern;
     host_file_ = folder_ + "/hosts";
@@ -94,7 +97,8 @@ Error VirtualHosts::enter() const {
         return {std::string("--virtual-hosts: cannot enter a user namespace: ") + std::strerror(errno)};
     const std::string own = own_path();
     if (own.find_first_of(" :") != std::string::npos)
-        return {"--virtual-hosts: '" + own + "' has a blank or a colon in its name, which plm_rsh_agent does not allow"};
+        return {"--virtual-hosts: '" + own +
+                "' has a blank or a colon in its name, which plm_rsh_agent does not allow"};
     setenv("OMPI_MCA_plm_rsh_agent", (own + " agent").c_str(), 1);
     setenv("PRTE_MCA_plm_ssh_agent", (own + " agent").c_str(), 1);
     set_default("OMPI_MCA_orte_default_hostfile", host_file_);
@@ -107,7 +111,8 @@ Error VirtualHosts::enter() const {
 
 Error run_as_host(const std::string& host, const Words& command) {
     if (unshare(CLONE_NEWUTS) != 0) return {"a UTS namespace for host '" + host + "': " + virtual_host_refusal()};
-    if (sethostname(host.c_str(), host.size()) != 0) return {"the name of host '" + host + "': " + std::strerror(errno)};
+    if (sethostname(host.c_str(), host.size()) != 0)
+        return {"the name of host '" + host + "': " + std::strerror(errno)};
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     setenv("COOP_FABRIC_HOST", host.c_str(), 1);
     std::string line;

@@ -26,7 +26,8 @@ public:
 
     // Writes the host file. An error names what the system refuses, and the remedy.
     Error prepare(const Segment& subnet, unsigned slots);
-    // Called in the process that becomes the command: enters the namespace and puts mpirun's settings into the environment.
+    // Called in the process that becomes the command: enters the namespace and puts mpirun's settings into the
+    // environment.
     Error enter() const;
 
 private:

@@ -16,7 +16,8 @@ int run_counters(Words words) {
     std::string name;
     bool json = false;
     CounterChoice choice;
-    const Option options[] = {text("--subnet", name), flag("--qp", choice.qps), flag("--links", choice.links), flag("--json", json)};
+    const Option options[] = {text("--subnet", name), flag("--qp", choice.qps), flag("--links", choice.links),
+                              flag("--json", json)};
     if (Error error = take_options(kCountersCommand, words, options)) return misuse(kCountersCommand, error);
     if (!words.empty()) return misuse(kCountersCommand, {"'" + words[0] + "' is unexpected"});
     Segment subnet;
@@ -35,10 +36,8 @@ int run_trace(Words words) {
     if (!words.empty()) return misuse(kTraceCommand, {"'" + words[0] + "' is unexpected"});
     Segment subnet;
     if (Error error = open_subnet(name, subnet)) return fail(kTraceCommand, error);
-    if (follow)
-        follow_trace(subnet, stdout, {});
-    else
-        write_trace(subnet, stdout, 0);
+    if (follow) follow_trace(subnet, stdout, {});
+    else write_trace(subnet, stdout, 0);
     return 0;
 }
 

@@ -17,7 +17,8 @@ std::uint64_t highest_rate(const Sizes& sizes) {
     return *std::ranges::max_element(sizes.rates);
 }
 
-// Adds a host with its HCAs and cables. All ports are on `first_switch`, or, rail-optimised, those of HCA i on first_switch + i.
+// Adds a host with its HCAs and cables. All ports are on `first_switch`, or, rail-optimised, those of HCA i on
+// first_switch + i.
 void add_host(const Sizes& sizes, std::uint32_t first_switch, std::int64_t out_ns, std::int64_t in_ns, Topology& t) {
     const auto host = static_cast<std::uint32_t>(t.hosts.size());
     t.hosts.push_back({"h" + std::to_string(host)});
@@ -62,13 +63,15 @@ void add_cables_to_spines(const Sizes& sizes, std::uint32_t leaves, Topology& t)
 void make_fat_tree(const Sizes& sizes, Topology& t) {
     add_switches(sizes.leaves, sizes.spines, t);
     for (std::uint32_t leaf = 0; leaf < sizes.leaves; ++leaf)
-        for (std::uint32_t host = 0; host < sizes.hosts_per_leaf; ++host) add_host(sizes, leaf, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
+        for (std::uint32_t host = 0; host < sizes.hosts_per_leaf; ++host)
+            add_host(sizes, leaf, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
     add_cables_to_spines(sizes, sizes.leaves, t);
 }
 
 void make_rail_optimised(const Sizes& sizes, Topology& t) {
     add_switches(sizes.hcas, sizes.spines, t);
-    for (std::uint32_t host = 0; host < sizes.hosts; ++host) add_host(sizes, 0, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
+    for (std::uint32_t host = 0; host < sizes.hosts; ++host)
+        add_host(sizes, 0, share_of_four(sizes, 0), share_of_four(sizes, 3), t);
     add_cables_to_spines(sizes, sizes.hcas, t);
 }
 
@@ -77,17 +80,16 @@ void make_rail_optimised(const Sizes& sizes, Topology& t) {
 Flaw generate(const Sizes& sizes, Topology& t) {
     t = {};
     t.ethernet = sizes.ethernet;
-    if (sizes.ethernet && sizes.lmc != 0) return {"RoCE has no LIDs, and so no LMC: " + std::to_string(sizes.lmc) + " is not 0"};
-    if (sizes.ethernet && sizes.grh_required) return {"RoCE packets always have a global routing header: it need not be required"};
+    if (sizes.ethernet && sizes.lmc != 0)
+        return {"RoCE has no LIDs, and so no LMC: " + std::to_string(sizes.lmc) + " is not 0"};
+    if (sizes.ethernet && sizes.grh_required)
+        return {"RoCE packets always have a global routing header: it need not be required"};
     if (sizes.rates.size() != 1 && sizes.rates.size() != sizes.hcas)
         return {std::to_string(sizes.rates.size()) + " rates for " + std::to_string(sizes.hcas) +
                 " HCAs per host: give one for all, or one for each"};
-    if (sizes.rail_optimised)
-        make_rail_optimised(sizes, t);
-    else if (sizes.leaves != 0)
-        make_fat_tree(sizes, t);
-    else
-        make_star(sizes, t);
+    if (sizes.rail_optimised) make_rail_optimised(sizes, t);
+    else if (sizes.leaves != 0) make_fat_tree(sizes, t);
+    else make_star(sizes, t);
     if (Flaw flaw = assign_lids(t)) return flaw;
     return check(t);
 }

@@ -31,13 +31,13 @@ struct Sizes {
     std::uint32_t lmc = 0;
     std::uint32_t mtu_bytes = kDefaultMtuBytes;
     std::vector<std::uint16_t> pkeys = PortPlan{}.pkeys;  // of each port
-    bool grh_required = false;                             // by each port
+    bool grh_required = false;                            // by each port
     std::vector<std::uint64_t> rates = {0};  // bytes/s; one for all HCAs, or one for each HCA of a host; 0: unlimited
     std::int64_t latency_ns = 0;             // from port to port, over the longest path
     bool ethernet = false;
     const Profile* profile = &profiles().front();
     std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; otherwise `hosts` is ignored
-    bool rail_optimised = false;  // requires `spines`; `leaves` is 0
+    bool rail_optimised = false;                               // requires `spines`; `leaves` is 0
 };
 
 Flaw generate(const Sizes& sizes, Topology& topology);

@@ -89,7 +89,8 @@ void fill_ib_gids(Port& port, std::uint64_t port_guid) {
     port.gid_count = 1;
 }
 
-// The MAC address is 00:02:c9:HH:HH:PP from HCA and port number; the GID holds it as EUI-64, with the universal/local bit inverted.
+// The MAC address is 00:02:c9:HH:HH:PP from HCA and port number; the GID holds it as EUI-64, with the universal/local
+// bit inverted.
 void fill_roce_gids(const Segment& subnet, Port& port) {
     const Hca& hca = subnet.hcas()[port.hca];
     const std::uint64_t number = (std::uint64_t{port.hca} + 1) << 8 | port.number;
@@ -118,10 +119,8 @@ void fill_ports(const Topology& t, const SubnetSettings& settings, const Segment
         port.grh_required = plan.grh_required ? 1 : 0;
         port.pkey_count = static_cast<std::uint32_t>(plan.pkeys.size());
         std::ranges::copy(plan.pkeys, port.pkeys);
-        if (t.ethernet)
-            fill_roce_gids(subnet, port);
-        else
-            fill_ib_gids(port, guid_of(plan.hca) + plan.number);
+        if (t.ethernet) fill_roce_gids(subnet, port);
+        else fill_ib_gids(port, guid_of(plan.hca) + plan.number);
     }
 }
 
@@ -164,7 +163,8 @@ DirectionPlan direction_of(const Link& link) {
 
 }  // namespace
 
-Error install(const Topology& t, const SubnetSettings& settings, const std::string& name, bool until_i_end, Segment& subnet) {
+Error install(const Topology& t, const SubnetSettings& settings, const std::string& name, bool until_i_end,
+              Segment& subnet) {
     Forwarding tables;
     if (Flaw flaw = find_shortest_paths(t, tables)) return {flaw.text};
     if (Error error = subnet.create(name, capacity_for(t, tables))) return error;
@@ -194,8 +194,14 @@ Topology read_topology(const Segment& subnet) {
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         t.ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-        t.ports.push_back({port.hca, port.number, port.route_lid, port.lmc, port.mtu_bytes, {port.pkeys, port.pkeys + port.pkey_count},
-                           port.grh_required != 0, port.gid_prefix == t.prefix ? 0 : port.gid_prefix});
+        t.ports.push_back({port.hca,
+                           port.number,
+                           port.route_lid,
+                           port.lmc,
+                           port.mtu_bytes,
+                           {port.pkeys, port.pkeys + port.pkey_count},
+                           port.grh_required != 0,
+                           port.gid_prefix == t.prefix ? 0 : port.gid_prefix});
     }
     for (const Switch& one : subnet.switches()) t.switches.push_back({one.name});
     for (std::size_t i = 0; i + 1 < subnet.links().size(); i += 2) {
@@ -207,6 +213,8 @@ Topology read_topology(const Segment& subnet) {
     return t;
 }
 
-bool is_abandoned(const Segment& subnet) { return subnet.header().has_keeper != 0 && !subnet.header().keeper.is_held(); }
+bool is_abandoned(const Segment& subnet) {
+    return subnet.header().has_keeper != 0 && !subnet.header().keeper.is_held();
+}
 
 }  // namespace coop::fabric

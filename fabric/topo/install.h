@@ -28,7 +28,8 @@ struct SubnetSettings {
 
 // Creates and publishes the subnet `name`. The topology must have passed check(). With `until_i_end` the calling thread
 // keeps the subnet: when the thread ends, other processes see that the subnet is abandoned (Header::keeper).
-Error install(const Topology& topology, const SubnetSettings& settings, const std::string& name, bool until_i_end, Segment& subnet);
+Error install(const Topology& topology, const SubnetSettings& settings, const std::string& name, bool until_i_end,
+              Segment& subnet);
 
 // The topology of a subnet, with its current rates, latencies, losses and loads.
 Topology read_topology(const Segment& subnet);

@@ -63,7 +63,8 @@ constexpr Profile without_order() {
     return profile;
 }
 
-constexpr Profile kProfiles[] = {kDefault, without_srq(), without_apm(), small(), without_extensions(), without_order()};
+constexpr Profile kProfiles[] = {kDefault, without_srq(),        without_apm(),
+                                 small(),  without_extensions(), without_order()};
 
 }  // namespace
 

@@ -16,15 +16,14 @@ struct Leaving {
     explicit Leaving(const Topology& t) : switches(t.switches.size()), ports(t.ports.size(), kNone) {
         for (std::uint32_t link = 0; link < 2 * t.cables.size(); ++link) {
             const Node from = t.link_from(link);
-            if (from.kind == NodeKind::port)
-                ports[from.index] = link;
-            else
-                switches[from.index].push_back(link);
+            if (from.kind == NodeKind::port) ports[from.index] = link;
+            else switches[from.index].push_back(link);
         }
     }
 };
 
-// The number of links from each switch to `port`, by breadth-first search; kNone: unreachable. Cables work in both directions.
+// The number of links from each switch to `port`, by breadth-first search; kNone: unreachable. Cables work in both
+// directions.
 Indices distances_to(const Topology& t, const Leaving& leaving, std::uint32_t port) {
     Indices distance(t.switches.size(), kNone);
     const Node first = t.link_to(leaving.ports[port]);
@@ -42,7 +41,8 @@ Indices distances_to(const Topology& t, const Leaving& leaving, std::uint32_t po
 }
 
 // The links from switch `at` that are on a shortest path to `port`.
-Indices links_nearer(const Topology& t, const Leaving& leaving, const Indices& distance, std::uint32_t at, std::uint32_t port) {
+Indices links_nearer(const Topology& t, const Leaving& leaving, const Indices& distance, std::uint32_t at,
+                     std::uint32_t port) {
     Indices links;
     for (const std::uint32_t link : leaving.switches[at]) {
         const Node to = t.link_to(link);
@@ -58,12 +58,11 @@ Flaw check_reach(const Topology& t, const Leaving& leaving, const Indices& dista
         const bool is_direct = next == Node{NodeKind::port, to};
         const bool is_reached = is_direct || (next.kind == NodeKind::switch_ && distance[next.index] != kNone);
         if (!is_reached && t.islands) continue;
-        if (!is_reached)
-            return {t.port_name(to) + " cannot be reached from " + t.port_name(from), to};
+        if (!is_reached) return {t.port_name(to) + " cannot be reached from " + t.port_name(from), to};
         const std::uint32_t hops = is_direct ? 1 : distance[next.index] + 1;
         if (hops > kMaxHops)
-            return {"from " + t.port_name(from) + " to " + t.port_name(to) + " the shortest route has " + std::to_string(hops) +
-                        " cables, more than " + std::to_string(kMaxHops),
+            return {"from " + t.port_name(from) + " to " + t.port_name(to) + " the shortest route has " +
+                        std::to_string(hops) + " cables, more than " + std::to_string(kMaxHops),
                     to};
     }
     return {};

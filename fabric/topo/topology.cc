@@ -46,7 +46,8 @@ Flaw check_lids(const Topology& t) {
         if (plan.lid % count != 0) return {lid + " is not a multiple of 2^LMC, " + std::to_string(count), port};
         if (plan.lid == 0 || plan.lid + count - 1 > kHighestLid) return {lid + " is not in 0x1..0xbfff", port};
         for (std::uint32_t i = plan.lid; i < plan.lid + count; ++i) {
-            if (owner[i] != kNone) return {t.port_name(port) + ": LID " + hex_text(i) + " is " + t.port_name(owner[i]) + "'s", port};
+            if (owner[i] != kNone)
+                return {t.port_name(port) + ": LID " + hex_text(i) + " is " + t.port_name(owner[i]) + "'s", port};
             owner[i] = port;
         }
     }
@@ -56,11 +57,16 @@ Flaw check_lids(const Topology& t) {
 Flaw check_pkeys(const Topology& t) {
     for (std::uint32_t port = 0; port < t.ports.size(); ++port) {
         const std::vector<std::uint16_t>& keys = t.ports[port].pkeys;
-        if (keys.size() > kMaxPkeys) return {t.port_name(port) + ": " + std::to_string(keys.size()) + " P_Keys are more than " + std::to_string(kMaxPkeys), port};
-        if (t.ethernet && keys != std::vector{kDefaultPkey}) return {t.port_name(port) + ": RoCE has no partitions: its only P_Key is 0xffff", port};
+        if (keys.size() > kMaxPkeys)
+            return {t.port_name(port) + ": " + std::to_string(keys.size()) + " P_Keys are more than " +
+                        std::to_string(kMaxPkeys),
+                    port};
+        if (t.ethernet && keys != std::vector{kDefaultPkey})
+            return {t.port_name(port) + ": RoCE has no partitions: its only P_Key is 0xffff", port};
         std::set<std::uint16_t> seen;
         for (const std::uint16_t key : keys)
-            if (key != 0 && !seen.insert(key).second) return {t.port_name(port) + ": P_Key " + hex_text(key) + " is given twice", port};
+            if (key != 0 && !seen.insert(key).second)
+                return {t.port_name(port) + ": P_Key " + hex_text(key) + " is given twice", port};
         if (seen.empty()) return {t.port_name(port) + " has no P_Key", port};
     }
     return {};
@@ -86,14 +92,16 @@ Flaw check_route(const Topology& t, const RoutePlan& route) {
     if (to == kNone) return {name + ": no port has LID " + hex_text(route.dlid)};
     if (from == to) return {name + ": both LIDs are " + t.port_name(to) + "'s"};
     if (route.links.size() > kMaxHops)
-        return {name + ": " + std::to_string(route.links.size()) + " cables; the longest route has " + std::to_string(kMaxHops)};
+        return {name + ": " + std::to_string(route.links.size()) + " cables; the longest route has " +
+                std::to_string(kMaxHops)};
     if (route.links.empty()) return {};
     Node at = {NodeKind::port, from};
     for (const std::uint32_t link : route.links) {
         if (!(t.link_from(link) == at)) return {name + ": breaks off at " + t.node_name(at)};
         at = t.link_to(link);
     }
-    if (!(at == Node{NodeKind::port, to})) return {name + ": ends at " + t.node_name(at) + ", not at " + t.port_name(to)};
+    if (!(at == Node{NodeKind::port, to}))
+        return {name + ": ends at " + t.node_name(at) + ", not at " + t.port_name(to)};
     return {};
 }
 
@@ -145,12 +153,15 @@ Flaw assign_lids(Topology& t) {
         if (plan.lid != 0) continue;
         const std::uint32_t count = 1u << plan.lmc;
         const auto fits = [&] { return next + count - 1 <= kHighestLid; };
-        const auto is_free = [&] { return std::find(taken.begin() + next, taken.begin() + next + count, true) == taken.begin() + next + count; };
+        const auto is_free = [&] {
+            return std::find(taken.begin() + next, taken.begin() + next + count, true) == taken.begin() + next + count;
+        };
         next = (next + count - 1) / count * count;
         while (fits() && !is_free()) next += count;
         if (!fits())
-            return {t.port_name(port) + ": no LID is left: " + std::to_string(t.ports.size()) + " ports, this one with LMC " +
-                        std::to_string(plan.lmc) + " (" + std::to_string(count) + " LIDs), do not fit into 0x1..0xbfff",
+            return {t.port_name(port) + ": no LID is left: " + std::to_string(t.ports.size()) +
+                        " ports, this one with LMC " + std::to_string(plan.lmc) + " (" + std::to_string(count) +
+                        " LIDs), do not fit into 0x1..0xbfff",
                     port};
         plan.lid = next;
         next += count;
@@ -177,7 +188,8 @@ std::uint32_t number_of_cable(const Topology& t, std::uint32_t cable) {
 }
 
 Flaw check(const Topology& t) {
-    for (const auto& part : {check_sizes, check_names, check_lids, check_pkeys, check_cables, check_reach, check_routes})
+    for (const auto& part :
+         {check_sizes, check_names, check_lids, check_pkeys, check_cables, check_reach, check_routes})
         if (Flaw flaw = part(t)) return flaw;
     return {};
 }

@@ -55,8 +55,11 @@ public:
 
     Error parse(std::string_view text) {
         if (Error error = split(text)) return error;
-        for (const auto& [keyword, handle] : std::initializer_list<std::pair<const char*, Handler>>{
-                 {"subnet", &Parser::on_subnet}, {"switch", &Parser::on_switch}, {"host", &Parser::on_host}, {"hca", &Parser::on_hca}})
+        for (const auto& [keyword, handle] :
+             std::initializer_list<std::pair<const char*, Handler>>{{"subnet", &Parser::on_subnet},
+                                                                    {"switch", &Parser::on_switch},
+                                                                    {"host", &Parser::on_host},
+                                                                    {"hca", &Parser::on_hca}})
             if (Error error = each(keyword, handle)) return error;
         make_ports();
         if (Error error = each("port", &Parser::on_port)) return error;
@@ -105,21 +108,26 @@ private:
             return {};
         }
         const std::string key = word.substr(0, equals);
-        if (!statement.settings.emplace(key, word.substr(equals + 1)).second) return fail(statement.line, "'" + key + "=' is given twice");
+        if (!statement.settings.emplace(key, word.substr(equals + 1)).second)
+            return fail(statement.line, "'" + key + "=' is given twice");
         return {};
     }
 
     Error check_form(const Statement& s) const {
         const auto form = std::ranges::find_if(forms(), [&](const Form& one) { return s.keyword == one.keyword; });
         if (form == forms().end())
-            return fail(s.line, "'" + s.keyword + "' is not a statement (subnet, switch, host, hca, port, link, route)");
+            return fail(s.line,
+                        "'" + s.keyword + "' is not a statement (subnet, switch, host, hca, port, link, route)");
         if (s.names.size() < form->min_names)
-            return fail(s.line, s.keyword + ": " + std::to_string(s.names.size()) + " names instead of at least " + std::to_string(form->min_names));
-        if (s.names.size() > form->max_names) return fail(s.line, s.keyword + ": '" + s.names[form->max_names] + "' is unexpected");
+            return fail(s.line, s.keyword + ": " + std::to_string(s.names.size()) + " names instead of at least " +
+                                    std::to_string(form->min_names));
+        if (s.names.size() > form->max_names)
+            return fail(s.line, s.keyword + ": '" + s.names[form->max_names] + "' is unexpected");
         for (const auto& [key, value] : s.settings)
             if (std::ranges::find(form->settings, key) == form->settings.end())
-                return fail(s.line, "'" + key + "' is not a setting of " + s.keyword +
-                                        (form->settings.empty() ? ", which has none" : " (" + joined(form->settings) + ")"));
+                return fail(s.line,
+                            "'" + key + "' is not a setting of " + s.keyword +
+                                (form->settings.empty() ? ", which has none" : " (" + joined(form->settings) + ")"));
         return {};
     }
 
@@ -136,7 +144,8 @@ private:
         return found == s.settings.end() ? nullptr : &found->second;
     }
 
-    Error number(const Statement& s, const char* key, std::uint64_t min, std::uint64_t max, std::uint32_t& value) const {
+    Error number(const Statement& s, const char* key, std::uint64_t min, std::uint64_t max,
+                 std::uint32_t& value) const {
         const std::string* text = setting(s, key);
         if (text == nullptr) return {};
         std::uint64_t parsed = 0;
@@ -149,11 +158,13 @@ private:
         if (has_subnet_) return fail(s.line, "subnet: there is one already");
         has_subnet_ = true;
         if (const std::string* layer = setting(s, "link-layer")) {
-            if (*layer != "ib" && *layer != "roce") return fail(s.line, bad_value("link-layer", *layer, "'ib' or 'roce'"));
+            if (*layer != "ib" && *layer != "roce")
+                return fail(s.line, bad_value("link-layer", *layer, "'ib' or 'roce'"));
             t_.ethernet = *layer == "roce";
         }
         if (const std::string* islands = setting(s, "islands")) {
-            if (*islands != "yes" && *islands != "no") return fail(s.line, bad_value("islands", *islands, "'yes' or 'no'"));
+            if (*islands != "yes" && *islands != "no")
+                return fail(s.line, bad_value("islands", *islands, "'yes' or 'no'"));
             t_.islands = *islands == "yes";
         }
         if (const std::string* prefix = setting(s, "prefix")) return parse_prefix(s, *prefix, t_.prefix);
@@ -163,15 +174,18 @@ private:
     Error claim_name(const Statement& s, const std::string& name, std::size_t longest) {
         if (!is_good_name(name.substr(name.find('/') + 1), longest))
             return fail(s.line, bad_value(s.keyword, name,
-                                          "a name: 1.." + std::to_string(longest) + " letters, digits, '_', '.', '-', a letter first"));
+                                          "a name: 1.." + std::to_string(longest) +
+                                              " letters, digits, '_', '.', '-', a letter first"));
         const auto [found, is_new] = lines_.emplace(name, s.line);
-        if (!is_new) return fail(s.line, "the name '" + name + "' is already used in line " + std::to_string(found->second));
+        if (!is_new)
+            return fail(s.line, "the name '" + name + "' is already used in line " + std::to_string(found->second));
         return {};
     }
 
     Error on_switch(const Statement& s) {
         for (const std::string& name : s.names) {
-            if (name.find('/') != std::string::npos) return fail(s.line, bad_value(s.keyword, name, "a name: it has a '/'"));
+            if (name.find('/') != std::string::npos)
+                return fail(s.line, bad_value(s.keyword, name, "a name: it has a '/'"));
             if (Error error = claim_name(s, name, kLongestHostName)) return error;
             nodes_[name] = {NodeKind::switch_, static_cast<std::uint32_t>(t_.switches.size())};
             t_.switches.push_back({name});
@@ -181,7 +195,8 @@ private:
 
     Error on_host(const Statement& s) {
         for (const std::string& name : s.names) {
-            if (name.find('/') != std::string::npos) return fail(s.line, bad_value(s.keyword, name, "a name: it has a '/'"));
+            if (name.find('/') != std::string::npos)
+                return fail(s.line, bad_value(s.keyword, name, "a name: it has a '/'"));
             if (Error error = claim_name(s, name, kLongestHostName)) return error;
             hosts_[name] = static_cast<std::uint32_t>(t_.hosts.size());
             t_.hosts.push_back({name});
@@ -282,7 +297,8 @@ private:
         const std::size_t comma = text->find(',');
         const auto first = parse(std::string_view(*text).substr(0, comma));
         const auto second = comma == std::string::npos ? first : parse(std::string_view(*text).substr(comma + 1));
-        if (!first || !second) return fail(s.line, bad_value(key, *text, std::string(wanted) + ", or two of them with a comma"));
+        if (!first || !second)
+            return fail(s.line, bad_value(key, *text, std::string(wanted) + ", or two of them with a comma"));
         there = *first;
         back = *second;
         return {};
@@ -294,7 +310,8 @@ private:
         if (Error error = find_node(s, s.names[1], cable.b)) return error;
         DirectionPlan &there = cable.there, &back = cable.back;
         if (Error error = both_ways(s, "rate", kRateWords, parse_rate, there.rate, back.rate)) return error;
-        if (Error error = both_ways(s, "latency", kTimeWords, parse_time_ns, there.latency_ns, back.latency_ns)) return error;
+        if (Error error = both_ways(s, "latency", kTimeWords, parse_time_ns, there.latency_ns, back.latency_ns))
+            return error;
         if (Error error = both_ways(s, "loss", kLossWords, parse_loss, there.loss, back.loss)) return error;
         if (Error error = both_ways(s, "load", kLoadWords, parse_load, there.background, back.background)) return error;
         for (const Node& node : {cable.a, cable.b})
@@ -312,19 +329,24 @@ private:
             const PortPlan& plan = t_.ports[found->second.index];
             std::uint64_t more = 0;
             if (plus != std::string::npos)
-                if (Error error = parse_in_range(text, text.substr(plus + 1), 0, (1u << plan.lmc) - 1, more)) return fail(s.line, error);
+                if (Error error = parse_in_range(text, text.substr(plus + 1), 0, (1u << plan.lmc) - 1, more))
+                    return fail(s.line, error);
             lid = plan.lid + static_cast<std::uint32_t>(more);
             return {};
         }
         const auto value = parse_number(text);
         if (!value || *value > kHighestLid || port_of_lid(t_, static_cast<std::uint32_t>(*value)) == kNone)
-            return fail(s.line, bad_value("route", text, "the LID of a port: a number that a port has, or HOST/HCA/NUMBER or HOST/HCA/NUMBER+N"));
+            return fail(
+                s.line,
+                bad_value("route", text,
+                          "the LID of a port: a number that a port has, or HOST/HCA/NUMBER or HOST/HCA/NUMBER+N"));
         lid = static_cast<std::uint32_t>(*value);
         return {};
     }
 
     // Finds the link from one node to the next that belongs to the nth cable between them.
-    Error find_link(const Statement& s, const Node& from, const Node& to, std::uint64_t nth, std::uint32_t& found) const {
+    Error find_link(const Statement& s, const Node& from, const Node& to, std::uint64_t nth,
+                    std::uint32_t& found) const {
         std::uint64_t cables = 0;
         for (std::uint32_t link = 0; link < 2 * t_.cables.size(); ++link) {
             if (!(t_.link_from(link) == from && t_.link_to(link) == to)) continue;
@@ -333,14 +355,16 @@ private:
         }
         const std::string ends = "'" + t_.node_name(from) + "' and '" + t_.node_name(to) + "'";
         if (cables == 0) return fail(s.line, "route: there is no cable between " + ends);
-        return fail(s.line, "route: there is no cable " + std::to_string(nth) + " between " + ends + ", only " + std::to_string(cables));
+        return fail(s.line, "route: there is no cable " + std::to_string(nth) + " between " + ends + ", only " +
+                                std::to_string(cables));
     }
 
     Error on_route(const Statement& s) {
         if (t_.ethernet) return fail(s.line, "route: RoCE has no LIDs to route by");
         const bool nowhere = s.names[2] == "nowhere" && s.names.size() == 3;
         if (!nowhere && (s.names[2] != "via" || s.names.size() == 3))
-            return fail(s.line, "route: '" + s.names[2] + "' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+            return fail(s.line, "route: '" + s.names[2] +
+                                    "' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
         RoutePlan route{};
         if (Error error = find_lid(s, s.names[0], route.slid)) return error;
         if (Error error = find_lid(s, s.names[1], route.dlid)) return error;
@@ -360,13 +384,15 @@ private:
             if (Error error = find_node(s, hop.substr(0, colon), next)) return error;
             if (next.kind == NodeKind::port) return fail(s.line, "route: '" + hop + "' is a port, not a switch");
             if (colon != std::string::npos)
-                if (Error error = parse_in_range(hop, hop.substr(colon + 1), 1, 1'000'000, nth)) return fail(s.line, error);
+                if (Error error = parse_in_range(hop, hop.substr(colon + 1), 1, 1'000'000, nth))
+                    return fail(s.line, error);
             if (Error error = find_link(s, at, next, nth, route.links.emplace_back())) return error;
             at = next;
         }
         if (Error error = find_link(s, at, end, 1, route.links.emplace_back())) return error;
         if (route.links.size() > kMaxHops)
-            return fail(s.line, "route: " + std::to_string(route.links.size()) + " cables; the longest route has " + std::to_string(kMaxHops));
+            return fail(s.line, "route: " + std::to_string(route.links.size()) + " cables; the longest route has " +
+                                    std::to_string(kMaxHops));
         return {};
     }
 
@@ -382,7 +408,8 @@ private:
     bool has_subnet_ = false;
 };
 
-// --- back to text -------------------------------------------------------------------------------------------------------
+// --- back to text
+// -------------------------------------------------------------------------------------------------------
 
 template <class T, class ToText>
 std::string setting_text(const char* key, T there, T back, ToText&& to_text) {
@@ -442,11 +469,13 @@ Error read_topology_file(const std::string& path, Topology& topology) {
 }
 
 std::string to_text(const Topology& t) {
-    std::string text = std::string("subnet link-layer=") + (t.ethernet ? "roce" : "ib") + " prefix=" + hex_text(t.prefix) + (t.islands ? " islands=yes\n" : "\n");
+    std::string text = std::string("subnet link-layer=") + (t.ethernet ? "roce" : "ib") +
+                       " prefix=" + hex_text(t.prefix) + (t.islands ? " islands=yes\n" : "\n");
     for (const SwitchPlan& plan : t.switches) text += "switch " + plan.name + "\n";
     for (const HostPlan& host : t.hosts) text += "host " + host.name + "\n";
     for (std::uint32_t hca = 0; hca < t.hcas.size(); ++hca)
-        text += "hca " + t.hca_name(hca) + " ports=" + std::to_string(ports_of(t, hca)) + " profile=" + t.hcas[hca].profile->name + "\n";
+        text += "hca " + t.hca_name(hca) + " ports=" + std::to_string(ports_of(t, hca)) +
+                " profile=" + t.hcas[hca].profile->name + "\n";
     for (std::uint32_t port = 0; port < t.ports.size(); ++port) text += port_text(t, port);
     for (const CablePlan& cable : t.cables) text += cable_text(t, cable);
     for (const RoutePlan& route : t.routes) text += route_text(t, route);

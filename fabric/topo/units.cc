@@ -16,13 +16,13 @@ struct Unit {
 };
 
 // The first four are used for output, the largest first.
-constexpr Unit kRateUnits[] = {{"GB/s", 1e9},        {"MB/s", 1e6},      {"kB/s", 1e3},      {"B/s", 1},
-                               {"GiB/s", 0x1p30},    {"MiB/s", 0x1p20},  {"KiB/s", 0x1p10},  {"KB/s", 1e3},
-                               {"Tbit/s", 1.25e11},  {"Gbit/s", 1.25e8}, {"Mbit/s", 1.25e5}, {"kbit/s", 125}};
+constexpr Unit kRateUnits[] = {{"GB/s", 1e9},       {"MB/s", 1e6},      {"kB/s", 1e3},      {"B/s", 1},
+                               {"GiB/s", 0x1p30},   {"MiB/s", 0x1p20},  {"KiB/s", 0x1p10},  {"KB/s", 1e3},
+                               {"Tbit/s", 1.25e11}, {"Gbit/s", 1.25e8}, {"Mbit/s", 1.25e5}, {"kbit/s", 125}};
 constexpr Unit kTimeUnits[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"µs", 1e3}};
 constexpr std::size_t kShownUnits = 4;
-constexpr Unit kSizeUnits[] = {{"", 1},     {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
-                               {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+constexpr Unit kSizeUnits[] = {{"", 1},         {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                               {"GiB", 0x1p30}, {"kB", 1e3}, {"MB", 1e6},     {"GB", 1e9}};
 constexpr Unit kLossUnits[] = {{"", 1}, {"%", 0.01}};
 
 // Accepts digits and at most one point; neither signs nor exponents.
@@ -158,7 +158,8 @@ Error bad_value(std::string_view name, std::string_view value, std::string_view 
     return {text};
 }
 
-Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max, std::uint64_t& value) {
+Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max,
+                     std::uint64_t& value) {
     const auto number = parse_number(text);
     if (!number || *number < min || *number > max)
         return bad_value(name, text, "a whole number in " + std::to_string(min) + ".." + std::to_string(max));

@@ -21,7 +21,8 @@ inline constexpr const char* kRateWords = "a rate such as 250MB/s, 2GB/s or 10Gb
 inline constexpr const char* kLoadWords = "a rate such as 250MB/s, or 'none'";
 inline constexpr const char* kTimeWords = "a time such as 800ns, 1.5us, 20ms or 2s";
 inline constexpr const char* kLossWords = "a probability: 0..1, or 0%..100%";
-inline constexpr const char* kPkeyWords = "P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry";
+inline constexpr const char* kPkeyWords =
+    "P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry";
 inline constexpr const char* kSizeWords = "a number of bytes such as 4096, 64KiB or 1GiB";
 
 std::optional<std::uint64_t> parse_rate(std::string_view text);  // bytes/s; 0: unlimited
@@ -45,7 +46,8 @@ std::string pkeys_text(const std::vector<std::uint16_t>& keys);
 Error bad_value(std::string_view name, std::string_view value, std::string_view wanted);
 
 // Parses a whole number; the error names the permitted range.
-Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max, std::uint64_t& value);
+Error parse_in_range(std::string_view name, std::string_view text, std::uint64_t min, std::uint64_t max,
+                     std::uint64_t& value);
 
 // 'required' or 'optional'.
 Error parse_grh(std::string_view name, std::string_view text, bool& required);

@@ -46,8 +46,10 @@ COOP_VERB ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     return ah;
 }
 
-// Describes the sender of a datagram: by LID, and by GID if the datagram had a global header, which is in its first 40 bytes.
-COOP_VERB int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {
+// Describes the sender of a datagram: by LID, and by GID if the datagram had a global header, which is in its first 40
+// bytes.
+COOP_VERB int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh,
+                                  ibv_ah_attr* attr) {
     const VerbsContext& device = to_context(context);
     *attr = {};
     if (!device.has_port(port)) {

@@ -35,14 +35,17 @@ bool enter(VerbsCq& cq, std::uint32_t depth, int notify_fd) {
     }
     CompletionQueue& entry = cq.shared();
     cq.used = entry.used.load(std::memory_order_relaxed);
-    if (cq.used == 1) entry.lock.create();  // reused entries keep their lock, because another process may be about to take it
+    if (cq.used == 1)
+        entry.lock.create();  // reused entries keep their lock, because another process may be about to take it
     Guard guard(entry.lock);
     entry.process = cq.owner.client.process();
     entry.context = cq.owner.index;
     entry.notify_fd = notify_fd;
     entry.capacity = capacity;
     entry.depth = depth;
-    for (auto* count : {&entry.put, &entry.taken, &entry.last_solicited, &entry.notified, &entry.armed, &entry.overflowed}) count->store(0);
+    for (auto* count :
+         {&entry.put, &entry.taken, &entry.last_solicited, &entry.notified, &entry.armed, &entry.overflowed})
+        count->store(0);
     entry.ring = ring;
     return true;
 }
@@ -133,7 +136,8 @@ int poll_cq(ibv_cq* polled, int entries, ibv_wc* completions) {
     if (cq.shared().ring == 0) return 0;  // the process is about to end and has given back its objects
     Completion completion;
     int n = 0;
-    while (n < entries && take_completion(cq.owner.subnet(), cq.index, completion)) translate(completion, completions[n++]);
+    while (n < entries && take_completion(cq.owner.subnet(), cq.index, completion))
+        translate(completion, completions[n++]);
     return n;
 }
 
@@ -146,7 +150,8 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
 
 using namespace coop::fabric;
 
-COOP_VERB ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel, int vector) {
+COOP_VERB ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
+                                int vector) {
     VerbsCq* cq = make_cq(to_context(context), entries, cq_context, channel, static_cast<std::uint32_t>(vector));
     return cq != nullptr ? cq->base() : nullptr;
 }
@@ -167,7 +172,8 @@ COOP_VERB int ibv_resize_cq(ibv_cq* resized, int entries) {
         subnet.free(ring, ring_bytes(capacity));
         return EINVAL;
     }
-    for (std::uint32_t i = taken; i != put; ++i) place(subnet, ring, capacity, i) = place(subnet, entry.ring, entry.capacity, i);
+    for (std::uint32_t i = taken; i != put; ++i)
+        place(subnet, ring, capacity, i) = place(subnet, entry.ring, entry.capacity, i);
     subnet.free(entry.ring, ring_bytes(entry.capacity));
     entry.ring = ring;
     entry.capacity = capacity;

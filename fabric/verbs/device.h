@@ -13,7 +13,8 @@
 namespace coop::fabric {
 
 struct VerbsDevice : ibv_device {
-    // Providers of libibverbs read the private part after the public one to see whether a device is theirs; zeros match none.
+    // Providers of libibverbs read the private part after the public one to see whether a device is theirs; zeros match
+    // none.
     std::byte behind[512];
     std::uint32_t hca;     // index on the subnet
     std::uint32_t number;  // within this host: the N of uverbsN

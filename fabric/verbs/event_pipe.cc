@@ -29,7 +29,9 @@ int open_without_blocking(int fd) {
 
 }  // namespace
 
-bool read_record(int fd, void* record, std::size_t bytes) { return read(fd, record, bytes) == static_cast<ssize_t>(bytes); }
+bool read_record(int fd, void* record, std::size_t bytes) {
+    return read(fd, record, bytes) == static_cast<ssize_t>(bytes);
+}
 
 void purge_records(int read_end, int write_end, std::size_t bytes, const std::function<bool(const void*)>& is_void) {
     if (is_empty(read_end)) return;

@@ -12,7 +12,8 @@
 
 namespace coop::fabric {
 
-// Reads one record. Returns false with errno set on failure (EAGAIN if the pipe is empty and the descriptor non-blocking).
+// Reads one record. Returns false with errno set on failure (EAGAIN if the pipe is empty and the descriptor
+// non-blocking).
 bool read_record(int fd, void* record, std::size_t bytes);
 
 // Removes the records for which `is_void` returns true.

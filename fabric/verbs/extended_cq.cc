@@ -62,7 +62,8 @@ void set_readers(ibv_cq_ex& cq) {
 }
 
 bool is_supported(const ibv_cq_init_attr_ex& attr) {
-    if ((attr.wc_flags & ~kSupported) != 0 || (attr.comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0) return false;
+    if ((attr.wc_flags & ~kSupported) != 0 || (attr.comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0)
+        return false;
     // IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN is not supported: an overflow is always reported.
     const std::uint32_t flags = (attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr.flags : 0;
     return (flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) == 0;
@@ -72,7 +73,8 @@ bool is_supported(const ibv_cq_init_attr_ex& attr) {
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
     if (!is_supported(*attr)) return refuse<ibv_cq_ex>(EOPNOTSUPP);
-    VerbsCq* cq = make_cq(to_context(context), static_cast<int>(attr->cqe), attr->cq_context, attr->channel, attr->comp_vector);
+    VerbsCq* cq = make_cq(to_context(context), static_cast<int>(attr->cqe), attr->cq_context, attr->channel,
+                          attr->comp_vector);
     if (cq != nullptr) set_readers(*cq);
     return cq;
 }

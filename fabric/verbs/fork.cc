@@ -55,21 +55,26 @@ void in_parent() {
     unsigned lost = 0;
     for (std::uint32_t i = 0; i < regions.size(); ++i) {
         MemoryRegion& region = regions[i];
-        if (region.process != client->process() || !Segment::in_use(region) || region.stale.exchange(1, std::memory_order_acq_rel) != 0) continue;
+        if (region.process != client->process() || !Segment::in_use(region) ||
+            region.stale.exchange(1, std::memory_order_acq_rel) != 0)
+            continue;
         trace(subnet, TraceKind::stale_memory, static_cast<std::uint32_t>(getpid()), i, kForked, region.address);
         ++lost;
     }
     if (lost != 0)
-        std::fprintf(stderr,
-                     "coop-fabric: process %d has forked without ibv_fork_init(): on a kernel before Linux 5.12 the HCA may no longer read and "
-                     "write the process's memory in its %u registered regions. Here these regions cannot be used any more.\n",
-                     static_cast<int>(getpid()), lost);
+        std::fprintf(
+            stderr,
+            "coop-fabric: process %d has forked without ibv_fork_init(): on a kernel before Linux 5.12 the HCA may no "
+            "longer read and "
+            "write the process's memory in its %u registered regions. Here these regions cannot be used any more.\n",
+            static_cast<int>(getpid()), lost);
 }
 
 // Returns to the children the part of `pages` that no other region covers.
 void give_back(const std::vector<Pages>& others, Pages pages) {
     if (pages.begin >= pages.end) return;
-    const auto other = std::ranges::find_if(others, [&](const Pages& o) { return o.begin < pages.end && o.end > pages.begin; });
+    const auto other = std::ranges::find_if(others,
+                                            [&](const Pages& o) { return o.begin < pages.end && o.end > pages.begin; });
     if (other == others.end()) {
         madvise(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin, MADV_DOFORK);
         return;
@@ -101,7 +106,8 @@ void show_to_children(std::uint64_t address, std::uint64_t bytes) {
     State& s = state();
     const std::lock_guard guard(s.lock);
     const Pages pages{page_floor(address), page_ceiling(address + bytes)};
-    const auto region = std::ranges::find_if(s.regions, [&](const Pages& r) { return r.begin == pages.begin && r.end == pages.end; });
+    const auto region = std::ranges::find_if(
+        s.regions, [&](const Pages& r) { return r.begin == pages.begin && r.end == pages.end; });
     if (region == s.regions.end()) return;
     s.regions.erase(region);
     give_back(s.regions, pages);

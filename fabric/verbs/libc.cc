@@ -49,7 +49,8 @@ const char* replace(const char* path) {
 int open_text(const std::string& text, int flags) {
     const int fd = memfd_create("coop-fabric", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
     if (fd < 0) return -1;
-    if (write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && lseek(fd, 0, SEEK_SET) == 0) return fd;
+    if (write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && lseek(fd, 0, SEEK_SET) == 0)
+        return fd;
     close(fd);
     errno = EIO;
     return -1;

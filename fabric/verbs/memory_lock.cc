@@ -21,7 +21,8 @@ bool may_lock_any() {
 }
 
 std::uint64_t limit_of(const Client& client) {
-    if (const std::uint64_t own = client.subnet().header().memory_lock_limit.load(std::memory_order_relaxed)) return own;
+    if (const std::uint64_t own = client.subnet().header().memory_lock_limit.load(std::memory_order_relaxed))
+        return own;
     rlimit limit;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || may_lock_any()) return kNoLimit;
     return page_floor(limit.rlim_cur);

@@ -33,7 +33,8 @@ public:
     Maps(const Maps&) = delete;
     Maps& operator=(const Maps&) = delete;
 
-    // Finds the mapping that contains `address`. Returns 0 or an errno: ENOENT if there is none, others if the kernel cannot tell.
+    // Finds the mapping that contains `address`. Returns 0 or an errno: ENOENT if there is none, others if the kernel
+    // cannot tell.
     int find(std::uint64_t address, MappingQuery& query) const {
         query = {};
         query.bytes = sizeof query;
@@ -52,7 +53,8 @@ bool read_mapping(FILE* maps, std::uint64_t& begin, std::uint64_t& end, std::uin
     flags = (access[0] == 'r' ? kReadable : 0) | (access[1] == 'w' ? kWritable : 0);
     for (std::size_t n = 1; line[n - 1] != '\n' && n < sizeof line; ++n)  // skip the rest of a long line
         if (line[n] == '\0') {
-            for (int c = std::fgetc(maps); c != '\n' && c != EOF; c = std::fgetc(maps)) {}
+            for (int c = std::fgetc(maps); c != '\n' && c != EOF; c = std::fgetc(maps)) {
+            }
             break;
         }
     return true;

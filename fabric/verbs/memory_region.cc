@@ -11,8 +11,9 @@ namespace coop::fabric {
 namespace {
 
 constexpr std::uint32_t kRemoteWriting = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr std::uint32_t kKnownAccess = IBV_ACCESS_LOCAL_WRITE | kRemoteWriting | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
-                                       IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+constexpr std::uint32_t kKnownAccess = IBV_ACCESS_LOCAL_WRITE | kRemoteWriting | IBV_ACCESS_REMOTE_READ |
+                                       IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
+                                       IBV_ACCESS_OPTIONAL_RANGE;
 
 // The arguments of a registration.
 struct Wish {
@@ -91,7 +92,8 @@ void give_up(const VerbsMr& mr) {
     if (!mr.domain->owner.is_live()) return;
     const Client& client = mr.domain->owner.client;
     if (client.subnet().header().strict_memory != 0) unwatch_region(client, mr.index);
-    if (client.subnet().header().strict_fork != 0) show_to_children(reinterpret_cast<std::uint64_t>(mr.addr), mr.length);
+    if (client.subnet().header().strict_fork != 0)
+        show_to_children(reinterpret_cast<std::uint64_t>(mr.addr), mr.length);
     leave(client.subnet(), mr.index);
     discharge_locked(client, locked_bytes(reinterpret_cast<std::uint64_t>(mr.addr), mr.length));
 }
@@ -100,7 +102,8 @@ ibv_mr* register_memory(ibv_pd* domain, void* address, std::size_t bytes, std::u
     VerbsPd& pd = to_pd(domain);
     auto* mr = new VerbsMr(pd);
     const bool zero_based = (access & IBV_ACCESS_ZERO_BASED) != 0;
-    if (const int error = acquire(*mr, pd, {reinterpret_cast<std::uint64_t>(address), bytes, zero_based ? 0 : iova, access})) {
+    if (const int error = acquire(*mr, pd,
+                                  {reinterpret_cast<std::uint64_t>(address), bytes, zero_based ? 0 : iova, access})) {
         delete mr;
         return refuse<ibv_mr>(error);
     }
@@ -121,7 +124,8 @@ int refuse_again(int error, int code) {
 using namespace coop::fabric;
 
 COOP_VERB ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t bytes, int access) {
-    return register_memory(pd, address, bytes, reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(access));
+    return register_memory(pd, address, bytes, reinterpret_cast<std::uint64_t>(address),
+                           static_cast<std::uint32_t>(access));
 }
 
 COOP_VERB ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t bytes, std::uint64_t iova, int access) {

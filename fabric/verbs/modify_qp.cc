@@ -33,12 +33,15 @@ bool is_good_vector(const VerbsContext& context, unsigned port, ibv_ah_attr attr
 }
 
 bool is_good_alternate(const VerbsContext& context, const ibv_qp_attr& attr) {
-    if (context.profile().apm == 0 || !context.has_port(attr.alt_port_num) || is_ethernet(context.port(attr.alt_port_num))) return false;
-    return attr.alt_timeout <= kMostTimeout && attr.alt_pkey_index < context.port(attr.alt_port_num).pkey_count && is_good_vector(context, attr.alt_port_num, attr.alt_ah_attr);
+    if (context.profile().apm == 0 || !context.has_port(attr.alt_port_num) ||
+        is_ethernet(context.port(attr.alt_port_num)))
+        return false;
+    return attr.alt_timeout <= kMostTimeout && attr.alt_pkey_index < context.port(attr.alt_port_num).pkey_count &&
+           is_good_vector(context, attr.alt_port_num, attr.alt_ah_attr);
 }
 
-// Checks a change of the migration state (InfiniBand 17.2.8). The program may request arming, given an alternate path, or
-// migration; only the transport sets the armed state.
+// Checks a change of the migration state (InfiniBand 17.2.8). The program may request arming, given an alternate path,
+// or migration; only the transport sets the armed state.
 bool is_good_migration(const VerbsQp& qp, const ibv_qp_attr& attr, int mask) {
     const std::uint32_t now = qp.shared().migration.load();
     const bool has_alternate = (mask & IBV_QP_ALT_PATH) != 0 || qp.shared().alternate.port != 0;
@@ -62,7 +65,8 @@ bool are_good(const VerbsQp& qp, const ibv_qp_attr& attr, int mask, ibv_qp_state
     if (!context.has_port(port)) return false;
     if (has(IBV_QP_CUR_STATE) && !is_good_cur_state(attr.cur_qp_state, from)) return false;
     if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index >= context.port(port).pkey_count) return false;
-    if (has(IBV_QP_ACCESS_FLAGS) && (attr.qp_access_flags & ~(kRemoteAccess | IBV_ACCESS_LOCAL_WRITE)) != 0) return false;
+    if (has(IBV_QP_ACCESS_FLAGS) && (attr.qp_access_flags & ~(kRemoteAccess | IBV_ACCESS_LOCAL_WRITE)) != 0)
+        return false;
     if (has(IBV_QP_PATH_MTU) && !is_good_mtu(context, port, attr.path_mtu)) return false;
     if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > kMostQpNumber) return false;
     if (has(IBV_QP_AV) && !is_good_vector(context, port, attr.ah_attr)) return false;
@@ -88,7 +92,8 @@ void forget_completions(const VerbsQp& qp) {
     if (qp.qp_base.send_cq != qp.qp_base.recv_cq) discard_completions(to_cq(qp.qp_base.send_cq), qp.qp_base.qp_num);
 }
 
-// The shared entry stores only the path; the other attributes are those of the address vector that the program gave for it.
+// The shared entry stores only the path; the other attributes are those of the address vector that the program gave for
+// it.
 void complete_vector(const VerbsQp& qp, ibv_ah_attr& attr) {
     for (const ibv_ah_attr* given : {&qp.primary, &qp.alternate}) {
         if (given->dlid != attr.dlid || given->src_path_bits != attr.src_path_bits ||

@@ -8,7 +8,8 @@
 
 namespace coop::fabric {
 
-int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr, std::size_t bytes);
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                    std::size_t bytes);
 int query_port(ibv_context* context, std::uint8_t number, ibv_port_attr* attr, std::size_t bytes);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);
 

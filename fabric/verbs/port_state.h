@@ -19,10 +19,10 @@ ibv_gid_type gid_type(const Port& port, std::uint32_t index);
 
 // An InfiniBand width and speed, and their data rate.
 struct LinkSpeed {
-    std::uint8_t width;  // as in ibv_port_attr: 1 is 1X, 2 is 4X
-    std::uint8_t speed;  // as in ibv_port_attr: 1 SDR, 2 DDR, 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR
+    std::uint8_t width;         // as in ibv_port_attr: 1 is 1X, 2 is 4X
+    std::uint8_t speed;         // as in ibv_port_attr: 1 SDR, 2 DDR, 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR
     std::uint32_t data_mbytes;  // 10^6 bytes/s after line coding
-    const char* text;    // as in /sys
+    const char* text;           // as in /sys
 };
 // The fastest that carries at most `rate` bytes/s, or else the slowest; 0 means unlimited and gives 4X EDR.
 const LinkSpeed& link_speed(std::uint64_t rate);

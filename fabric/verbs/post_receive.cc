@@ -19,8 +19,8 @@ int post_recv(ibv_qp* posted, ibv_recv_wr* request, ibv_recv_wr** bad) {
         std::lock_guard guard(qp.receiving);
         error = post_receives(qp.owner.subnet(), entry.receives, request, bad);
     }
-    // In the error state the requests are flushed at once. Both sides write first and check afterwards, so either this thread
-    // sees the state, or the process that sets it causes a flush that finds the requests.
+    // In the error state the requests are flushed at once. Both sides write first and check afterwards, so either this
+    // thread sees the state, or the process that sets it causes a flush that finds the requests.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (entry.state.load(std::memory_order_acquire) == IBV_QPS_ERR) qp.local.on_attention();
     return error;

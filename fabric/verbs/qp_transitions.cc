@@ -32,7 +32,8 @@ constexpr Transition kTransitions[] = {
     {IBV_QPS_INIT, IBV_QPS_RTR, kUc, kAddress, kBeforeConnecting},
     {IBV_QPS_INIT, IBV_QPS_RTR, kUd, kNothing, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
 
-    {IBV_QPS_RTR, IBV_QPS_RTS, kRc, kTimers | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, kConnectedLive | IBV_QP_MIN_RNR_TIMER},
+    {IBV_QPS_RTR, IBV_QPS_RTS, kRc, kTimers | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+     kConnectedLive | IBV_QP_MIN_RNR_TIMER},
     {IBV_QPS_RTR, IBV_QPS_RTS, kUc, IBV_QP_SQ_PSN, kConnectedLive},
     {IBV_QPS_RTR, IBV_QPS_RTS, kUd, IBV_QP_SQ_PSN, kDatagramLive},
 

@@ -68,7 +68,8 @@ ibv_device_attr describe_device(const Segment& subnet, const Hca& hca) {
 
 }  // namespace
 
-int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attr, std::size_t bytes) {
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_device_attr_ex* attr,
+                    std::size_t bytes) {
     const VerbsContext& device = to_context(context);
     ibv_device_attr_ex described{};
     described.orig_attr = describe_device(device.subnet(), device.hca());

@@ -44,7 +44,8 @@ using namespace coop::fabric;
 
 // Called by programs built before ibv_port_attr grew.
 COOP_VERB int ibv_query_port(ibv_context* context, std::uint8_t number, _compat_ibv_port_attr* attr) {
-    return query_port(context, number, reinterpret_cast<ibv_port_attr*>(attr), offsetof(ibv_port_attr, port_cap_flags2));
+    return query_port(context, number, reinterpret_cast<ibv_port_attr*>(attr),
+                      offsetof(ibv_port_attr, port_cap_flags2));
 }
 
 COOP_VERB int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {
@@ -68,8 +69,8 @@ COOP_VERB int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::u
     return 0;
 }
 
-COOP_VERB ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t most, std::uint32_t flags,
-                                       std::size_t entry_bytes) {
+COOP_VERB ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t most,
+                                       std::uint32_t flags, std::size_t entry_bytes) {
     const VerbsContext& device = to_context(context);
     if (flags != 0) return -EOPNOTSUPP;
     std::size_t n = 0;
@@ -110,7 +111,8 @@ COOP_VERB int ibv_get_pkey_index(ibv_context* context, std::uint8_t number, __be
     if (device.has_port(number)) {
         const Port& port = device.port(number);
         const auto* const end = port.pkeys + port.pkey_count;
-        if (const auto* found = std::find(port.pkeys, end, be16toh(pkey)); found != end) return static_cast<int>(found - port.pkeys);
+        if (const auto* found = std::find(port.pkeys, end, be16toh(pkey)); found != end)
+            return static_cast<int>(found - port.pkeys);
     }
     errno = EINVAL;
     return -1;

@@ -15,11 +15,12 @@ namespace {
 constexpr std::uint32_t kReturnCaps = 1, kDeviceOnly = 2;
 constexpr int kWholeMessage = 1, kAlignedBlocks = 2;
 
-constexpr std::uint64_t kReliableOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
-                                              IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-                                              IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-constexpr std::uint64_t kUnreliableOperations =
-    IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kReliableOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                              IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                              IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                              IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+constexpr std::uint64_t kUnreliableOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                                IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kDatagramOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
 std::uint64_t operations_of(const VerbsContext& context, ibv_qp_type type) {
@@ -41,7 +42,8 @@ int check(const VerbsPd& domain, const ibv_qp_init_attr& attr) {
     return cap.max_inline_data > profile.max_inline ? EINVAL : 0;
 }
 
-// The capacities that the QP really gets: absent queues have 0 entries, and a request has room for at least one scatter entry.
+// The capacities that the QP really gets: absent queues have 0 entries, and a request has room for at least one scatter
+// entry.
 ibv_qp_cap round_up(const ibv_qp_init_attr& attr) {
     ibv_qp_cap cap = attr.cap;
     cap.max_send_sge = std::max(cap.max_send_sge, 1u);
@@ -72,8 +74,8 @@ void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr,
     entry.expected_psn = entry.max_dest_rd_atomic = entry.min_rnr_timer = 0;
     entry.held = entry.next_atomic_result = entry.established = 0;
     for (AtomicResult& result : entry.atomic_results) result = {kNone, 0};
-    for (auto* count : {&entry.sent_messages, &entry.sent_bytes, &entry.received_messages, &entry.received_bytes, &entry.retries,
-                        &entry.rnr_retries, &entry.duplicates, &entry.migrations})
+    for (auto* count : {&entry.sent_messages, &entry.sent_bytes, &entry.received_messages, &entry.received_bytes,
+                        &entry.retries, &entry.rnr_retries, &entry.duplicates, &entry.migrations})
         count->store(0, std::memory_order_relaxed);
     entry.state.store(IBV_QPS_RESET, std::memory_order_release);
 }
@@ -148,12 +150,15 @@ VerbsQp* make_qp(VerbsPd& domain, ibv_qp_init_attr& attr) {
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
-    constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+                                     IBV_QP_INIT_ATTR_CREATE_FLAGS;
     if ((attr->comp_mask & ~kKnown) != 0) return refuse<ibv_qp>(EOPNOTSUPP);
     if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse<ibv_qp>(EINVAL);
-    if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0) return refuse<ibv_qp>(EOPNOTSUPP);
+    if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
+        return refuse<ibv_qp>(EOPNOTSUPP);
     const bool extended = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
-    if (extended && (attr->send_ops_flags & ~operations_of(to_context(context), attr->qp_type)) != 0) return refuse<ibv_qp>(EOPNOTSUPP);
+    if (extended && (attr->send_ops_flags & ~operations_of(to_context(context), attr->qp_type)) != 0)
+        return refuse<ibv_qp>(EOPNOTSUPP);
     // The extended attributes begin with the plain ones.
     VerbsQp* qp = make_qp(to_pd(attr->pd), *reinterpret_cast<ibv_qp_init_attr*>(attr));
     if (qp == nullptr) return nullptr;
@@ -197,6 +202,7 @@ COOP_VERB int ibv_destroy_qp(ibv_qp* destroyed) {
 COOP_VERB int ibv_query_qp_data_in_order(ibv_qp* queried, ibv_wr_opcode opcode, std::uint32_t flags) {
     const VerbsQp& qp = to_qp(queried);
     const bool ready = qp.shared().state.load(std::memory_order_acquire) == IBV_QPS_RTS;
-    if (!ready || !is_write(opcode) || qp.owner.profile().in_order == 0 || (flags & ~(kReturnCaps | kDeviceOnly)) != 0) return 0;
+    if (!ready || !is_write(opcode) || qp.owner.profile().in_order == 0 || (flags & ~(kReturnCaps | kDeviceOnly)) != 0)
+        return 0;
     return (flags & kReturnCaps) != 0 ? kWholeMessage | kAlignedBlocks : 1;
 }

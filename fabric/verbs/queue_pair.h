@@ -19,7 +19,7 @@ namespace coop::fabric {
 
 // Work requests between ibv_wr_start and ibv_wr_complete. They are posted all together or not at all.
 struct WorkList {
-    std::vector<SendWork> requests;      // the first `count` are valid; the others are kept to reuse their memory
+    std::vector<SendWork> requests;  // the first `count` are valid; the others are kept to reuse their memory
     std::size_t count = 0;
     std::vector<std::byte> inline_data;  // of all requests, one after the other
     int error = 0;                       // errno of the first request that cannot be posted

@@ -93,7 +93,8 @@ COOP_VERB ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
     const Profile& profile = domain.owner.profile();
     ibv_srq_attr& attr = init->attr;
     if (profile.max_srq_wr == 0) return refuse<ibv_srq>(EOPNOTSUPP);
-    if (attr.max_wr == 0 || attr.max_wr > profile.max_srq_wr || attr.max_sge > profile.max_sge) return refuse<ibv_srq>(EINVAL);
+    if (attr.max_wr == 0 || attr.max_wr > profile.max_srq_wr || attr.max_sge > profile.max_sge)
+        return refuse<ibv_srq>(EINVAL);
     auto* srq = new VerbsSrq(domain);
     if (!enter(*srq, attr)) {
         delete srq;

@@ -40,7 +40,9 @@ struct Watched {
 
 class Pending {
 public:
-    explicit Pending(Process& process) : process_(process) { process_.memory_report.store(1, std::memory_order_seq_cst); }
+    explicit Pending(Process& process) : process_(process) {
+        process_.memory_report.store(1, std::memory_order_seq_cst);
+    }
     ~Pending() { process_.memory_report.store(0, std::memory_order_release); }
     Pending(const Pending&) = delete;
     Pending& operator=(const Pending&) = delete;
@@ -70,7 +72,8 @@ private:
     void mark(std::uint64_t begin, std::uint64_t end, const char* what);
     void tell(std::uint32_t index, const MemoryRegion& region, const char* what);
     void note(std::uint32_t index, std::uint32_t what) const {
-        trace(subnet_, TraceKind::stale_memory, static_cast<std::uint32_t>(getpid()), index, what, subnet_.memory_regions()[index].address);
+        trace(subnet_, TraceKind::stale_memory, static_cast<std::uint32_t>(getpid()), index, what,
+              subnet_.memory_regions()[index].address);
     }
 
     const Segment& subnet_;
@@ -82,9 +85,7 @@ private:
     int messages_ = 0;
 };
 
-void say(const char* text) {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
-}
+void say(const char* text) { [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text)); }
 
 bool Monitor::open_userfaultfd() {
     constexpr int kFlags = O_CLOEXEC | O_NONBLOCK;
@@ -99,11 +100,13 @@ bool Monitor::open_userfaultfd() {
 bool Monitor::start() {
     if (!open_userfaultfd()) {
         char text[160];
-        std::snprintf(text, sizeof text, "coop-fabric: stale memory regions are not caught: userfaultfd: %s\n", std::strerror(errno));
+        std::snprintf(text, sizeof text, "coop-fabric: stale memory regions are not caught: userfaultfd: %s\n",
+                      std::strerror(errno));
         say(text);
         return false;
     }
-    void* table = mmap(nullptr, kMost * sizeof(Watched), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* table = mmap(nullptr, kMost * sizeof(Watched), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) return false;
     watched_ = static_cast<Watched*>(table);
     std::thread([this] { run(); }).detach();
@@ -183,11 +186,12 @@ void Monitor::tell(std::uint32_t index, const MemoryRegion& region, const char* 
     note(index, kUnmapped);
     if (++messages_ > kMostMessages) return;
     char text[256];
-    std::snprintf(text, sizeof text,
-                  "coop-fabric: process %d: registered memory was %s: %#llx, %llu bytes, lkey %#x. Real hardware would go on "
-                  "using the old pages; here the region cannot be used any more.\n",
-                  static_cast<int>(getpid()), what, static_cast<unsigned long long>(region.address),
-                  static_cast<unsigned long long>(region.bytes), lkey_of(index, region));
+    std::snprintf(
+        text, sizeof text,
+        "coop-fabric: process %d: registered memory was %s: %#llx, %llu bytes, lkey %#x. Real hardware would go on "
+        "using the old pages; here the region cannot be used any more.\n",
+        static_cast<int>(getpid()), what, static_cast<unsigned long long>(region.address),
+        static_cast<unsigned long long>(region.bytes), lkey_of(index, region));
     say(text);
 }
 
@@ -208,7 +212,8 @@ void Monitor::run() {
     for (;;) {
         pollfd waiting{fd_, POLLIN, 0};
         if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return;
-        // The unmapping thread goes on as soon as the report is read: until it is handled the engines must not rely on any region.
+        // The unmapping thread goes on as soon as the report is read: until it is handled the engines must not rely on
+        // any region.
         const Pending pending(self_);
         const ssize_t n = read(fd_, &report, sizeof report);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -216,7 +221,9 @@ void Monitor::run() {
         switch (report.event) {
         case UFFD_EVENT_UNMAP: mark(report.arg.remove.start, report.arg.remove.end, "unmapped or replaced"); break;
         case UFFD_EVENT_REMOVE: mark(report.arg.remove.start, report.arg.remove.end, "given back to the system"); break;
-        case UFFD_EVENT_REMAP: mark(report.arg.remap.from, report.arg.remap.from + report.arg.remap.len, "moved"); break;
+        case UFFD_EVENT_REMAP:
+            mark(report.arg.remap.from, report.arg.remap.from + report.arg.remap.len, "moved");
+            break;
         default: break;
         }
     }

@@ -69,12 +69,13 @@ PathKind find_counter(const PortCounters& counters, std::string_view name, std::
         std::string_view name;
         const Shared<std::uint64_t>& value;
         unsigned unit;
-    } known[] = {{"port_xmit_data", counters.sent_bytes, 4},          {"port_rcv_data", counters.received_bytes, 4},
-                 {"port_xmit_packets", counters.sent_packets, 1},     {"port_rcv_packets", counters.received_packets, 1},
-                 {"port_xmit_discards", counters.discards, 1},        {"symbol_error", counters.symbol_errors, 1},
+    } known[] = {{"port_xmit_data", counters.sent_bytes, 4},      {"port_rcv_data", counters.received_bytes, 4},
+                 {"port_xmit_packets", counters.sent_packets, 1}, {"port_rcv_packets", counters.received_packets, 1},
+                 {"port_xmit_discards", counters.discards, 1},    {"symbol_error", counters.symbol_errors, 1},
                  {"link_downed", counters.link_downed, 1}};
     for (const auto& counter : known)
-        if (counter.name == name) return file(text, format("%llu", static_cast<unsigned long long>(counter.value.load() / counter.unit)));
+        if (counter.name == name)
+            return file(text, format("%llu", static_cast<unsigned long long>(counter.value.load() / counter.unit)));
     return PathKind::none;
 }
 
@@ -107,7 +108,8 @@ PathKind find_in_port(const Segment& subnet, const Port& port, const Words& word
     const ibv_port_attr attr = describe_port(subnet, port);
     if (name == "gids" || name == "gid_attrs" || name == "pkeys" || name == "counters") return PathKind::folder;
     if (name == "state") return file(text, attr.state == IBV_PORT_ACTIVE ? "4: ACTIVE" : "1: DOWN");
-    if (name == "phys_state") return file(text, attr.phys_state == 5 ? "5: LinkUp" : attr.phys_state == 2 ? "2: Polling" : "3: Disabled");
+    if (name == "phys_state")
+        return file(text, attr.phys_state == 5 ? "5: LinkUp" : attr.phys_state == 2 ? "2: Polling" : "3: Disabled");
     if (name == "lid") return file(text, format("0x%x", attr.lid));
     if (name == "lid_mask_count") return file(text, format("%u", attr.lmc));
     if (name == "sm_lid") return file(text, format("0x%x", attr.sm_lid));
@@ -125,7 +127,8 @@ PathKind find_in_device(const Segment& subnet, const Hca& hca, const Words& word
         std::uint32_t number = 0;
         if (words.size() == 1) return PathKind::folder;
         if (!to_number(words[1], number) || number < 1 || number > hca.ports) return PathKind::none;
-        return find_in_port(subnet, subnet.ports()[hca.first_port + number - 1], {words.begin() + 2, words.end()}, text);
+        return find_in_port(subnet, subnet.ports()[hca.first_port + number - 1], {words.begin() + 2, words.end()},
+                            text);
     }
     if (words.size() != 1) return PathKind::none;
     if (name == "board_id") return file(text, kBoard);
@@ -164,7 +167,8 @@ PathKind find(const Segment& subnet, const Words& words, std::string& text) {
 
 bool may_be_faked(const char* path) {
     return path != nullptr && path[0] == '/' &&
-           (std::strncmp(path, kClass.data(), kClass.size()) == 0 || std::strncmp(path, kNodes.data(), kNodes.size()) == 0);
+           (std::strncmp(path, kClass.data(), kClass.size()) == 0 ||
+            std::strncmp(path, kNodes.data(), kNodes.size()) == 0);
 }
 
 PathKind find_faked(const char* path, std::string& text) {

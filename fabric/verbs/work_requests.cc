@@ -44,15 +44,20 @@ SendWork& begin_remote(ibv_qp_ex* qp, ibv_wr_opcode opcode, std::uint32_t rkey, 
     return work;
 }
 
-void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) { begin_remote(qp, IBV_WR_RDMA_WRITE, rkey, address); }
+void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+    begin_remote(qp, IBV_WR_RDMA_WRITE, rkey, address);
+}
 void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
     begin_remote(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, imm);
 }
-void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) { begin_remote(qp, IBV_WR_RDMA_READ, rkey, address); }
+void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+    begin_remote(qp, IBV_WR_RDMA_READ, rkey, address);
+}
 void wr_send(ibv_qp_ex* qp) { begin_request(qp, IBV_WR_SEND); }
 void wr_send_imm(ibv_qp_ex* qp, __be32 imm) { begin_request(qp, IBV_WR_SEND_WITH_IMM).imm = imm; }
 
-void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare, std::uint64_t swap) {
+void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+                       std::uint64_t swap) {
     SendWork& work = begin_remote(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address);
     work.compare_add = compare;
     work.swap = swap;
@@ -130,7 +135,8 @@ int post_list(VerbsQp& qp) {
         copy_request(*work, request);
         if (request.inline_bytes != 0) std::memcpy(qp.local.inline_data(*work), data, request.inline_bytes);
         data += request.inline_bytes;
-        if (const int error = qp.local.add(*work)) return error;  // depends on the QP's state, so it fails for the first request
+        if (const int error = qp.local.add(*work))
+            return error;  // depends on the QP's state, so it fails for the first request
     }
     return 0;
 }
@@ -146,7 +152,8 @@ int wr_complete(ibv_qp_ex* of) {
 
 }  // namespace
 
-// Sets only the functions that were asked for. Calling another one is a mistake in the program and crashes it, as with hardware.
+// Sets only the functions that were asked for. Calling another one is a mistake in the program and crashes it, as with
+// hardware.
 void set_work_functions(VerbsQp& qp, std::uint64_t wanted) {
     const auto wants = [wanted](std::uint64_t operation) { return (wanted & operation) != 0; };
     if (wants(IBV_QP_EX_WITH_RDMA_WRITE)) qp.wr_rdma_write = wr_rdma_write;

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int load(const char *file) {
-    const char *slash = strrchr(file, '/');
-    const char *base = slash ? slash + 1 : file;
+static int load(const char* file) {
+    const char* slash = strrchr(file, '/');
+    const char* base = slash ? slash + 1 : file;
     char symbol[256];
-    snprintf(symbol, sizeof symbol, "%.*s_component", (int) strcspn(base, "."), base);
+    snprintf(symbol, sizeof symbol, "%.*s_component", (int)strcspn(base, "."), base);
 
-    void *dso = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    void* dso = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!dso) {
         printf("FAIL: %s\n", dlerror());
         return 1;
@@ -24,7 +24,7 @@ static int load(const char *file) {
     return !found;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     /* A call, so that the linker keeps libmpi. */
     int version = 0, subversion = 0, failed = 0;
     MPI_Get_version(&version, &subversion);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shared by the harnesses of test/mpi and test/fabric. A program is a list of CASEs that run in the order of the file; --from and
+// Shared by the harnesses of test/mpi and test/fabric. A program is a list of CASEs that run in the order of the file;
+// --from and
 // --only select some of them. A case that hangs is ended and named. lib/cases.sh runs such programs.
 #pragma once
 
@@ -56,8 +57,8 @@ inline std::string unequal(long long a, long long b, const char* a_text, const c
     return std::string(a_text) + " is " + std::to_string(a) + ", expected " + b_text + " = " + std::to_string(b);
 }
 
-// Returns the cases selected on the command line. Passes arguments other than --list, --from and --only to `other`. Exits if a name
-// does not exist.
+// Returns the cases selected on the command line. Passes arguments other than --list, --from and --only to `other`.
+// Exits if a name does not exist.
 template <class Body, class Other>
 std::vector<Case<Body>> select(int argc, char** argv, Other other) {
     std::string from, only;

@@ -11,8 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static int deny(unsigned first, unsigned second)
-{
+static int deny(unsigned first, unsigned second) {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 1, 0),

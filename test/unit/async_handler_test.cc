@@ -19,8 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages that arrive while a request is in force interrupt once; all wait until they are drained. As with a strict device
-// (InfiniBand 11.4.2.2), a request does not interrupt for messages that are already waiting.
+// Messages that arrive while a request is in force interrupt once; all wait until they are drained. As with a strict
+// device (InfiniBand 11.4.2.2), a request does not interrupt for messages that are already waiting.
 class FakeTransport : public Source {
 public:
     FakeTransport() {
@@ -275,7 +275,8 @@ TEST_F(HandlerTest, with_threads_it_does_not_wait_for_the_application) {
     handler.leave();
 }
 
-// --- 28: messages present when interrupts are requested do not interrupt -----------------------------------------------------------
+// --- 28: messages present when interrupts are requested do not interrupt
+// -----------------------------------------------------------
 
 using Site28Look = HandlerTest;
 
@@ -340,7 +341,8 @@ TEST_F(Site28Look, at_an_endless_stream_is_left_to_the_handler) {
     const std::thread::id application = std::this_thread::get_id();
     std::atomic<int> left_to_the_handler{1000};
     transport.on_drained = [&](int) {  // as many arrive as are drained, until the handler has drained some
-        if (std::this_thread::get_id() == application || left_to_the_handler.fetch_sub(1) > 0) transport.arrive(kUrgentMessage);
+        if (std::this_thread::get_id() == application || left_to_the_handler.fetch_sub(1) > 0)
+            transport.arrive(kUrgentMessage);
     };
     transport.arrive(kUrgentMessage);
     handler.expect(1);
@@ -349,7 +351,8 @@ TEST_F(Site28Look, at_an_endless_stream_is_left_to_the_handler) {
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
 }
 
-// --- 30: an application that polls, and makes no call that requests interrupts again ----------------------------------------------------
+// --- 30: an application that polls, and makes no call that requests interrupts again
+// ----------------------------------------------------
 
 using Site30Polling = HandlerTest;
 
@@ -416,7 +419,8 @@ TEST_F(Site30Polling, inside_of_a_call_wakes_nobody) {
     EXPECT_EQ(transport.requested_by, std::this_thread::get_id());
 }
 
-// --- 32: a descriptor that has failed is ready forever ------------------------------------------------------------------------------
+// --- 32: a descriptor that has failed is ready forever
+// ------------------------------------------------------------------------------
 
 using Site32Descriptor = HandlerTest;
 

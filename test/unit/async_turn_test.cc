@@ -58,12 +58,13 @@ TEST_F(TurnTest, application_is_inside_until_its_outermost_leave) {
 }
 
 TEST_F(TurnTest, handler_passes_its_own_entries) {
-    EXPECT_EQ(handle(1, [this] {
-                  EXPECT_TRUE(turn.is_handler());
-                  EXPECT_FALSE(turn.enter());
-                  EXPECT_FALSE(turn.is_outermost());
-                  turn.leave();
-              }),
+    EXPECT_EQ(handle(1,
+                     [this] {
+                         EXPECT_TRUE(turn.is_handler());
+                         EXPECT_FALSE(turn.enter());
+                         EXPECT_FALSE(turn.is_outermost());
+                         turn.leave();
+                     }),
               1);
     EXPECT_FALSE(turn.is_handler());
 }
@@ -85,7 +86,8 @@ TEST_F(TurnTest, application_waits_for_the_end_of_the_handlers_turn) {
     handler.join();
 }
 
-// Both sides change plain memory in their turns: if both were inside, an update would be lost (and ThreadSanitizer reports it).
+// Both sides change plain memory in their turns: if both were inside, an update would be lost (and ThreadSanitizer
+// reports it).
 TEST_F(TurnTest, what_both_change_in_turns_is_never_lost) {
     constexpr long kTimes = 200'000;
     volatile long shared = 0;

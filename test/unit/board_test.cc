@@ -97,7 +97,8 @@ TEST(Tickets, every_chunk_is_claimed_once_whatever_the_interleaving) {
             }
             EXPECT_FALSE(pair.receiver.claim());
             EXPECT_FALSE(pair.sender.claim());
-            for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) ASSERT_EQ(claimed.count(chunk), 1u) << "script " << script;
+            for (std::uint32_t chunk = 0; chunk < chunks; ++chunk)
+                ASSERT_EQ(claimed.count(chunk), 1u) << "script " << script;
         }
 }
 
@@ -243,7 +244,9 @@ TEST(Claims, stay_within_the_plan_whatever_the_board_holds) {
         const auto chunks = static_cast<std::uint32_t>(1 + random() % 9);
         Pair pair(chunks);
         for (int i = 0; i < 12; ++i) {
-            const auto wild = [&] { return random() % 2 ? random() : stamped(pair.generation, static_cast<std::uint32_t>(random() % 16)); };
+            const auto wild = [&] {
+                return random() % 2 ? random() : stamped(pair.generation, static_cast<std::uint32_t>(random() % 16));
+            };
             switch (random() % 5) {
             case 0: pair.slot.tickets.store(wild()); break;
             case 1: pair.slot.returned[random() % 2].store(wild()); break;
@@ -377,7 +380,8 @@ TEST(TwoThreads, copy_every_chunk_once) {
         Copied copied(chunks);
         std::thread thread([&] { copy_in_thread(pair.sender, copied, 100, kNever); });
         copy_in_thread(pair.receiver, copied, 1, kNever);
-        for (int by : copied.by) ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;  // seen before the other thread ends
+        for (int by : copied.by)
+            ASSERT_TRUE(by == 1 || by == 100) << by << ", round " << round;  // seen before the other thread ends
         thread.join();
     }
 }
@@ -536,7 +540,8 @@ TEST(Surplus, keeps_each_of_many_at_its_half) {
         if (&one == &other) continue;
         if (surplus_over(one, other) > 0) count_turn(other, one, kBytes);
         else count_turn(one, other, kBytes);
-        for (const Board& board : boards) ASSERT_LE(std::abs(static_cast<std::int64_t>(board.surplus.load())), 4 * kBytes) << n;
+        for (const Board& board : boards)
+            ASSERT_LE(std::abs(static_cast<std::int64_t>(board.surplus.load())), 4 * kBytes) << n;
     }
 }
 
@@ -604,9 +609,9 @@ TEST(Offers, a_board_without_one_gives_none) {
 
 TEST(Offers, another_sender_communicator_tag_or_turn_does_not_fit) {
     const OfferKey others[] = {
-        but([](OfferKey& k) { k.sender += 1; }),    but([](OfferKey& k) { k.sender ^= 1ull << 32; }),
-        but([](OfferKey& k) { k.context += 1; }),   but([](OfferKey& k) { k.tag += 1; }),
-        but([](OfferKey& k) { k.tag = -33; }),      but([](OfferKey& k) { k.sequence = 65534; }),
+        but([](OfferKey& k) { k.sender += 1; }),  but([](OfferKey& k) { k.sender ^= 1ull << 32; }),
+        but([](OfferKey& k) { k.context += 1; }), but([](OfferKey& k) { k.tag += 1; }),
+        but([](OfferKey& k) { k.tag = -33; }),    but([](OfferKey& k) { k.sequence = 65534; }),
         but([](OfferKey& k) { k.sequence = 0; }),
     };
     for (const OfferKey& key : others) {
@@ -716,7 +721,8 @@ TEST(TwoThreads, an_offer_taken_is_one_that_was_made) {
     std::thread sender([&] {
         for (std::uint32_t n = 0; !stop.load(std::memory_order_relaxed); ++n) {
             const std::uint32_t want = n % 4;
-            const auto found = take_offer(*board, but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(want), k.bytes = 100 * want; }));
+            const auto found = take_offer(
+                *board, but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(want), k.bytes = 100 * want; }));
             if (!found) {
                 if (n % 64 == 0) std::this_thread::yield();
                 continue;
@@ -730,7 +736,8 @@ TEST(TwoThreads, an_offer_taken_is_one_that_was_made) {
     for (int round = 0; round < 20000; ++round) {
         const std::uint32_t generation = arm(board->slots[3]);
         const std::uint32_t what = generation % 4;
-        open_offer(*board, 3, generation, but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(what), k.bytes = 100 * what; }),
+        open_offer(*board, 3, generation,
+                   but([&](OfferKey& k) { k.tag = static_cast<std::int32_t>(what), k.bytes = 100 * what; }),
                    kAddress + generation, false);
         if (round % 8 == 0) std::this_thread::yield();
         static_cast<void>(close_offer(*board, 3, generation));

@@ -95,7 +95,8 @@ TEST_F(BounceTest, messages_pass_between_threads_unharmed) {
         for (int n = 0; n < kMessages; ++n) {
             std::uint64_t word;
             while ((word = mail.exchange(0, std::memory_order_acquire)) == 0) std::this_thread::yield();
-            const auto index = static_cast<std::uint32_t>(word) - 1, generation = static_cast<std::uint32_t>(word >> 32);
+            const auto index = static_cast<std::uint32_t>(word) - 1,
+                       generation = static_cast<std::uint32_t>(word >> 32);
             const unsigned char* bytes = contents(buffers->all[index], generation);
             ASSERT_NE(bytes, nullptr);
             int seen[2];

@@ -50,7 +50,8 @@ TEST_F(BtlExtensionTest, another_version_is_absent_and_names_itself) {
 }
 
 TEST_F(BtlExtensionTest, another_size_is_absent_whatever_the_version) {
-    for (const std::size_t bytes : {std::size_t{0}, sizeof(BtlExtensionHead), sizeof(BtlExtension) - 8, sizeof(BtlExtension) + 8}) {
+    for (const std::size_t bytes :
+         {std::size_t{0}, sizeof(BtlExtensionHead), sizeof(BtlExtension) - 8, sizeof(BtlExtension) + 8}) {
         const BtlExtensionHead head{kBtlExtensionAbi, static_cast<std::uint32_t>(bytes)};
         const ExtensionLookup found = lookup_of(head);
         EXPECT_EQ(found.extension, nullptr) << bytes;

@@ -91,7 +91,8 @@ TEST(ChunkBytes, are_a_quarter_of_a_mebibyte_or_half_the_message_at_least_within
 }
 
 TEST(Halves, differ_by_a_byte_at_most_and_the_first_is_the_longer_one) {
-    for (std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, 64 * kKiB, kMiB + 1, UINT64_MAX}) {
+    for (std::uint64_t bytes :
+         {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, 64 * kKiB, kMiB + 1, UINT64_MAX}) {
         const ChunkPlan plan{bytes, half_bytes(bytes)};
         EXPECT_EQ(plan.count(), bytes == 1 ? 1u : 2u);
         if (bytes == 1) continue;

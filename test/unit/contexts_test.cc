@@ -22,7 +22,8 @@ using Table = Contexts<Communicator>;
 TEST(Site12Contexts, an_id_finds_what_was_published_until_it_is_withdrawn) {
     const auto table = std::make_unique<Table>();
     Communicator first, last;
-    for (std::uint32_t id = 0; id < Table::kIds; id += 4095) EXPECT_EQ(table->find(static_cast<std::uint16_t>(id)), nullptr);
+    for (std::uint32_t id = 0; id < Table::kIds; id += 4095)
+        EXPECT_EQ(table->find(static_cast<std::uint16_t>(id)), nullptr);
     table->publish(0, &first);
     table->publish(UINT16_MAX, &last);
     EXPECT_EQ(table->find(0), &first);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// node/cpu_limit.h: the limits of a process's control groups, from texts in Linux's formats, and from a tree of such files.
+// node/cpu_limit.h: the limits of a process's control groups, from texts in Linux's formats, and from a tree of such
+// files.
 #include "coop/node/cpu_limit.h"
 
 #include <gtest/gtest.h>
@@ -29,30 +30,41 @@ constexpr char kVersion2[] =
 
 TEST(Site14Groups, of_version_2_are_the_process_s_and_those_above_it) {
     EXPECT_EQ(cpu_groups("0::/user.slice/job_7/step\n", kVersion2),
-              (Groups{{"/sys/fs/cgroup/user.slice/job_7/step", true}, {"/sys/fs/cgroup/user.slice/job_7", true}, {"/sys/fs/cgroup/user.slice", true}, {"/sys/fs/cgroup", true}}));
+              (Groups{{"/sys/fs/cgroup/user.slice/job_7/step", true},
+                      {"/sys/fs/cgroup/user.slice/job_7", true},
+                      {"/sys/fs/cgroup/user.slice", true},
+                      {"/sys/fs/cgroup", true}}));
     EXPECT_EQ(cpu_groups("0::/\n", kVersion2), (Groups{{"/sys/fs/cgroup", true}}));
 }
 
 TEST(Site14Groups, of_version_1_are_those_of_the_cpu_controller) {
     EXPECT_EQ(cpu_groups("5:cpuset:/other\n4:cpu,cpuacct:/slurm/job\n1:name=systemd:/x\n", kVersion1),
-              (Groups{{"/sys/fs/cgroup/cpu,cpuacct/slurm/job", false}, {"/sys/fs/cgroup/cpu,cpuacct/slurm", false}, {"/sys/fs/cgroup/cpu,cpuacct", false}}));
-    EXPECT_EQ(cpu_groups("5:cpuset:/other\n4:cpuacct:/x\n", kVersion1), Groups{}) << "cpuset and cpuacct are other controllers";
+              (Groups{{"/sys/fs/cgroup/cpu,cpuacct/slurm/job", false},
+                      {"/sys/fs/cgroup/cpu,cpuacct/slurm", false},
+                      {"/sys/fs/cgroup/cpu,cpuacct", false}}));
+    EXPECT_EQ(cpu_groups("5:cpuset:/other\n4:cpuacct:/x\n", kVersion1), Groups{})
+        << "cpuset and cpuacct are other controllers";
 }
 
 TEST(Site14Groups, of_both_versions_at_once_are_both) {
-    const std::string both = std::string(kVersion1) + "42 25 0:30 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw\n";
-    EXPECT_EQ(cpu_groups("1:cpu:/a\n0::/\n", both),
-              (Groups{{"/sys/fs/cgroup/cpu,cpuacct/a", false}, {"/sys/fs/cgroup/cpu,cpuacct", false}, {"/sys/fs/cgroup/unified", true}}));
+    const std::string both = std::string(kVersion1) +
+                             "42 25 0:30 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw\n";
+    EXPECT_EQ(cpu_groups("1:cpu:/a\n0::/\n", both), (Groups{{"/sys/fs/cgroup/cpu,cpuacct/a", false},
+                                                            {"/sys/fs/cgroup/cpu,cpuacct", false},
+                                                            {"/sys/fs/cgroup/unified", true}}));
 }
 
 // A container sees a part of the tree at the mount point, and its group under the name that it has outside.
 TEST(Site14Groups, of_a_container_are_below_what_is_mounted_there) {
     const char* const mounted = "31 25 0:27 /docker/4f2a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
     EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2a\n", mounted), (Groups{{"/sys/fs/cgroup/cpu", false}}));
-    EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2a/inner\n", mounted), (Groups{{"/sys/fs/cgroup/cpu/inner", false}, {"/sys/fs/cgroup/cpu", false}}));
-    EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2abc\n", mounted), (Groups{{"/sys/fs/cgroup/cpu", false}})) << "another one, not below it";
+    EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2a/inner\n", mounted),
+              (Groups{{"/sys/fs/cgroup/cpu/inner", false}, {"/sys/fs/cgroup/cpu", false}}));
+    EXPECT_EQ(cpu_groups("4:cpu:/docker/4f2abc\n", mounted), (Groups{{"/sys/fs/cgroup/cpu", false}}))
+        << "another one, not below it";
     EXPECT_EQ(cpu_groups("4:cpu:/\n", mounted), (Groups{{"/sys/fs/cgroup/cpu", false}}));
-    EXPECT_EQ(cpu_groups("0::/../../other\n", kVersion2), (Groups{{"/sys/fs/cgroup", true}})) << "outside of the name space";
+    EXPECT_EQ(cpu_groups("0::/../../other\n", kVersion2), (Groups{{"/sys/fs/cgroup", true}}))
+        << "outside of the name space";
 }
 
 TEST(Site14Groups, paths_with_spaces_are_understood) {
@@ -61,8 +73,11 @@ TEST(Site14Groups, paths_with_spaces_are_understood) {
 }
 
 TEST(Site14Groups, there_are_none_in_malformed_texts) {
-    for (const char* text : {"", "\n", "::", "4:cpu", "0", "garbage", "4:cpu:/x\n0::/y"}) EXPECT_EQ(cpu_groups(text, ""), Groups{}) << text;
-    for (const char* text : {"", "\n\n", "- cgroup2", "1 2 3", "1 2 3 4 5 6", "1 2 3 / /x - ", "1 2 3 / /x rw - cgroup"}) EXPECT_EQ(cpu_groups("4:cpu:/x\n", text), Groups{}) << text;
+    for (const char* text : {"", "\n", "::", "4:cpu", "0", "garbage", "4:cpu:/x\n0::/y"})
+        EXPECT_EQ(cpu_groups(text, ""), Groups{}) << text;
+    for (const char* text :
+         {"", "\n\n", "- cgroup2", "1 2 3", "1 2 3 4 5 6", "1 2 3 / /x - ", "1 2 3 / /x rw - cgroup"})
+        EXPECT_EQ(cpu_groups("4:cpu:/x\n", text), Groups{}) << text;
 }
 
 // --- a limit ---------------------------------------------------------------------------
@@ -71,7 +86,8 @@ TEST(Site14Limit, of_version_2_is_quota_and_period_in_one_line) {
     EXPECT_EQ(limit_of("150000 100000\n"), 1.5);
     EXPECT_EQ(limit_of("25000 100000\n"), 0.25);
     EXPECT_EQ(limit_of("max 100000\n"), kNoLimit);
-    for (const char* text : {"", "\n", "max", "100000", "0 100000", "-5 100000", "100000 0", "x y", "100000 100000 7"}) EXPECT_EQ(limit_of(text), kNoLimit) << text;
+    for (const char* text : {"", "\n", "max", "100000", "0 100000", "-5 100000", "100000 0", "x y", "100000 100000 7"})
+        EXPECT_EQ(limit_of(text), kNoLimit) << text;
 }
 
 TEST(Site14Limit, of_version_1_is_quota_and_period_in_two_files) {

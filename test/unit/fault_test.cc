@@ -150,7 +150,8 @@ TEST(Faults, names_the_rule_that_is_malformed) {
                              "busy:99999999999999999999"})
         EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" needs a number of calls, 1 or more, after : or @");
     EXPECT_EQ(error_of("busy@1=3"), "\"busy@1=3\" names a byte, which only corrupt_ faults accept");
-    for (const char* rule : {"corrupt_rts@1=", "corrupt_rts@1=x", "corrupt_rts@1=-1", "corrupt_rts@1=9223372036854775808"})
+    for (const char* rule :
+         {"corrupt_rts@1=", "corrupt_rts@1=x", "corrupt_rts@1=-1", "corrupt_rts@1=9223372036854775808"})
         EXPECT_EQ(error_of(rule), '"' + std::string(rule) + "\" does not name a byte after =");
     EXPECT_EQ(error_of("busy:1,busy@2"), "\"busy\" has two rules");
     EXPECT_EQ(error_of("busy:1,"), "a rule is missing after the last comma");

@@ -41,7 +41,8 @@ TEST(HandleTable, finds_what_was_acquired) {
 
 TEST(HandleTable, a_new_table_knows_no_id) {
     Table table;
-    for (std::uint64_t id : {std::uint64_t{0}, std::uint64_t{1}, kGeneration + 1, UINT64_MAX}) EXPECT_EQ(table.find(id), nullptr);
+    for (std::uint64_t id : {std::uint64_t{0}, std::uint64_t{1}, kGeneration + 1, UINT64_MAX})
+        EXPECT_EQ(table.find(id), nullptr);
     table.release(kGeneration + 1);
     EXPECT_EQ(table.in_use(), 0u);
 }

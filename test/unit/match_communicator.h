@@ -69,8 +69,7 @@ private:
     void take(Source& from, Message& message) {
         if (Posted* posted = engine.take_posted(from, message.tag))
             pairs.push_back({message.id, static_cast<Receive*>(posted)->id});
-        else
-            engine.keep_unexpected(from, &message);
+        else engine.keep_unexpected(from, &message);
     }
 
     std::deque<Source> sources_;

@@ -58,8 +58,12 @@ public:
         return std::nullopt;
     }
 
-    void extract(int id) { std::erase_if(unexpected_, [&](const Msg& m) { return m.id == id; }); }
-    bool cancel(int id) { return std::erase_if(posted_, [&](const Rcv& r) { return r.id == id; }) > 0; }
+    void extract(int id) {
+        std::erase_if(unexpected_, [&](const Msg& m) { return m.id == id; });
+    }
+    bool cancel(int id) {
+        return std::erase_if(posted_, [&](const Rcv& r) { return r.id == id; }) > 0;
+    }
     std::size_t unexpected() const { return unexpected_.size(); }
 
     std::vector<Pair> pairs;
@@ -96,13 +100,21 @@ public:
 
     void step() {
         switch (below(20)) {
-            case 0: return cancel();
-            case 1: return probe(false);
-            case 2: return probe(true);
-            case 3: return repeat();
-            case 4: case 5: case 6: case 7: case 8: return send();
-            case 9: case 10: case 11: case 12: case 13: return deliver();
-            default: return below(10) < eagerness_ ? post() : deliver();
+        case 0: return cancel();
+        case 1: return probe(false);
+        case 2: return probe(true);
+        case 3: return repeat();
+        case 4:
+        case 5:
+        case 6:
+        case 7:
+        case 8: return send();
+        case 9:
+        case 10:
+        case 11:
+        case 12:
+        case 13: return deliver();
+        default: return below(10) < eagerness_ ? post() : deliver();
         }
     }
 
@@ -279,9 +291,12 @@ TEST(NextForAtRandom, the_next_receive_gets_the_message) {
             comm.arrive(m);
             return m;
         };
-        const auto any = [&](int what, int n) { return random() % 5 == 0 ? what : static_cast<int>(random() % static_cast<unsigned>(n)); };
+        const auto any = [&](int what, int n) {
+            return random() % 5 == 0 ? what : static_cast<int>(random() % static_cast<unsigned>(n));
+        };
         for (std::uint32_t n = random() % 4; n > 0; --n) post(any(kAnySource, 2), any(kAnyTag, 6));
-        for (std::uint32_t n = random() % 3; n > 0; --n) send(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
+        for (std::uint32_t n = random() % 3; n > 0; --n)
+            send(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
         const std::size_t met = comm.pairs.size();
         Receive& r = post(static_cast<int>(random() % 2), static_cast<int>(random() % 6));
         if (comm.pairs.size() > met || !comm.engine.is_next_for(comm.source(r.source), &r)) continue;

@@ -202,7 +202,9 @@ TEST_F(Matching, numbers_are_early_up_to_half_way_round) {
     for (int expected : {0, 40000, 65535}) {
         Source source;
         source.expected = static_cast<std::uint16_t>(expected);
-        const auto ahead = [&](int n) { return Engine::take_sequence(source, static_cast<std::uint16_t>(expected + n)); };
+        const auto ahead = [&](int n) {
+            return Engine::take_sequence(source, static_cast<std::uint16_t>(expected + n));
+        };
         EXPECT_EQ(ahead(0x7fff), ArrivalOrder::kEarly);
         EXPECT_EQ(ahead(0x8000), ArrivalOrder::kRepeated);
         EXPECT_EQ(ahead(-1), ArrivalOrder::kRepeated);

@@ -179,7 +179,8 @@ TEST(SharedMemoryOf, descriptors_of_anything_else_are_refused) {
     ASSERT_EQ(ftruncate(file, kBytes), 0);
     const int folder = open("/tmp", O_RDONLY);
     const int null = open("/dev/zero", O_RDWR);
-    for (int fd : {ends[0], ends[1], file, folder, null, 999999, -1}) EXPECT_FALSE(SharedMemory::attach(me, fd, kBytes)) << fd;
+    for (int fd : {ends[0], ends[1], file, folder, null, 999999, -1})
+        EXPECT_FALSE(SharedMemory::attach(me, fd, kBytes)) << fd;
     for (int fd : {ends[0], ends[1], file, folder, null}) close(fd);
 }
 

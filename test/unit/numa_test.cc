@@ -77,7 +77,8 @@ TEST_F(Numa, a_device_without_a_node_has_no_distance) {
     node("0", "0-1", "10");
     device("a", "-1");
     device("b", "7");
-    EXPECT_EQ(measure({"a", "b", "not_there"}, cpus({0})), (Distances{kUnknownDistance, kUnknownDistance, kUnknownDistance}));
+    EXPECT_EQ(measure({"a", "b", "not_there"}, cpus({0})),
+              (Distances{kUnknownDistance, kUnknownDistance, kUnknownDistance}));
 }
 
 TEST_F(Numa, a_machine_with_missing_or_malformed_files_has_no_distances) {

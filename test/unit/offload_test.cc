@@ -79,7 +79,8 @@ Race race(std::uint32_t chunks, double hca, double cpu) {
     double cpu_free = 0, hca_free = 0;
     std::vector<double> ends;
     while (left > 0) {
-        under_way = static_cast<std::uint32_t>(std::count_if(ends.begin(), ends.end(), [&](double end) { return end > cpu_free; }));
+        under_way = static_cast<std::uint32_t>(
+            std::count_if(ends.begin(), ends.end(), [&](double end) { return end > cpu_free; }));
         for (std::uint32_t n = chunks_to_offload(left, under_way, hca, cpu); n > 0; --n, --left, ++result.by_hca)
             ends.push_back(hca_free = std::max(hca_free, cpu_free) + 1 / hca);
         cpu_free += 1 / cpu;
@@ -101,7 +102,8 @@ TEST(Offload, both_end_at_about_the_same_time) {
 
 TEST(Offload, an_hca_never_makes_it_slower) {
     for (const double hca : {0.01, 0.03, 0.1, 0.3, 1.0, 3.0})
-        for (std::uint32_t chunks = 1; chunks < 70; ++chunks) EXPECT_LE(race(chunks, hca, 1.0).end_s, chunks) << hca << ' ' << chunks;
+        for (std::uint32_t chunks = 1; chunks < 70; ++chunks)
+            EXPECT_LE(race(chunks, hca, 1.0).end_s, chunks) << hca << ' ' << chunks;
 }
 
 TEST(Offload, chunks_are_whole_pages_and_several) {

@@ -23,13 +23,16 @@ constexpr ParamRow kRows[] = {
     {.name = "protocol", .type = ParamType::kChoice, .default_value = 1, .choices = kProtocols, .help = "Protocol."},
     {.name = "fault", .type = ParamType::kString, .default_text = "none", .help = "Fault."},
 };
-constexpr ParamPlace<Config> kPlaces[] = {{&Config::depth, nullptr}, {&Config::protocol, &Config::protocol_name}, {nullptr, &Config::fault}};
+constexpr ParamPlace<Config> kPlaces[] = {
+    {&Config::depth, nullptr}, {&Config::protocol, &Config::protocol_name}, {nullptr, &Config::fault}};
 constexpr ParamTable<Config> kTable(kRows, kPlaces);
 static_assert(kTable.is_valid());
 
-constexpr ParamPlace<Config> kNoText[] = {{&Config::depth, nullptr}, {&Config::protocol, nullptr}, {nullptr, &Config::fault}};
+constexpr ParamPlace<Config> kNoText[] = {
+    {&Config::depth, nullptr}, {&Config::protocol, nullptr}, {nullptr, &Config::fault}};
 static_assert(!ParamTable<Config>(kRows, kNoText).is_valid(), "a choice needs a place for its word");
-constexpr ParamPlace<Config> kNoNumber[] = {{&Config::depth, nullptr}, {nullptr, &Config::protocol_name}, {nullptr, &Config::fault}};
+constexpr ParamPlace<Config> kNoNumber[] = {
+    {&Config::depth, nullptr}, {nullptr, &Config::protocol_name}, {nullptr, &Config::fault}};
 static_assert(!ParamTable<Config>(kRows, kNoNumber).is_valid(), "and one for its index");
 static_assert(!ParamTable<Config>(kRows, std::span(kPlaces).first(2)).is_valid(), "each row has a place");
 
@@ -85,14 +88,27 @@ struct Live {
     int protocol_index = -1;
 };
 constexpr ParamRow kLiveRows[] = {
-    {.name = "depth", .type = ParamType::kInt, .default_value = 4, .min = 1, .max = 8, .help = "Depth.", .settable_at_run_time = true},
-    {.name = "protocol", .type = ParamType::kChoice, .default_value = 1, .choices = kProtocols, .help = "Protocol.", .settable_at_run_time = true},
+    {.name = "depth",
+     .type = ParamType::kInt,
+     .default_value = 4,
+     .min = 1,
+     .max = 8,
+     .help = "Depth.",
+     .settable_at_run_time = true},
+    {.name = "protocol",
+     .type = ParamType::kChoice,
+     .default_value = 1,
+     .choices = kProtocols,
+     .help = "Protocol.",
+     .settable_at_run_time = true},
 };
-constexpr ParamPlace<Live, Setting> kLivePlaces[] = {{&Live::depth, nullptr}, {&Live::protocol, nullptr, &Live::protocol_index}};
+constexpr ParamPlace<Live, Setting> kLivePlaces[] = {{&Live::depth, nullptr},
+                                                     {&Live::protocol, nullptr, &Live::protocol_index}};
 constexpr ParamTable<Live, Setting> kLiveTable(kLiveRows, kLivePlaces);
 static_assert(kLiveTable.is_valid());
 constexpr ParamPlace<Live, Setting> kNoIndex[] = {{&Live::depth, nullptr}, {&Live::protocol, nullptr}};
-static_assert(!ParamTable<Live, Setting>(kLiveRows, kNoIndex).is_valid(), "a choice that may be written has a place for its index");
+static_assert(!ParamTable<Live, Setting>(kLiveRows, kNoIndex).is_valid(),
+              "a choice that may be written has a place for its index");
 
 TEST(Site09ParamTable, a_choice_that_may_be_written_is_given_as_its_index) {
     Live config;

@@ -133,8 +133,8 @@ TEST(ParamValue, reads_sizes_with_binary_suffixes) {
 }
 
 TEST(ParamValue, refuses_sizes_that_are_no_numbers_or_overflow) {
-    for (const char* text : {"", "k", "64x", "64kk", "64 k", "0x40", "6.4k", "--64", "+-64", "64kibi", "9223372036854775807k",
-                             "99999999999999999999", "64,"})
+    for (const char* text : {"", "k", "64x", "64kk", "64 k", "0x40", "6.4k", "--64", "+-64", "64kibi",
+                             "9223372036854775807k", "99999999999999999999", "64,"})
         EXPECT_TRUE(refused(kEager, text)) << text;
 }
 
@@ -159,7 +159,8 @@ TEST(ParamValue, reads_integers_without_suffix) {
 }
 
 TEST(ParamValue, reads_booleans_as_open_mpi_does) {
-    for (const char* yes : {"1", "true", "TRUE", "yes", "y", "t", "on", "enabled"}) EXPECT_EQ(value(kAsync, yes), 1) << yes;
+    for (const char* yes : {"1", "true", "TRUE", "yes", "y", "t", "on", "enabled"})
+        EXPECT_EQ(value(kAsync, yes), 1) << yes;
     for (const char* no : {"0", "false", "No", "n", "f", "off", "disabled"}) EXPECT_EQ(value(kAsync, no), 0) << no;
     EXPECT_EQ(check(kAsync, "2")->range, "true, false");
     EXPECT_TRUE(refused(kAsync, ""));

@@ -41,17 +41,34 @@ Situation with(Situation s, Change change) {
 
 using S = Situation;
 
-Situation getting() { return with(large(), [](S& s) { s.can_get = true; }); }
-Situation putting() { return with(large(), [](S& s) { s.can_put = true; }); }
-Situation both() { return with(getting(), [](S& s) { s.can_put = true; }); }
+Situation getting() {
+    return with(large(), [](S& s) { s.can_get = true; });
+}
+Situation putting() {
+    return with(large(), [](S& s) { s.can_put = true; });
+}
+Situation both() {
+    return with(getting(), [](S& s) { s.can_put = true; });
+}
 
 const Case kCases[] = {
     // Up to the eager limit nothing else matters.
     {"empty", with(both(), [](S& s) { s.bytes = 0; }), {Row::kEager, Reason::kFitsEager}},
     {"at the limit", with(both(), [](S& s) { s.bytes = kEagerLimit; }), {Row::kEager, Reason::kFitsEager}},
-    {"at the limit, synchronous", with(both(), [](S& s) { s.bytes = kEagerLimit; s.synchronous = true; }),
+    {"at the limit, synchronous",
+     with(both(),
+          [](S& s) {
+              s.bytes = kEagerLimit;
+              s.synchronous = true;
+          }),
      {Row::kEager, Reason::kSynchronousFitsInline}},
-    {"at the limit, in pieces, by wish", with(both(), [](S& s) { s.bytes = kEagerLimit; s.sender_contiguous = false; s.wish = Wish::kRput; }),
+    {"at the limit, in pieces, by wish",
+     with(both(),
+          [](S& s) {
+              s.bytes = kEagerLimit;
+              s.sender_contiguous = false;
+              s.wish = Wish::kRput;
+          }),
      {Row::kEager, Reason::kFitsEager}},
     {"beyond the limit", with(both(), [](S& s) { s.bytes = kEagerLimit + 1; }), {Row::kRget, Reason::kReceiverReads}},
 
@@ -60,50 +77,121 @@ const Case kCases[] = {
     {"gets", getting(), {Row::kRget, Reason::kReceiverReads}},
     {"puts", putting(), {Row::kRput, Reason::kNoGet}},
     {"neither", large(), {Row::kSend, Reason::kNoRdma}},
-    {"synchronous makes no difference", with(both(), [](S& s) { s.synchronous = true; }), {Row::kRget, Reason::kReceiverReads}},
+    {"synchronous makes no difference",
+     with(both(), [](S& s) { s.synchronous = true; }),
+     {Row::kRget, Reason::kReceiverReads}},
 
     // Thresholds.
     {"below rdma_min", with(both(), [](S& s) { s.rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kBelowRdmaMin}},
-    {"nobody waits, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kNotAwaited}},
-    {"nobody waits, at isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes; }), {Row::kRget, Reason::kReceiverReads}},
-    {"the sender waits, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; s.send_call = SendCall::kSend; }),
+    {"nobody waits, below isend_rdma_min",
+     with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }),
+     {Row::kSend, Reason::kNotAwaited}},
+    {"nobody waits, at isend_rdma_min",
+     with(both(), [](S& s) { s.isend_rdma_min = s.bytes; }),
      {Row::kRget, Reason::kReceiverReads}},
-    {"rget wished, below isend_rdma_min", with(both(), [](S& s) { s.isend_rdma_min = s.bytes + 1; s.wish = Wish::kRget; }), {Row::kRget, Reason::kForced}},
-    {"no RDMA, below isend_rdma_min", with(large(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }), {Row::kSend, Reason::kNoRdma}},
+    {"the sender waits, below isend_rdma_min",
+     with(both(),
+          [](S& s) {
+              s.isend_rdma_min = s.bytes + 1;
+              s.send_call = SendCall::kSend;
+          }),
+     {Row::kRget, Reason::kReceiverReads}},
+    {"rget wished, below isend_rdma_min",
+     with(both(),
+          [](S& s) {
+              s.isend_rdma_min = s.bytes + 1;
+              s.wish = Wish::kRget;
+          }),
+     {Row::kRget, Reason::kForced}},
+    {"no RDMA, below isend_rdma_min",
+     with(large(), [](S& s) { s.isend_rdma_min = s.bytes + 1; }),
+     {Row::kSend, Reason::kNoRdma}},
     {"at rdma_min", with(both(), [](S& s) { s.rdma_min = s.bytes; }), {Row::kRget, Reason::kReceiverReads}},
-    {"a small share of the bandwidth", with(both(), [](S& s) { s.rdma_share = 0.49; }), {Row::kSend, Reason::kStripedOverTransports}},
+    {"a small share of the bandwidth",
+     with(both(), [](S& s) { s.rdma_share = 0.49; }),
+     {Row::kSend, Reason::kStripedOverTransports}},
     {"half of the bandwidth", with(both(), [](S& s) { s.rdma_share = 0.5; }), {Row::kRget, Reason::kReceiverReads}},
     {"no RDMA, hence no share of it", with(large(), [](S& s) { s.rdma_share = 0; }), {Row::kSend, Reason::kNoRdma}},
 
     // Pieces cannot go by RDMA, whatever was asked for.
     {"sender in pieces", with(both(), [](S& s) { s.sender_contiguous = false; }), {Row::kSend, Reason::kSenderPieces}},
-    {"receiver in pieces", with(both(), [](S& s) { s.receiver_contiguous = false; }), {Row::kSend, Reason::kReceiverPieces}},
-    {"both in pieces", with(both(), [](S& s) { s.sender_contiguous = s.receiver_contiguous = false; }), {Row::kSend, Reason::kSenderPieces}},
-    {"in pieces, rget wished", with(both(), [](S& s) { s.sender_contiguous = false; s.wish = Wish::kRget; }), {Row::kSend, Reason::kSenderPieces}},
+    {"receiver in pieces",
+     with(both(), [](S& s) { s.receiver_contiguous = false; }),
+     {Row::kSend, Reason::kReceiverPieces}},
+    {"both in pieces",
+     with(both(), [](S& s) { s.sender_contiguous = s.receiver_contiguous = false; }),
+     {Row::kSend, Reason::kSenderPieces}},
+    {"in pieces, rget wished",
+     with(both(),
+          [](S& s) {
+              s.sender_contiguous = false;
+              s.wish = Wish::kRget;
+          }),
+     {Row::kSend, Reason::kSenderPieces}},
 
     // Wishes that can be met: thresholds do not hold.
     {"rget wished", with(both(), [](S& s) { s.wish = Wish::kRget; }), {Row::kRget, Reason::kForced}},
     {"rput wished", with(both(), [](S& s) { s.wish = Wish::kRput; }), {Row::kRput, Reason::kForced}},
     {"send wished", with(both(), [](S& s) { s.wish = Wish::kSend; }), {Row::kSend, Reason::kForced}},
     {"rput wished, below rdma_min, small share",
-     with(both(), [](S& s) { s.wish = Wish::kRput; s.rdma_min = s.bytes + 1; s.rdma_share = 0.1; }), {Row::kRput, Reason::kForced}},
+     with(both(),
+          [](S& s) {
+              s.wish = Wish::kRput;
+              s.rdma_min = s.bytes + 1;
+              s.rdma_share = 0.1;
+          }),
+     {Row::kRput, Reason::kForced}},
 
     // Wishes that cannot: the next best, and the reason says so.
-    {"rget wished, puts only", with(putting(), [](S& s) { s.wish = Wish::kRget; }), {Row::kRput, Reason::kForcedUnavailable}},
-    {"rput wished, gets only", with(getting(), [](S& s) { s.wish = Wish::kRput; }), {Row::kRget, Reason::kForcedUnavailable}},
-    {"rget wished, no RDMA", with(large(), [](S& s) { s.wish = Wish::kRget; }), {Row::kSend, Reason::kForcedUnavailable}},
-    {"rput wished, no RDMA", with(large(), [](S& s) { s.wish = Wish::kRput; }), {Row::kSend, Reason::kForcedUnavailable}},
+    {"rget wished, puts only",
+     with(putting(), [](S& s) { s.wish = Wish::kRget; }),
+     {Row::kRput, Reason::kForcedUnavailable}},
+    {"rput wished, gets only",
+     with(getting(), [](S& s) { s.wish = Wish::kRput; }),
+     {Row::kRget, Reason::kForcedUnavailable}},
+    {"rget wished, no RDMA",
+     with(large(), [](S& s) { s.wish = Wish::kRget; }),
+     {Row::kSend, Reason::kForcedUnavailable}},
+    {"rput wished, no RDMA",
+     with(large(), [](S& s) { s.wish = Wish::kRput; }),
+     {Row::kSend, Reason::kForcedUnavailable}},
 
     // Tried in vain.
     {"get refused, puts", with(both(), [](S& s) { s.get_refused = true; }), {Row::kRput, Reason::kGetRefused}},
     {"get refused, gets only", with(getting(), [](S& s) { s.get_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
     {"put refused, puts only", with(putting(), [](S& s) { s.put_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
-    {"both refused", with(both(), [](S& s) { s.get_refused = s.put_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
+    {"both refused",
+     with(both(), [](S& s) { s.get_refused = s.put_refused = true; }),
+     {Row::kSend, Reason::kRdmaRefused}},
     {"put refused, gets", with(both(), [](S& s) { s.put_refused = true; }), {Row::kRget, Reason::kReceiverReads}},
-    {"rget wished but refused, puts", with(both(), [](S& s) { s.wish = Wish::kRget; s.get_refused = true; }), {Row::kRput, Reason::kGetRefused}},
-    {"rget wished but refused, gets only", with(getting(), [](S& s) { s.wish = Wish::kRget; s.get_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
-    {"rput wished but refused, gets", with(both(), [](S& s) { s.wish = Wish::kRput; s.put_refused = true; }), {Row::kRget, Reason::kForcedUnavailable}},
-    {"rput wished but refused, puts only", with(putting(), [](S& s) { s.wish = Wish::kRput; s.put_refused = true; }), {Row::kSend, Reason::kRdmaRefused}},
+    {"rget wished but refused, puts",
+     with(both(),
+          [](S& s) {
+              s.wish = Wish::kRget;
+              s.get_refused = true;
+          }),
+     {Row::kRput, Reason::kGetRefused}},
+    {"rget wished but refused, gets only",
+     with(getting(),
+          [](S& s) {
+              s.wish = Wish::kRget;
+              s.get_refused = true;
+          }),
+     {Row::kSend, Reason::kRdmaRefused}},
+    {"rput wished but refused, gets",
+     with(both(),
+          [](S& s) {
+              s.wish = Wish::kRput;
+              s.put_refused = true;
+          }),
+     {Row::kRget, Reason::kForcedUnavailable}},
+    {"rput wished but refused, puts only",
+     with(putting(),
+          [](S& s) {
+              s.wish = Wish::kRput;
+              s.put_refused = true;
+          }),
+     {Row::kSend, Reason::kRdmaRefused}},
 };
 
 // Two processes of one node that share memory; enough cores, nothing else to do.
@@ -127,7 +215,8 @@ Situation loaded(Situation s, std::uint64_t sender, std::uint64_t receiver) {
     return s;
 }
 
-constexpr SendCall kSendCallList[] = {SendCall::kSend, SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend};
+constexpr SendCall kSendCallList[] = {SendCall::kSend, SendCall::kIsend, SendCall::kBsend, SendCall::kSsend,
+                                      SendCall::kRsend};
 constexpr RecvCall kRecvCallList[] = {RecvCall::kRecv, RecvCall::kIrecv};
 constexpr Wish kCooperativeWishes[] = {Wish::kHybrid, Wish::kCoop, Wish::kCoopFixed, Wish::kCoopColl, Wish::kCoopLoad};
 
@@ -138,7 +227,8 @@ constexpr bool is_forced(Wish wish) { return wish == Wish::kRget || wish == Wish
 void add_transports(std::vector<Situation>& all) {
     for (unsigned bits = 0; bits < 512; ++bits)
         for (std::size_t wish = 0; wish < kWishes; ++wish)
-            for (std::size_t bytes : {std::size_t{0}, kEagerLimit, kEagerLimit + 1, std::size_t{65535}, std::size_t{65536}})
+            for (std::size_t bytes :
+                 {std::size_t{0}, kEagerLimit, kEagerLimit + 1, std::size_t{65535}, std::size_t{65536}})
                 for (double share : {0.0, 0.49, 0.5, 1.0}) {
                     Situation s;
                     s.bytes = bytes;
@@ -180,7 +270,8 @@ void add_pairs(std::vector<Situation>& all) {
                             s.put_refused = bits & 32;
                             s.sender_contiguous = bits & 64;
                             s.large_pieces = bits & 128;
-                            if (s.wish == Wish::kCoopLoad) s.sender_surplus = static_cast<std::int64_t>(all.size() % 3) - 1;
+                            if (s.wish == Wish::kCoopLoad)
+                                s.sender_surplus = static_cast<std::int64_t>(all.size() % 3) - 1;
                             all.push_back(s);
                             if (bits % 16) continue;
                             s.one_way = true;
@@ -240,11 +331,13 @@ TEST(Choose, moves_large_pieces_as_if_they_were_one) {
 TEST(Choose, says_forced_only_when_the_wish_is_met) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
-        const bool met = (s.wish == Wish::kRget && choice.row == Row::kRget) || (s.wish == Wish::kRput && choice.row == Row::kRput) ||
+        const bool met = (s.wish == Wish::kRget && choice.row == Row::kRget) ||
+                         (s.wish == Wish::kRput && choice.row == Row::kRput) ||
                          (s.wish == Wish::kSend && choice.row == Row::kSend) ||
                          ((s.wish == Wish::kCoop || s.wish == Wish::kCoopFixed) && choice.row == Row::kCoop);
         EXPECT_TRUE(implies(choice.reason == Reason::kForced, met)) << describe(choice, s);
-        EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, !met && is_forced(s.wish))) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, !met && is_forced(s.wish)))
+            << describe(choice, s);
     }
 }
 
@@ -254,9 +347,11 @@ TEST(Choose, blames_the_transport_only_for_what_it_lacks) {
         EXPECT_TRUE(implies(choice.reason == Reason::kNoGet, !s.can_get)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.reason == Reason::kNoRdma, !(s.can_get || s.can_put))) << describe(choice, s);
         EXPECT_TRUE(implies(choice.reason == Reason::kGetRefused, s.get_refused)) << describe(choice, s);
-        EXPECT_TRUE(implies(choice.reason == Reason::kRdmaRefused, s.get_refused || s.put_refused)) << describe(choice, s);
+        EXPECT_TRUE(implies(choice.reason == Reason::kRdmaRefused, s.get_refused || s.put_refused))
+            << describe(choice, s);
         const bool alone = s.same_node && s.can_get && !s.get_refused;  // the sender would be
-        const bool wish_fails = s.wish == Wish::kRget ? !s.can_get || s.get_refused : !s.can_put || s.put_refused || alone;
+        const bool wish_fails = s.wish == Wish::kRget ? !s.can_get || s.get_refused
+                                                      : !s.can_put || s.put_refused || alone;
         EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, wish_fails)) << describe(choice, s);
     }
 }
@@ -282,23 +377,25 @@ struct ByCalls {
     Row with_recv, with_irecv;
 };
 constexpr ByCalls kTableII[] = {
-    {SendCall::kSend, Row::kCoop, Row::kRput},
-    {SendCall::kIsend, Row::kRget, Row::kCoop},
-    {SendCall::kBsend, Row::kRget, Row::kRput},
-    {SendCall::kSsend, Row::kCoop, Row::kRput},
+    {SendCall::kSend, Row::kCoop, Row::kRput},  {SendCall::kIsend, Row::kRget, Row::kCoop},
+    {SendCall::kBsend, Row::kRget, Row::kRput}, {SendCall::kSsend, Row::kCoop, Row::kRput},
     {SendCall::kRsend, Row::kCoop, Row::kRput},
 };
 static_assert(std::size(kTableII) == kSendCalls);
 
 TEST(ByCalls, coop_coll_follows_table_ii_of_the_paper) {
     for (const ByCalls& line : kTableII) {
-        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kRecv))).row, line.with_recv) << int(line.send);
-        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kIrecv))).row, line.with_irecv) << int(line.send);
+        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kRecv))).row, line.with_recv)
+            << int(line.send);
+        EXPECT_EQ(choose(wishing(Wish::kCoopColl, sharing(line.send, RecvCall::kIrecv))).row, line.with_irecv)
+            << int(line.send);
     }
 }
 
 TEST(ByCalls, the_reason_names_who_waits) {
-    const auto reason = [](SendCall send, RecvCall recv) { return choose(wishing(Wish::kCoopColl, sharing(send, recv))).reason; };
+    const auto reason = [](SendCall send, RecvCall recv) {
+        return choose(wishing(Wish::kCoopColl, sharing(send, recv))).reason;
+    };
     EXPECT_EQ(reason(SendCall::kSsend, RecvCall::kRecv), Reason::kBothWait);
     EXPECT_EQ(reason(SendCall::kIsend, RecvCall::kRecv), Reason::kReceiverWaits);
     EXPECT_EQ(reason(SendCall::kBsend, RecvCall::kRecv), Reason::kReceiverWaits);
@@ -311,8 +408,10 @@ TEST(ByCalls, neither_load_nor_crowding_nor_size_changes_the_table) {
     for (const ByCalls& line : kTableII)
         for (RecvCall recv : kRecvCallList) {
             const Situation quiet = wishing(Wish::kCoopColl, sharing(line.send, recv));
-            for (const Situation& s : {loaded(quiet, 9, 1), loaded(quiet, 1, 9), with(quiet, [](S& t) { t.crowded = true; }),
-                                       with(quiet, [](S& t) { t.receiver_sends = true; }), with(quiet, [](S& t) { t.coop_min = t.bytes + 1; })})
+            for (const Situation& s :
+                 {loaded(quiet, 9, 1), loaded(quiet, 1, 9), with(quiet, [](S& t) { t.crowded = true; }),
+                  with(quiet, [](S& t) { t.receiver_sends = true; }),
+                  with(quiet, [](S& t) { t.coop_min = t.bytes + 1; })})
                 EXPECT_EQ(choose(s), choose(quiet)) << describe(choose(s), s);
         }
 }
@@ -324,8 +423,10 @@ Situation ahead(Situation s, std::int64_t sender_surplus) {
     return s;
 }
 
-constexpr Choice kReceiverLighter{Row::kRget, Reason::kReceiverLighter}, kSenderLighter{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads};
-constexpr Choice kReceiverTurn{Row::kRget, Reason::kReceiverTurn}, kSenderTurn{Row::kRput, Reason::kSenderTurn, Split::kSenderLeads};
+constexpr Choice kReceiverLighter{Row::kRget, Reason::kReceiverLighter},
+    kSenderLighter{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads};
+constexpr Choice kReceiverTurn{Row::kRget, Reason::kReceiverTurn},
+    kSenderTurn{Row::kRput, Reason::kSenderTurn, Split::kSenderLeads};
 constexpr Choice kEven{Row::kRget, Reason::kEvenLoad};
 
 TEST(ByLoad, the_side_with_clearly_less_to_copy_copies) {
@@ -344,7 +445,8 @@ TEST(ByLoad, the_side_with_clearly_less_to_copy_copies) {
 TEST(ByLoad, at_about_the_same_load_they_take_turns) {
     const Situation s = wishing(Wish::kCoopLoad);
     const std::uint64_t clear = 3 * s.bytes;
-    const std::uint64_t kPairs[][2] = {{0, 0}, {5, 5}, {4, 5}, {5, 4}, {clear - 1, 0}, {0, clear - 1}, {UINT64_MAX, UINT64_MAX}};
+    const std::uint64_t kPairs[][2] = {
+        {0, 0}, {5, 5}, {4, 5}, {5, 4}, {clear - 1, 0}, {0, clear - 1}, {UINT64_MAX, UINT64_MAX}};
     for (const auto& loads : kPairs) {
         const Situation now = loaded(s, loads[0], loads[1]);
         EXPECT_EQ(choose(now), kEven) << loads[0] << ' ' << loads[1];
@@ -377,7 +479,8 @@ TEST(ByLoad, turns_are_for_this_wish_alone) {
         EXPECT_EQ(turns_matter(wishing(wish)), wish == Wish::kCoopLoad) << kWishNames[i];
         EXPECT_FALSE(turns_matter(with(wishing(wish), [](S& t) { t.can_share = false; }))) << kWishNames[i];
         if (wish == Wish::kCoopLoad) continue;
-        for (std::int64_t surplus : {INT64_MIN, INT64_MAX}) EXPECT_EQ(choose(ahead(wishing(wish), surplus)), choose(wishing(wish))) << kWishNames[i];
+        for (std::int64_t surplus : {INT64_MIN, INT64_MAX})
+            EXPECT_EQ(choose(ahead(wishing(wish), surplus)), choose(wishing(wish))) << kWishNames[i];
     }
 }
 
@@ -408,9 +511,11 @@ TEST(Bouncing, is_not_for_others) {
     EXPECT_FALSE(bounces([](S& s) { s.bounce_max = 0; }));
     EXPECT_FALSE(bounces([](S& s) { s.synchronous = true; }));
     EXPECT_FALSE(bounces([](S& s) { s.can_share = false; }));
-    for (SendCall call : {SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend}) EXPECT_FALSE(bounces([=](S& s) { s.send_call = call; }));
+    for (SendCall call : {SendCall::kIsend, SendCall::kBsend, SendCall::kSsend, SendCall::kRsend})
+        EXPECT_FALSE(bounces([=](S& s) { s.send_call = call; }));
     for (std::size_t i = 0; i < kWishes; ++i)
-        EXPECT_EQ(bounces([=](S& s) { s.wish = static_cast<Wish>(i); }), static_cast<Wish>(i) == Wish::kHybrid) << kWishNames[i];
+        EXPECT_EQ(bounces([=](S& s) { s.wish = static_cast<Wish>(i); }), static_cast<Wish>(i) == Wish::kHybrid)
+            << kWishNames[i];
 }
 
 // --- the hybrid ----------------------------------------------------------------------
@@ -434,7 +539,8 @@ TEST(Hybrid, with_cores_to_spare_the_calls_say_who_leads_and_the_other_helps) {
         {SendCall::kBsend, RecvCall::kIrecv, {Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}},
         {SendCall::kIsend, RecvCall::kIrecv, {Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads}},
     };
-    for (const HybridCase& c : cases) EXPECT_EQ(choose(sharing(c.send, c.recv)), c.expected) << int(c.send) << " x " << int(c.recv);
+    for (const HybridCase& c : cases)
+        EXPECT_EQ(choose(sharing(c.send, c.recv)), c.expected) << int(c.send) << " x " << int(c.recv);
 }
 
 constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;  // bytes to copy: more than any message here has twice over
@@ -442,7 +548,8 @@ constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;  // bytes to copy: more 
 TEST(Hybrid, where_nobody_waits_the_lighter_side_leads) {
     const Situation s = sharing(SendCall::kIsend, RecvCall::kIrecv);
     EXPECT_EQ(choose(loaded(s, 5, 0)), (Choice{Row::kCoop, Reason::kReceiverLighter, Split::kReceiverLeads}));
-    EXPECT_EQ(choose(loaded(s, 0, 5)), (Choice{Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads})) << "a small difference";
+    EXPECT_EQ(choose(loaded(s, 0, 5)), (Choice{Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads}))
+        << "a small difference";
     EXPECT_EQ(choose(loaded(s, 0, kMuch)), (Choice{Row::kCoop, Reason::kSenderLighter, Split::kSenderLeads}));
 }
 
@@ -454,11 +561,16 @@ TEST(Hybrid, the_sender_copies_where_it_has_less_than_half_even_with_this_messag
 }
 
 TEST(Hybrid, nobody_helps_where_both_have_other_copies_to_do) {
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRget, Reason::kReceiverLighter}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, 5)), (Choice{Row::kRget, Reason::kEvenLoad}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, kMuch)), (Choice{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kRecv), 3, 5)), (Choice{Row::kRget, Reason::kReceiverWaits}));
-    EXPECT_EQ(choose(loaded(sharing(SendCall::kSend, RecvCall::kIrecv), 5, 3)), (Choice{Row::kRput, Reason::kSenderWaits, Split::kSenderLeads}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 5, 3)),
+              (Choice{Row::kRget, Reason::kReceiverLighter}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, 5)),
+              (Choice{Row::kRget, Reason::kEvenLoad}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kIrecv), 3, kMuch)),
+              (Choice{Row::kRput, Reason::kSenderLighter, Split::kSenderLeads}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kIsend, RecvCall::kRecv), 3, 5)),
+              (Choice{Row::kRget, Reason::kReceiverWaits}));
+    EXPECT_EQ(choose(loaded(sharing(SendCall::kSend, RecvCall::kIrecv), 5, 3)),
+              (Choice{Row::kRput, Reason::kSenderWaits, Split::kSenderLeads}));
 }
 
 TEST(Hybrid, a_receiver_that_sends_as_well_decides_by_load_and_copies_whole_messages) {
@@ -472,13 +584,20 @@ TEST(Hybrid, a_receiver_that_sends_as_well_decides_by_load_and_copies_whole_mess
 }
 
 TEST(Hybrid, on_a_crowded_node_one_side_leads_even_where_both_wait) {
-    const auto crowded = [](SendCall send, RecvCall recv) { return with(sharing(send, recv), [](S& t) { t.crowded = true; }); };
-    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kRecv)), (Choice{Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads}));
-    EXPECT_EQ(choose(loaded(crowded(SendCall::kSend, RecvCall::kRecv), 0, kMuch)), (Choice{Row::kCoop, Reason::kSenderLighter, Split::kSenderLeads}));
-    EXPECT_EQ(choose(crowded(SendCall::kIsend, RecvCall::kRecv)), (Choice{Row::kCoop, Reason::kReceiverWaits, Split::kReceiverLeads}));
-    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kIrecv)), (Choice{Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}));
+    const auto crowded = [](SendCall send, RecvCall recv) {
+        return with(sharing(send, recv), [](S& t) { t.crowded = true; });
+    };
+    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kRecv)),
+              (Choice{Row::kCoop, Reason::kEvenLoad, Split::kReceiverLeads}));
+    EXPECT_EQ(choose(loaded(crowded(SendCall::kSend, RecvCall::kRecv), 0, kMuch)),
+              (Choice{Row::kCoop, Reason::kSenderLighter, Split::kSenderLeads}));
+    EXPECT_EQ(choose(crowded(SendCall::kIsend, RecvCall::kRecv)),
+              (Choice{Row::kCoop, Reason::kReceiverWaits, Split::kReceiverLeads}));
+    EXPECT_EQ(choose(crowded(SendCall::kSend, RecvCall::kIrecv)),
+              (Choice{Row::kCoop, Reason::kSenderWaits, Split::kSenderLeads}));
     for (const Situation& s : all_situations())
-        EXPECT_TRUE(implies(s.crowded && s.wish == Wish::kHybrid && choose(s).row == Row::kCoop, choose(s).split != Split::kBoth))
+        EXPECT_TRUE(implies(s.crowded && s.wish == Wish::kHybrid && choose(s).row == Row::kCoop,
+                            choose(s).split != Split::kBoth))
             << describe(choose(s), s);
 }
 
@@ -487,9 +606,11 @@ TEST(Hybrid, copies_short_messages_by_the_receiver) {
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
     EXPECT_EQ(choose(with(s, [](S& t) { t.bytes = t.coop_min; })), (Choice{Row::kCoop, Reason::kBothWait}));
     const Situation crowded = with(sharing(SendCall::kIsend, RecvCall::kRecv), [](S& t) { t.crowded = true; });
-    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min - 1; })), (Choice{Row::kRget, Reason::kBelowCoopMin}));
+    EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min - 1; })),
+              (Choice{Row::kRget, Reason::kBelowCoopMin}));
     EXPECT_EQ(choose(with(crowded, [](S& t) { t.bytes = 4 * t.coop_min; })).reason, Reason::kReceiverWaits);
-    EXPECT_EQ(choose(with(wishing(Wish::kCoop), [](S& t) { t.bytes = t.coop_min - 1; })), (Choice{Row::kCoop, Reason::kForced}))
+    EXPECT_EQ(choose(with(wishing(Wish::kCoop), [](S& t) { t.bytes = t.coop_min - 1; })),
+              (Choice{Row::kCoop, Reason::kForced}))
         << "a wish knows no threshold";
 }
 
@@ -498,7 +619,8 @@ TEST(Hybrid, copies_short_messages_by_the_receiver) {
 TEST(Cooperative, coop_and_coop_fixed_are_taken_at_their_word) {
     for (SendCall send : kSendCallList)
         for (RecvCall recv : kRecvCallList)
-            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5), with(sharing(send, recv), [](S& t) { t.crowded = true; }),
+            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5),
+                                       with(sharing(send, recv), [](S& t) { t.crowded = true; }),
                                        with(sharing(send, recv), [](S& t) { t.receiver_sends = true; })}) {
                 EXPECT_EQ(choose(wishing(Wish::kCoop, s)), (Choice{Row::kCoop, Reason::kForced, Split::kBoth}));
                 EXPECT_EQ(choose(wishing(Wish::kCoopFixed, s)), (Choice{Row::kCoop, Reason::kForced, Split::kHalves}));
@@ -528,12 +650,14 @@ TEST(Cooperative, a_refusal_leaves_the_message_to_one_side_or_to_fragments) {
         const Situation s = wishing(wish);
         EXPECT_EQ(choose(with(s, [](S& t) { t.put_refused = true; })), (Choice{Row::kRget, Reason::kReceiverReads}));
         EXPECT_EQ(choose(with(s, [](S& t) { t.get_refused = true; })), (Choice{Row::kRput, Reason::kGetRefused}));
-        EXPECT_EQ(choose(with(s, [](S& t) { t.get_refused = t.put_refused = true; })), (Choice{Row::kSend, Reason::kRdmaRefused}));
+        EXPECT_EQ(choose(with(s, [](S& t) { t.get_refused = t.put_refused = true; })),
+                  (Choice{Row::kSend, Reason::kRdmaRefused}));
     }
 }
 
 TEST(Cooperative, where_the_kernel_denies_copies_fragments_say_so) {
-    for (Wish wish : {Wish::kHybrid, Wish::kCoop, Wish::kCoopFixed, Wish::kCoopColl, Wish::kCoopLoad, Wish::kRget, Wish::kRput}) {
+    for (Wish wish :
+         {Wish::kHybrid, Wish::kCoop, Wish::kCoopFixed, Wish::kCoopColl, Wish::kCoopLoad, Wish::kRget, Wish::kRput}) {
         const Situation s = wishing(wish, with(large(), [](S& t) { t.kernel_copy_denied = true; }));
         EXPECT_EQ(choose(s), (Choice{Row::kSend, Reason::kNoKernelCopy}));
     }
@@ -541,8 +665,10 @@ TEST(Cooperative, where_the_kernel_denies_copies_fragments_say_so) {
 
 TEST(Cooperative, thresholds_of_rdma_hold_first) {
     for (Wish wish : kCooperativeWishes) {
-        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_min = t.bytes + 1; })), (Choice{Row::kSend, Reason::kBelowRdmaMin}));
-        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_share = 0.4; })), (Choice{Row::kSend, Reason::kStripedOverTransports}));
+        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_min = t.bytes + 1; })),
+                  (Choice{Row::kSend, Reason::kBelowRdmaMin}));
+        EXPECT_EQ(choose(with(wishing(wish), [](S& t) { t.rdma_share = 0.4; })),
+                  (Choice{Row::kSend, Reason::kStripedOverTransports}));
     }
 }
 
@@ -569,8 +695,10 @@ TEST(Site04Choose, inside_a_node_a_sender_copies_alone_only_what_the_receiver_ca
 TEST(Site04Choose, rput_inside_a_node_without_boards_is_left_to_the_receiver) {
     const Situation s = wishing(Wish::kRput, with(both(), [](S& t) { t.same_node = true; }));
     EXPECT_EQ(choose(s), (Choice{Row::kRget, Reason::kForcedUnavailable}));
-    EXPECT_EQ(choose(with(s, [](S& t) { t.can_get = false; })), (Choice{Row::kRput, Reason::kForced})) << "it cannot read";
-    EXPECT_EQ(choose(with(s, [](S& t) { t.same_node = false; })), (Choice{Row::kRput, Reason::kForced})) << "between nodes, as asked for";
+    EXPECT_EQ(choose(with(s, [](S& t) { t.can_get = false; })), (Choice{Row::kRput, Reason::kForced}))
+        << "it cannot read";
+    EXPECT_EQ(choose(with(s, [](S& t) { t.same_node = false; })), (Choice{Row::kRput, Reason::kForced}))
+        << "between nodes, as asked for";
 }
 
 TEST(Site04Choose, between_two_of_a_node_that_do_not_share_memory_nothing_is_sent_as_a_stream) {
@@ -589,7 +717,8 @@ Situation offered(Situation s) {
 TEST(OffersTaken, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been) {
     for (SendCall send : kSendCallList)
         for (RecvCall recv : kRecvCallList)
-            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5), with(sharing(send, recv), [](S& t) { t.crowded = true; })}) {
+            for (const Situation& s : {sharing(send, recv), loaded(sharing(send, recv), 3, 5),
+                                       with(sharing(send, recv), [](S& t) { t.crowded = true; })}) {
                 const Choice without = choose(s), with_offer = choose(offered(s));
                 EXPECT_EQ(with_offer.row, Row::kRtr);
                 EXPECT_EQ(with_offer.reason, Reason::kOffered);
@@ -601,7 +730,8 @@ TEST(OffersTaken, an_offer_taken_is_rtr_and_the_split_is_what_it_would_have_been
 }
 
 TEST(OffersTaken, neither_a_slot_nor_the_size_stands_in_the_way) {
-    EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.slot_free = false; })).row, Row::kRtr) << "the offer is in a slot";
+    EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.slot_free = false; })).row, Row::kRtr)
+        << "the offer is in a slot";
     EXPECT_EQ(choose(with(offered(sharing()), [](S& t) { t.coop_min = t.bytes + 1; })).row, Row::kRtr);
 }
 
@@ -620,8 +750,10 @@ TEST(OffersTaken, are_looked_for_by_the_hybrid_where_both_may_copy_and_it_is_wor
 }
 
 TEST(OffersTaken, are_looked_for_by_coop_coll_for_ready_sends_only) {
-    for (SendCall send : kSendCallList) EXPECT_EQ(wants_offer(wishing(Wish::kCoopColl, sharing(send))), send == SendCall::kRsend);
-    EXPECT_FALSE(wants_offer(with(wishing(Wish::kCoopColl, sharing(SendCall::kRsend)), [](S& t) { t.bytes = t.coop_min - 1; })));
+    for (SendCall send : kSendCallList)
+        EXPECT_EQ(wants_offer(wishing(Wish::kCoopColl, sharing(send))), send == SendCall::kRsend);
+    EXPECT_FALSE(
+        wants_offer(with(wishing(Wish::kCoopColl, sharing(SendCall::kRsend)), [](S& t) { t.bytes = t.coop_min - 1; })));
     for (Wish wish : {Wish::kCoop, Wish::kCoopFixed, Wish::kCoopLoad, Wish::kRget, Wish::kRput, Wish::kSend})
         for (SendCall send : kSendCallList) EXPECT_FALSE(wants_offer(wishing(wish, sharing(send))));
 }
@@ -636,7 +768,8 @@ TEST(LoadMatters, where_both_could_copy_and_under_the_hybrid_for_long_messages_o
         const Wish wish = static_cast<Wish>(i);
         const Situation s = wishing(wish, sharing());
         EXPECT_TRUE(load_matters(with(s, [](S& t) { t.bytes = t.coop_min; }))) << kWishNames[i];
-        EXPECT_EQ(load_matters(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), wish != Wish::kHybrid) << kWishNames[i];
+        EXPECT_EQ(load_matters(with(s, [](S& t) { t.bytes = t.coop_min - 1; })), wish != Wish::kHybrid)
+            << kWishNames[i];
         EXPECT_FALSE(load_matters(with(s, [](S& t) { t.can_share = false; }))) << kWishNames[i];
     }
 }
@@ -700,7 +833,8 @@ TEST(Rows, each_protocol_is_listed_at_its_number_and_once_by_preference) {
 TEST(Rows, a_protocol_that_lacks_memory_or_a_slot_is_not_chosen_again) {
     for (const Protocol* row : rows::kByNumber)
         for (const Lack lack : {Lack::kMemory, Lack::kSlot}) {
-            Situation s = with(sharing(SendCall::kSend, RecvCall::kRecv), [&](S& x) { x.offered = row->row == Row::kRtr; });
+            Situation s = with(sharing(SendCall::kSend, RecvCall::kRecv),
+                               [&](S& x) { x.offered = row->row == Row::kRtr; });
             if (row->mover({row->row, Reason::kForced}) != Mover::kBoth && lack == Lack::kSlot) continue;
             if (row->mover({row->row, Reason::kForced}) == Mover::kPackets) continue;
             if (row->row == Row::kRtr) continue;  // the receive has its slot and its memory when it is offered
@@ -721,7 +855,9 @@ TEST(Words, every_choice_has_a_sentence_with_its_size_row_and_reason) {
     for (const Situation& s : all_situations()) {
         const Choice choice = choose(s);
         const std::string sentence = describe(choice, s);
-        EXPECT_EQ(sentence.find(std::to_string(s.bytes) + " bytes go by " + name(choice.row) + ": " + text(choice.reason)), 0u)
+        EXPECT_EQ(
+            sentence.find(std::to_string(s.bytes) + " bytes go by " + name(choice.row) + ": " + text(choice.reason)),
+            0u)
             << sentence;
     }
 }

@@ -28,7 +28,8 @@ SchedConfig large_by(Policy policy) {
 double sum_of(const std::vector<double>& rates) { return std::accumulate(rates.begin(), rates.end(), 0.0); }
 
 // The bandwidth of 60 messages after `settling` ones.
-double reached(const SchedConfig& config, const std::vector<double>& rates, std::size_t window, std::uint64_t bytes = kMiB, std::size_t settling = kToRecover + 16) {
+double reached(const SchedConfig& config, const std::vector<double>& rates, std::size_t window,
+               std::uint64_t bytes = kMiB, std::size_t settling = kToRecover + 16) {
     Channel channel(config, rates);
     channel.send(settling + 60 + window, bytes, window);
     return channel.bandwidth(settling, settling + 60);
@@ -36,9 +37,11 @@ double reached(const SchedConfig& config, const std::vector<double>& rates, std:
 
 TEST(EqualRails, every_striping_policy_has_nearly_their_sum) {
     for (std::size_t count : {2u, 4u})
-        for (Policy policy : {Policy::kEvenStriping, Policy::kWeightedStriping, Policy::kAdaptiveStriping, Policy::kBss, Policy::kEpc})
+        for (Policy policy :
+             {Policy::kEvenStriping, Policy::kWeightedStriping, Policy::kAdaptiveStriping, Policy::kBss, Policy::kEpc})
             for (std::size_t window : kWindows)
-                EXPECT_GE(reached(large_by(policy), std::vector<double>(count, 250.0), window), 0.95 * 250 * static_cast<double>(count))
+                EXPECT_GE(reached(large_by(policy), std::vector<double>(count, 250.0), window),
+                          0.95 * 250 * static_cast<double>(count))
                     << name(policy) << ", window " << window << ", " << count << " rails";
 }
 
@@ -47,11 +50,13 @@ TEST(UnequalRails, adaptive_striping_and_bss_have_nearly_their_sum) {
     for (Policy policy : {Policy::kAdaptiveStriping, Policy::kBss, Policy::kEpc})
         for (std::size_t window : kWindows)
             for (std::uint64_t bytes : {kMiB, 4 * kMiB})
-                EXPECT_GE(reached(large_by(policy), rates, window, bytes), 0.95 * sum_of(rates)) << name(policy) << ", window " << window;
+                EXPECT_GE(reached(large_by(policy), rates, window, bytes), 0.95 * sum_of(rates))
+                    << name(policy) << ", window " << window;
 }
 
 TEST(UnequalRails, even_striping_has_the_slowest_rate_times_the_number_of_rails) {
-    for (std::size_t window : kWindows) EXPECT_NEAR(reached(large_by(Policy::kEvenStriping), {250, 100, 50}, window), 150, 5);
+    for (std::size_t window : kWindows)
+        EXPECT_NEAR(reached(large_by(Policy::kEvenStriping), {250, 100, 50}, window), 150, 5);
 }
 
 TEST(UnequalRails, fixed_weights_that_fit_have_the_sum_at_once) {
@@ -79,7 +84,8 @@ struct HotSpot {
 };
 
 void expect_recovery(Policy policy, const HotSpot& spot, std::size_t window, std::uint64_t bytes = kMiB) {
-    SCOPED_TRACE(::testing::Message() << name(policy) << ", window " << window << ", rail " << spot.rail << " at " << spot.left << " MB/s");
+    SCOPED_TRACE(::testing::Message() << name(policy) << ", window " << window << ", rail " << spot.rail << " at "
+                                      << spot.left << " MB/s");
     Channel channel(large_by(policy), spot.rates);
     constexpr std::size_t kComes = 40, kGoes = 140, kEnd = 240;
     channel.set_rate_at(kComes, spot.rail, spot.left);
@@ -174,7 +180,8 @@ TEST(LateCompletions, by_chance_cost_equal_rails_little) {
                 channel->late_ns = 1'000'000;
                 channel->send_bursts(40, 64, bytes);
             }
-            EXPECT_GE(adaptive.bandwidth(640, 2560), 0.97 * even.bandwidth(640, 2560)) << bytes << " bytes, one sweep in " << one_in << " late";
+            EXPECT_GE(adaptive.bandwidth(640, 2560), 0.97 * even.bandwidth(640, 2560))
+                << bytes << " bytes, one sweep in " << one_in << " late";
         }
 }
 

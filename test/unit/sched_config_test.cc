@@ -37,27 +37,36 @@ TEST(SchedConfig, the_defaults_fit_any_number_of_rails) {
 TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
     EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1}, 3}; }), "weights: 3 given for 4 rails");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1, 0}, 4}; }), "weights: 0 is not allowed (1..1000000)");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.weights = {{3, 2, 1, 1000001}, 4}; }), "weights: 1000001 is not allowed (1..1000000)");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.weights.count = 33; }), "weights: 33 given, but a channel has at most 32 rails");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 2, c.bss_batch = 3; }), "n_batch: 3 is more than n_paths, which is 2");
+    EXPECT_EQ(wrong([](SchedConfig& c) {
+                  c.weights = {{3, 2, 1, 1000001}, 4};
+              }),
+              "weights: 1000001 is not allowed (1..1000000)");
+    EXPECT_EQ(wrong([](SchedConfig& c) { c.weights.count = 33; }),
+              "weights: 33 given, but a channel has at most 32 rails");
+    EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 2, c.bss_batch = 3; }),
+              "n_batch: 3 is more than n_paths, which is 2");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_batch = 5; }), "n_batch: 5 is more than n_paths, which is 4");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 5; }), "n_paths: 5 wanted, but there are 4 rails");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 33; }), "n_paths: 33 is not allowed (at most 32)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.min_stripe = 0; }), "min_stripe: 0 is not allowed (at least 1 byte)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alignment = 96; }), "alignment: 96 is not a power of two");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.window = 0; }), "window: 0 is not allowed (at least 1 message)");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }), "alpha: 0 % would never adapt (1..100; use weighted_striping for fixed weights)");
+    EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }),
+              "alpha: 0 % would never adapt (1..100; use weighted_striping for fixed weights)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 101; }), "alpha: 101 % is not allowed (1..100)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.small_policy = Policy::kBss; }),
-              "small_policy: bss is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");
+              "small_policy: bss is not allowed (allowed: binding, round_robin, window_round_robin, "
+              "weighted_round_robin, shortest_queue)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.epc_striping = Policy::kEpc; }),
               "epc_striping: epc is not allowed (allowed: even_striping, weighted_striping, adaptive_striping, bss)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.epc_multiplexing = Policy::kEvenStriping; }),
-              "epc_multiplexing: even_striping is not allowed (allowed: binding, round_robin, window_round_robin, weighted_round_robin, shortest_queue)");
+              "epc_multiplexing: even_striping is not allowed (allowed: binding, round_robin, window_round_robin, "
+              "weighted_round_robin, shortest_queue)");
 }
 
 TEST(SchedConfig, allows_the_configurations_of_the_paper) {
-    for (const auto& [paths, batch] : {std::pair{4u, 2u}, std::pair{8u, 2u}, std::pair{12u, 3u}, std::pair{4u, 4u}, std::pair{1u, 1u}})
+    for (const auto& [paths, batch] :
+         {std::pair{4u, 2u}, std::pair{8u, 2u}, std::pair{12u, 3u}, std::pair{4u, 4u}, std::pair{1u, 1u}})
         EXPECT_EQ(wrong([n = paths, b = batch](SchedConfig& c) { c.bss_paths = n, c.bss_batch = b; }, 12), "");
 }
 
@@ -85,7 +94,8 @@ TEST(ParseWeights, reads_a_list) {
 
 TEST(ParseWeights, refuses_what_is_not_a_list) {
     for (const char* text : {",", "1,", ",1", "1,,2", "1 2", "one", "1.5", "-1", "99999999999", "1;2"})
-        EXPECT_EQ(std::get<std::string>(parse_weights(text)), "weights: \"" + std::string(text) + "\" is not a list of whole numbers with commas between");
+        EXPECT_EQ(std::get<std::string>(parse_weights(text)),
+                  "weights: \"" + std::string(text) + "\" is not a list of whole numbers with commas between");
     EXPECT_EQ(std::get<std::string>(parse_weights("1,0")), "weights: 0 is not allowed (1..1000000)");
     std::string many = "1";
     for (std::size_t i = 0; i < kMaxRails; ++i) many += ",1";

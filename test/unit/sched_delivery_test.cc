@@ -104,7 +104,8 @@ private:
     std::size_t at_[2] = {};
     ReorderWindow<Packet> window_{1 << 16};
     Packets delivery_;
-    SequenceNumber received_ = 0;  // neither lock nor atomic: one thread at a time delivers, which ThreadSanitizer checks
+    SequenceNumber received_ =
+        0;  // neither lock nor atomic: one thread at a time delivers, which ThreadSanitizer checks
     bool in_order_ = true;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/feedback.h and scheduler.h on rails that are never full: one short message at a time, whose stripes take little longer than
-// latency alone. Nothing can be gained there, but the weights must stay fit for a later load.
+// sched/feedback.h and scheduler.h on rails that are never full: one short message at a time, whose stripes take little
+// longer than latency alone. Nothing can be gained there, but the weights must stay fit for a later load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ void make_noisy(Channel& channel) {
     channel.late_ns = 200'000;
 }
 
-// The largest deviation of a weight from equal weights, as a fraction, while `send(channel, i)` sends message i of `count`.
+// The largest deviation of a weight from equal weights, as a fraction, while `send(channel, i)` sends message i of
+// `count`.
 template <class Send>
 double drift(Channel& channel, std::size_t rails, int count, Send send) {
     double most = 0;
@@ -50,7 +51,8 @@ TEST(Site31LightLoad, equal_rails_keep_equal_weights_under_noise) {
             for (std::uint64_t bytes : {16 * kKiB, 64 * kKiB, 256 * kKiB}) {
                 Channel channel(adaptive(), std::vector<double>(rails, rate));
                 make_noisy(channel);
-                const double most = drift(channel, rails, 3000, [&](Channel& c, int) { c.send(1, bytes, 1), c.wait(20'000); });
+                const double most = drift(channel, rails, 3000,
+                                          [&](Channel& c, int) { c.send(1, bytes, 1), c.wait(20'000); });
                 EXPECT_LT(most, 0.05) << rails << " rails of " << rate << " MB/s, messages of " << bytes;
             }
 }
@@ -59,7 +61,8 @@ TEST(Site31LightLoad, messages_of_many_lengths_do_not_favour_a_rail) {
     for (std::size_t rails : {2u, 4u}) {
         Channel channel(adaptive(), std::vector<double>(rails, kFast));
         make_noisy(channel);
-        const double most = drift(channel, rails, 4000, [](Channel& c, int i) { c.send(1, 16 * kKiB << (i * 7 + i / 5) % 5, 1); });
+        const double most = drift(channel, rails, 4000,
+                                  [](Channel& c, int i) { c.send(1, 16 * kKiB << (i * 7 + i / 5) % 5, 1); });
         EXPECT_LT(most, 0.05) << rails;
     }
 }
@@ -102,7 +105,8 @@ TEST(Site31LightLoad, stripes_found_at_the_same_time_are_equally_fast) {
     }
 }
 
-// --- a change of the rates -------------------------------------------------------------------------------------------------
+// --- a change of the rates
+// -------------------------------------------------------------------------------------------------
 
 // The number of messages until `rail` gets a stripe of at least `part` of a message; `most` if it never does.
 int messages_until(Channel& channel, RailIndex rail, double part, std::uint64_t bytes, int most, bool with_fragments) {
@@ -110,7 +114,8 @@ int messages_until(Channel& channel, RailIndex rail, double part, std::uint64_t 
         if (with_fragments) channel.send_fragment(12 * kKiB), channel.send_fragment(12 * kKiB);
         channel.send(1, bytes, 4);
         for (const Stripe& stripe : channel.scheduler.last_large())
-            if (stripe.rail == rail && static_cast<double>(stripe.length_bytes) >= part * static_cast<double>(bytes)) return i;
+            if (stripe.rail == rail && static_cast<double>(stripe.length_bytes) >= part * static_cast<double>(bytes))
+                return i;
     }
     return most;
 }
@@ -137,7 +142,8 @@ TEST(Site31Probes, a_rail_that_becomes_fast_again_is_soon_detected) {
                 channel.send(60, bytes, 1);
                 ASSERT_LT(channel.weight(1), 0.2) << rate << ' ' << bytes;
                 channel.set_rate_at(channel.sent(), 1, rate);
-                EXPECT_LE(messages_until(channel, 1, 0.3, bytes, 200, with_fragments), 40) << rate << " MB/s, " << bytes << (with_fragments ? " with fragments" : "");
+                EXPECT_LE(messages_until(channel, 1, 0.3, bytes, 200, with_fragments), 40)
+                    << rate << " MB/s, " << bytes << (with_fragments ? " with fragments" : "");
             }
 }
 

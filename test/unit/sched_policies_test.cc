@@ -25,7 +25,8 @@ TEST(RoundRobin, takes_each_rail_in_turn) {
 }
 
 TEST(RailOfSmall, takes_the_turns_that_schedules_would_have) {
-    for (Policy policy : {Policy::kBinding, Policy::kRoundRobin, Policy::kWindowRoundRobin, Policy::kWeightedRoundRobin}) {
+    for (Policy policy :
+         {Policy::kBinding, Policy::kRoundRobin, Policy::kWindowRoundRobin, Policy::kWeightedRoundRobin}) {
         SchedConfig config = small_by(policy);
         config.window = 2;
         Scheduler by_schedule(config, rails_of(3)), by_rail(config, rails_of(3));
@@ -151,7 +152,8 @@ TEST(ShortestQueue, levels_messages_of_different_length) {
 TEST(EvenStriping, gives_each_rail_the_same) {
     const SchedConfig config = large_by(Policy::kEvenStriping);
     Scheduler scheduler(config, rails_of(4));
-    for (const Stripe& stripe : scheduler.make_schedule(kMiB, Marker::kNone, 0)) EXPECT_EQ(stripe.length_bytes, kMiB / 4);
+    for (const Stripe& stripe : scheduler.make_schedule(kMiB, Marker::kNone, 0))
+        EXPECT_EQ(stripe.length_bytes, kMiB / 4);
 }
 
 TEST(EvenStriping, shorter_messages_take_turns_among_the_rails) {
@@ -196,7 +198,8 @@ TEST(Bss, begins_with_the_first_paths_from_the_first_rail_on) {
     Scheduler other(config, rails_from(4, 6));
     EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{4, 5}));
     for (RailIndex rail : {4, 5}) other.set_state(rail, RailState::kDown);
-    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1})) << "never 2 and 3, which are not among its paths";
+    EXPECT_EQ(rails_in(other.make_schedule(kMiB, Marker::kNone, 0)), (Rails{0, 1}))
+        << "never 2 and 3, which are not among its paths";
 }
 
 TEST(Bss, uses_other_rails_when_all_of_its_paths_are_down) {

@@ -32,7 +32,8 @@ inline SchedConfig large_by(Policy policy) {
 }
 
 // The rails of `count` messages, each sent whole.
-inline Rails rails_of_messages(Scheduler& scheduler, std::size_t count, std::uint64_t bytes = 64, Marker marker = Marker::kNone) {
+inline Rails rails_of_messages(Scheduler& scheduler, std::size_t count, std::uint64_t bytes = 64,
+                               Marker marker = Marker::kNone) {
     Rails rails;
     for (std::size_t i = 0; i < count; ++i) {
         const Schedule schedule = scheduler.make_schedule(bytes, marker, 0);

@@ -172,8 +172,11 @@ TEST(Ring, every_other_lap_is_broken) {
     for (int lap = 0; lap < 5; ++lap) {
         for (int slot = 0; slot < 2; ++slot) {
             for (int byte = 0; byte < 256; ++byte) {
-                const SlotState expected = byte == lap ? SlotState::kEmpty : byte == lap + 1 ? SlotState::kFull : SlotState::kBroken;
-                ASSERT_EQ(ring.receiver.state(static_cast<std::uint8_t>(byte)), expected) << lap << ' ' << slot << ' ' << byte;
+                const SlotState expected = byte == lap       ? SlotState::kEmpty
+                                           : byte == lap + 1 ? SlotState::kFull
+                                                             : SlotState::kBroken;
+                ASSERT_EQ(ring.receiver.state(static_cast<std::uint8_t>(byte)), expected)
+                    << lap << ' ' << slot << ' ' << byte;
             }
             ring.receiver.finish(ring.receiver.take());
         }

@@ -15,7 +15,8 @@ constexpr unsigned kRandomSeed = 5021;
 // Four rails, of which 0 and 2 have never opened.
 RailSet with_two_open(std::size_t first) {
     RailSet rails;
-    for (RailIndex rail = 0; rail < 4; ++rail) EXPECT_TRUE(rails.add(rails_of(1)[0].info, rail % 2 != 0 ? RailState::kUp : RailState::kDown));
+    for (RailIndex rail = 0; rail < 4; ++rail)
+        EXPECT_TRUE(rails.add(rails_of(1)[0].info, rail % 2 != 0 ? RailState::kUp : RailState::kDown));
     const std::vector<std::size_t> order{first, (first + 1) % 4, (first + 2) % 4, (first + 3) % 4};
     rails.set_order(order);
     return rails;
@@ -50,7 +51,8 @@ TEST(RailsThatNeverOpened, are_no_paths_of_bss) {
             config.bss_batch = batch;
             Scheduler scheduler(config, with_two_open(0));
             const bool both = paths != 1 && batch != 1;
-            EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (both ? Rails{1, 3} : Rails{1})) << paths << ' ' << batch;
+            EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kNone, 0)), (both ? Rails{1, 3} : Rails{1}))
+                << paths << ' ' << batch;
         }
 }
 
@@ -187,22 +189,28 @@ TEST(Describe, is_a_sentence_with_what_decided) {
     config.weights = {{62, 38}, 2};
     Scheduler scheduler(config, rails_of(2));
     (void)scheduler.make_schedule(64, Marker::kNone, 0);
-    EXPECT_EQ(scheduler.describe_last_small(), "64 bytes go whole on rail 0 (shortest_queue): below the striping threshold of 16384 bytes");
+    EXPECT_EQ(scheduler.describe_last_small(),
+              "64 bytes go whole on rail 0 (shortest_queue): below the striping threshold of 16384 bytes");
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
-              "1048576 bytes go in 2 stripes on rails 0, 1 by fixed weight 62/38 (weighted_striping): not below the striping threshold of 16384 bytes");
+              "1048576 bytes go in 2 stripes on rails 0, 1 by fixed weight 62/38 (weighted_striping): not below the "
+              "striping threshold of 16384 bytes");
     config.large_policy = Policy::kEvenStriping;
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
-              "1048576 bytes go in 2 stripes on rails 0, 1, evenly (even_striping): not below the striping threshold of 16384 bytes");
+              "1048576 bytes go in 2 stripes on rails 0, 1, evenly (even_striping): not below the striping threshold "
+              "of 16384 bytes");
     config.large_policy = Policy::kEpc;
     (void)scheduler.make_schedule(kMiB, Marker::kBlocking, 0);
-    EXPECT_EQ(scheduler.describe_last_large(), "1048576 bytes go in 2 stripes on rails 0, 1 by measured weight 62/38 (epc: adaptive_striping): the call is blocking");
+    EXPECT_EQ(scheduler.describe_last_large(),
+              "1048576 bytes go in 2 stripes on rails 0, 1 by measured weight 62/38 (epc: adaptive_striping): the call "
+              "is blocking");
     scheduler.set_state(1, RailState::kDown);
     scheduler.set_state(0, RailState::kSuspect);
     (void)scheduler.make_schedule(kMiB, Marker::kNonblocking, 0);
     EXPECT_EQ(scheduler.describe_last_large(),
-              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message is not below the limit of 131072 bytes"
+              "1048576 bytes go whole on rail 0 (epc: adaptive_striping): the call is nonblocking, but the message is "
+              "not below the limit of 131072 bytes"
               "; no rail is up, these are suspect");
 }
 
@@ -246,7 +254,8 @@ TEST(Probes, leave_a_message_that_is_too_short_to_be_cut_whole) {
     config.probe_every = 1;
     config.min_stripe = 64 * kKiB;
     Scheduler scheduler(config, rails_of(2));
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(rails_in(scheduler.make_schedule(128 * kKiB - 1, Marker::kNone, 0)), (Rails{0}));
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(rails_in(scheduler.make_schedule(128 * kKiB - 1, Marker::kNone, 0)), (Rails{0}));
     EXPECT_EQ(rails_in(scheduler.make_schedule(128 * kKiB, Marker::kNone, 0)), (Rails{0, 1}));
 }
 
@@ -261,7 +270,8 @@ TEST(Describe, every_reason_has_a_text_of_its_own) {
 // Random policies, rails, states and sizes, with completions that may never come.
 class AnyChannel {
 public:
-    explicit AnyChannel(std::mt19937_64& random) : random_(random), config_(any_config()), scheduler_(config_, rails_from(below(rails_), rails_)) {}
+    explicit AnyChannel(std::mt19937_64& random)
+        : random_(random), config_(any_config()), scheduler_(config_, rails_from(below(rails_), rails_)) {}
 
     void step() {
         ++now_ns_;
@@ -302,7 +312,8 @@ private:
         config.bss_batch = static_cast<std::uint32_t>(below(bss_paths(config, rails_) + 1));
         if (below(2)) {
             config.weights.count = rails_;
-            for (std::size_t i = 0; i < rails_; ++i) config.weights.of[i] = static_cast<std::uint32_t>(1 + below(1 + below(kMaxWeight)));
+            for (std::size_t i = 0; i < rails_; ++i)
+                config.weights.of[i] = static_cast<std::uint32_t>(1 + below(1 + below(kMaxWeight)));
         }
         EXPECT_EQ(defect(config, rails_), std::nullopt);
         return config;
@@ -319,10 +330,8 @@ private:
         const UnderWay done = under_way_[index];
         under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(index));
         now_ns_ += below(2) * below(1 << below(30));
-        if (below(10) == 0)
-            scheduler_.on_aborted(done.rail, done.bytes, done.posted_ns);
-        else
-            scheduler_.on_completed(done.rail, done.bytes, done.posted_ns, now_ns_);
+        if (below(10) == 0) scheduler_.on_aborted(done.rail, done.bytes, done.posted_ns);
+        else scheduler_.on_completed(done.rail, done.bytes, done.posted_ns, now_ns_);
     }
 
     void check(const Schedule& schedule, std::uint64_t bytes, RailMask usable) {

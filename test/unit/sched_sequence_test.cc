@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sched/sequence.h, sched/send_window.h: messages sent over many rails are delivered once and in order, and no rail runs far ahead.
+// sched/sequence.h, sched/send_window.h: messages sent over many rails are delivered once and in order, and no rail
+// runs far ahead.
 #include "coop/sched/send_window.h"
 
 #include <gtest/gtest.h>
@@ -141,7 +142,8 @@ TEST(ReorderWindow, refuses_what_is_beyond_it_and_keeps_the_rest) {
     EXPECT_EQ(receiver.window.on_arrival(3, &p3), Arrival::kHeld);
     EXPECT_EQ(receiver.window.on_arrival(4, &packet), Arrival::kBeyondWindow);
     EXPECT_EQ(receiver.window.on_arrival(0x7fffffff, &packet), Arrival::kBeyondWindow);
-    EXPECT_EQ(receiver.window.on_arrival(0x80000000, &packet), Arrival::kDuplicate) << "half of the numbers are in the past";
+    EXPECT_EQ(receiver.window.on_arrival(0x80000000, &packet), Arrival::kDuplicate)
+        << "half of the numbers are in the past";
     EXPECT_EQ(receiver.window.held(), 1u);
     EXPECT_EQ(receiver.window.expected(), 0u);
 }
@@ -160,7 +162,8 @@ TEST(ReorderWindow, gives_up_what_it_holds) {
 TEST(ReorderWindow, takes_no_memory_while_all_is_in_order) {
     Receiver<1 << 20> receiver;
     Packet packet, early;
-    for (SequenceNumber psn = 0; psn < 1000; ++psn) ASSERT_EQ(receiver.window.on_arrival(psn, &packet), Arrival::kInOrder);
+    for (SequenceNumber psn = 0; psn < 1000; ++psn)
+        ASSERT_EQ(receiver.window.on_arrival(psn, &packet), Arrival::kInOrder);
     EXPECT_EQ(receiver.window.places(), 0u);
     EXPECT_EQ(receiver.window.on_arrival(1001, &early), Arrival::kHeld);
     EXPECT_EQ(receiver.window.places(), 64u);
@@ -169,14 +172,17 @@ TEST(ReorderWindow, takes_no_memory_while_all_is_in_order) {
 TEST(ReorderWindow, grows_around_what_it_holds) {
     Receiver<1 << 20> receiver(UINT32_MAX - 40);
     std::vector<Packet> packets(5000);
-    const auto arrive = [&](std::size_t i) { return receiver.window.on_arrival(UINT32_MAX - 40 + static_cast<SequenceNumber>(i), &packets[i]); };
+    const auto arrive = [&](std::size_t i) {
+        return receiver.window.on_arrival(UINT32_MAX - 40 + static_cast<SequenceNumber>(i), &packets[i]);
+    };
     for (std::size_t i : {4999, 30, 63, 64, 1000, 50}) ASSERT_EQ(arrive(i), Arrival::kHeld) << i;
     for (std::size_t i : {63, 4999}) ASSERT_EQ(arrive(i), Arrival::kDuplicate) << i;
     std::vector<std::size_t> handed_on;
     for (std::size_t i = 0; i < packets.size(); ++i) {
         const Arrival arrival = arrive(i);
         if (arrival == Arrival::kInOrder) handed_on.push_back(i);
-        while (Packet* packet = receiver.window.pop_next()) handed_on.push_back(static_cast<std::size_t>(packet - packets.data()));
+        while (Packet* packet = receiver.window.pop_next())
+            handed_on.push_back(static_cast<std::size_t>(packet - packets.data()));
     }
     ASSERT_EQ(handed_on.size(), packets.size());
     EXPECT_TRUE(std::is_sorted(handed_on.begin(), handed_on.end()));
@@ -198,12 +204,15 @@ TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
         const auto hand_on = [&](const Packet* packet) { ASSERT_EQ(packet, &packets[handed_on++]); };
 
         while (handed_on < kPackets) {
-            while (sent < kPackets && sent < handed_on + kPlaces && (under_way.empty() || random() % 3)) under_way.push_back(sent++);
+            while (sent < kPackets && sent < handed_on + kPlaces && (under_way.empty() || random() % 3))
+                under_way.push_back(sent++);
             const std::size_t index = random() % under_way.size();
             const std::size_t arrived = under_way[index];
-            if (random() % 8) under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(index));  // else it will be replayed
+            if (random() % 8)
+                under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(index));  // else it will be replayed
             const std::size_t before = handed_on;
-            const auto arrival = receiver.window.on_arrival(first + static_cast<SequenceNumber>(arrived), &packets[arrived]);
+            const auto arrival = receiver.window.on_arrival(first + static_cast<SequenceNumber>(arrived),
+                                                            &packets[arrived]);
             ASSERT_NE(arrival, Arrival::kBeyondWindow);
             if (arrival == Arrival::kInOrder) hand_on(&packets[arrived]);
             while (const Packet* packet = receiver.window.pop_next()) hand_on(packet);

@@ -34,13 +34,16 @@ public:
     Channel(const Channel&) = delete;  // the scheduler points to the configuration
     Channel& operator=(const Channel&) = delete;
 
-    Channel(const SchedConfig& settings, const std::vector<double>& rates) : config(settings), scheduler(config, rails_of(rates.size())) {
+    Channel(const SchedConfig& settings, const std::vector<double>& rates)
+        : config(settings), scheduler(config, rails_of(rates.size())) {
         for (double rate : rates) links_.push_back({rate, 0, {}});
     }
 
     // Sets the rate of the rail from this message on, for everything that the rail
     // starts then, including stripes posted before.
-    void set_rate_at(std::size_t message, std::size_t rail, double mb_per_s) { changes_.push_back({message, rail, mb_per_s}); }
+    void set_rate_at(std::size_t message, std::size_t rail, double mb_per_s) {
+        changes_.push_back({message, rail, mb_per_s});
+    }
 
     // Sends `count` messages, with `window` of them in flight.
     void send(std::size_t count, std::uint64_t bytes, std::size_t window, Marker marker = Marker::kNone) {
@@ -50,7 +53,8 @@ public:
         }
     }
 
-    // Sends a whole message as a fragment: by the policy for small messages, and not measured. It stays in flight until a later sweep.
+    // Sends a whole message as a fragment: by the policy for small messages, and not measured. It stays in flight until
+    // a later sweep.
     void send_fragment(std::uint64_t bytes) {
         change_rates();
         missing_.push_back(1);
@@ -94,7 +98,8 @@ public:
 
 private:
     struct OnWire {
-        std::uint64_t ready_ns, posted_ns, bytes;  // ready_ns: earliest time on the wire; posted_ns: as reported to the scheduler
+        std::uint64_t ready_ns, posted_ns,
+            bytes;  // ready_ns: earliest time on the wire; posted_ns: as reported to the scheduler
         std::size_t message;
     };
     struct Link {
@@ -132,7 +137,8 @@ private:
     }
 
     static void begin_front(Link& link, std::uint64_t start_ns) {
-        link.done_ns = start_ns + static_cast<std::uint64_t>(1000.0 * static_cast<double>(link.queue.front().bytes) / link.mb_per_s);
+        link.done_ns = start_ns + static_cast<std::uint64_t>(1000.0 * static_cast<double>(link.queue.front().bytes) /
+                                                             link.mb_per_s);
     }
 
     // The next sweep that finds a completion: reads the queue of one rail after the other.

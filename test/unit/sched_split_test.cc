@@ -20,7 +20,8 @@ Shares shares_of(const std::vector<std::uint32_t>& weights) {
     return shares;
 }
 
-std::vector<std::uint64_t> lengths(std::uint64_t bytes, const std::vector<std::uint32_t>& weights, StripeLimits limits) {
+std::vector<std::uint64_t> lengths(std::uint64_t bytes, const std::vector<std::uint32_t>& weights,
+                                   StripeLimits limits) {
     Schedule schedule;
     split(bytes, shares_of(weights), limits, schedule);
     std::vector<std::uint64_t> out;
@@ -32,7 +33,8 @@ using Lengths = std::vector<std::uint64_t>;
 
 TEST(Split, cuts_in_proportion_to_the_weights) {
     EXPECT_EQ(lengths(100, {62, 38}, {1, 1}), (Lengths{62, 38}));
-    EXPECT_EQ(lengths(kMiB, {1, 1, 1, 1}, {8 * kKiB, 4 * kKiB}), (Lengths{256 * kKiB, 256 * kKiB, 256 * kKiB, 256 * kKiB}));
+    EXPECT_EQ(lengths(kMiB, {1, 1, 1, 1}, {8 * kKiB, 4 * kKiB}),
+              (Lengths{256 * kKiB, 256 * kKiB, 256 * kKiB, 256 * kKiB}));
     EXPECT_EQ(lengths(400 * kKiB, {250, 100, 50}, {4 * kKiB, 2 * kKiB}), (Lengths{250 * kKiB, 100 * kKiB, 50 * kKiB}));
 }
 
@@ -73,7 +75,8 @@ TEST(Split, covers_any_message_exactly_with_aligned_stripes_of_at_least_the_mini
         limits.alignment = std::uint64_t{1} << (random() % 14);
         limits.min = limits.alignment * (1 + random() % 20);
         std::vector<std::uint32_t> weights(1 + random() % kMaxRails);
-        for (std::uint32_t& weight : weights) weight = 1 + static_cast<std::uint32_t>(random() >> (44 + random() % 20)) % kMaxWeight;
+        for (std::uint32_t& weight : weights)
+            weight = 1 + static_cast<std::uint32_t>(random() >> (44 + random() % 20)) % kMaxWeight;
 
         Schedule schedule;
         split(bytes, shares_of(weights), limits, schedule);

@@ -76,7 +76,8 @@ TEST(Site27Waiting, with_random_settings_nothing_waits_that_could_go_to_an_idle_
         const std::size_t count = 1 + random() % 6;
         if (random() % 2 == 0) {
             config.weights.count = count;
-            for (std::size_t i = 0; i < count; ++i) config.weights.of[i] = static_cast<std::uint32_t>(1 + random() % size(20));
+            for (std::size_t i = 0; i < count; ++i)
+                config.weights.of[i] = static_cast<std::uint32_t>(1 + random() % size(20));
         }
         Scheduler scheduler(config, rails_of(count));
         for (RailIndex rail = 0; rail < count; ++rail)

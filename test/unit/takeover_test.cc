@@ -56,15 +56,18 @@ TEST(Site04Takeover, happens_once_when_nothing_has_moved_for_as_long_as_the_pati
 TEST(Site04Takeover, every_move_begins_the_wait_anew) {
     Takeover takeover = standing_by();
     std::uint64_t now = 5;
-    for (std::uint64_t moves = 0; moves < 10; ++moves, now += kPatience - 1) EXPECT_FALSE(takeover.look({moves, false}, now, kPatience));
+    for (std::uint64_t moves = 0; moves < 10; ++moves, now += kPatience - 1)
+        EXPECT_FALSE(takeover.look({moves, false}, now, kPatience));
     EXPECT_TRUE(takeover.look({9, false}, now - (kPatience - 1) + kPatience, kPatience));
 }
 
 TEST(Site04Takeover, a_chunk_that_is_being_copied_is_waited_for_however_long_it_takes) {
     Takeover takeover = standing_by();
     std::uint64_t last = 0;
-    for (std::uint64_t now = 0; now < 1000 * kPatience; now += kPatience) EXPECT_FALSE(takeover.look({3, true}, last = now, kPatience));
-    EXPECT_FALSE(takeover.look({3, false}, last + kPatience - 1, kPatience)) << "the wait begins with the last look at that copy";
+    for (std::uint64_t now = 0; now < 1000 * kPatience; now += kPatience)
+        EXPECT_FALSE(takeover.look({3, true}, last = now, kPatience));
+    EXPECT_FALSE(takeover.look({3, false}, last + kPatience - 1, kPatience))
+        << "the wait begins with the last look at that copy";
     EXPECT_TRUE(takeover.look({3, false}, last + kPatience, kPatience));
 }
 
@@ -181,7 +184,8 @@ TEST(Site04Copy, either_side_ends_it_alone_wherever_the_other_one_has_left) {
                     one.step(now);
                 }
                 for (int looks = 0; looks < 100 && !one.claims.over(); ++looks, now += kPatience / 10) one.step(now);
-                EXPECT_TRUE(one.claims.over()) << "split " << int(split) << ", side " << int(stays) << ", after " << steps_of_the_other;
+                EXPECT_TRUE(one.claims.over())
+                    << "split " << int(split) << ", side " << int(stays) << ", after " << steps_of_the_other;
                 EXPECT_FALSE(gone.claims.claim()) << "a side that comes back finds nothing to do";
             }
 }
@@ -193,7 +197,8 @@ TEST(Site04Copy, a_side_that_left_with_a_returned_chunk_is_not_waited_for) {
         Driver receiver(pair, split, Side::kReceiver);
         const auto chunk = pair.sender.claim();
         ASSERT_TRUE(pair.sender.give_back(*chunk));
-        for (std::uint64_t now = 1; now < 10 * kPatience && !pair.receiver.over(); now += kPatience / 4) receiver.step(now);
+        for (std::uint64_t now = 1; now < 10 * kPatience && !pair.receiver.over(); now += kPatience / 4)
+            receiver.step(now);
         EXPECT_TRUE(pair.receiver.over()) << int(split);
     }
 }

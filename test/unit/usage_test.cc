@@ -135,7 +135,8 @@ TEST(UsageWords, a_defect_is_named_by_its_field) {
     using Words = std::vector<std::uint64_t>;
     EXPECT_EQ(complaint([](Words& w) { w.resize(2); }), "length: 2 words are less than a header");
     EXPECT_EQ(complaint([](Words& w) { w.clear(); }), "length: 0 words are less than a header");
-    EXPECT_EQ(complaint([](Words& w) { w[0] ^= std::uint64_t{1} << 40; }), "magic: these are not the words of a usage table");
+    EXPECT_EQ(complaint([](Words& w) { w[0] ^= std::uint64_t{1} << 40; }),
+              "magic: these are not the words of a usage table");
     EXPECT_EQ(complaint([](Words& w) { w[0] += 1; }), "version: 2 instead of 1");
     EXPECT_EQ(complaint([](Words& w) { w[1] += 1; }), "shape: 3 x 11 x 5 instead of 3 x 11 x 4");
     EXPECT_EQ(complaint([](Words& w) { w[2] += 1; }), "entries: 5 do not fit 15 words");
@@ -207,8 +208,8 @@ TEST(Site08SparseUsage, threads_lose_no_message_and_make_no_cell_twice) {
     EXPECT_EQ(messages, 80000u);
 }
 
-// pml_coop_report 2 on rank 0 of a job of 10,000 processes with 26 neighbours each, as in a 3-D stencil. Rank 0 must not keep all that
-// the processes send, with four sizes of messages each, eager and by rendezvous.
+// pml_coop_report 2 on rank 0 of a job of 10,000 processes with 26 neighbours each, as in a 3-D stencil. Rank 0 must
+// not keep all that the processes send, with four sizes of messages each, eager and by rendezvous.
 TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megabytes) {
     constexpr std::size_t kProcesses = 10000, kNeighbours = 26;
     SparseUsage usage(7, 29);

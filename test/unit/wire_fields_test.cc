@@ -45,62 +45,67 @@ void expect_refused(const Format& format, const std::vector<Wrong>& wrongs) {
 }
 
 TEST(MatchHeaders, each_field_is_named) {
-    expect_refused(kFormats[0], {
-        sealed<MatchHeader>("source rank", good_match(), [](auto& h) { h.source = -1; }),
-        sealed<MatchHeader>("source rank", good_match(), [](auto& h) { h.source = INT32_MIN; }),
-        wrong<MatchHeader>("check word", good_match(), [](auto& h) { h.tag ^= 1; }),
-        wrong<MatchHeader>("check word", good_match(), [](auto& h) { h.check ^= 0x8000; }),
-    });
+    expect_refused(kFormats[0],
+                   {
+                       sealed<MatchHeader>("source rank", good_match(), [](auto& h) { h.source = -1; }),
+                       sealed<MatchHeader>("source rank", good_match(), [](auto& h) { h.source = INT32_MIN; }),
+                       wrong<MatchHeader>("check word", good_match(), [](auto& h) { h.tag ^= 1; }),
+                       wrong<MatchHeader>("check word", good_match(), [](auto& h) { h.check ^= 0x8000; }),
+                   });
 }
 
 TEST(RtsHeaders, each_field_is_named) {
-    expect_refused(kFormats[1], {
-        sealed<RtsHeader>("source rank", good_rts(), [](auto& h) { h.match.source = -1; }),
-        sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
-        sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = UINT8_MAX; }),
-        sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
-        sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = rndv::kSendCalls; }),
-        sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = UINT8_MAX; }),
-        sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
-        sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
-        sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline + 1; }),
-        sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline - 1; }),
-        sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = UINT32_MAX; }),
-        sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.length = kInline - 1; }),
-        sealed<RtsHeader>("send id", good_rts(), [](auto& h) { h.send_id = 0; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.address ^= 4096; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.length += 1; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= wish_flag(1); }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= kFlagShare; }),
-        wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.call ^= 4; }),
-    });
+    expect_refused(
+        kFormats[1],
+        {
+            sealed<RtsHeader>("source rank", good_rts(), [](auto& h) { h.match.source = -1; }),
+            sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = rndv::kRows; }),
+            sealed<RtsHeader>("row", good_rts(), [](auto& h) { h.row = UINT8_MAX; }),
+            sealed<RtsHeader>("reason", good_rts(), [](auto& h) { h.reason = rndv::kReasons; }),
+            sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = rndv::kSendCalls; }),
+            sealed<RtsHeader>("call", good_rts(), [](auto& h) { h.call = UINT8_MAX; }),
+            sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
+            sealed<RtsHeader>("handle bytes", good_rts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
+            sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline + 1; }),
+            sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = kInline - 1; }),
+            sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.inline_bytes = UINT32_MAX; }),
+            sealed<RtsHeader>("inline bytes", good_rts(), [](auto& h) { h.length = kInline - 1; }),
+            sealed<RtsHeader>("send id", good_rts(), [](auto& h) { h.send_id = 0; }),
+            wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.address ^= 4096; }),
+            wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.length += 1; }),
+            wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= wish_flag(1); }),
+            wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.match.flags ^= kFlagShare; }),
+            wrong<RtsHeader>("check word", good_rts(), [](auto& h) { h.call ^= 4; }),
+        });
 }
 
 TEST(CtsHeaders, each_field_is_named) {
-    expect_refused(kFormats[2], {
-        sealed<CtsHeader>("row", good_cts(), [](auto& h) { h.row = rndv::kRows; }),
-        sealed<CtsHeader>("reason", good_cts(), [](auto& h) { h.reason = rndv::kReasons; }),
-        sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
-        sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
-        sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.offset = UINT64_MAX; }),
-        sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
-        sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = kMaxPieces + 1; }),
-        sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = UINT8_MAX; }),
-        sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.copy.split = 1; }),
-        sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.copy.slot = 1; }),
-        sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[1] = 1; }),
-        sealed<CtsHeader>("sees", good_cts(), [](auto& h) { h.sees = 2; }),
-        sealed<CtsHeader>("counted", good_cts(), [](auto& h) { h.counted = 2; }),
-        sealed<CtsHeader>("offloads", good_cts(), [](auto& h) { h.offloads = 2; }),
-        wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
-    });
+    expect_refused(
+        kFormats[2],
+        {
+            sealed<CtsHeader>("row", good_cts(), [](auto& h) { h.row = rndv::kRows; }),
+            sealed<CtsHeader>("reason", good_cts(), [](auto& h) { h.reason = rndv::kReasons; }),
+            sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
+            sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
+            sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.offset = UINT64_MAX; }),
+            sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = UINT8_MAX; }),
+            sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = kMaxPieces + 1; }),
+            sealed<CtsHeader>("pieces", good_cts(), [](auto& h) { h.pieces = UINT8_MAX; }),
+            sealed<CtsHeader>("split", good_cts(), [](auto& h) { h.copy.split = 1; }),
+            sealed<CtsHeader>("slot", good_cts(), [](auto& h) { h.copy.slot = 1; }),
+            sealed<CtsHeader>("chunk bytes", good_cts(), [](auto& h) { h.copy.chunk = 1; }),
+            wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.generation += 1; }),
+            wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.copy.reserved[2] = 1; }),
+            wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.reserved[1] = 1; }),
+            sealed<CtsHeader>("sees", good_cts(), [](auto& h) { h.sees = 2; }),
+            sealed<CtsHeader>("counted", good_cts(), [](auto& h) { h.counted = 2; }),
+            sealed<CtsHeader>("offloads", good_cts(), [](auto& h) { h.offloads = 2; }),
+            wrong<CtsHeader>("check word", good_cts(), [](auto& h) { h.recv_id += 1; }),
+        });
 }
 
-// A slot comes with the rows that use one, and with no other. Inside a node the sender leads an RPUT, and the receiver can take over:
-// with a slot, and with no other split.
+// A slot comes with the rows that use one, and with no other. Inside a node the sender leads an RPUT, and the receiver
+// can take over: with a slot, and with no other split.
 TEST(Site04CtsHeaders, an_rput_may_name_a_slot) {
     const auto rput = [](auto change) {
         return [=](auto& h) {
@@ -113,33 +118,38 @@ TEST(Site04CtsHeaders, an_rput_may_name_a_slot) {
     Damage damage{};
     const Bytes good = sealed<CtsHeader>("", good_cts(), rput([](auto&) {})).packet;
     EXPECT_TRUE(valid_cts(good.data(), good.size(), damage)) << damage.field;
-    expect_refused(kFormats[2], {
-        sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.slot = rndv::kSlots; })),
-        sealed<CtsHeader>("chunk bytes", good_cts(), rput([](auto& h) { h.copy.chunk = 0; })),
-        sealed<CtsHeader>("split", good_cts(), rput([](auto& h) { h.copy.split = static_cast<std::uint8_t>(rndv::Split::kReceiverLeads); })),
-        sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.split = 0; })),
-        sealed<CtsHeader>("offloads", good_cts(), rput([](auto& h) { h.offloads = 1; })),
-    });
+    expect_refused(kFormats[2],
+                   {
+                       sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.slot = rndv::kSlots; })),
+                       sealed<CtsHeader>("chunk bytes", good_cts(), rput([](auto& h) { h.copy.chunk = 0; })),
+                       sealed<CtsHeader>("split", good_cts(), rput([](auto& h) {
+                                             h.copy.split = static_cast<std::uint8_t>(rndv::Split::kReceiverLeads);
+                                         })),
+                       sealed<CtsHeader>("slot", good_cts(), rput([](auto& h) { h.copy.split = 0; })),
+                       sealed<CtsHeader>("offloads", good_cts(), rput([](auto& h) { h.offloads = 1; })),
+                   });
 }
 
 TEST(RtsHeaders, an_offer_taken_names_its_slot_and_its_chunks) {
-    expect_refused(kFormats[1], {
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = rndv::kSlots; }),
-        sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = UINT32_MAX; }),
-        sealed<RtsHeader>("chunk bytes", good_rtr(), [](auto& h) { words_of(h).chunk = 0; }),
-        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = rndv::kSplits; }),
-        sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = UINT8_MAX; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).generation ^= 1; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).slot -= 1; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).chunk += 4096; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).split ^= 1; }),
-        wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).reserved[0] = 1; }),
-    });
+    expect_refused(kFormats[1],
+                   {
+                       sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = rndv::kSlots; }),
+                       sealed<RtsHeader>("slot", good_rtr(), [](auto& h) { words_of(h).slot = UINT32_MAX; }),
+                       sealed<RtsHeader>("chunk bytes", good_rtr(), [](auto& h) { words_of(h).chunk = 0; }),
+                       sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = rndv::kSplits; }),
+                       sealed<RtsHeader>("split", good_rtr(), [](auto& h) { words_of(h).split = UINT8_MAX; }),
+                       wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).generation ^= 1; }),
+                       wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).slot -= 1; }),
+                       wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).chunk += 4096; }),
+                       wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).split ^= 1; }),
+                       wrong<RtsHeader>("check word", good_rtr(), [](auto& h) { words_of(h).reserved[0] = 1; }),
+                   });
 }
 
 TEST(RtsHeaders, words_of_a_slot_come_with_the_row_rtr_only) {
     for (rndv::Row row : {rndv::Row::kEager, rndv::Row::kSend, rndv::Row::kRput, rndv::Row::kRget, rndv::Row::kCoop})
-        expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rtr(), [&](auto& h) { h.row = static_cast<std::uint8_t>(row); })});
+        expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rtr(),
+                                                       [&](auto& h) { h.row = static_cast<std::uint8_t>(row); })});
     Bytes without = good_rtr();
     without.resize(sizeof(RtsHeader) + kHandle);
     without.shrink_to_fit();
@@ -160,17 +170,19 @@ TEST(RtsHeaders, words_of_a_slot_lie_in_the_first_segment) {
 }
 
 TEST(CtsHeaders, a_grant_to_copy_together_names_its_slot_and_its_chunks) {
-    expect_refused(kFormats[2], {
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = rndv::kSlots; }),
-        sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = UINT32_MAX; }),
-        sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.copy.chunk = 0; }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = rndv::kSplits; }),
-        sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = UINT8_MAX; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.generation ^= 0x80000000; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.slot += 1; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.chunk ^= 4096; }),
-        wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.split ^= 1; }),
-    });
+    expect_refused(
+        kFormats[2],
+        {
+            sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = rndv::kSlots; }),
+            sealed<CtsHeader>("slot", good_coop_cts(), [](auto& h) { h.copy.slot = UINT32_MAX; }),
+            sealed<CtsHeader>("chunk bytes", good_coop_cts(), [](auto& h) { h.copy.chunk = 0; }),
+            sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = rndv::kSplits; }),
+            sealed<CtsHeader>("split", good_coop_cts(), [](auto& h) { h.copy.split = UINT8_MAX; }),
+            wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.generation ^= 0x80000000; }),
+            wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.slot += 1; }),
+            wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.chunk ^= 4096; }),
+            wrong<CtsHeader>("check word", good_coop_cts(), [](auto& h) { h.copy.split ^= 1; }),
+        });
 }
 
 TEST(CtsHeaders, only_a_grant_to_copy_together_names_a_slot) {
@@ -180,10 +192,10 @@ TEST(CtsHeaders, only_a_grant_to_copy_together_names_a_slot) {
             return [row, words](CtsHeader& h) { h.row = static_cast<std::uint8_t>(row), h.copy = words; };
         };
         expect_refused(kFormats[2], {
-            sealed<CtsHeader>("split", good_cts(), with({0, 0, 0, 1, {}})),
-            sealed<CtsHeader>("slot", good_cts(), with({1, 0, 0, 0, {}})),
-            sealed<CtsHeader>("chunk bytes", good_cts(), with({0, 0, 1, 0, {}})),
-        });
+                                        sealed<CtsHeader>("split", good_cts(), with({0, 0, 0, 1, {}})),
+                                        sealed<CtsHeader>("slot", good_cts(), with({1, 0, 0, 0, {}})),
+                                        sealed<CtsHeader>("chunk bytes", good_cts(), with({0, 0, 1, 0, {}})),
+                                    });
         Bytes none = sealed<CtsHeader>("", good_cts(), with({})).packet;
         Damage damage{};
         EXPECT_TRUE(valid_cts(none.data(), none.size(), damage)) << damage.field;
@@ -199,7 +211,8 @@ TEST(RtsHeaders, pieces_are_whole_and_neither_none_nor_too_many) {
     // Not sealed: bounded before anything beyond the packet is read.
     for (std::uint32_t bytes : {kMost + 16, UINT32_MAX - 15, UINT32_MAX})
         expect_refused(kFormats[1], {wrong<RtsHeader>("pieces", good_rts_in_pieces(), bytes_of_pieces(bytes))});
-    expect_refused(kFormats[1], {sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; })});
+    expect_refused(kFormats[1],
+                   {sealed<RtsHeader>("pieces", good_rts(), [](auto& h) { h.match.flags |= kFlagPieces; })});
 }
 
 TEST(RtsHeaders, pieces_lie_in_the_first_segment) {
@@ -234,7 +247,8 @@ TEST(RtsHeaders, no_payload_comes_beside_pieces) {
         EXPECT_STREQ(damage.field, "inline bytes");
         EXPECT_EQ(damage.value, payload);
     }
-    expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rts_in_pieces(), [](auto& h) { h.inline_bytes -= sizeof(Piece); })});
+    expect_refused(kFormats[1], {sealed<RtsHeader>("inline bytes", good_rts_in_pieces(),
+                                                   [](auto& h) { h.inline_bytes -= sizeof(Piece); })});
 }
 
 TEST(RtsHeaders, without_the_flag_what_follows_is_payload_and_not_sealed) {
@@ -242,7 +256,8 @@ TEST(RtsHeaders, without_the_flag_what_follows_is_payload_and_not_sealed) {
     bytes.back() ^= 1;
     Damage damage{};
     EXPECT_TRUE(valid_rts(bytes.data(), bytes.size(), bytes.size(), damage)) << damage.field;
-    expect_refused(kFormats[1], {wrong<RtsHeader>("check word", good_rts_in_pieces(), [](auto& h) { h.match.flags = kFlagGet; })});
+    expect_refused(kFormats[1],
+                   {wrong<RtsHeader>("check word", good_rts_in_pieces(), [](auto& h) { h.match.flags = kFlagGet; })});
 }
 
 TEST(CtsHeaders, pieces_lie_in_the_first_segment_and_are_not_too_many) {
@@ -280,12 +295,14 @@ bool passes(Bytes (*good)(), Change change) {
 TEST(RtsHeaders, every_value_that_a_sender_may_write_passes) {
     for (unsigned flags = 0; flags <= UINT8_MAX; ++flags) {
         if (flags & kFlagPieces) continue;
-        EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.match.flags = static_cast<std::uint8_t>(flags); })) << flags;
+        EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.match.flags = static_cast<std::uint8_t>(flags); }))
+            << flags;
     }
     for (unsigned call = 0; call < rndv::kSendCalls; ++call)
         EXPECT_TRUE(passes<RtsHeader>(good_rts, [&](auto& h) { h.call = static_cast<std::uint8_t>(call); })) << call;
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).split = static_cast<std::uint8_t>(split); }));
+        EXPECT_TRUE(
+            passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).split = static_cast<std::uint8_t>(split); }));
     for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
         EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).slot = slot; }));
     for (std::uint32_t chunk : {1u, 4096u, UINT32_MAX})
@@ -293,13 +310,17 @@ TEST(RtsHeaders, every_value_that_a_sender_may_write_passes) {
     for (std::uint32_t generation : {0u, 1u, UINT32_MAX})
         EXPECT_TRUE(passes<RtsHeader>(good_rtr, [&](auto& h) { words_of(h).generation = generation; }));
     for (std::uint32_t pieces = kPieces; pieces <= kMaxPieces; ++pieces)  // the packet grows with them
-        EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [&](auto& h) { h.inline_bytes = pieces * static_cast<std::uint32_t>(sizeof(Piece)); })) << pieces;
-    EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [](auto& h) { h.length = kPieces; })) << "the list may be longer than the message";
+        EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [&](auto& h) {
+            h.inline_bytes = pieces * static_cast<std::uint32_t>(sizeof(Piece));
+        })) << pieces;
+    EXPECT_TRUE(passes<RtsHeader>(good_rts_in_pieces, [](auto& h) { h.length = kPieces; }))
+        << "the list may be longer than the message";
 }
 
 TEST(CtsHeaders, every_value_that_a_receiver_may_write_passes) {
     for (unsigned split = 0; split < rndv::kSplits; ++split)
-        EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.split = static_cast<std::uint8_t>(split); }));
+        EXPECT_TRUE(
+            passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.split = static_cast<std::uint8_t>(split); }));
     for (std::uint32_t slot = 0; slot < rndv::kSlots; ++slot)
         EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.slot = slot; }));
     for (std::uint32_t chunk : {1u, UINT32_MAX})
@@ -308,7 +329,8 @@ TEST(CtsHeaders, every_value_that_a_receiver_may_write_passes) {
         EXPECT_TRUE(passes<CtsHeader>(good_coop_cts, [&](auto& h) { h.copy.generation = generation; }));
     for (unsigned pieces = 0; pieces <= kMaxPieces; ++pieces)
         for (auto good : {good_cts, good_coop_cts})
-            EXPECT_TRUE(passes<CtsHeader>(good, [&](auto& h) { h.pieces = static_cast<std::uint8_t>(pieces); })) << pieces;
+            EXPECT_TRUE(passes<CtsHeader>(good, [&](auto& h) { h.pieces = static_cast<std::uint8_t>(pieces); }))
+                << pieces;
 }
 
 TEST(FragHeaders, each_field_is_named) {
@@ -317,17 +339,20 @@ TEST(FragHeaders, each_field_is_named) {
 }
 
 TEST(FinHeaders, each_field_is_named) {
-    expect_refused(kFormats[4], {
-        sealed<FinHeader>("row", good_fin(), [](auto& h) { set_fin_choice(h, 0xff, 0); }),
-        sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = 1 + rndv::kReasons; }),
-        sealed<FinHeader>("bytes", good_fin(), [](auto& h) { h.what = 0; }),
-        sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMaxFinParts + 1) << kFinPartsShift; }),
-        sealed<FinHeader>("sees", good_fin(), [](auto& h) {
-            h.what = 0;
-            h.bytes |= kFinSees;
-        }),
-        wrong<FinHeader>("check word", good_fin(), [](auto& h) { h.bytes += 1; }),
-    });
+    expect_refused(
+        kFormats[4],
+        {
+            sealed<FinHeader>("row", good_fin(), [](auto& h) { set_fin_choice(h, 0xff, 0); }),
+            sealed<FinHeader>("reason", good_fin(), [](auto& h) { h.what = 1 + rndv::kReasons; }),
+            sealed<FinHeader>("bytes", good_fin(), [](auto& h) { h.what = 0; }),
+            sealed<FinHeader>("FINs", good_fin(), [](auto& h) { h.bytes |= (kMaxFinParts + 1) << kFinPartsShift; }),
+            sealed<FinHeader>("sees", good_fin(),
+                              [](auto& h) {
+                                  h.what = 0;
+                                  h.bytes |= kFinSees;
+                              }),
+            wrong<FinHeader>("check word", good_fin(), [](auto& h) { h.bytes += 1; }),
+        });
 }
 
 TEST(Site05FinHeaders, what_the_receiver_sees_is_told_beside_bytes_and_parts) {
@@ -372,24 +397,29 @@ TEST(CtsHeaders, handle_and_header_must_lie_in_the_first_segment) {
 }
 
 TEST(RtsHeaders, each_field_of_a_bounce_is_named) {
-    const Format& format = *std::find_if(std::begin(kFormats), std::end(kFormats), [](const Format& f) { return f.good == good_bounce; });
-    expect_refused(format, {
-        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = 0; }),
-        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = rndv::kBounceBytes + 1; }),
-        sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = UINT64_MAX; }),
-        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = rndv::stamped(7, rndv::kBounces); }),
-        sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = UINT64_MAX; }),
-        sealed<RtsHeader>("send id", good_bounce(), [](auto& h) { h.send_id = 1; }),
-        wrong<RtsHeader>("check word", good_bounce(), [](auto& h) { h.length -= 1; }),
-    });
+    const Format& format = *std::find_if(std::begin(kFormats), std::end(kFormats),
+                                         [](const Format& f) { return f.good == good_bounce; });
+    expect_refused(format,
+                   {
+                       sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = 0; }),
+                       sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = rndv::kBounceBytes + 1; }),
+                       sealed<RtsHeader>("length", good_bounce(), [](auto& h) { h.length = UINT64_MAX; }),
+                       sealed<RtsHeader>("bounce buffer", good_bounce(),
+                                         [](auto& h) { h.address = rndv::stamped(7, rndv::kBounces); }),
+                       sealed<RtsHeader>("bounce buffer", good_bounce(), [](auto& h) { h.address = UINT64_MAX; }),
+                       sealed<RtsHeader>("send id", good_bounce(), [](auto& h) { h.send_id = 1; }),
+                       wrong<RtsHeader>("check word", good_bounce(), [](auto& h) { h.length -= 1; }),
+                   });
 }
 
 TEST(RtsHeaders, limits_of_every_field_are_accepted) {
     Damage damage{};
     const Bytes in_pieces = largest_rts(UINT8_MAX);
     EXPECT_TRUE(valid_rts(in_pieces.data(), in_pieces.size(), in_pieces.size(), damage)) << damage.field;
-    const Bytes with_payload = largest_rts(static_cast<std::uint8_t>(~kFlagPieces));  // the payload lies in another segment
-    EXPECT_TRUE(valid_rts(with_payload.data(), with_payload.size(), with_payload.size() + UINT32_MAX, damage)) << damage.field;
+    const Bytes with_payload = largest_rts(
+        static_cast<std::uint8_t>(~kFlagPieces));  // the payload lies in another segment
+    EXPECT_TRUE(valid_rts(with_payload.data(), with_payload.size(), with_payload.size() + UINT32_MAX, damage))
+        << damage.field;
 }
 
 TEST(CtsHeaders, limits_of_every_field_are_accepted) {

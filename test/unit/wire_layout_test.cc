@@ -124,7 +124,8 @@ TEST(Layout, words_of_a_slot_and_pieces_lie_after_the_handle) {
     EXPECT_EQ(words.split, static_cast<std::uint8_t>(rndv::Split::kSenderLeads));
 
     Bytes pieces = good_rts_in_pieces();
-    EXPECT_EQ(reinterpret_cast<const unsigned char*>(pieces_of(in<RtsHeader>(pieces))), pieces.data() + sizeof(RtsHeader) + kHandle);
+    EXPECT_EQ(reinterpret_cast<const unsigned char*>(pieces_of(in<RtsHeader>(pieces))),
+              pieces.data() + sizeof(RtsHeader) + kHandle);
 }
 
 TEST(Layout, every_kind_has_a_name) {

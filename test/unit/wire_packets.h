@@ -162,7 +162,8 @@ inline Bytes good_fin() {
     h.sender = 2;
     h.id = 0x300000007;
     h.bytes = 1 << 20;
-    set_fin_choice(h, static_cast<std::uint8_t>(rndv::Row::kRget), static_cast<std::uint8_t>(rndv::Reason::kReceiverReads));
+    set_fin_choice(h, static_cast<std::uint8_t>(rndv::Row::kRget),
+                   static_cast<std::uint8_t>(rndv::Reason::kReceiverReads));
     seal(h);
     return packet_of(&h, sizeof h);
 }
@@ -192,10 +193,10 @@ inline const Format kFormats[] = {
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
     {"RTS_bounce", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader), good_bounce,
      [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
-    {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece), good_rts_in_pieces,
-     [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
-    {"CTS_pieces", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece), good_cts_in_pieces,
-     [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
+    {"RTS_pieces", Kind::kRts, sizeof(RtsHeader), sizeof(RtsHeader) + kHandle + kPieces * sizeof(Piece),
+     good_rts_in_pieces, [](const Bytes& b, Damage& d) { return valid_rts(b.data(), b.size(), b.size(), d); }},
+    {"CTS_pieces", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle + kPieces * sizeof(Piece),
+     good_cts_in_pieces, [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
     {"CTS_coop", Kind::kCts, sizeof(CtsHeader), sizeof(CtsHeader) + kHandle, good_coop_cts,
      [](const Bytes& b, Damage& d) { return valid_cts(b.data(), b.size(), d); }},
 };
@@ -203,7 +204,8 @@ inline const Format kFormats[] = {
 // Everything that may follow a header, and each field at its limit.
 inline Bytes largest_rts(std::uint8_t flags) {
     const bool pieces = flags & kFlagPieces;
-    Bytes bytes = packet_of("", 0, sizeof(RtsHeader) + kMaxHandleBytes + (pieces ? kMaxPieces * sizeof(Piece) : sizeof(SlotWords)));
+    Bytes bytes = packet_of(
+        "", 0, sizeof(RtsHeader) + kMaxHandleBytes + (pieces ? kMaxPieces * sizeof(Piece) : sizeof(SlotWords)));
     RtsHeader h{};
     h.match = match_header(Kind::kRts);
     h.match.flags = flags;
@@ -211,7 +213,8 @@ inline Bytes largest_rts(std::uint8_t flags) {
     h.length = h.send_id = h.address = UINT64_MAX;
     h.inline_bytes = pieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
     h.handle_bytes = kMaxHandleBytes;
-    h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop : rndv::Row::kRtr);  // the last row has a slot, but no pieces
+    h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop
+                                             : rndv::Row::kRtr);  // the last row has a slot, but no pieces
     h.reason = rndv::kReasons - 1;
     h.call = rndv::kSendCalls - 1;
     std::memcpy(bytes.data(), &h, sizeof h);

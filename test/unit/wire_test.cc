@@ -136,7 +136,8 @@ TEST(MatchHeaders, put_together_in_registers_equals_sealed_field_by_field) {
         by_field.sequence = static_cast<std::uint16_t>(random());
         seal(by_field);
         const MatchWords at_once = sealed_match(by_field.context, by_field.source, by_field.tag, by_field.sequence);
-        ASSERT_EQ(std::memcmp(&at_once, &by_field, sizeof by_field), 0) << "tag " << by_field.tag << ", source " << by_field.source;
+        ASSERT_EQ(std::memcmp(&at_once, &by_field, sizeof by_field), 0)
+            << "tag " << by_field.tag << ", source " << by_field.source;
     }
 }
 
@@ -183,7 +184,8 @@ TEST(CheckWord, tells_every_flipped_bit_of_the_longest_sealed_packets) {
         Damage damage{};
         return valid_cts(bytes.data(), bytes.size(), damage);
     };
-    expect_every_flipped_bit_is_detected<RtsHeader>(largest_rts(UINT8_MAX), sizeof(RtsHeader) + kMaxHandleBytes, valid_as_rts);
+    expect_every_flipped_bit_is_detected<RtsHeader>(largest_rts(UINT8_MAX), sizeof(RtsHeader) + kMaxHandleBytes,
+                                                    valid_as_rts);
     expect_every_flipped_bit_is_detected<CtsHeader>(largest_cts(), sizeof(CtsHeader) + kMaxHandleBytes, valid_as_cts);
 }
 

@@ -46,7 +46,9 @@ public:
     std::uint64_t entered() const noexcept { return order_; }
 
 private:
-    static bool later(const Event& a, const Event& b) noexcept { return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order; }
+    static bool later(const Event& a, const Event& b) noexcept {
+        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
+    }
 
     std::vector<Event> heap_;
     std::uint64_t order_ = 0;

@@ -36,8 +36,10 @@ sched::RailSet rails_between(std::uint32_t lmc, std::uint32_t paths, double byte
     return rails;
 }
 
-ChannelTable::ChannelTable(const Scheduling& setup, const sched::RailSet& rails, std::uint32_t ranks, std::uint64_t memory_bytes)
-    : setup_(setup), rails_(rails), ranks_(ranks), place_(std::size_t{ranks} * ranks, kNone), used_(std::size_t{ranks} * ranks, false) {
+ChannelTable::ChannelTable(const Scheduling& setup, const sched::RailSet& rails, std::uint32_t ranks,
+                           std::uint64_t memory_bytes)
+    : setup_(setup), rails_(rails), ranks_(ranks), place_(std::size_t{ranks} * ranks, kNone),
+      used_(std::size_t{ranks} * ranks, false) {
     if (std::uint64_t{ranks} * ranks * sizeof(Channel) > memory_bytes) kept_.assign(place_.size() * rails.size(), 0);
 }
 

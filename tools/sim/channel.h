@@ -26,7 +26,8 @@
 
 namespace coop::sim {
 
-// The rails between two processes with one port each and this LMC, from path/pairing.h. Their path bits are the k of a route.
+// The rails between two processes with one port each and this LMC, from path/pairing.h. Their path bits are the k of a
+// route.
 sched::RailSet rails_between(std::uint32_t lmc, std::uint32_t paths, double bytes_per_s);
 
 struct Channel {
@@ -34,9 +35,9 @@ struct Channel {
     std::optional<sched::SchedConfig> own;  // with the weights from before it was idle
     std::optional<sched::Scheduler> scheduler;
     std::array<std::uint32_t, sched::kMaxRails> first, last;  // queued stripes of each rail, or kNone
-    std::uint32_t first_rts = 0, last_rts = 0;  // messages announced but not yet requested, or kNone
-    std::uint32_t open = 0;                     // open messages
-    std::uint32_t routes_seen = 0;              // generation of the routes that its rail states refer to
+    std::uint32_t first_rts = 0, last_rts = 0;                // messages announced but not yet requested, or kNone
+    std::uint32_t open = 0;                                   // open messages
+    std::uint32_t routes_seen = 0;                            // generation of the routes that its rail states refer to
     double one_way_ns = 0;
 };
 
@@ -67,8 +68,8 @@ private:
     std::vector<std::uint32_t> place_;  // by key: index into channels_, or kNone
     std::deque<Channel> channels_;
     std::vector<std::uint32_t> free_;
-    std::vector<bool> used_;             // by key
-    std::vector<std::uint16_t> kept_;    // by key and rail; empty: no channel is reduced to its weights
+    std::vector<bool> used_;           // by key
+    std::vector<std::uint16_t> kept_;  // by key and rail; empty: no channel is reduced to its weights
 };
 
 }  // namespace coop::sim

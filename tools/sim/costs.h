@@ -9,18 +9,18 @@
 namespace coop::sim {
 
 struct Costs {
-    double start_ns = 1000;       // per message, at its sender
-    double post_ns = 600;         // per stripe with its FIN, or control packet
-    double completion_ns = 500;   // per completion or arrived packet
-    double poll_ns = 200;         // per sweep over the completion queues
-    double late_ns = 0;           // the progress engine polls at multiples of this; 0: whenever the CPU is free
-    double hop_ns = 120;          // per switch (7.2.2)
-    double wire_ns = 1500;        // from HCA to HCA, without the switches
-    double register_ns = 20'000;  // per first message of a channel, at each end
+    double start_ns = 1000;         // per message, at its sender
+    double post_ns = 600;           // per stripe with its FIN, or control packet
+    double completion_ns = 500;     // per completion or arrived packet
+    double poll_ns = 200;           // per sweep over the completion queues
+    double late_ns = 0;             // the progress engine polls at multiples of this; 0: whenever the CPU is free
+    double hop_ns = 120;            // per switch (7.2.2)
+    double wire_ns = 1500;          // from HCA to HCA, without the switches
+    double register_ns = 20'000;    // per first message of a channel, at each end
     double register_page_ns = 250;  // plus this for each 4096 bytes of it
     double reduce_bytes_per_s = 1e9;
-    double retry_ns = 20e6;       // until an HCA gives up a stripe whose route is down
-    double manager_ns = 200e6;    // until the subnet manager has new routes
+    double retry_ns = 20e6;     // until an HCA gives up a stripe whose route is down
+    double manager_ns = 200e6;  // until the subnet manager has new routes
 };
 
 }  // namespace coop::sim

@@ -83,8 +83,8 @@ void FairShare::solve() {
     }
 }
 
-// With blocking, a flow at its limit fills the buffers upstream of it and so limits the flows through those buffers, too.
-// They all get this share, because shares only grow from here on.
+// With blocking, a flow at its limit fills the buffers upstream of it and so limits the flows through those buffers,
+// too. They all get this share, because shares only grow from here on.
 void FairShare::settle(LinkIndex link, double share) noexcept {
     full_.assign(1, link);
     while (!full_.empty()) {
@@ -98,7 +98,9 @@ void FairShare::settle(LinkIndex link, double share) noexcept {
             std::uint32_t hop = 0;
             while (flow.links[hop] != at) ++hop;
             settle_flow(flow, share);
-            const std::uint32_t blocked = blocking_ == Blocking::kOff ? 0 : blocking_ == Blocking::kHosts ? std::min(hop, 1u) : hop;
+            const std::uint32_t blocked = blocking_ == Blocking::kOff     ? 0
+                                          : blocking_ == Blocking::kHosts ? std::min(hop, 1u)
+                                                                          : hop;
             full_.insert(full_.end(), flow.links.begin(), flow.links.begin() + blocked);
         }
     }

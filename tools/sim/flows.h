@@ -49,7 +49,9 @@ public:
 
     double rate(FlowIndex flow) const noexcept { return flows_[flow].rate; }  // since the last solve(); 0 before
     const std::vector<FlowIndex>& active() const noexcept { return active_; }
-    std::span<const LinkIndex> links(FlowIndex flow) const noexcept { return {flows_[flow].links.data(), flows_[flow].hops}; }
+    std::span<const LinkIndex> links(FlowIndex flow) const noexcept {
+        return {flows_[flow].links.data(), flows_[flow].hops};
+    }
     std::uint32_t flows_over(LinkIndex link) const noexcept { return links_[link].flows; }
 
 private:
@@ -80,10 +82,10 @@ private:
     std::vector<LinkState> links_;
     std::vector<Flow> flows_;
     std::vector<FlowIndex> free_, active_;
-    std::vector<LinkIndex> used_;       // links with flows; valid in solve()
-    std::vector<FlowIndex> crossing_;   // the flows of each link in turn; valid in solve()
-    std::vector<Candidate> heap_;       // valid in solve()
-    std::vector<LinkIndex> full_;       // links whose buffers fill; valid in settle()
+    std::vector<LinkIndex> used_;      // links with flows; valid in solve()
+    std::vector<FlowIndex> crossing_;  // the flows of each link in turn; valid in solve()
+    std::vector<Candidate> heap_;      // valid in solve()
+    std::vector<LinkIndex> full_;      // links whose buffers fill; valid in settle()
 };
 
 }  // namespace coop::sim

@@ -46,7 +46,8 @@ private:
         const auto found = nodes_.find(name);
         if (found == nodes_.end() || !topology_.is_host(found->second)) return "there is no host '" + name + "'";
         if (lid == 0 || lid + (1u << routes_.lmc) - 1 > kHighestLid || lid % (1u << routes_.lmc) != 0)
-            return "base LID " + std::to_string(lid) + " of " + name + " does not fit LMC " + std::to_string(routes_.lmc);
+            return "base LID " + std::to_string(lid) + " of " + name + " does not fit LMC " +
+                   std::to_string(routes_.lmc);
         routes_.base_lids[found->second] = lid;
         return std::nullopt;
     }
@@ -68,13 +69,15 @@ private:
 
 }  // namespace
 
-std::variant<Routes, std::string> parse_forwarding(const std::string& name, std::string_view text, const Topology& topology, std::uint32_t lmc) {
+std::variant<Routes, std::string> parse_forwarding(const std::string& name, std::string_view text,
+                                                   const Topology& topology, std::uint32_t lmc) {
     Reader reader(topology, lmc);
     std::istringstream lines{std::string(text)};
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;
-        if (const Defect bad = reader.line(line.substr(0, line.find('#')))) return name + ":" + std::to_string(number) + ": " + *bad;
+        if (const Defect bad = reader.line(line.substr(0, line.find('#'))))
+            return name + ":" + std::to_string(number) + ": " + *bad;
     }
     auto result = reader.result();
     if (auto* bad = std::get_if<std::string>(&result)) return name + ": " + *bad;

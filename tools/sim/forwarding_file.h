@@ -20,6 +20,7 @@
 
 namespace coop::sim {
 
-std::variant<Routes, std::string> parse_forwarding(const std::string& name, std::string_view text, const Topology& topology, std::uint32_t lmc);
+std::variant<Routes, std::string> parse_forwarding(const std::string& name, std::string_view text,
+                                                   const Topology& topology, std::uint32_t lmc);
 
 }  // namespace coop::sim

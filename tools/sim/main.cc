@@ -24,7 +24,10 @@ int main_with(const std::vector<std::string>& words) {
     Options options;
     if (const Defect bad = read_options(words, options)) return fail(2, *bad);
     if (options.help) {
-        std::printf("One run of the simulator. Sizes: 65536, 64KiB, 1MiB; rates: 1.4GB/s, 20Gbit/s; times: 500ns, 2us, 3ms, 1s.\n\n%s", options_help().c_str());
+        std::printf(
+            "One run of the simulator. Sizes: 65536, 64KiB, 1MiB; rates: 1.4GB/s, 20Gbit/s; times: 500ns, 2us, 3ms, "
+            "1s.\n\n%s",
+            options_help().c_str());
         return 0;
     }
     const Clock::time_point start = Clock::now();
@@ -32,7 +35,9 @@ int main_with(const std::vector<std::string>& words) {
     if (const auto* bad = std::get_if<std::string>(&made)) return fail(2, *bad);
     const WorldPlan& plan = std::get<WorldPlan>(made);
     World world(plan);
-    const auto tell = [&](double share) { std::fprintf(stderr, "\rcoop-sim: %3.0f %%, %.0f s ", 100 * share, seconds_since(start)); };
+    const auto tell = [&](double share) {
+        std::fprintf(stderr, "\rcoop-sim: %3.0f %%, %.0f s ", 100 * share, seconds_since(start));
+    };
     const Defect bad = world.run(options.progress ? std::function<void(double)>(tell) : nullptr);
     if (options.progress) std::fputs("\r                         \r", stderr);
     if (bad) return fail(3, *bad);

@@ -30,14 +30,22 @@ constexpr Range kAny{0, 0};
 
 std::vector<Row> rows(Options& o) {
     return {
-        {"fat-tree", &o.fat_tree, Unit::kNone, kAny, "nodes below a switch of each level, ':', switches above a node of each level"},
+        {"fat-tree", &o.fat_tree, Unit::kNone, kAny,
+         "nodes below a switch of each level, ':', switches above a node of each level"},
         {"dragonfly", &o.dragonfly, Unit::kNone, kAny, "GROUPSxSWITCHESxHOSTS instead of a fat tree"},
-        {"topology", &o.topology, Unit::kNone, kAny, "a file of switch, host and link statements instead of a fat tree"},
+        {"topology", &o.topology, Unit::kNone, kAny,
+         "a file of switch, host and link statements instead of a fat tree"},
         {"host-rate", &o.host_rate, Unit::kRate, {1e6, 1e12}, "rate of a host's cable, in each direction"},
-        {"switch-rate", &o.switch_rate, Unit::kRate, {1e6, 1e12}, "rate of a cable between switches, in each direction"},
+        {"switch-rate",
+         &o.switch_rate,
+         Unit::kRate,
+         {1e6, 1e12},
+         "rate of a cable between switches, in each direction"},
         {"lmc", &o.lmc, Unit::kNone, {0, kHighestLmc}, "2^lmc LIDs, and so paths, per host"},
-        {"routing", &o.routing, Unit::kNone, kAny, "scattered: routes to different destinations are independent; by-destination: d-mod-k"},
-        {"forwarding", &o.forwarding, Unit::kNone, kAny, "forwarding tables of a subnet manager, from a file written by 'coop-sim opensm'"},
+        {"routing", &o.routing, Unit::kNone, kAny,
+         "scattered: routes to different destinations are independent; by-destination: d-mod-k"},
+        {"forwarding", &o.forwarding, Unit::kNone, kAny,
+         "forwarding tables of a subnet manager, from a file written by 'coop-sim opensm'"},
         {"seed", &o.seed, Unit::kNone, {0, 1e18}, "seed of routes, mapping and neighbours"},
         {"pattern", &o.pattern, Unit::kNone, kAny, "ring, alltoall, allgather, allreduce or shifts"},
         {"ranks", &o.ranks, Unit::kNone, {2, kMostHosts}, "processes of the job, one per host"},
@@ -45,11 +53,21 @@ std::vector<Row> rows(Options& o) {
         {"iterations", &o.iterations, Unit::kNone, {1, 1e6}, "repetitions of the whole pattern"},
         {"messages", &o.messages, Unit::kNone, {1, 1e4}, "messages at once in each step"},
         {"only-step", &o.only_step, Unit::kNone, {0, kMostHosts}, "run only this step of the ring; 0: all"},
-        {"every", &o.every, Unit::kNone, {1, kMostHosts}, "run only every N-th step of the ring or alltoall, as a sample of a long run"},
-        {"policy", &o.policy, Unit::kNone, kAny, "original, hsam:PATHS, even:PATHS, bss:PATHS,BATCH, or a policy of btl/coopib with :PATHS"},
-        {"as-in-paper", &o.as_in_paper, Unit::kNone, kAny, "adaptive policies ignore queued bytes, do not probe, and trust every measurement after two"},
+        {"every",
+         &o.every,
+         Unit::kNone,
+         {1, kMostHosts},
+         "run only every N-th step of the ring or alltoall, as a sample of a long run"},
+        {"policy", &o.policy, Unit::kNone, kAny,
+         "original, hsam:PATHS, even:PATHS, bss:PATHS,BATCH, or a policy of btl/coopib with :PATHS"},
+        {"as-in-paper", &o.as_in_paper, Unit::kNone, kAny,
+         "adaptive policies ignore queued bytes, do not probe, and trust every measurement after two"},
         {"alpha", &o.alpha, Unit::kNone, {1, 100}, "weight of the newest measurement, in percent"},
-        {"probe-every", &o.probe_every, Unit::kNone, {0, 1e6}, "messages without a measurement of a path before it is probed; 0: never"},
+        {"probe-every",
+         &o.probe_every,
+         Unit::kNone,
+         {0, 1e6},
+         "messages without a measurement of a path before it is probed; 0: never"},
         {"min-stripe", &o.min_stripe, Unit::kBytes, {1, 1e9}, "the shortest stripe"},
         {"mapping", &o.mapping, Unit::kNone, kAny, "of ranks to hosts: sequential or random"},
         {"cluster", &o.cluster, Unit::kNone, {0, kMostHosts}, "use only the first N hosts; 0: all"},
@@ -60,13 +78,27 @@ std::vector<Row> rows(Options& o) {
         {"lose", &o.lose, Unit::kNone, kAny, "a switch that fails, or a cable such as leaf0-spine3"},
         {"lose-at", &o.lose_ns, Unit::kNs, {0, 1e15}, "time of the failure"},
         {"back-at", &o.back_ns, Unit::kNs, {0, 1e15}, "time of the repair; 0: never"},
-        {"blocking", &o.blocking, Unit::kNone, kAny, "flows that a slow flow slows down: none; hosts: those of its host; cables: all that share a cable with it"},
+        {"blocking", &o.blocking, Unit::kNone, kAny,
+         "flows that a slow flow slows down: none; hosts: those of its host; cables: all that share a cable with it"},
         {"packets", &o.packets, Unit::kNone, kAny, "simulate packets and the buffers of switches instead of flows"},
         {"mtu", &o.mtu_bytes, Unit::kBytes, {256, 4096}, "size of packets"},
-        {"buffer", &o.buffer_bytes, Unit::kBytes, {4096, 1e9}, "buffer of a switch for each incoming cable, with --packets"},
-        {"queues", &o.queues, Unit::kNone, kAny, "queues of such a buffer: input: one; output: one for each outgoing cable"},
-        {"slice", &o.slice_ns, Unit::kNs, {-1, 1e9}, "interval of computing rates; 0: always exact; -1: 1/32 of the time of a message"},
-        {"memory", &o.memory_mbytes, Unit::kNone, {1, 1e6}, "MB for schedulers; above this, idle channels keep only their weights"},
+        {"buffer",
+         &o.buffer_bytes,
+         Unit::kBytes,
+         {4096, 1e9},
+         "buffer of a switch for each incoming cable, with --packets"},
+        {"queues", &o.queues, Unit::kNone, kAny,
+         "queues of such a buffer: input: one; output: one for each outgoing cable"},
+        {"slice",
+         &o.slice_ns,
+         Unit::kNs,
+         {-1, 1e9},
+         "interval of computing rates; 0: always exact; -1: 1/32 of the time of a message"},
+        {"memory",
+         &o.memory_mbytes,
+         Unit::kNone,
+         {1, 1e6},
+         "MB for schedulers; above this, idle channels keep only their weights"},
         {"start", &o.costs.start_ns, Unit::kNs, {0, 1e9}, "cost of a message at its sender"},
         {"post", &o.costs.post_ns, Unit::kNs, {0, 1e9}, "cost of a stripe with its FIN, or of a control packet"},
         {"completion", &o.costs.completion_ns, Unit::kNs, {0, 1e9}, "cost of a completion or an arrived packet"},
@@ -74,7 +106,11 @@ std::vector<Row> rows(Options& o) {
         {"late", &o.costs.late_ns, Unit::kNs, {0, 1e9}, "interval at which the progress engine polls; 0: always"},
         {"hop", &o.costs.hop_ns, Unit::kNs, {0, 1e9}, "latency of a switch"},
         {"wire", &o.costs.wire_ns, Unit::kNs, {0, 1e9}, "latency without the switches"},
-        {"register", &o.costs.register_ns, Unit::kNs, {0, 1e9}, "cost of registering memory for the first message of a channel"},
+        {"register",
+         &o.costs.register_ns,
+         Unit::kNs,
+         {0, 1e9},
+         "cost of registering memory for the first message of a channel"},
         {"register-page", &o.costs.register_page_ns, Unit::kNs, {0, 1e9}, "additional cost for each 4096 bytes of it"},
         {"reduce-rate", &o.costs.reduce_bytes_per_s, Unit::kRate, {1e6, 1e12}, "rate of the CPU in a reduction"},
         {"retry", &o.costs.retry_ns, Unit::kNs, {1, 1e12}, "time until a stripe on a broken route fails"},
@@ -92,7 +128,8 @@ std::optional<double> parse_number(const std::string& text, Unit unit) {
         Unit unit;
         const char* suffix;
         double factor;
-    } kSuffixes[] = {{Unit::kBytes, "KiB", 1024}, {Unit::kBytes, "MiB", 1024.0 * 1024}, {Unit::kNs, "ns", 1}, {Unit::kNs, "us", 1e3},
+    } kSuffixes[] = {{Unit::kBytes, "KiB", 1024}, {Unit::kBytes, "MiB", 1024.0 * 1024},
+                     {Unit::kNs, "ns", 1},        {Unit::kNs, "us", 1e3},
                      {Unit::kNs, "ms", 1e6},      {Unit::kNs, "s", 1e9}};
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
@@ -105,15 +142,14 @@ std::optional<double> parse_number(const std::string& text, Unit unit) {
 
 std::string shown(double value, Unit unit) {
     char text[64];
-    if (unit == Unit::kRate)
-        std::snprintf(text, sizeof text, "%gMB/s", value / 1e6);
-    else
-        std::snprintf(text, sizeof text, "%.17g%s", value, unit == Unit::kNs ? "ns" : "");
+    if (unit == Unit::kRate) std::snprintf(text, sizeof text, "%gMB/s", value / 1e6);
+    else std::snprintf(text, sizeof text, "%.17g%s", value, unit == Unit::kNs ? "ns" : "");
     return text;
 }
 
 std::string bad_number(const Row& row, const std::string& text) {
-    return "--" + std::string(row.name) + " '" + text + "' is not allowed (" + shown(row.range.least, row.unit) + " to " + shown(row.range.most, row.unit) + ")";
+    return "--" + std::string(row.name) + " '" + text + "' is not allowed (" + shown(row.range.least, row.unit) +
+           " to " + shown(row.range.most, row.unit) + ")";
 }
 
 Defect set(const Row& row, const std::string& text) {
@@ -155,7 +191,8 @@ Defect read_options(const std::vector<std::string>& words, Options& options) {
             **flag = true;
             continue;
         }
-        if (equals == std::string::npos && i + 1 == words.size()) return "--" + std::string(row->name) + " needs a value";
+        if (equals == std::string::npos && i + 1 == words.size())
+            return "--" + std::string(row->name) + " needs a value";
         if (Defect bad = set(*row, equals == std::string::npos ? words[++i] : word.substr(equals + 1))) return bad;
     }
     return std::nullopt;

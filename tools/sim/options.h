@@ -35,14 +35,14 @@ struct Options {
     std::uint64_t neighbours = 0, neighbour_ranks = 16, neighbour_bytes = 262144;
     std::string neighbour_policy = "original";
 
-    std::string lose;          // "spine3", "leaf0-spine3"
+    std::string lose;  // "spine3", "leaf0-spine3"
     double lose_ns = 0, back_ns = 0;
 
     std::string blocking = "none";
     bool packets = false;
     std::uint64_t buffer_bytes = 16384, mtu_bytes = 2048;
     std::string queues = "input";
-    double slice_ns = -1;      // below 0: 1/32 of a message's time on a host's cable
+    double slice_ns = -1;  // below 0: 1/32 of a message's time on a host's cable
     std::uint64_t memory_mbytes = 4096;
     Costs costs;
 

@@ -68,9 +68,9 @@ private:
         std::uint32_t port = 0;         // its number among the links that leave the same node
         bool from_host, to_host;
         bool busy = false;
-        Packet packet{};                // the packet on it; valid while it is busy
-        std::uint32_t from_queue = 0;   // the queue that the packet is first in; invalid on links from a host
-        std::uint64_t used = 0;         // bytes used or reserved in the buffer at its far end
+        Packet packet{};                   // the packet on it; valid while it is busy
+        std::uint32_t from_queue = 0;      // the queue that the packet is first in; invalid on links from a host
+        std::uint64_t used = 0;            // bytes used or reserved in the buffer at its far end
         std::deque<std::uint32_t> asking;  // queues whose first packet waits for this link; on links from a host: flows
         double carried = 0;
     };

@@ -18,6 +18,7 @@ namespace coop::sim {
 enum class Mapping : std::uint8_t { kSequential, kRandom };
 
 // Takes `ranks` hosts of `free`, which are in order.
-std::variant<std::vector<NodeIndex>, std::string> place(Mapping mapping, std::uint32_t ranks, const std::vector<NodeIndex>& free, std::uint64_t seed);
+std::variant<std::vector<NodeIndex>, std::string> place(Mapping mapping, std::uint32_t ranks,
+                                                        const std::vector<NodeIndex>& free, std::uint64_t seed);
 
 }  // namespace coop::sim

@@ -72,7 +72,8 @@ Defect make_packets(const Options& o, WorldPlan& plan) {
     if (o.queues != "input" && o.queues != "output") return "--queues '" + o.queues + "' is not one of input, output";
     if (!o.packets) return std::nullopt;
     if (plan.blocking != Blocking::kOff) return "--blocking " + o.blocking + " is for flows: not with --packets";
-    plan.packets = {static_cast<std::uint32_t>(o.mtu_bytes), o.buffer_bytes, o.queues == "input" ? Queues::kInput : Queues::kOutput};
+    plan.packets = {static_cast<std::uint32_t>(o.mtu_bytes), o.buffer_bytes,
+                    o.queues == "input" ? Queues::kInput : Queues::kOutput};
     return std::nullopt;
 }
 
@@ -99,7 +100,8 @@ Defect make_scheduling(const Options& o, const std::string& option, const std::s
     setup.config.count_backlog = !o.as_in_paper;
     if (o.as_in_paper) setup.config.latency_ns = setup.config.pause_ns = 0;
     if (setup.paths > 1u << o.lmc)
-        return option + " '" + word + "' needs " + std::to_string(setup.paths) + " paths; with LMC " + std::to_string(o.lmc) + " there are " + std::to_string(1u << o.lmc);
+        return option + " '" + word + "' needs " + std::to_string(setup.paths) + " paths; with LMC " +
+               std::to_string(o.lmc) + " there are " + std::to_string(1u << o.lmc);
     return std::nullopt;
 }
 
@@ -127,7 +129,8 @@ Defect add_neighbours(const Options& o, std::vector<NodeIndex> free, WorldPlan& 
         if (Defect bad = make_scheduling(o, "--neighbour-policy", o.neighbour_policy, job.setup)) return bad;
     for (std::uint64_t i = 0; i < o.neighbours; ++i) {
         job.workload.seed = o.seed + 1000 + i;
-        if (Defect bad = take(place(Mapping::kRandom, job.workload.ranks, free, job.workload.seed), job.hosts)) return "neighbour " + std::to_string(i + 1) + ": " + *bad;
+        if (Defect bad = take(place(Mapping::kRandom, job.workload.ranks, free, job.workload.seed), job.hosts))
+            return "neighbour " + std::to_string(i + 1) + ": " + *bad;
         free = without(free, job.hosts);
         plan.jobs.push_back(job);
     }
@@ -136,18 +139,27 @@ Defect add_neighbours(const Options& o, std::vector<NodeIndex> free, WorldPlan& 
 
 Defect make_jobs(const Options& o, WorldPlan& plan) {
     const std::uint32_t hosts = plan.topology.hosts;
-    if (o.cluster > hosts) return "--cluster " + std::to_string(o.cluster) + " is more than the " + std::to_string(hosts) + " hosts there are";
+    if (o.cluster > hosts)
+        return "--cluster " + std::to_string(o.cluster) + " is more than the " + std::to_string(hosts) +
+               " hosts there are";
     std::vector<NodeIndex> free(o.cluster == 0 ? hosts : o.cluster);
     std::iota(free.begin(), free.end(), 0u);
     JobPlan job;
     const auto pattern = pattern_named(o.pattern);
     if (!pattern) return "--pattern '" + o.pattern + "' is not one of ring, alltoall, allgather, allreduce, shifts";
-    job.workload = {*pattern, static_cast<std::uint32_t>(o.ranks), o.bytes, static_cast<std::uint32_t>(o.iterations), static_cast<std::uint32_t>(o.messages), o.seed};
+    job.workload = {*pattern,
+                    static_cast<std::uint32_t>(o.ranks),
+                    o.bytes,
+                    static_cast<std::uint32_t>(o.iterations),
+                    static_cast<std::uint32_t>(o.messages),
+                    o.seed};
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
-        return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " + std::to_string(o.ranks - 1) + ", only this pattern has the option";
+        return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " +
+               std::to_string(o.ranks - 1) + ", only this pattern has the option";
     const bool may_leave_out = *pattern == Pattern::kAlltoall || (*pattern == Pattern::kRing && o.only_step == 0);
     if (o.every != 1 && (!may_leave_out || o.every >= o.ranks))
-        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " + std::to_string(o.ranks - 1) + ", only these patterns have the option";
+        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " +
+               std::to_string(o.ranks - 1) + ", only these patterns have the option";
     job.workload.every = static_cast<std::uint32_t>(o.every);
     job.workload.only_step = static_cast<std::uint32_t>(o.only_step);
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;
@@ -198,7 +210,9 @@ std::variant<WorldPlan, std::string> make_plan(const Options& o) {
     if (Defect bad = make_routes(o, plan.topology, routing, plan.routes)) return *bad;
     if (Defect bad = make_jobs(o, plan)) return *bad;
     if (Defect bad = make_changes(o, plan)) return *bad;
-    plan.new_routes = [routing, seed = o.seed](const Topology& t, Routes& routes) { return compute(t, routing, seed, routes); };
+    plan.new_routes = [routing, seed = o.seed](const Topology& t, Routes& routes) {
+        return compute(t, routing, seed, routes);
+    };
     plan.costs = o.costs;
     if (Defect bad = parse_blocking(o.blocking, plan.blocking)) return *bad;
     if (Defect bad = make_packets(o, plan)) return *bad;

@@ -45,7 +45,8 @@ std::variant<Scheduling, std::string> parse_scheduling(std::string_view word) {
         setup.paths = number(sizes.substr(0, comma));
         if (comma != std::string_view::npos) {
             setup.config.bss_batch = number(sizes.substr(comma + 1));
-            if (*policy != Policy::kBss || setup.config.bss_batch == 0) return "policy '" + whole + "': only bss has a second number, from 1 on";
+            if (*policy != Policy::kBss || setup.config.bss_batch == 0)
+                return "policy '" + whole + "': only bss has a second number, from 1 on";
         }
     }
     if (setup.paths == 0 || setup.paths > sched::kMaxRails)

@@ -46,7 +46,9 @@ public:
     }
 
 private:
-    static bool later(const Notice& a, const Notice& b) noexcept { return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order; }
+    static bool later(const Notice& a, const Notice& b) noexcept {
+        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
+    }
 
     std::vector<Notice> heap_;
 };
@@ -55,8 +57,8 @@ struct Process {
     std::uint32_t job = 0, rank = 0;
     NodeIndex host = 0;
     Inbox inbox;
-    double cpu_ns = 0;           // end of its present work
-    double sweep_ns = kNever;    // time of its next sweep
+    double cpu_ns = 0;         // end of its present work
+    double sweep_ns = kNever;  // time of its next sweep
 
     std::uint32_t iteration = 0, step_number = 0;
     Step step;

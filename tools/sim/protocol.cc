@@ -13,7 +13,8 @@ void World::next_step(Process& process) {
         const Workload& work = job_of(process).workload;
         JobResult& result = results_[process.job];
         process.cpu_ns += static_cast<double>(process.step.reduced_bytes) / plan_.costs.reduce_bytes_per_s * 1e9;
-        if (!result.step_ns.empty()) result.step_ns[process.step_number][process.rank] = process.cpu_ns - process.step_began_ns;
+        if (!result.step_ns.empty())
+            result.step_ns[process.step_number][process.rank] = process.cpu_ns - process.step_began_ns;
         if (!job_of(process).background) ++steps_done_;
         if (++process.step_number == steps_of(work)) {
             process.step_number = 0;
@@ -66,7 +67,8 @@ void World::announce(Process& process, std::uint32_t to) {
     ++results_[process.job].messages;
     process.cpu_ns += plan_.costs.start_ns + plan_.costs.post_ns;
     if (channels_[process.job].first_use(process.rank, to))
-        process.cpu_ns += plan_.costs.register_ns + plan_.costs.register_page_ns * static_cast<double>((message.bytes + 4095) / 4096);
+        process.cpu_ns += plan_.costs.register_ns +
+                          plan_.costs.register_page_ns * static_cast<double>((message.bytes + 4095) / 4096);
     tell(message.receiver, process.cpu_ns + channel.one_way_ns, NoticeKind::kRts, index);
 }
 
@@ -89,10 +91,8 @@ void World::on_rts(Process& process, std::uint32_t index) {
     Channel& channel = *messages_[index].channel;
     if (process.to_ask_for != 0 && process.step.from == channel.from) return ask_for(process, index);
     messages_[index].next = kNone;
-    if (channel.first_rts == kNone)
-        channel.first_rts = index;
-    else
-        messages_[channel.last_rts].next = index;
+    if (channel.first_rts == kNone) channel.first_rts = index;
+    else messages_[channel.last_rts].next = index;
     channel.last_rts = index;
 }
 
@@ -107,7 +107,8 @@ void World::on_cts(Process& process, std::uint32_t index) {
     Channel& channel = *message.channel;
     refresh_rails(channel);
     const auto now_ns = static_cast<std::uint64_t>(process.cpu_ns);
-    const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective, now_ns);
+    const sched::Schedule schedule = channel.scheduler->make_schedule(message.bytes, sched::Marker::kCollective,
+                                                                      now_ns);
     message.sent = sched::SentStripes(schedule.size());
     message.arrived = sched::SentStripes(schedule.size());
     JobResult& result = results_[message.job];
@@ -129,7 +130,8 @@ void World::on_cts(Process& process, std::uint32_t index) {
 void World::on_completion(Process& process, const Notice& notice, double sweep_ns) {
     const StripeOnRail stripe = stripes_[notice.what];
     Message& message = messages_[stripe.message];
-    message.channel->scheduler->on_completed(stripe.rail, stripe.bytes, stripe.posted_ns, static_cast<std::uint64_t>(sweep_ns));
+    message.channel->scheduler->on_completed(stripe.rail, stripe.bytes, stripe.posted_ns,
+                                             static_cast<std::uint64_t>(sweep_ns));
     free_stripe(notice.what);
     if (message.sent.on_completed(stripe.index) != sched::Landed::kComplete) return;
     --process.to_send;

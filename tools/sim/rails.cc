@@ -37,9 +37,11 @@ void World::begin_stripe(std::uint32_t index) {
     Channel& channel = channel_of(stripe);
     const Message& message = messages_[stripe.message];
     const std::uint32_t path = channel.scheduler->rails()[stripe.rail].info.path;
-    const Route way = trace(plan_.topology, plan_.routes, processes_[message.sender].host, processes_[message.receiver].host, path);
+    const Route way = trace(plan_.topology, plan_.routes, processes_[message.sender].host,
+                            processes_[message.receiver].host, path);
     const auto links = way.span();
-    const bool broken = std::any_of(links.begin(), links.end(), [&](LinkIndex link) { return !plan_.topology.links[link].up; });
+    const bool broken = std::any_of(links.begin(), links.end(),
+                                    [&](LinkIndex link) { return !plan_.topology.links[link].up; });
     if (links.empty() || broken) return fail_later(index);
     stripe.way_ns = plan_.costs.wire_ns + plan_.costs.hop_ns * (way.hops - 1);
     stripe.flow = network_->begin(way, static_cast<double>(std::max<std::uint64_t>(stripe.bytes, 1)), index);
@@ -64,7 +66,9 @@ void World::take_off_rail(std::uint32_t index) {
 
 // --- failures -------------------------------------------------------------------------------------------------------
 
-void World::fail_later(std::uint32_t stripe) { agenda_.add(now_ns_ + plan_.costs.retry_ns, EventKind::kFailed, stripe); }
+void World::fail_later(std::uint32_t stripe) {
+    agenda_.add(now_ns_ + plan_.costs.retry_ns, EventKind::kFailed, stripe);
+}
 
 // The queue pair is broken: all stripes that wait on it come back.
 void World::on_failed(std::uint32_t index) {
@@ -85,8 +89,11 @@ void World::on_failure(Process& process, const Notice& notice) {
     refresh_rails(channel);
     if (sched::count_of(scheduler.rails().usable() & ~sched::bit_of(stripe.rail)) != 0) {
         scheduler.set_state(stripe.rail, sched::RailState::kDown);
-        const sched::Schedule again = scheduler.make_schedule(stripe.bytes, sched::Marker::kCollective, static_cast<std::uint64_t>(process.cpu_ns));
-        stripe.rail = std::max_element(again.begin(), again.end(), [](const auto& a, const auto& b) { return a.length_bytes < b.length_bytes; })->rail;
+        const sched::Schedule again = scheduler.make_schedule(stripe.bytes, sched::Marker::kCollective,
+                                                              static_cast<std::uint64_t>(process.cpu_ns));
+        stripe.rail = std::max_element(again.begin(), again.end(), [](const auto& a, const auto& b) {
+                          return a.length_bytes < b.length_bytes;
+                      })->rail;
     }
     if (stripe.posted_ns != sched::kNotMeasured) stripe.posted_ns = static_cast<std::uint64_t>(process.cpu_ns);
     ++results_[process.job].replayed;
@@ -97,7 +104,8 @@ void World::on_failure(Process& process, const Notice& notice) {
 void World::refresh_rails(Channel& channel) {
     if (channel.routes_seen == routes_generation_) return;
     channel.routes_seen = routes_generation_;
-    for (sched::RailIndex rail = 0; rail < channel.scheduler->rails().size(); ++rail) channel.scheduler->set_state(rail, sched::RailState::kUp);
+    for (sched::RailIndex rail = 0; rail < channel.scheduler->rails().size(); ++rail)
+        channel.scheduler->set_state(rail, sched::RailState::kUp);
 }
 
 }  // namespace coop::sim

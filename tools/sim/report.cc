@@ -39,7 +39,8 @@ std::string cables(const World& world) {
     std::string text = "[";
     for (LinkIndex link = 0; link < t.links.size(); ++link) {
         if (text.size() > 1) text += ",\n  ";
-        text += "[" + quoted(t.node_names[t.links[link].from]) + ", " + quoted(t.node_names[t.links[link].to]) + ", " + number(world.network().bytes_over(link)) + "]";
+        text += "[" + quoted(t.node_names[t.links[link].from]) + ", " + quoted(t.node_names[t.links[link].to]) + ", " +
+                number(world.network().bytes_over(link)) + "]";
     }
     return text + "]";
 }
@@ -59,15 +60,19 @@ std::string bandwidths(const JobResult& result, const Workload& work) {
 
 std::string to_json(const Options& o, const World& world, const WorldPlan& plan, double wall_s) {
     const JobResult& job = world.results()[0];
-    std::string text = "{\"program\": \"coop-sim\", \"schema\": 1,\n \"hosts\": " + std::to_string(world.topology().hosts);
+    std::string text = "{\"program\": \"coop-sim\", \"schema\": 1,\n \"hosts\": " +
+                       std::to_string(world.topology().hosts);
     text += ", \"switches\": " + std::to_string(world.topology().switches()) + ", \"lmc\": " + std::to_string(o.lmc);
-    text += ", \"pattern\": " + quoted(o.pattern) + ", \"policy\": " + quoted(o.policy) + ", \"ranks\": " + std::to_string(o.ranks);
-    text += ", \"bytes\": " + std::to_string(o.bytes) + ", \"mapping\": " + quoted(o.mapping) + ", \"seed\": " + std::to_string(o.seed);
+    text += ", \"pattern\": " + quoted(o.pattern) + ", \"policy\": " + quoted(o.policy) +
+            ", \"ranks\": " + std::to_string(o.ranks);
+    text += ", \"bytes\": " + std::to_string(o.bytes) + ", \"mapping\": " + quoted(o.mapping) +
+            ", \"seed\": " + std::to_string(o.seed);
     text += ",\n \"iteration_us\": " + list(durations(job.iteration_end_ns), 1e-3);
     text += ",\n \"messages\": " + std::to_string(job.messages) + ", \"stripes\": " + std::to_string(job.stripes);
     text += ", \"replayed\": " + std::to_string(job.replayed) + ", \"probes\": " + std::to_string(job.probes);
     text += std::string(", \"idle_channels_keep_weights_only\": ") + (job.keeps_weights_only ? "true" : "false");
-    text += ",\n \"events\": " + std::to_string(world.events()) + ", \"solved\": " + std::to_string(world.network().work()) + ", \"wall_s\": " + number(wall_s);
+    text += ",\n \"events\": " + std::to_string(world.events()) +
+            ", \"solved\": " + std::to_string(world.network().work()) + ", \"wall_s\": " + number(wall_s);
     if (!job.step_ns.empty()) text += ",\n \"mb_per_s\": " + bandwidths(job, plan.jobs[0].workload);
     if (o.usage) text += ",\n \"cables\": " + cables(world);
     return text + "}\n";

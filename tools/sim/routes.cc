@@ -24,11 +24,13 @@ std::vector<std::uint32_t> distances_to(const Topology& t, NodeIndex leaf) {
 }
 
 // Ports of `at` that lead nearer to the destination.
-void ports_nearer(const Topology& t, const std::vector<std::uint32_t>& distance, NodeIndex at, std::vector<std::uint8_t>& ports) {
+void ports_nearer(const Topology& t, const std::vector<std::uint32_t>& distance, NodeIndex at,
+                  std::vector<std::uint8_t>& ports) {
     ports.clear();
     for (std::size_t i = 0; i < t.ports[at].size(); ++i) {
         const Link& link = t.links[t.ports[at][i]];
-        if (link.up && !t.is_host(link.to) && distance[link.to] < distance[at]) ports.push_back(static_cast<std::uint8_t>(i));
+        if (link.up && !t.is_host(link.to) && distance[link.to] < distance[at])
+            ports.push_back(static_cast<std::uint8_t>(i));
     }
 }
 
@@ -69,7 +71,8 @@ public:
         }
         for (const NodeIndex host : hosts) {
             if (!t_.links[t_.host_link(host)].up) return no_way(t_, host == 0 ? 1 : 0, host);
-            for (std::uint32_t k = 0; k < 1u << routes_.lmc; ++k) routes_.port(leaf - t_.hosts, routes_.base_lids[host] + k) = port_to_host(t_, leaf, host);
+            for (std::uint32_t k = 0; k < 1u << routes_.lmc; ++k)
+                routes_.port(leaf - t_.hosts, routes_.base_lids[host] + k) = port_to_host(t_, leaf, host);
         }
         for (NodeIndex other = 0; other < t_.hosts; ++other)
             if (distance[t_.leaf_of(other)] == kNone) return no_way(t_, other, hosts[0]);
@@ -81,7 +84,8 @@ private:
         const std::uint32_t paths = 1u << routes_.lmc;
         const std::uint32_t first = routing_ == Routing::kByDestination ? host / strides_[t_.levels[at]] : 0;
         if (routing_ == Routing::kScattered) random_.shuffle(nearer_, paths);
-        for (std::uint32_t k = 0; k < paths; ++k) routes_.port(at - t_.hosts, routes_.base_lids[host] + k) = nearer_[(first + k) % nearer_.size()];
+        for (std::uint32_t k = 0; k < paths; ++k)
+            routes_.port(at - t_.hosts, routes_.base_lids[host] + k) = nearer_[(first + k) % nearer_.size()];
     }
 
     const Topology& t_;
@@ -98,8 +102,9 @@ Defect lid_defect(const Topology& t, std::uint32_t lmc) {
     if (lmc > kHighestLmc) return "LMC " + std::to_string(lmc) + " is not in 0.." + std::to_string(kHighestLmc);
     const std::uint64_t needed = ((std::uint64_t{t.hosts} + 1) << lmc) - 1 + t.switches();
     if (needed <= kHighestLid) return std::nullopt;
-    return "LMC " + std::to_string(lmc) + " does not fit: " + std::to_string(t.hosts) + " hosts with " + std::to_string(1u << lmc) + " LIDs each and " +
-           std::to_string(t.switches()) + " switches need LIDs up to " + std::to_string(needed) + ", the highest is " + std::to_string(kHighestLid);
+    return "LMC " + std::to_string(lmc) + " does not fit: " + std::to_string(t.hosts) + " hosts with " +
+           std::to_string(1u << lmc) + " LIDs each and " + std::to_string(t.switches()) + " switches need LIDs up to " +
+           std::to_string(needed) + ", the highest is " + std::to_string(kHighestLid);
 }
 
 Routes assign_lids(const Topology& t, std::uint32_t lmc) {
@@ -130,8 +135,9 @@ Defect defect(const Topology& t, const Routes& routes) {
                 // The routes of hosts on one leaf differ only in their first link.
                 if (from == to || (from != 0 && from - 1 != to && t.leaf_of(from) == t.leaf_of(from - 1))) continue;
                 if (trace(t, routes, from, to, k).hops == 0)
-                    return "the forwarding tables have no route from " + t.node_names[from] + " to LID " + std::to_string(routes.base_lids[to] + k) + " (" +
-                           t.node_names[to] + ") with at most " + std::to_string(kMostHops) + " cables";
+                    return "the forwarding tables have no route from " + t.node_names[from] + " to LID " +
+                           std::to_string(routes.base_lids[to] + k) + " (" + t.node_names[to] + ") with at most " +
+                           std::to_string(kMostHops) + " cables";
             }
     return std::nullopt;
 }

@@ -42,12 +42,16 @@ struct Route {
 
 struct Routes {
     std::uint32_t lmc = 0;
-    std::uint32_t lids = 0;                 // the highest LID of a host, + 1
-    std::vector<std::uint32_t> base_lids;   // of each host
-    std::vector<std::uint8_t> tables;       // [switch * lids + lid]: an index into Topology::ports, or kNoPort
+    std::uint32_t lids = 0;                // the highest LID of a host, + 1
+    std::vector<std::uint32_t> base_lids;  // of each host
+    std::vector<std::uint8_t> tables;      // [switch * lids + lid]: an index into Topology::ports, or kNoPort
 
-    std::uint8_t& port(std::uint32_t switch_, std::uint32_t lid) noexcept { return tables[std::size_t{switch_} * lids + lid]; }
-    std::uint8_t port(std::uint32_t switch_, std::uint32_t lid) const noexcept { return tables[std::size_t{switch_} * lids + lid]; }
+    std::uint8_t& port(std::uint32_t switch_, std::uint32_t lid) noexcept {
+        return tables[std::size_t{switch_} * lids + lid];
+    }
+    std::uint8_t port(std::uint32_t switch_, std::uint32_t lid) const noexcept {
+        return tables[std::size_t{switch_} * lids + lid];
+    }
 };
 
 // Checks that the LIDs fit into the LID space.

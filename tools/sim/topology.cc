@@ -31,14 +31,15 @@ double product(const std::vector<std::uint32_t>& factors) {
 
 Defect shape_defect(const FatTreeShape& shape) {
     if (shape.up.size() + 1 != shape.down.size())
-        return "for " + std::to_string(shape.down.size()) + " levels there must be " + std::to_string(shape.down.size() - 1) + " numbers after ':', not " +
-               std::to_string(shape.up.size());
+        return "for " + std::to_string(shape.down.size()) + " levels there must be " +
+               std::to_string(shape.down.size() - 1) + " numbers after ':', not " + std::to_string(shape.up.size());
     if (shape.down.size() > 4) return std::to_string(shape.down.size()) + " levels are more than 4";
     if (product(shape.down) > kMostHosts) return "more than " + std::to_string(kMostHosts) + " hosts";
     if (product(shape.up) > kMostHosts) return "more than " + std::to_string(kMostHosts) + " switches on a level";
     for (std::size_t i = 0; i < shape.down.size(); ++i) {
         const std::uint64_t ports = std::uint64_t{shape.down[i]} + (i < shape.up.size() ? shape.up[i] : 0);
-        if (ports > kMostPorts) return std::to_string(ports) + " ports of a switch are more than " + std::to_string(kMostPorts);
+        if (ports > kMostPorts)
+            return std::to_string(ports) + " ports of a switch are more than " + std::to_string(kMostPorts);
     }
     return std::nullopt;
 }
@@ -64,7 +65,8 @@ std::vector<std::uint32_t> nodes_per_level(const FatTreeShape& shape) {
 // Connects each node of `level` to its parents. A node is (subtree, index among the
 // equivalent nodes at the top of that subtree); its parents are the tops of the next
 // larger subtree with a matching index.
-void cable_level(const FatTreeShape& shape, std::size_t level, std::uint32_t first, std::uint32_t count, std::uint32_t first_above, double rate, Topology& t) {
+void cable_level(const FatTreeShape& shape, std::size_t level, std::uint32_t first, std::uint32_t count,
+                 std::uint32_t first_above, double rate, Topology& t) {
     std::uint32_t equals = 1;  // tops of a subtree of this level
     for (std::size_t i = 0; i + 1 < level; ++i) equals *= shape.up[i];
     const std::uint32_t parents = level == 0 ? 1 : shape.up[level - 1];
@@ -118,7 +120,9 @@ void Topology::set_node(NodeIndex node, bool up) noexcept {
 }
 
 std::variant<FatTreeShape, std::string> parse_fat_tree(std::string_view text) {
-    const std::string wanted = quoted(text) + " is not a fat tree: nodes below a switch of each level, ':', switches above a node, such as 12,12:12 or 16,16,16:16,16";
+    const std::string wanted = quoted(text) +
+                               " is not a fat tree: nodes below a switch of each level, ':', switches above a node, "
+                               "such as 12,12:12 or 16,16,16:16,16";
     const std::size_t colon = text.find(':');
     FatTreeShape shape;
     shape.down = numbers(text.substr(0, colon), ',');
@@ -131,9 +135,11 @@ std::variant<FatTreeShape, std::string> parse_fat_tree(std::string_view text) {
 std::variant<DragonflyShape, std::string> parse_dragonfly(std::string_view text) {
     const std::vector<std::uint32_t> sizes = numbers(text, 'x');
     if (sizes.size() != 3) return quoted(text) + " is not a dragonfly: GROUPSxSWITCHESxHOSTS, such as 9x8x4";
-    if (product(sizes) > kMostHosts) return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostHosts) + " hosts";
+    if (product(sizes) > kMostHosts)
+        return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostHosts) + " hosts";
     const double most_ports = sizes[1] - 1.0 + sizes[2] + (sizes[0] - 1.0) / sizes[1] + 1;
-    if (most_ports > kMostPorts) return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostPorts) + " ports of a switch";
+    if (most_ports > kMostPorts)
+        return "dragonfly " + quoted(text) + ": more than " + std::to_string(kMostPorts) + " ports of a switch";
     return DragonflyShape{sizes[0], sizes[1], sizes[2]};
 }
 
@@ -158,16 +164,20 @@ Topology make_dragonfly(const DragonflyShape& shape, const Rates& rates) {
     t.hosts = shape.groups * shape.switches * shape.hosts;
     for (std::uint32_t i = 0; i < t.hosts; ++i) t.add_node("h" + std::to_string(i), 0);
     for (std::uint32_t group = 0; group < shape.groups; ++group)
-        for (std::uint32_t i = 0; i < shape.switches; ++i) t.add_node("g" + std::to_string(group) + "s" + std::to_string(i), 1);
+        for (std::uint32_t i = 0; i < shape.switches; ++i)
+            t.add_node("g" + std::to_string(group) + "s" + std::to_string(i), 1);
     const auto switch_of = [&](std::uint32_t group, std::uint32_t i) { return t.hosts + group * shape.switches + i; };
-    for (std::uint32_t host = 0; host < t.hosts; ++host) t.add_cable(host, t.hosts + host / shape.hosts, rates.host_bytes_per_s);
+    for (std::uint32_t host = 0; host < t.hosts; ++host)
+        t.add_cable(host, t.hosts + host / shape.hosts, rates.host_bytes_per_s);
     for (std::uint32_t group = 0; group < shape.groups; ++group)
         for (std::uint32_t a = 0; a < shape.switches; ++a)
-            for (std::uint32_t b = a + 1; b < shape.switches; ++b) t.add_cable(switch_of(group, a), switch_of(group, b), rates.switch_bytes_per_s);
+            for (std::uint32_t b = a + 1; b < shape.switches; ++b)
+                t.add_cable(switch_of(group, a), switch_of(group, b), rates.switch_bytes_per_s);
     // The cable to the k-th other group leaves from switch k mod switches.
     for (std::uint32_t a = 0; a < shape.groups; ++a)
         for (std::uint32_t b = a + 1; b < shape.groups; ++b)
-            t.add_cable(switch_of(a, (b - 1) % shape.switches), switch_of(b, a % shape.switches), rates.switch_bytes_per_s);
+            t.add_cable(switch_of(a, (b - 1) % shape.switches), switch_of(b, a % shape.switches),
+                        rates.switch_bytes_per_s);
     return t;
 }
 
@@ -175,13 +185,17 @@ Defect defect(const Topology& t) {
     if (t.hosts < 2) return "a topology needs at least 2 hosts, this one has " + std::to_string(t.hosts);
     for (NodeIndex host = 0; host < t.hosts; ++host)
         if (t.ports[host].size() != 1 || t.is_host(t.links[t.host_link(host)].to))
-            return t.node_names[host] + " must have one cable, to a switch; it has " + std::to_string(t.ports[host].size());
+            return t.node_names[host] + " must have one cable, to a switch; it has " +
+                   std::to_string(t.ports[host].size());
     for (NodeIndex node = t.hosts; node < t.node_names.size(); ++node)
         if (t.ports[node].size() > kMostPorts)
-            return t.node_names[node] + " has " + std::to_string(t.ports[node].size()) + " ports; a switch has at most " + std::to_string(kMostPorts);
+            return t.node_names[node] + " has " + std::to_string(t.ports[node].size()) +
+                   " ports; a switch has at most " + std::to_string(kMostPorts);
     const std::vector<bool> reached = reached_from(t, 0);
     for (NodeIndex host = 1; host < t.hosts; ++host)
-        if (!reached[host]) return "the topology is not connected: " + t.node_names[host] + " cannot be reached from " + t.node_names[0];
+        if (!reached[host])
+            return "the topology is not connected: " + t.node_names[host] + " cannot be reached from " +
+                   t.node_names[0];
     return std::nullopt;
 }
 

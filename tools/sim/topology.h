@@ -50,10 +50,10 @@ struct Link {
 struct Topology {
     std::string name;
     std::uint32_t hosts = 0;
-    std::vector<std::string> node_names;       // hosts, then switches
-    std::vector<std::uint32_t> levels;         // of each node: hosts 0, leaves 1, …; without levels all switches are 1
+    std::vector<std::string> node_names;  // hosts, then switches
+    std::vector<std::uint32_t> levels;    // of each node: hosts 0, leaves 1, …; without levels all switches are 1
     std::vector<Link> links;
-    std::vector<std::vector<LinkIndex>> ports; // of each node
+    std::vector<std::vector<LinkIndex>> ports;  // of each node
 
     std::uint32_t switches() const noexcept { return static_cast<std::uint32_t>(node_names.size()) - hosts; }
     bool is_host(NodeIndex node) const noexcept { return node < hosts; }

@@ -19,7 +19,8 @@ public:
         std::istringstream lines{std::string(text)};
         for (std::string line; std::getline(lines, line);) {
             ++line_;
-            if (auto bad = statement(line.substr(0, line.find('#')))) return name_ + ":" + std::to_string(line_) + ": " + *bad;
+            if (auto bad = statement(line.substr(0, line.find('#'))))
+                return name_ + ":" + std::to_string(line_) + ": " + *bad;
         }
         return build();
     }
@@ -75,11 +76,13 @@ private:
             for (int i = 0; i < 2; ++i) {
                 const std::string& end = i == 0 ? cable.a : cable.b;
                 const auto found = index.find(end.substr(0, end.find('/')));
-                if (found == index.end()) return name_ + ":" + std::to_string(cable.line) + ": there is no host or switch '" + end + "'";
+                if (found == index.end())
+                    return name_ + ":" + std::to_string(cable.line) + ": there is no host or switch '" + end + "'";
                 ends[i] = found->second;
             }
             const bool to_host = t.is_host(ends[0]) || t.is_host(ends[1]);
-            t.add_cable(ends[0], ends[1], cable.rate.value_or(to_host ? rates_.host_bytes_per_s : rates_.switch_bytes_per_s));
+            t.add_cable(ends[0], ends[1],
+                        cable.rate.value_or(to_host ? rates_.host_bytes_per_s : rates_.switch_bytes_per_s));
         }
         return t;
     }
@@ -94,7 +97,9 @@ private:
 
 }  // namespace
 
-std::variant<Topology, std::string> parse_topology(const std::string& name, std::string_view text, const Rates& rates) { return Reader(name, rates).read(text); }
+std::variant<Topology, std::string> parse_topology(const std::string& name, std::string_view text, const Rates& rates) {
+    return Reader(name, rates).read(text);
+}
 
 std::optional<double> parse_rate(std::string_view text) {
     static constexpr struct {

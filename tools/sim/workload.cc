@@ -33,7 +33,8 @@ Step reduce_scatter_and_allgather(const Workload& w, std::uint32_t rank, std::ui
 // ones and wait. The last step sends the result back.
 class RecursiveDoubling {
 public:
-    explicit RecursiveDoubling(const Workload& w) noexcept : w_(w), power_(std::bit_floor(w.ranks)), extra_(w.ranks - power_) {}
+    explicit RecursiveDoubling(const Workload& w) noexcept
+        : w_(w), power_(std::bit_floor(w.ranks)), extra_(w.ranks - power_) {}
 
     std::uint32_t steps() const noexcept { return static_cast<std::uint32_t>(std::countr_zero(power_)) + 2; }
 
@@ -55,7 +56,9 @@ public:
 
 private:
     std::uint32_t number_of(std::uint32_t rank) const noexcept { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
-    std::uint32_t rank_of(std::uint32_t number) const noexcept { return number < extra_ ? number * 2 + 1 : number + extra_; }
+    std::uint32_t rank_of(std::uint32_t number) const noexcept {
+        return number < extra_ ? number * 2 + 1 : number + extra_;
+    }
 
     const Workload& w_;
     std::uint32_t power_, extra_;
@@ -83,7 +86,8 @@ Step step_of(const Workload& w, std::uint32_t rank, std::uint32_t iteration, std
     case Pattern::kAlltoall: return alltoall(w, rank, step * w.every);
     case Pattern::kAllgather: return shift(w.ranks, rank, 1, w.bytes);
     case Pattern::kAllreduce:
-        return std::has_single_bit(w.ranks) ? reduce_scatter_and_allgather(w, rank, step) : RecursiveDoubling(w).step(rank, step);
+        return std::has_single_bit(w.ranks) ? reduce_scatter_and_allgather(w, rank, step)
+                                            : RecursiveDoubling(w).step(rank, step);
     case Pattern::kShifts: {
         const std::uint64_t number = std::uint64_t{iteration} * (w.ranks - 1) + step;
         return shift(w.ranks, rank, 1 + Random(w.seed * 0x10001 + number).below(w.ranks - 1), w.bytes);

@@ -33,12 +33,12 @@ const char* name(Pattern pattern) noexcept;
 struct Workload {
     Pattern pattern = Pattern::kAlltoall;
     std::uint32_t ranks = 2;
-    std::uint64_t bytes = 65536;      // alltoall, allgather: of a block; allreduce: of the vector; ring: of a message
+    std::uint64_t bytes = 65536;  // alltoall, allgather: of a block; allreduce: of the vector; ring: of a message
     std::uint32_t iterations = 1;
-    std::uint32_t messages = 1;       // messages at once in each step
-    std::uint64_t seed = 1;           // for shifts
-    std::uint32_t only_step = 0;      // ring: only this step; 0: all
-    std::uint32_t every = 1;          // ring and alltoall: only every N-th step, starting with the first
+    std::uint32_t messages = 1;   // messages at once in each step
+    std::uint64_t seed = 1;       // for shifts
+    std::uint32_t only_step = 0;  // ring: only this step; 0: all
+    std::uint32_t every = 1;      // ring and alltoall: only every N-th step, starting with the first
 };
 
 struct Step {

@@ -22,8 +22,8 @@ World::World(WorldPlan plan) : plan_(std::move(plan)), network_(make_network(pla
     for (std::uint32_t job = 0; job < plan_.jobs.size(); ++job) {
         const JobPlan& wanted = plan_.jobs[job];
         const double rate = plan_.topology.links[plan_.topology.host_link(wanted.hosts[0])].bytes_per_s;
-        channels_.emplace_back(wanted.setup, rails_between(plan_.routes.lmc, wanted.setup.paths, rate), wanted.workload.ranks,
-                               plan_.memory_bytes / plan_.jobs.size());
+        channels_.emplace_back(wanted.setup, rails_between(plan_.routes.lmc, wanted.setup.paths, rate),
+                               wanted.workload.ranks, plan_.memory_bytes / plan_.jobs.size());
         results_[job].keeps_weights_only = channels_.back().keeps_weights_only();
         results_[job].iteration_end_ns.assign(wanted.background ? 0 : wanted.workload.iterations, 0);
         if (wanted.workload.pattern == Pattern::kRing && !wanted.background)
@@ -47,7 +47,8 @@ Defect World::run(const std::function<void(double)>& on_progress) {
         next_step(process);
         look_again(process);
     }
-    for (std::uint32_t i = 0; i < plan_.changes.size(); ++i) agenda_.add(plan_.changes[i].at_ns, EventKind::kTopology, 2 * i);
+    for (std::uint32_t i = 0; i < plan_.changes.size(); ++i)
+        agenda_.add(plan_.changes[i].at_ns, EventKind::kTopology, 2 * i);
     auto told = std::chrono::steady_clock::now();
     std::uint64_t looked = 0;
     while (unfinished_ != 0) {
@@ -55,7 +56,8 @@ Defect World::run(const std::function<void(double)>& on_progress) {
         const double first_ns = std::min(agenda_.next_ns(), network_->next_ns());
         if (first_ns == kNever) return "nothing is under way, but " + who_waits();
         const double end_ns = first_ns + plan_.slice_ns;
-        network_->take_done(end_ns, [&](std::uint32_t stripe, double at_ns) { agenda_.add(at_ns, EventKind::kLanded, stripe); });
+        network_->take_done(
+            end_ns, [&](std::uint32_t stripe, double at_ns) { agenda_.add(at_ns, EventKind::kLanded, stripe); });
         while (agenda_.next_ns() <= end_ns) on_event(agenda_.take());
         network_->end_slice(end_ns);
         now_ns_ = end_ns;
@@ -171,8 +173,9 @@ double World::share_done() const noexcept { return static_cast<double>(steps_don
 std::string World::who_waits() const {
     for (const Process& process : processes_)
         if (!process.finished && !job_of(process).background)
-            return "rank " + std::to_string(process.rank) + " of job " + std::to_string(process.job) + " waits in step " + std::to_string(process.step_number) +
-                   " of iteration " + std::to_string(process.iteration);
+            return "rank " + std::to_string(process.rank) + " of job " + std::to_string(process.job) +
+                   " waits in step " + std::to_string(process.step_number) + " of iteration " +
+                   std::to_string(process.iteration);
     return "nobody waits";
 }
 

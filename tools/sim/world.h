@@ -54,8 +54,8 @@ struct JobPlan {
 
 // The results of a job.
 struct JobResult {
-    std::vector<double> iteration_end_ns;       // when the last rank finished it
-    std::vector<std::vector<double>> step_ns;   // [step][rank], of the last iteration
+    std::vector<double> iteration_end_ns;      // when the last rank finished it
+    std::vector<std::vector<double>> step_ns;  // [step][rank], of the last iteration
     double ended_ns = 0;
     std::uint64_t messages = 0, stripes = 0, replayed = 0, probes = 0;
     bool keeps_weights_only = false;
@@ -74,7 +74,7 @@ struct WorldPlan {
     Costs costs;
     Blocking blocking = Blocking::kOff;
     std::optional<PacketRules> packets;  // nothing: simulate flows
-    double slice_ns = 0;  // rates are computed at most this often
+    double slice_ns = 0;                 // rates are computed at most this often
     std::vector<JobPlan> jobs;
     std::vector<Change> changes;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of the channels of all jobs
@@ -110,9 +110,9 @@ private:
         FlowIndex flow = kNone;      // valid while it is first on its queue pair and has a route
         std::uint64_t bytes = 0;
         std::uint64_t posted_ns = sched::kNotMeasured;
-        double way_ns = 0;           // latency of the route
+        double way_ns = 0;  // latency of the route
         sched::RailIndex rail = 0;
-        std::uint8_t index = 0;      // in the message
+        std::uint8_t index = 0;  // in the message
     };
 
     // protocol.cc
@@ -146,8 +146,12 @@ private:
     void on_event(const Event& event);
     void change_topology(std::uint32_t number);
     Channel& channel_of(const Process& process, std::uint32_t to);
-    Process& process_of(std::uint32_t job, std::uint32_t rank) noexcept { return processes_[first_process_[job] + rank]; }
-    std::uint32_t index_of(const Process& process) const noexcept { return static_cast<std::uint32_t>(&process - processes_.data()); }
+    Process& process_of(std::uint32_t job, std::uint32_t rank) noexcept {
+        return processes_[first_process_[job] + rank];
+    }
+    std::uint32_t index_of(const Process& process) const noexcept {
+        return static_cast<std::uint32_t>(&process - processes_.data());
+    }
     const JobPlan& job_of(const Process& process) const noexcept { return plan_.jobs[process.job]; }
     std::uint32_t new_message();
     std::uint32_t new_stripe();
@@ -166,7 +170,7 @@ private:
     std::deque<StripeOnRail> stripes_;
     std::uint32_t free_message_ = kNone, free_stripe_ = kNone;
     std::uint32_t routes_generation_ = 0;
-    std::uint32_t unfinished_ = 0;  // processes of jobs that are not background
+    std::uint32_t unfinished_ = 0;              // processes of jobs that are not background
     std::uint64_t steps_done_ = 0, steps_ = 0;  // of those
     std::uint64_t notices_ = 0;
     double now_ns_ = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The most that one process can write to another with process_vm_writev, the call with which the subnet copies. The other process
- * only owns the memory. One buffer on each side is used again and again, as in ib_write_bw.
+ * The most that one process can write to another with process_vm_writev, the call with which the subnet copies. The
+ * other process only owns the memory. One buffer on each side is used again and again, as in ib_write_bw.
  *
  *     copy_limit BYTES COPIES           prints GB/s (10^9)
  */
@@ -18,16 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now_s(void)
-{
+static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* The child has a private copy of the pages, at the same address. */
-static pid_t start_other(char *memory, size_t bytes)
-{
+static pid_t start_other(char* memory, size_t bytes) {
     int ready[2];
     char byte = 0;
     pid_t child;
@@ -43,17 +41,15 @@ static pid_t start_other(char *memory, size_t bytes)
     return child > 0 && read(ready[0], &byte, 1) == 1 ? child : -1;
 }
 
-static int copy(pid_t to, char *memory, size_t bytes)
-{
+static int copy(pid_t to, char* memory, size_t bytes) {
     struct iovec local = {memory, bytes};
     return process_vm_writev(to, &local, 1, &local, 1, 0) == (ssize_t)bytes ? 0 : -1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     const size_t bytes = argc == 3 ? strtoul(argv[1], NULL, 0) : 0;
     const long copies = argc == 3 ? strtol(argv[2], NULL, 0) : 0;
-    char *memory;
+    char* memory;
     pid_t other;
     double start_s;
 

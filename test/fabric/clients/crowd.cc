@@ -4,9 +4,9 @@
 //
 //     crowd HOSTS QPS SHOW
 //
-// One process per host of the subnet opens all its HCAs and makes QPS reliable queue pairs, distributed over the HCAs. Queue
-// pair i of host h is connected to the host i/2+1 after or before h: near and far neighbours. When all are connected, the shell
-// command SHOW runs; then every queue pair sends one message and checks the one that it receives.
+// One process per host of the subnet opens all its HCAs and makes QPS reliable queue pairs, distributed over the HCAs.
+// Queue pair i of host h is connected to the host i/2+1 after or before h: near and far neighbours. When all are
+// connected, the shell command SHOW runs; then every queue pair sends one message and checks the one that it receives.
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -38,13 +38,13 @@ Common* common;
 Address* addresses;
 int hosts, qps;
 
-#define REQUIRE(condition)                                                                  \
-    do                                                                                      \
-        if (!(condition)) {                                                                 \
-            std::fprintf(stderr, "crowd: line %d: %s\n", __LINE__, #condition);             \
-            common->failed.store(1);                                                        \
-            _exit(1);                                                                       \
-        }                                                                                   \
+#define REQUIRE(condition)                                                      \
+    do                                                                          \
+        if (!(condition)) {                                                     \
+            std::fprintf(stderr, "crowd: line %d: %s\n", __LINE__, #condition); \
+            common->failed.store(1);                                            \
+            _exit(1);                                                           \
+        }                                                                       \
     while (false)
 
 // Waits until all have arrived. `stop` is the total number of arrivals at this barrier; each barrier adds `hosts + 1`.
@@ -66,7 +66,9 @@ struct Device {
     std::vector<char> memory;
 };
 
-char* place(Device& device, int qp, bool received) { return device.memory.data() + (2 * qp + (received ? 1 : 0)) * static_cast<int>(kMessageBytes); }
+char* place(Device& device, int qp, bool received) {
+    return device.memory.data() + (2 * qp + (received ? 1 : 0)) * static_cast<int>(kMessageBytes);
+}
 
 void open(Device& device, ibv_device* from) {
     device.context = ibv_open_device(from);
@@ -103,20 +105,27 @@ void connect(ibv_qp* qp, const Address& peer) {
     attr.dest_qp_num = peer.number;
     attr.ah_attr.dlid = peer.lid;
     attr.ah_attr.port_num = kPort;
-    REQUIRE(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
+    REQUIRE(ibv_modify_qp(qp, &attr,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = 14;
     attr.retry_cnt = attr.rnr_retry = 7;
-    REQUIRE(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                         IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+    REQUIRE(ibv_modify_qp(qp, &attr,
+                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }
 
-// Queue pairs 2k and 2k + 1 of a host lead k + 1 hosts forward and back: 2k of one host is connected to 2k + 1 of the other.
-int peer_host(int host, int qp) { return ((qp % 2 == 0 ? host + qp / 2 + 1 : host - qp / 2 - 1) % hosts + hosts) % hosts; }
+// Queue pairs 2k and 2k + 1 of a host lead k + 1 hosts forward and back: 2k of one host is connected to 2k + 1 of the
+// other.
+int peer_host(int host, int qp) {
+    return ((qp % 2 == 0 ? host + qp / 2 + 1 : host - qp / 2 - 1) % hosts + hosts) % hosts;
+}
 Address& address_of(int host, int qp) { return addresses[host * qps + qp]; }
 
-std::string text_of(int host, int qp) { return "from queue pair " + std::to_string(qp) + " of host " + std::to_string(host); }
+std::string text_of(int host, int qp) {
+    return "from queue pair " + std::to_string(qp) + " of host " + std::to_string(host);
+}
 
 void post(Device& device, ibv_qp* qp, int i, bool receive) {
     ibv_sge sge{reinterpret_cast<std::uintptr_t>(place(device, i, receive)), kMessageBytes, device.mr->lkey};
@@ -186,7 +195,8 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: crowd HOSTS QPS-PER-HOST SHOW\n");
         return 2;
     }
-    const std::size_t bytes = sizeof(Common) + static_cast<std::size_t>(hosts) * static_cast<std::size_t>(qps) * sizeof(Address);
+    const std::size_t bytes = sizeof(Common) +
+                              static_cast<std::size_t>(hosts) * static_cast<std::size_t>(qps) * sizeof(Address);
     void* shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return std::perror("crowd: mmap"), 1;
     common = new (shared) Common{};
@@ -198,6 +208,7 @@ int main(int argc, char** argv) {
     if (!good) common->failed.store(1);
     good = good && wait_for_all(3) && wait_for_all(4);
     for (int status; wait(&status) > 0;) good &= status == 0;
-    std::printf("crowd: %d hosts, %d queue pairs: %s\n", hosts, hosts * qps, good ? "a message on each, checked" : "FAILED");
+    std::printf("crowd: %d hosts, %d queue pairs: %s\n", hosts, hosts * qps,
+                good ? "a message on each, checked" : "FAILED");
     return good ? 0 : 1;
 }

@@ -11,8 +11,7 @@
 
 #include "../../lib/deny.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int denied = -1;
 
     if (argc > 2 && strcmp(argv[1], "copies") == 0) denied = deny(SYS_process_vm_readv, SYS_process_vm_writev);

@@ -23,11 +23,7 @@ ibv_ah_attr way_to(const Address& peer, const Path& path, std::uint8_t my_port) 
 }
 
 Node::Node(const Shape& wanted)
-    : shape(wanted),
-      context(wanted.device),
-      pd(context),
-      scq(context, wanted.cqe),
-      rcq(context, wanted.cqe),
+    : shape(wanted), context(wanted.device), pd(context), scq(context, wanted.cqe), rcq(context, wanted.cqe),
       memory(pd, wanted.bytes, wanted.access),
       srq(wanted.srq_wrs > 0 ? std::make_unique<Srq>(pd, wanted.srq_wrs) : nullptr),
       qp(pd, scq, rcq, wanted.qp, srq ? static_cast<ibv_srq*>(*srq) : nullptr) {}
@@ -81,8 +77,8 @@ int to_rtr(const Context& context, const Qp& qp, const Address& peer, const Path
     attr.path_mtu = std::min({path.mtu, peer.mtu, context.port(port).active_mtu});
     attr.dest_qp_num = peer.qpn;
     attr.rq_psn = path.peer_psn;
-    attr.max_dest_rd_atomic =
-        static_cast<std::uint8_t>(std::min(path.max_dest_rd_atomic, context.device().max_qp_rd_atom));
+    attr.max_dest_rd_atomic = static_cast<std::uint8_t>(
+        std::min(path.max_dest_rd_atomic, context.device().max_qp_rd_atom));
     attr.min_rnr_timer = path.min_rnr;
     int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (qp->qp_type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -96,8 +92,7 @@ int to_rts(const Context& context, const Qp& qp, const Path& path) {
     attr.timeout = path.timeout;
     attr.retry_cnt = path.retry;
     attr.rnr_retry = path.rnr_retry;
-    attr.max_rd_atomic =
-        static_cast<std::uint8_t>(std::min(path.max_rd_atomic, context.device().max_qp_init_rd_atom));
+    attr.max_rd_atomic = static_cast<std::uint8_t>(std::min(path.max_rd_atomic, context.device().max_qp_init_rd_atom));
     int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
     if (qp->qp_type == IBV_QPT_RC)
         mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -116,9 +111,9 @@ ibv_wc End::expect_receive(std::uint64_t id, ibv_wc_status status) {
     const auto wc = poll_receive(kPatienceMs);
     if (!wc) fail(__FILE__, __LINE__, "no completion of receive " + std::to_string(id));
     if (wc->wr_id != id || wc->status != status)
-        fail(__FILE__, __LINE__, "receive " + std::to_string(wc->wr_id) + " completed: '" +
-                                     ibv_wc_status_str(wc->status) + "', expected " + std::to_string(id) + ": '" +
-                                     ibv_wc_status_str(status) + "'");
+        fail(__FILE__, __LINE__,
+             "receive " + std::to_string(wc->wr_id) + " completed: '" + ibv_wc_status_str(wc->status) + "', expected " +
+                 std::to_string(id) + ": '" + ibv_wc_status_str(status) + "'");
     return *wc;
 }
 
@@ -183,8 +178,23 @@ private:
 
 // --- the other side, elsewhere --------------------------------------------------------------------------------------
 
-enum class Verb { address, port_name, connect, modify, query, receive, post_send, poll_receive, poll_send, fill, check,
-                  check_untouched, word, set_word, has_event };
+enum class Verb {
+    address,
+    port_name,
+    connect,
+    modify,
+    query,
+    receive,
+    post_send,
+    poll_receive,
+    poll_send,
+    fill,
+    check,
+    check_untouched,
+    word,
+    set_word,
+    has_event
+};
 
 struct Call {
     Verb verb;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pairs of connected queue pairs. A Node is one side, in this process. A case holds side a as a Node and controls side b
-// through End, which is either another Node here, on the last device of this host (Near), or one in another process on host
-// h1 (Far, with --far). Every case that needs of b only what End offers therefore runs both ways.
+// Pairs of connected queue pairs. A Node is one side, in this process. A case holds side a as a Node and controls side
+// b through End, which is either another Node here, on the last device of this host (Near), or one in another process
+// on host h1 (Far, with --far). Every case that needs of b only what End offers therefore runs both ways.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ struct Shape {
     std::uint8_t port = 1;
     QpShape qp;
     std::size_t bytes = 1 << 16;
-    int access = kAllAccess;        // of the memory
+    int access = kAllAccess;  // of the memory
     int cqe = 512;
-    std::uint32_t srq_wrs = 0;      // receives come from a shared receive queue of this size; 0: no SRQ
+    std::uint32_t srq_wrs = 0;  // receives come from a shared receive queue of this size; 0: no SRQ
 };
 
 Shape on_last_device(Shape shape = {});  // unless the shape names a device
@@ -33,8 +33,8 @@ struct Address {
     std::uint8_t lmc = 0;
     std::uint8_t port = 1;
     std::uint16_t lid_of_port_2 = 0;  // 0: no second port
-    bool global = false;  // address by GID: RoCE
-    bool header = false;  // address by LID and GID: the port requires a global routing header
+    bool global = false;              // address by GID: RoCE
+    bool header = false;              // address by LID and GID: the port requires a global routing header
     ibv_gid gid{};
     std::uint32_t qpn = 0;
     ibv_mtu mtu = IBV_MTU_256;
@@ -52,10 +52,10 @@ inline constexpr std::uint32_t kQkey = 0x11112222;
 // The attributes of a side's queue pair for its connection. Timeouts are short: 4.096 us * 2^timeout, about 1 ms.
 struct Path {
     std::uint8_t timeout = 8, retry = 2;
-    std::uint8_t rnr_retry = 7, min_rnr = 1;    // infinite; 0.01 ms
+    std::uint8_t rnr_retry = 7, min_rnr = 1;        // infinite; 0.01 ms
     int max_rd_atomic = 4, max_dest_rd_atomic = 4;  // limited to what the devices support
-    int access = kAllAccess;                    // of the queue pair
-    ibv_mtu mtu = IBV_MTU_4096;                 // limited to what the ports support
+    int access = kAllAccess;                        // of the queue pair
+    ibv_mtu mtu = IBV_MTU_4096;                     // limited to what the ports support
     std::uint8_t src_path_bits = 0;
     std::uint16_t dlid_offset = 0;
     std::uint16_t pkey_index = 0;

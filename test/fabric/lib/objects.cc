@@ -109,8 +109,9 @@ Event Context::wait_event(ibv_event_type type, int ms) const {
         const int left = ms - static_cast<int>(ms_since(start));
         const auto event = next_event(left < 0 ? 0 : left);
         if (!event)
-            fail(__FILE__, __LINE__, std::string("no event '") + ibv_event_type_str(type) + "' on " + name() +
-                                         (others.empty() ? "" : ", but" + others));
+            fail(__FILE__, __LINE__,
+                 std::string("no event '") + ibv_event_type_str(type) + "' on " + name() +
+                     (others.empty() ? "" : ", but" + others));
         if (event->type == type) return *event;
         others += std::string(" '") + ibv_event_type_str(event->type) + "'";
     }
@@ -127,7 +128,8 @@ bool Context::has_event(ibv_event_type type, int ms) const {
 }
 
 void Context::forget_events() const {
-    while (next_event(0)) {}
+    while (next_event(0)) {
+    }
 }
 
 bool has_srq(const Context& context) { return context.device().max_srq > 0; }
@@ -174,9 +176,10 @@ void Memory::fill(std::uint64_t key, std::size_t at, std::size_t bytes) {
 void Memory::check(std::uint64_t key, std::size_t at, std::size_t bytes) const {
     const std::size_t n = length(at, bytes), wrong = pattern::mismatch(key, 0, data_ + at, n);
     if (wrong != pattern::kNone)
-        fail(__FILE__, __LINE__, "byte " + std::to_string(wrong) + " of " + std::to_string(n) + " of message " +
-                                     std::to_string(key) + " is " + std::to_string(data_[at + wrong]) + ", expected " +
-                                     std::to_string(pattern::byte(key, wrong)));
+        fail(__FILE__, __LINE__,
+             "byte " + std::to_string(wrong) + " of " + std::to_string(n) + " of message " + std::to_string(key) +
+                 " is " + std::to_string(data_[at + wrong]) + ", expected " +
+                 std::to_string(pattern::byte(key, wrong)));
 }
 
 void Memory::check_untouched(std::size_t at, std::size_t bytes) const {
@@ -249,17 +252,18 @@ ibv_wc Cq::wait() const {
 ibv_wc Cq::expect(std::uint64_t wr_id, ibv_wc_status status) const {
     const ibv_wc wc = wait();
     if (wc.status != status || wc.wr_id != wr_id)
-        fail(__FILE__, __LINE__, "work request " + std::to_string(wc.wr_id) + " completed: '" +
-                                     ibv_wc_status_str(wc.status) + "', expected " + std::to_string(wr_id) + ": '" +
-                                     ibv_wc_status_str(status) + "'");
+        fail(__FILE__, __LINE__,
+             "work request " + std::to_string(wc.wr_id) + " completed: '" + ibv_wc_status_str(wc.status) +
+                 "', expected " + std::to_string(wr_id) + ": '" + ibv_wc_status_str(status) + "'");
     return wc;
 }
 
 void Cq::expect_none(int ms) const {
     const auto wc = poll(ms);
     if (wc)
-        fail(__FILE__, __LINE__, "work request " + std::to_string(wc->wr_id) + " completed: '" +
-                                     ibv_wc_status_str(wc->status) + "', expected no completion");
+        fail(__FILE__, __LINE__,
+             "work request " + std::to_string(wc->wr_id) + " completed: '" + ibv_wc_status_str(wc->status) +
+                 "', expected no completion");
 }
 
 void Cq::arm(bool solicited_only) const { CHECK_OK(ibv_req_notify_cq(cq_, solicited_only)); }

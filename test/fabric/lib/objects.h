@@ -2,8 +2,8 @@
 //
 // RAII wrappers of verbs objects, with the checks that cases use often.
 //
-// Ownership: an object refers to those it was made from and must be destroyed before them (declare in that order). Errors: a
-// verb that fails fails the case, except in functions that return an error number. Threading: as verbs.
+// Ownership: an object refers to those it was made from and must be destroyed before them (declare in that order).
+// Errors: a verb that fails fails the case, except in functions that return an error number. Threading: as verbs.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -78,8 +78,8 @@ private:
     ibv_pd* pd_;
 };
 
-inline constexpr int kAllAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+inline constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                  IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr std::size_t kRest = static_cast<std::size_t>(-1);
 
 struct Remote {
@@ -87,8 +87,8 @@ struct Remote {
     std::uint32_t rkey = 0;
 };
 
-// Registered memory between guard bytes that nothing may write to; only the part between them is registered. Its address is a
-// multiple of 64. It is filled with kUntouched.
+// Registered memory between guard bytes that nothing may write to; only the part between them is registered. Its
+// address is a multiple of 64. It is filled with kUntouched.
 class Memory {
 public:
     static constexpr unsigned char kUntouched = 0xa5;
@@ -166,10 +166,10 @@ struct Wr {
     ibv_wr_opcode opcode = IBV_WR_SEND;
     std::vector<ibv_sge> list;
     unsigned flags = IBV_SEND_SIGNALED;
-    Remote remote;                     // RDMA and atomics
-    std::uint32_t imm = 0;             // host byte order
+    Remote remote;                        // RDMA and atomics
+    std::uint32_t imm = 0;                // host byte order
     std::uint64_t operand = 0, swap = 0;  // atomics: the value to add or to compare with; the value to store
-    ibv_ah* ah = nullptr;              // datagrams, with the next two
+    ibv_ah* ah = nullptr;                 // datagrams, with the next two
     std::uint32_t qpn = 0, qkey = 0;
 
     Wr with(unsigned more_flags) const {

@@ -2,8 +2,8 @@
 //
 // Other processes of a case: roles, and the tool coop-fabric.
 //
-// A role is a new process of this program on another host of the subnet (fork and exec, because it has to make its first verbs
-// call itself), connected by a socket pair. It ends with its case, whatever happens (PR_SET_PDEATHSIG).
+// A role is a new process of this program on another host of the subnet (fork and exec, because it has to make its
+// first verbs call itself), connected by a socket pair. It ends with its case, whatever happens (PR_SET_PDEATHSIG).
 //
 // Ownership: a Process ends its process when destroyed. Errors: a channel whose other end is gone fails the case.
 #pragma once
@@ -103,7 +103,7 @@ private:
 
 }  // namespace verbstest
 
-#define ROLE(name)                                                 \
-    static int name(verbstest::Channel&);                          \
-    static const verbstest::AddRole add_role_##name(#name, name);  \
+#define ROLE(name)                                                \
+    static int name(verbstest::Channel&);                         \
+    static const verbstest::AddRole add_role_##name(#name, name); \
     static int name([[maybe_unused]] verbstest::Channel& channel)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange short messages; then rank 1 overwrites the last byte of each slot of the ring that it has made for rank 0.
- * Arguments: the number of slots, and the bytes per slot; the mmap() of a ring of that size is recognised by its length.
- * Exit code 3 if there was none. */
+/* Two ranks exchange short messages; then rank 1 overwrites the last byte of each slot of the ring that it has made for
+ * rank 0. Arguments: the number of slots, and the bytes per slot; the mmap() of a ring of that size is recognised by
+ * its length. Exit code 3 if there was none. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -13,27 +13,25 @@
 enum { TURNS = 100, PAGE = 4096 };
 
 static size_t slots, stride;
-static volatile unsigned char *ring;
+static volatile unsigned char* ring;
 
 /* Replaces libc's mmap for all libraries of the process. */
-__attribute__((visibility("default"))) void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
-{
-    void *memory = (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+__attribute__((visibility("default"))) void* mmap(void* address, size_t bytes, int protection, int flags, int file,
+                                                  off_t offset) {
+    void* memory = (void*)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
     const size_t wanted = (slots * stride + PAGE - 1) / PAGE * PAGE;
     if (memory != MAP_FAILED && bytes == wanted && file == -1 && (flags & MAP_ANONYMOUS)) ring = memory;
     return memory;
 }
 
-static void turn(int rank)
-{
+static void turn(int rank) {
     int number = 0;
     if (rank == 0) MPI_Send(&number, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
     MPI_Recv(&number, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1) MPI_Send(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int rank;
     slots = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     stride = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks send each other 4 MiB, then many messages at once. Are the performance variables of btl/coopib right? Arguments: the number
- * of HCAs, of rails, and the resource that the many messages exhaust: "reads" (outstanding reads of a rail) or "rails" (send queues).
- * Exit code 1 if a variable is wrong. The handles are made before MPI_Init, when no HCA is open yet. MPI_T_finalize comes before
- * MPI_Finalize: after it, it crashes in Open MPI 4.1.4, with stock components alone too. */
+/* Two ranks send each other 4 MiB, then many messages at once. Are the performance variables of btl/coopib right?
+ * Arguments: the number of HCAs, of rails, and the resource that the many messages exhaust: "reads" (outstanding reads
+ * of a rail) or "rails" (send queues). Exit code 1 if a variable is wrong. The handles are made before MPI_Init, when
+ * no HCA is open yet. MPI_T_finalize comes before MPI_Finalize: after it, it crashes in Open MPI 4.1.4, with stock
+ * components alone too. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,7 @@ enum { BYTES = 4 << 20, HCAS = 8, RAILS = 32, MANY = 256, EACH = 16 << 10 };
 
 static int failed;
 
-static void expect(int good, const char *what)
-{
+static void expect(int good, const char* what) {
     if (!good) {
         printf("not so: %s\n", what);
         failed = 1;
@@ -23,14 +23,33 @@ static void expect(int good, const char *what)
 }
 
 typedef struct {
-    const char *name;
+    const char* name;
     int count, class;
     MPI_T_pvar_handle handle;
     unsigned long long values[RAILS];
 } Variable;
 
-enum { OF_BYTES, OF_SENDS, OF_STRIPES, OF_WAITS, OF_REGISTRATIONS, RAIL_BYTES, RAIL_SENDS, RAIL_STRIPES, RAIL_WAITS, RAIL_READ_WAITS, RAIL_EARLY, RAIL_WEIGHT,
-       WHOLE, STRIPED, EARLY, CONNECT_WAITS, REPEATS, CONNECTIONS, VARIABLES };
+enum {
+    OF_BYTES,
+    OF_SENDS,
+    OF_STRIPES,
+    OF_WAITS,
+    OF_REGISTRATIONS,
+    RAIL_BYTES,
+    RAIL_SENDS,
+    RAIL_STRIPES,
+    RAIL_WAITS,
+    RAIL_READ_WAITS,
+    RAIL_EARLY,
+    RAIL_WEIGHT,
+    WHOLE,
+    STRIPED,
+    EARLY,
+    CONNECT_WAITS,
+    REPEATS,
+    CONNECTIONS,
+    VARIABLES
+};
 
 static Variable variables[VARIABLES] = {
     [OF_BYTES] = {.name = "bytes", .count = HCAS},
@@ -53,35 +72,36 @@ static Variable variables[VARIABLES] = {
     [CONNECTIONS] = {.name = "connections", .count = 1},
 };
 
-static void make_handle(Variable *v)
-{
+static void make_handle(Variable* v) {
     char name[64];
     snprintf(name, sizeof name, "btl_coopib_%s", v->name);
-    v->handle = handle_of_class(name, v->class == MPI_T_PVAR_CLASS_LEVEL ? v->class : MPI_T_PVAR_CLASS_COUNTER, v->count);
+    v->handle = handle_of_class(name, v->class == MPI_T_PVAR_CLASS_LEVEL ? v->class : MPI_T_PVAR_CLASS_COUNTER,
+                                v->count);
 }
 
-static void read_all(void)
-{
+static void read_all(void) {
     for (int i = 0; i < VARIABLES; ++i) read_values(variables[i].handle, variables[i].values);
 }
 
-static unsigned long long sum(int which)
-{
+static unsigned long long sum(int which) {
     unsigned long long all = 0;
     for (int i = 0; i < variables[which].count; ++i) all += variables[which].values[i];
     return all;
 }
 
-static void expect_of_one_message(int hcas, int rails)
-{
+static void expect_of_one_message(int hcas, int rails) {
     int used = 0;
     for (int i = 0; i < HCAS; ++i) {
         used += variables[OF_BYTES].values[i] > 0;
-        expect((variables[OF_REGISTRATIONS].values[i] > 0) == (variables[OF_BYTES].values[i] > 0), "memory is registered on the HCAs in use, and no other");
+        expect((variables[OF_REGISTRATIONS].values[i] > 0) == (variables[OF_BYTES].values[i] > 0),
+               "memory is registered on the HCAs in use, and no other");
     }
     expect(used == hcas, "each HCA in use has carried bytes, and no other");
-    for (int i = 0; i < RAILS; ++i) expect((variables[RAIL_BYTES].values[i] > 0) == (i < rails), "each rail in use has carried bytes, and no other");
-    for (int i = 0; i < RAILS; ++i) expect((variables[RAIL_WEIGHT].values[i] > 0) == (i < rails), "each rail in use has a weight, and no other");
+    for (int i = 0; i < RAILS; ++i)
+        expect((variables[RAIL_BYTES].values[i] > 0) == (i < rails),
+               "each rail in use has carried bytes, and no other");
+    for (int i = 0; i < RAILS; ++i)
+        expect((variables[RAIL_WEIGHT].values[i] > 0) == (i < rails), "each rail in use has a weight, and no other");
     expect(sum(RAIL_WEIGHT) > 999000 && sum(RAIL_WEIGHT) < 1001000, "the weights are a million together");
     expect(sum(OF_BYTES) >= BYTES && sum(OF_BYTES) < 2 * BYTES, "bytes are those of the message, and few more");
     expect(sum(OF_STRIPES) >= (unsigned)rails, "each rail has had a stripe");
@@ -90,8 +110,7 @@ static void expect_of_one_message(int hcas, int rails)
     expect(sum(CONNECTIONS) == 1, "one peer is connected");
 }
 
-static void expect_sums(void)
-{
+static void expect_sums(void) {
     expect(sum(OF_BYTES) == sum(RAIL_BYTES), "HCAs and rails have the same bytes");
     expect(sum(OF_SENDS) == sum(RAIL_SENDS), "HCAs and rails have the same fragments");
     expect(sum(OF_STRIPES) == sum(RAIL_STRIPES), "HCAs and rails have the same stripes");
@@ -102,8 +121,7 @@ static void expect_sums(void)
 
 static char out[BYTES], in[BYTES];
 
-static void send_many(int peer)
-{
+static void send_many(int peer) {
     MPI_Request requests[2 * MANY];
     for (int i = 0; i < MANY; ++i) {
         MPI_Irecv(in + (size_t)i * EACH, EACH, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &requests[i]);
@@ -112,8 +130,7 @@ static void send_many(int peer)
     MPI_Waitall(2 * MANY, requests, MPI_STATUSES_IGNORE);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, rank, hcas = argc > 1 ? atoi(argv[1]) : 1, rails = argc > 2 ? atoi(argv[2]) : 1;
     const int few = argc > 3 && strcmp(argv[3], "reads") == 0 ? RAIL_READ_WAITS : RAIL_WAITS;
     _Static_assert(MANY * EACH <= BYTES, "the many fit");
@@ -123,7 +140,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < VARIABLES; ++i) make_handle(&variables[i]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Sendrecv(out, BYTES, MPI_CHAR, 1 - rank, 0, in, BYTES, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, BYTES, MPI_CHAR, 1 - rank, 0, in, BYTES, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     read_all();
     expect_of_one_message(hcas, rails);
@@ -137,7 +155,8 @@ int main(int argc, char **argv)
     send_many(1 - rank);
     read_all();
     expect_sums();
-    expect(sum(few) > 0, few == RAIL_WAITS ? "something has waited for room on its rail" : "something has waited for its turn to read");
+    expect(sum(few) > 0, few == RAIL_WAITS ? "something has waited for room on its rail"
+                                           : "something has waited for its turn to read");
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     MPI_Finalize();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 has many short messages outstanding at once; rank 1 receives them and checks their order and contents. Argument: the number of
- * messages that at least have to arrive ahead of an earlier one, by btl/coopib's own count. Exit code 1 on failure. */
+/* Rank 0 has many short messages outstanding at once; rank 1 receives them and checks their order and contents.
+ * Argument: the number of messages that at least have to arrive ahead of an earlier one, by btl/coopib's own count.
+ * Exit code 1 on failure. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,7 @@ enum { MESSAGES = 8000, WORDS = 128 };
 static int words[MESSAGES][WORDS];
 static MPI_Request requests[MESSAGES];
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, rank, wrong = 0;
     const unsigned long long least = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     unsigned long long early;
@@ -34,7 +34,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < MESSAGES; ++i)
         for (int j = 0; j < WORDS; ++j) wrong += rank == 1 && words[i][j] != i + j;
     early = value_of(of_early);
-    if (rank == 1) printf("%d wrong; %llu messages of %d arrived ahead of an earlier one, expected at least %llu\n", wrong, early, MESSAGES, least);
+    if (rank == 1)
+        printf("%d wrong; %llu messages of %d arrived ahead of an earlier one, expected at least %llu\n", wrong, early,
+               MESSAGES, least);
     wrong += rank == 1 && early < least;
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize(); /* before MPI_Finalize: otherwise Open MPI 4.1 closes vader twice */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All ranks but the last send COUNT messages of BYTES bytes each to the last one, which stays outside of MPI for the first SECONDS
- * and then receives them in order. Checks every byte, and the memory in which btl/coopib keeps messages that arrive ahead of an
- * earlier one: at most a window of 1024 fragments from each sender, and, with the word 'early', more than nothing.
+/* All ranks but the last send COUNT messages of BYTES bytes each to the last one, which stays outside of MPI for the
+ * first SECONDS and then receives them in order. Checks every byte, and the memory in which btl/coopib keeps messages
+ * that arrive ahead of an earlier one: at most a window of 1024 fragments from each sender, and, with the word 'early',
+ * more than nothing.
  *
  *     flood COUNT BYTES SECONDS [early] */
 #include <mpi.h>
@@ -14,9 +15,8 @@
 
 enum { WINDOW = 1024, FRAGMENT = 12 * 1024 + 16 };
 
-static void send_all(int count, int bytes, int to)
-{
-    char *message = malloc((size_t)bytes);
+static void send_all(int count, int bytes, int to) {
+    char* message = malloc((size_t)bytes);
     for (int i = 0; i < count; ++i) {
         memset(message, i % 251, (size_t)bytes);
         MPI_Send(message, bytes, MPI_CHAR, to, i % 7, MPI_COMM_WORLD);
@@ -24,9 +24,8 @@ static void send_all(int count, int bytes, int to)
     free(message);
 }
 
-static int receive_all(int count, int bytes, int senders)
-{
-    unsigned char *message = malloc((size_t)bytes);
+static int receive_all(int count, int bytes, int senders) {
+    unsigned char* message = malloc((size_t)bytes);
     for (int i = 0; i < count; ++i)
         for (int from = 0; from < senders; ++from) {
             MPI_Recv(message, bytes, MPI_CHAR, from, i % 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -40,8 +39,7 @@ static int receive_all(int count, int bytes, int senders)
     return 1;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, rank, size, good = 1;
     if (argc < 4) return 2;
     const int count = atoi(argv[1]), bytes = atoi(argv[2]), wants_early = argc > 4 && strcmp(argv[4], "early") == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the thread that answers peers sleep while nobody connects? Counts how often it gave up its core during COUNT round trips of
- * 8 bytes between ranks 0 and 1.
+ * Does the thread that answers peers sleep while nobody connects? Counts how often it gave up its core during COUNT
+ * round trips of 8 bytes between ranks 0 and 1.
  *
  *     idle_thread COUNT          counts, and fails if it woke more than once
  *     idle_thread 0 SECONDS      rank 0 waits for rank 1, which sleeps for SECONDS: time for HCAs to report events */
@@ -15,14 +15,14 @@
 /* Voluntary context switches, from the thread's status file; -1: there is no such thread. */
 static long switches(void) {
     long found = -1;
-    DIR *tasks = opendir("/proc/self/task");
-    struct dirent *task;
+    DIR* tasks = opendir("/proc/self/task");
+    struct dirent* task;
     while ((task = readdir(tasks)) != NULL) {
         char path[300], line[200];
         int ours = 0;
         long n;
         snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
-        FILE *status = fopen(path, "r");
+        FILE* status = fopen(path, "r");
         while (status != NULL && fgets(line, sizeof line, status) != NULL) {
             if (strcmp(line, "Name:\tcoopib-connect\n") == 0) ours = 1;
             if (ours && sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1) found = n;
@@ -42,7 +42,7 @@ static void round_trips(int rank, int count) {
     }
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
     int rank;
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

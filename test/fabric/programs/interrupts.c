@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How often is a receiver interrupted while it computes? Two ranks with pml_coop_async=interrupt; exit code 1 if too often or never.
+/* How often is a receiver interrupted while it computes? Two ranks with pml_coop_async=interrupt; exit code 1 if too
+ * often or never.
  *
- *     burst [MOST]    rank 0 sends 64 long messages back to back to posted receives: all must be read while rank 1 computes, with every
- *                     byte right, and with at most MOST interrupts (default: 2) in most of five rounds
- *     quiet           short messages go back and forth, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
+ *     burst [MOST]    rank 0 sends 64 long messages back to back to posted receives: all must be read while rank 1
+ * computes, with every byte right, and with at most MOST interrupts (default: 2) in most of five rounds quiet short
+ * messages go back and forth, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +18,16 @@ static MPI_T_pvar_handle interrupts, events;
 static unsigned char (*buffer)[BYTES];
 static int rank;
 
-static void compute(double seconds)
-{
+static void compute(double seconds) {
     for (const double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
     }
 }
 
-static unsigned char byte_of(int round, int message, int at) { return (unsigned char)(round * 31 + message * 7 + at % 251); }
+static unsigned char byte_of(int round, int message, int at) {
+    return (unsigned char)(round * 31 + message * 7 + at % 251);
+}
 
-static void fill(int round)
-{
+static void fill(int round) {
     for (int m = 0; m < MESSAGES; ++m) {
         for (int i = 0; i < BYTES; ++i) {
             buffer[m][i] = byte_of(round, m, i);
@@ -34,8 +35,7 @@ static void fill(int round)
     }
 }
 
-static void check(int round)
-{
+static void check(int round) {
     for (int m = 0; m < MESSAGES; ++m) {
         for (int i = 0; i < BYTES; ++i) {
             if (buffer[m][i] != byte_of(round, m, i)) {
@@ -46,10 +46,9 @@ static void check(int round)
     }
 }
 
-/* Returns, on rank 1, the number of interrupts in a round. The round counts only if all messages arrived while rank 1 computed; otherwise
- * it returns 0, and rank 1 computes longer from then on. */
-static unsigned long long burst(int round)
-{
+/* Returns, on rank 1, the number of interrupts in a round. The round counts only if all messages arrived while rank 1
+ * computed; otherwise it returns 0, and rank 1 computes longer from then on. */
+static unsigned long long burst(int round) {
     static double enough = 0.2; /* seconds, for an idle machine */
     MPI_Request requests[MESSAGES];
     if (rank == 0) {
@@ -79,13 +78,13 @@ static unsigned long long burst(int round)
     return all ? took : 0;
 }
 
-static int bursts(unsigned long long most)
-{
+static int bursts(unsigned long long most) {
     int counted = 0, good = 0, too_short = 0;
     for (int round = 0; counted < ROUNDS && too_short < TOO_SHORT; ++round) {
         const unsigned long long took = burst(round);
         if (rank == 1) {
-            printf("round %d: %llu interrupts for %d messages%s\n", round, took, MESSAGES, took > 0 ? "" : ", or rank 1 did not compute long enough");
+            printf("round %d: %llu interrupts for %d messages%s\n", round, took, MESSAGES,
+                   took > 0 ? "" : ", or rank 1 did not compute long enough");
             good += took > 0 && took <= most;
             counted += took > 0;
             too_short += took == 0;
@@ -96,12 +95,12 @@ static int bursts(unsigned long long most)
     if (rank == 0) {
         return 0;
     }
-    printf("%d of %d rounds took no more than %llu interrupts; %llu events handled in all\n", good, ROUNDS, most, value_of(events));
+    printf("%d of %d rounds took no more than %llu interrupts; %llu events handled in all\n", good, ROUNDS, most,
+           value_of(events));
     return good <= ROUNDS / 2;
 }
 
-static int quiet(void)
-{
+static int quiet(void) {
     for (int i = 0; i < 2000; ++i) {
         if (rank == 0) {
             MPI_Send(buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
@@ -124,8 +123,7 @@ static int quiet(void)
     return value_of(interrupts) != 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, failed;
     if (argc < 2 || argc > 3 || (strcmp(argv[1], "burst") != 0 && strcmp(argv[1], "quiet") != 0)) {
         fprintf(stderr, "usage: interrupts burst [MOST] | quiet\n");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a long message wakes the thread of pml_coop_async, where do callbacks of other users than the PML run? Two ranks over btl/coopib
- * with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must run in the thread that calls MPI. Exit code 1 if one ran
- * elsewhere, if data is wrong, or if none was ever due while the application computed.
+/* When a long message wakes the thread of pml_coop_async, where do callbacks of other users than the PML run? Two ranks
+ * over btl/coopib with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must run in the thread that calls
+ * MPI. Exit code 1 if one ran elsewhere, if data is wrong, or if none was ever due while the application computed.
  *
- * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback. The PML does not use
- * these two, but those of the extension (coop/extension/btl_extension.h). Messages: one goes in each direction, bypassing the PML with its
- * own tag; the threads of its arrival and of its completion are recorded. Argument: the number of rounds (default 30). */
+ * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback.
+ * The PML does not use these two, but those of the extension (coop/extension/btl_extension.h). Messages: one goes in
+ * each direction, bypassing the PML with its own tag; the threads of its arrival and of its completion are recorded.
+ * Argument: the number of rounds (default 30). */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,59 +24,56 @@ enum { LONG = 1 << 18, SHORT = 1 << 16, LIMIT = 20, TAG = MCA_BTL_TAG_USR + 3 };
 
 struct noted {
     mca_btl_base_rdma_completion_fn_t callback;
-    void *context;
+    void* context;
 };
 
 static int rank, here, elsewhere, arrived, completed;
 static pthread_t application;
-static mca_btl_base_module_t *coopib;
-static struct mca_btl_base_endpoint_t *peer; /* valid after the first put */
+static mca_btl_base_module_t* coopib;
+static struct mca_btl_base_endpoint_t* peer; /* valid after the first put */
 static mca_btl_base_module_put_fn_t real_put;
 static mca_btl_base_module_get_fn_t real_get;
 static MPI_T_pvar_handle handled, kept;
 
 static void note_thread(void) { ++*(pthread_equal(pthread_self(), application) ? &here : &elsewhere); }
 
-static void note(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local,
-                 mca_btl_base_registration_handle_t *handle, void *context, void *data, int status)
-{
-    struct noted *noted = context;
+static void note(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint, void* local,
+                 mca_btl_base_registration_handle_t* handle, void* context, void* data, int status) {
+    struct noted* noted = context;
     note_thread();
     noted->callback(btl, endpoint, local, handle, noted->context, data, status);
     free(noted);
 }
 
-static void *note_of(mca_btl_base_rdma_completion_fn_t callback, void *context)
-{
-    struct noted *noted = malloc(sizeof *noted);
+static void* note_of(mca_btl_base_rdma_completion_fn_t callback, void* context) {
+    struct noted* noted = malloc(sizeof *noted);
     *noted = (struct noted){callback, context};
     return noted;
 }
 
-static int put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local, uint64_t remote,
-               mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle, size_t bytes, int flags,
-               int order, mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
-{
+static int put(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint, void* local, uint64_t remote,
+               mca_btl_base_registration_handle_t* local_handle, mca_btl_base_registration_handle_t* remote_handle,
+               size_t bytes, int flags, int order, mca_btl_base_rdma_completion_fn_t callback, void* context,
+               void* data) {
     const int noted = callback != NULL;
     peer = endpoint;
-    return real_put(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order, noted ? note : callback,
-                    noted ? note_of(callback, context) : context, data);
+    return real_put(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order,
+                    noted ? note : callback, noted ? note_of(callback, context) : context, data);
 }
 
-static int get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local, uint64_t remote,
-               mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle, size_t bytes, int flags,
-               int order, mca_btl_base_rdma_completion_fn_t callback, void *context, void *data)
-{
+static int get(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint, void* local, uint64_t remote,
+               mca_btl_base_registration_handle_t* local_handle, mca_btl_base_registration_handle_t* remote_handle,
+               size_t bytes, int flags, int order, mca_btl_base_rdma_completion_fn_t callback, void* context,
+               void* data) {
     const int noted = callback != NULL;
-    return real_get(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order, noted ? note : callback,
-                    noted ? note_of(callback, context) : context, data);
+    return real_get(btl, endpoint, local, remote, local_handle, remote_handle, bytes, flags, order,
+                    noted ? note : callback, noted ? note_of(callback, context) : context, data);
 }
 
-static void wrap_coopib(void)
-{
-    mca_btl_base_selected_module_t *selected;
+static void wrap_coopib(void) {
+    mca_btl_base_selected_module_t* selected;
     OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
-        mca_btl_base_module_t *btl = selected->btl_module;
+        mca_btl_base_module_t* btl = selected->btl_module;
         if (strcmp(selected->btl_component->btl_version.mca_component_name, "coopib") != 0) continue;
         coopib = btl;
         real_put = btl->btl_put;
@@ -88,29 +86,29 @@ static void wrap_coopib(void)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void on_arrival(mca_btl_base_module_t *btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t *descriptor, void *data)
-{
+static void on_arrival(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t* descriptor,
+                       void* data) {
     (void)btl, (void)data;
     note_thread();
-    if (tag != TAG || descriptor->des_segments->seg_len != sizeof arrived || *(int *)descriptor->des_segments->seg_addr.pval != arrived) {
+    if (tag != TAG || descriptor->des_segments->seg_len != sizeof arrived ||
+        *(int*)descriptor->des_segments->seg_addr.pval != arrived) {
         printf("message %d past the PML is wrong\n", arrived);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     ++arrived;
 }
 
-static void on_completion(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, mca_btl_base_descriptor_t *descriptor,
-                          int status)
-{
+static void on_completion(mca_btl_base_module_t* btl, struct mca_btl_base_endpoint_t* endpoint,
+                          mca_btl_base_descriptor_t* descriptor, int status) {
     (void)btl, (void)endpoint, (void)descriptor, (void)status;
     note_thread();
     ++completed;
 }
 
-static void send_past_the_pml(int number)
-{
-    mca_btl_base_descriptor_t *descriptor = coopib->btl_alloc(coopib, peer, MCA_BTL_NO_ORDER, sizeof number,
-                                                              MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
+static void send_past_the_pml(int number) {
+    mca_btl_base_descriptor_t* descriptor = coopib->btl_alloc(
+        coopib, peer, MCA_BTL_NO_ORDER, sizeof number,
+        MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
     memcpy(descriptor->des_segments->seg_addr.pval, &number, sizeof number);
     descriptor->des_cbfunc = on_completion;
     if (coopib->btl_send(coopib, peer, descriptor, TAG) < 0) MPI_Abort(MPI_COMM_WORLD, 1);
@@ -118,8 +116,7 @@ static void send_past_the_pml(int number)
 
 static unsigned char byte_of(int round, int at) { return (unsigned char)(round * 31 + at % 251); }
 
-static void check(const char *what, int round, const unsigned char *buffer, int bytes)
-{
+static void check(const char* what, int round, const unsigned char* buffer, int bytes) {
     for (int i = 0; i < bytes; ++i)
         if (buffer[i] != byte_of(round, i)) {
             printf("round %d, %s: byte %d is wrong\n", round, what, i);
@@ -128,8 +125,7 @@ static void check(const char *what, int round, const unsigned char *buffer, int 
 }
 
 /* Computes, without calling the library, until the thread has handled something. */
-static void compute_until_handled(unsigned long long before)
-{
+static void compute_until_handled(unsigned long long before) {
     for (const double end = MPI_Wtime() + LIMIT; value_of(handled) == before;)
         if (MPI_Wtime() > end) {
             printf("the thread has not run while the application computed\n");
@@ -137,8 +133,7 @@ static void compute_until_handled(unsigned long long before)
         }
 }
 
-static void sender(int round, unsigned char *buffer)
-{
+static void sender(int round, unsigned char* buffer) {
     char go;
     for (int i = 0; i < LONG; ++i) buffer[i] = byte_of(round, i);
     MPI_Recv(&go, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -147,8 +142,7 @@ static void sender(int round, unsigned char *buffer)
     MPI_Send(buffer, LONG, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
 }
 
-static void receiver(int round, unsigned char *buffer, unsigned char *put_from, unsigned char *got, MPI_Win win)
-{
+static void receiver(int round, unsigned char* buffer, unsigned char* put_from, unsigned char* got, MPI_Win win) {
     char go = 0;
     int done;
     MPI_Request receive, puts, gets;
@@ -172,11 +166,10 @@ static void receiver(int round, unsigned char *buffer, unsigned char *put_from, 
     check("received", round, buffer, LONG);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, failed = 0;
     const int rounds = argc > 1 ? atoi(argv[1]) : 30;
-    void *memory;
+    void* memory;
     MPI_Win win;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
@@ -198,7 +191,8 @@ int main(int argc, char **argv)
         else receiver(round, buffer, put_from, got, win);
     }
     MPI_Win_unlock_all(win);
-    for (int any; arrived < rounds || completed < rounds;) MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+    for (int any; arrived < rounds || completed < rounds;)
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
         printf("callbacks: %d in the application, %d elsewhere; %llu were kept\n", here, elsewhere, value_of(kept));

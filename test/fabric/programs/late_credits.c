@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 sends more short messages than the first credits permit, and rank 1 sends none that could return credits. Rank 1 is inside MPI
- * while the two connect, and outside until all messages with credits have arrived. Arguments: milliseconds inside, outside. */
+/* Rank 0 sends more short messages than the first credits permit, and rank 1 sends none that could return credits. Rank
+ * 1 is inside MPI while the two connect, and outside until all messages with credits have arrived. Arguments:
+ * milliseconds inside, outside. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,7 @@
 
 enum { MESSAGES = 200 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int rank, values[MESSAGES], there;
     MPI_Request requests[MESSAGES];
 
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     } else {
         const double end = MPI_Wtime() + atof(argv[1]) / 1000;
         while (MPI_Wtime() < end) MPI_Iprobe(0, 0, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-        usleep(1000 * (unsigned) atoi(argv[2]));
+        usleep(1000 * (unsigned)atoi(argv[2]));
         for (int i = 0; i < MESSAGES; ++i) {
             int value = -1;
             MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

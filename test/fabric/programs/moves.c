@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Does a long message arrive while its receiver computes, if the receiver has called MPI in an unusual way before? Two ranks of one node
- * with pml_coop_async=interrupt; exit code 1 if a message does not move.
+/* Does a long message arrive while its receiver computes, if the receiver has called MPI in an unusual way before? Two
+ * ranks of one node with pml_coop_async=interrupt; exit code 1 if a message does not move.
  *
  *     moves backlog FILE     100 short messages and the request of a long one are there when the receive is posted
- *     moves get_status FILE  the receiver polls for an earlier message with MPI_Request_get_status, which does not show that polling ended
- *     moves flush FILE       likewise with MPI_Win_flush
+ *     moves get_status FILE  the receiver polls for an earlier message with MPI_Request_get_status, which does not show
+ * that polling ended moves flush FILE       likewise with MPI_Win_flush
  *
  * FILE is an empty file through which the ranks synchronise without MPI. */
 #include <fcntl.h>
@@ -20,19 +20,17 @@
 enum { SHORT = 100, BYTES = 1 << 20, LIMIT = 20, ROUNDS = 400, ENOUGH = 3, WINDOW = 1 << 16 };
 
 static int rank;
-static volatile int *stage; /* of both ranks; it only grows */
+static volatile int* stage; /* of both ranks; it only grows */
 static unsigned char *first, *second;
 static MPI_T_pvar_handle left;
 
 static unsigned char byte_of(int seed, int at) { return (unsigned char)(1 + (seed * 31 + at) % 255); } /* never 0 */
 
-static void fill(unsigned char *buffer, int seed)
-{
+static void fill(unsigned char* buffer, int seed) {
     for (int i = 0; i < BYTES; ++i) buffer[i] = byte_of(seed, i);
 }
 
-static void check(const unsigned char *buffer, int seed)
-{
+static void check(const unsigned char* buffer, int seed) {
     for (int i = 0; i < BYTES; ++i)
         if (buffer[i] != byte_of(seed, i)) {
             printf("message %d: byte %d is wrong\n", seed, i);
@@ -42,8 +40,7 @@ static void check(const unsigned char *buffer, int seed)
 
 static void reach(int next) { __atomic_store_n(stage, next, __ATOMIC_RELEASE); }
 
-static void wait_for(int next)
-{
+static void wait_for(int next) {
     for (double end = MPI_Wtime() + LIMIT; __atomic_load_n(stage, __ATOMIC_ACQUIRE) < next; usleep(100))
         if (MPI_Wtime() > end) {
             printf("rank %d: the other one has not reached stage %d\n", rank, next);
@@ -52,9 +49,8 @@ static void wait_for(int next)
 }
 
 /* Computes until the message has arrived. */
-static void compute_until_moved(const unsigned char *buffer, const char *what)
-{
-    const volatile unsigned char *last = buffer + BYTES - 1;
+static void compute_until_moved(const unsigned char* buffer, const char* what) {
+    const volatile unsigned char* last = buffer + BYTES - 1;
     for (double end = MPI_Wtime() + LIMIT; *last == 0;)
         if (MPI_Wtime() > end) {
             printf("%s: the message has not moved while its receiver computed\n", what);
@@ -62,11 +58,11 @@ static void compute_until_moved(const unsigned char *buffer, const char *what)
         }
 }
 
-static void backlog(void)
-{
+static void backlog(void) {
     MPI_Request request;
     char byte = 0;
-    /* The interrupt of this message leaves rank 1 with nothing expected, so that no interrupts are requested when the backlog arrives. */
+    /* The interrupt of this message leaves rank 1 with nothing expected, so that no interrupts are requested when the
+     * backlog arrives. */
     if (rank == 0) MPI_Send(second, BYTES, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
     else MPI_Recv(second, BYTES, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 0) {
@@ -88,25 +84,22 @@ static void backlog(void)
     for (int i = 0; i < SHORT; ++i) MPI_Recv(&byte, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void poll_by_get_status(MPI_Request request, MPI_Win win)
-{
+static void poll_by_get_status(MPI_Request request, MPI_Win win) {
     (void)win;
     for (int done = 0; !done;) MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
 }
 
-static void poll_by_flush(MPI_Request request, MPI_Win win)
-{
+static void poll_by_flush(MPI_Request request, MPI_Win win) {
     unsigned char byte = 0;
     (void)request;
-    for (const volatile unsigned char *last = first + BYTES - 1; *last == 0;) {
+    for (const volatile unsigned char* last = first + BYTES - 1; *last == 0;) {
         MPI_Put(&byte, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, win);
         MPI_Win_flush(0, win);
     }
 }
 
 /* Repeats until interrupts were left to the polling receiver a few times, which is the case under test. */
-static void polling(const char *what, void (*poll)(MPI_Request, MPI_Win), MPI_Win win)
-{
+static void polling(const char* what, void (*poll)(MPI_Request, MPI_Win), MPI_Win win) {
     int round = 0, enough = 0;
     unsigned long long times = 0;
     for (; round < ROUNDS && !enough; ++round) {
@@ -141,11 +134,10 @@ static void polling(const char *what, void (*poll)(MPI_Request, MPI_Win), MPI_Wi
     if (times == 0) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int provided, file;
     MPI_Win win = MPI_WIN_NULL;
-    void *memory = NULL;
+    void* memory = NULL;
     if (argc != 3 || (file = open(argv[2], O_RDWR)) < 0 || ftruncate(file, sizeof *stage) != 0) {
         fprintf(stderr, "usage: moves backlog|get_status|flush FILE\n");
         return 2;

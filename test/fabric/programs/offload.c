@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages inside a node, of which HCAs copy a part (pml_coop_hca). Ranks 2k and 2k + 1 are a pair: each sends the other
- * messages of 64 KiB to 8 MiB, with blocking and nonblocking calls and with receives posted before and after, and checks every
- * byte. Arguments: what the HCAs must have done in the end,
- *   some      copied pieces, and refused none
- *   none      nothing
- *   refused   refused pieces
- *   held      been found busy
- *   used      copied pieces; others may have been refused
- * and, optionally, the number of rounds. Instead "leave": rank 1 tests its receive for a while and then computes until rank 0 has sent
- * the message, which must not depend on rank 1. Instead "rate": all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s.
- * Exit code 1 if a byte is wrong or the counters differ. */
+/* Long messages inside a node, of which HCAs copy a part (pml_coop_hca). Ranks 2k and 2k + 1 are a pair: each sends the
+ * other messages of 64 KiB to 8 MiB, with blocking and nonblocking calls and with receives posted before and after, and
+ * checks every byte. Arguments: what the HCAs must have done in the end, some      copied pieces, and refused none none
+ * nothing refused   refused pieces held      been found busy used      copied pieces; others may have been refused and,
+ * optionally, the number of rounds. Instead "leave": rank 1 tests its receive for a while and then computes until rank
+ * 0 has sent the message, which must not depend on rank 1. Instead "rate": all pairs send 8 MiB at once, one way, and
+ * rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong or the counters differ. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,57 +22,53 @@ enum { SIZES = sizeof kSizes / sizeof kSizes[0], LARGEST = 8 << 20 };
 static unsigned char *out, *in;
 static int rank, peer, wrong;
 
-static unsigned char byte_of(int message, int from, size_t at)
-{
-    const unsigned long long word = (at / 8 + 1) * 0x9e3779b97f4a7c15ull + (unsigned)message * 0xbf58476d1ce4e5b9ull + (unsigned)from;
+static unsigned char byte_of(int message, int from, size_t at) {
+    const unsigned long long word = (at / 8 + 1) * 0x9e3779b97f4a7c15ull + (unsigned)message * 0xbf58476d1ce4e5b9ull +
+                                    (unsigned)from;
     return (unsigned char)((word ^ word >> 29) >> 8 * (at % 8));
 }
 
-static void fill(int message, int bytes)
-{
+static void fill(int message, int bytes) {
     for (int i = 0; i < bytes; ++i) out[i] = byte_of(message, rank, (size_t)i);
     memset(in, 0x5a, (size_t)bytes + GUARD);
 }
 
-static void check(int message, int bytes)
-{
+static void check(int message, int bytes) {
     for (int i = 0; i < bytes + GUARD; ++i) {
         const unsigned char expected = i < bytes ? byte_of(message, peer, (size_t)i) : 0x5a;
         if (in[i] == expected) continue;
-        printf("rank %d, message %d of %d bytes: byte %d is %d instead of %d\n", rank, message, bytes, i, in[i], expected);
+        printf("rank %d, message %d of %d bytes: byte %d is %d instead of %d\n", rank, message, bytes, i, in[i],
+               expected);
         wrong = 1;
         return;
     }
 }
 
-static void send_one(int message, int bytes)
-{
+static void send_one(int message, int bytes) {
     fill(message, bytes);
     if (message % 2 == 0) MPI_Send(out, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD);
     else MPI_Ssend(out, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD);
 }
 
-static void receive_one(int message, int bytes)
-{
+static void receive_one(int message, int bytes) {
     fill(message, bytes);
     MPI_Recv(in, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     check(message, bytes);
 }
 
-static void exchange(int message, int bytes, int receive_first)
-{
+static void exchange(int message, int bytes, int receive_first) {
     MPI_Request requests[2];
     fill(message, bytes);
     if (receive_first) MPI_Irecv(in, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD, &requests[0]);
-    if (receive_first) MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, 0, NULL, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (receive_first)
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, 0, NULL, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Isend(out, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD, &requests[1]);
     if (!receive_first) MPI_Irecv(in, bytes, MPI_BYTE, peer, message, MPI_COMM_WORLD, &requests[0]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     check(message, bytes);
 }
 
-static void round_of(int number)
-{
+static void round_of(int number) {
     for (int i = 0; i < SIZES; ++i) {
         const int message = 1 + number * 100 + i * 10, bytes = kSizes[i];
         for (int turn = 0; turn < 4; ++turn)
@@ -88,8 +80,7 @@ static void round_of(int number)
 }
 
 /* Measures from the common start until the last pair is done. */
-static void print_rate(int rounds)
-{
+static void print_rate(int rounds) {
     int ranks;
     double seconds = 0, longest;
     memset(out, 1, LARGEST);
@@ -105,20 +96,21 @@ static void print_rate(int rounds)
     }
     seconds = MPI_Wtime() - seconds;
     MPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0) printf("%.1f MB/s by %d pairs\n", (double)LARGEST * rounds * (ranks / 2) / longest * 1e-6, ranks / 2);
+    if (rank == 0)
+        printf("%.1f MB/s by %d pairs\n", (double)LARGEST * rounds * (ranks / 2) / longest * 1e-6, ranks / 2);
 }
 
 /* Every sender must complete its message although its receiver, after some progress with it, makes no more calls. */
-static void leave_receives(int rounds)
-{
-    volatile int *sent;
+static void leave_receives(int rounds) {
+    volatile int* sent;
     MPI_Win window;
     MPI_Aint bytes;
     int unit;
-    MPI_Win_allocate_shared(rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&sent, &window);
-    MPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&sent);
+    MPI_Win_allocate_shared(rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void*)&sent, &window);
+    MPI_Win_shared_query(window, 0, &bytes, &unit, (void*)&sent);
     if (rank == 0) *sent = 0;
-    for (int message = 1000; message < 1010; ++message) exchange(message, LARGEST, 1); /* connect the loopback, and measure its rate */
+    for (int message = 1000; message < 1010; ++message)
+        exchange(message, LARGEST, 1); /* connect the loopback, and measure its rate */
     for (int number = 1; number <= rounds; ++number) {
         fill(number, LARGEST);
         if (rank == 0) {
@@ -132,7 +124,8 @@ static void leave_receives(int rounds)
             MPI_Request request;
             int done = 0;
             const double until = MPI_Wtime() + 0.002 * number;
-            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* after this the message has arrived and matches at once */
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE); /* after this the message has arrived and matches at once */
             MPI_Irecv(in, LARGEST, MPI_BYTE, 0, number, MPI_COMM_WORLD, &request);
             while (!done && MPI_Wtime() < until) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
             while (*sent < number) sched_yield();
@@ -143,8 +136,7 @@ static void leave_receives(int rounds)
     MPI_Win_free(&window);
 }
 
-static int is_as_expected(const char *expected, const unsigned long long counts[3])
-{
+static int is_as_expected(const char* expected, const unsigned long long counts[3]) {
     if (strcmp(expected, "some") == 0) return counts[0] > 0 && counts[1] == 0;
     if (strcmp(expected, "none") == 0) return counts[0] == 0;
     if (strcmp(expected, "refused") == 0) return counts[1] > 0;
@@ -153,9 +145,8 @@ static int is_as_expected(const char *expected, const unsigned long long counts[
     return strcmp(expected, "rate") == 0 || strcmp(expected, "leave") == 0;
 }
 
-int main(int argc, char **argv)
-{
-    static const char *const kNames[] = {"pml_coop_offloads", "pml_coop_offloads_refused", "pml_coop_offloads_held"};
+int main(int argc, char** argv) {
+    static const char* const kNames[] = {"pml_coop_offloads", "pml_coop_offloads_refused", "pml_coop_offloads_held"};
     MPI_T_pvar_handle handles[3];
     unsigned long long mine[3], all[3];
     int provided, any_wrong = 0;
@@ -176,7 +167,9 @@ int main(int argc, char **argv)
     MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&wrong, &any_wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     const int fits = argc > 1 && is_as_expected(argv[1], all);
-    if (rank == 0) printf("offloads %llu, refused %llu, held %llu: %s\n", all[0], all[1], all[2], fits && !any_wrong ? "as expected" : "WRONG");
+    if (rank == 0)
+        printf("offloads %llu, refused %llu, held %llu: %s\n", all[0], all[1], all[2],
+               fits && !any_wrong ? "as expected" : "WRONG");
     free(out);
     free(in);
     MPI_T_pvar_session_free(&session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks, one window: put, get, fetch-and-add, compare-and-swap, each on the other's memory and on the own memory while the other rank
- * does the same; every result is checked. Exit code 1 if one is wrong. Argument: the number of rounds (default 20). */
+/* Two ranks, one window: put, get, fetch-and-add, compare-and-swap, each on the other's memory and on the own memory
+ * while the other rank does the same; every result is checked. Exit code 1 if one is wrong. Argument: the number of
+ * rounds (default 20). */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,18 +11,20 @@
 enum { WORDS = 1 << 18, MOST_WORDS = WORDS / 2, COUNTER = 0, LOCK = 1, FIRST = 8 };
 
 static int rank, failed;
-static uint64_t *window;
+static uint64_t* window;
 static MPI_Win win;
 
-static uint64_t word(int owner, int round, int i) { return ((uint64_t)owner << 60) ^ ((uint64_t)round << 40) ^ (uint64_t)i * 2654435761u; }
-
-static void wrong(const char *what, int round, uint64_t is, uint64_t should)
-{
-    if (failed++ < 10) printf("rank %d, round %d: %s: %llx, not %llx\n", rank, round, what, (unsigned long long)is, (unsigned long long)should);
+static uint64_t word(int owner, int round, int i) {
+    return ((uint64_t)owner << 60) ^ ((uint64_t)round << 40) ^ (uint64_t)i * 2654435761u;
 }
 
-static void check_words(const char *what, int round, const uint64_t *words, int owner, int count)
-{
+static void wrong(const char* what, int round, uint64_t is, uint64_t should) {
+    if (failed++ < 10)
+        printf("rank %d, round %d: %s: %llx, not %llx\n", rank, round, what, (unsigned long long)is,
+               (unsigned long long)should);
+}
+
+static void check_words(const char* what, int round, const uint64_t* words, int owner, int count) {
     for (int i = 0; i < count; ++i)
         if (words[i] != word(owner, round, i)) {
             wrong(what, round, words[i], word(owner, round, i));
@@ -32,8 +35,7 @@ static void check_words(const char *what, int round, const uint64_t *words, int 
 /* From one word to 1 MiB; each size occurs at least once. */
 static int words_of(int round) { return 1 << (round % 18); }
 
-static void transfers(int round, uint64_t *buffer)
-{
+static void transfers(int round, uint64_t* buffer) {
     const int other = 1 - rank, count = words_of(round);
     for (int i = 0; i < count; ++i) buffer[i] = word(rank, round, i);
     MPI_Win_lock_all(0, win);
@@ -52,8 +54,7 @@ static void transfers(int round, uint64_t *buffer)
 }
 
 /* All ranks increment one counter: each value must be returned once, in increasing order. */
-static void counting(int times)
-{
+static void counting(int times) {
     const uint64_t one = 1;
     uint64_t got = 0, last = 0;
     MPI_Win_lock_all(0, win);
@@ -71,8 +72,7 @@ static void counting(int times)
 }
 
 /* Both ranks compete for a lock that protects a word which is read and written without atomics. */
-static void locking(int times)
-{
+static void locking(int times) {
     const uint64_t mine = (uint64_t)rank + 1, nobody = 0;
     uint64_t was, value;
     MPI_Win_lock_all(0, win);
@@ -97,8 +97,7 @@ static void locking(int times)
     MPI_Win_unlock_all(win);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     int size, all = 0;
     const int rounds = argc > 1 ? atoi(argv[1]) : 20;
     MPI_Init(&argc, &argv);
@@ -109,7 +108,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     window = calloc(WORDS, sizeof *window);
-    uint64_t *buffer = calloc(MOST_WORDS, sizeof *buffer);
+    uint64_t* buffer = calloc(MOST_WORDS, sizeof *buffer);
     MPI_Win_create(window, WORDS * sizeof *window, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     for (int round = 0; round < rounds; ++round) transfers(round, buffer);
     counting(rounds * 10);

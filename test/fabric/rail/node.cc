@@ -31,7 +31,8 @@ constexpr std::size_t kSlotBytes = 1024;
 constexpr std::uint64_t kNoNumber = UINT64_MAX;  // no node has this number
 
 std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
 }
 
 template <class T>
@@ -40,7 +41,9 @@ T must(rail::Wanted<T> wanted) {
     return std::move(*wanted);
 }
 
-std::uint64_t key_of(std::uint32_t from, std::uint32_t to, std::size_t rail) { return 1 + from * 1'000'000ull + to * 1000 + rail; }
+std::uint64_t key_of(std::uint32_t from, std::uint32_t to, std::size_t rail) {
+    return 1 + from * 1'000'000ull + to * 1000 + rail;
+}
 
 // Registered memory on one HCA, for one message to and one from each rail.
 struct Messages {
@@ -80,7 +83,8 @@ public:
         std::mt19937 random(std::random_device{}());
         for (std::uint32_t i = 0; i < lists.size(); ++i) {
             if (i == order_.number) continue;
-            path::Connection connection(order_.number, i, static_cast<std::uint32_t>(random()) | 1, path::choose_paths(ports_, lists[i]), {},
+            path::Connection connection(order_.number, i, static_cast<std::uint32_t>(random()) | 1,
+                                        path::choose_paths(ports_, lists[i]), {},
                                         reinterpret_cast<std::uint64_t>(&words_[0]));
             most_rails_ += connection.rails();
             peers_.emplace(i, Peer{i, lists[i], std::move(connection), {}, {}});
@@ -98,7 +102,8 @@ public:
     void progress() {
         connector_->poll([this](std::span<const std::byte> bytes) { on_datagram(bytes); });
         for (auto& [number, peer] : peers_)
-            if (const auto tick = peer.connection.next_tick(); tick && *tick <= now_ns()) carry_out(peer, peer.connection.on_tick(now_ns()));
+            if (const auto tick = peer.connection.next_tick(); tick && *tick <= now_ns())
+                carry_out(peer, peer.connection.on_tick(now_ns()));
         for (std::size_t h = 0; h < hcas_.size(); ++h) poll_messages(h);
     }
 
@@ -116,8 +121,12 @@ public:
     }
 
 private:
-    rail::Hca& hca_of(const Peer& peer, std::size_t rail) { return hcas_[ports_.ports[peer.connection.path(rail).local_port].hca]; }
-    std::size_t hca_number(const Peer& peer, std::size_t rail) const { return ports_.ports[peer.connection.path(rail).local_port].hca; }
+    rail::Hca& hca_of(const Peer& peer, std::size_t rail) {
+        return hcas_[ports_.ports[peer.connection.path(rail).local_port].hca];
+    }
+    std::size_t hca_number(const Peer& peer, std::size_t rail) const {
+        return ports_.ports[peer.connection.path(rail).local_port].hca;
+    }
 
     // Message slots: first those to send on all rails, then the same number to receive.
     void make_queues() {
@@ -125,8 +134,10 @@ private:
         for (std::size_t h = 0; h < hcas_.size(); ++h) {
             const rail::Hca& hca = hcas_[h];
             messages_[h].bytes.resize(2 * most_rails_ * kSlotBytes);
-            words_mr_.push_back(must(rail::register_memory(hca.pd(), words_.data(), words_.size() * sizeof words_[0], IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ)));
-            messages_[h].mr = must(rail::register_memory(hca.pd(), messages_[h].bytes.data(), messages_[h].bytes.size(), IBV_ACCESS_LOCAL_WRITE));
+            words_mr_.push_back(must(rail::register_memory(hca.pd(), words_.data(), words_.size() * sizeof words_[0],
+                                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ)));
+            messages_[h].mr = must(rail::register_memory(hca.pd(), messages_[h].bytes.data(), messages_[h].bytes.size(),
+                                                         IBV_ACCESS_LOCAL_WRITE));
             cqs_.push_back(must(rail::make_cq(hca.context(), static_cast<int>(2 * most_rails_ + 1))));
             srqs_.emplace_back();
             if (!hca.caps().has_srq()) continue;
@@ -161,22 +172,23 @@ private:
             case Do::kLook: look(peer); break;
             case Do::kTellLate: break;
             case Do::kSend:
-                (void)connector_->send(peer.ports.ports, encode(peer.connection.datagram(action.kind)), peer.connection.attempt());
+                (void)connector_->send(peer.ports.ports, encode(peer.connection.datagram(action.kind)),
+                                       peer.connection.attempt());
                 break;
             case Do::kEstablished: on_established(peer); break;
             case Do::kGiveUp:
                 ++report_.given_up;
                 wrong(path::describe(action.reason));
                 break;
-        }
+            }
     }
 
     void make_queue_pairs(Peer& peer) {
         std::vector<path::OwnEnd> ends;
         for (std::size_t r = 0; r < peer.connection.rails(); ++r) {
             const std::size_t h = hca_number(peer, r);
-            peer.qps.push_back(must(rail::make_rc_qp(hcas_[h], ports_.ports[peer.connection.path(r).local_port], cqs_[h], cqs_[h], srqs_[h],
-                                                     {.sends = 2, .receives = 1})));
+            peer.qps.push_back(must(rail::make_rc_qp(hcas_[h], ports_.ports[peer.connection.path(r).local_port],
+                                                     cqs_[h], cqs_[h], srqs_[h], {.sends = 2, .receives = 1})));
             ends.push_back({peer.qps[r].qpn(), words_mr_[h]->rkey});
             rail_of_[{h, ends[r].qpn}] = {&peer, r};
             if (!srqs_[h]) post_receive(h, peer.qps[r].qp, most_rails_ + receives_++);
@@ -186,12 +198,15 @@ private:
     }
 
     // Where the peer's word that was read over rail `r` lands.
-    std::uint64_t& landing(const Peer& peer, std::size_t r) { return words_[1 + peer.number * path::kMaxConnectionRails + r]; }
+    std::uint64_t& landing(const Peer& peer, std::size_t r) {
+        return words_[1 + peer.number * path::kMaxConnectionRails + r];
+    }
 
     void probe(Peer& peer) {
         for (std::size_t r = 0; r < peer.connection.rails(); ++r) {
             if (!(peer.connection.live() >> r & 1)) continue;
-            ibv_sge sge{reinterpret_cast<std::uintptr_t>(&landing(peer, r)), sizeof(std::uint64_t), words_mr_[hca_number(peer, r)]->lkey};
+            ibv_sge sge{reinterpret_cast<std::uintptr_t>(&landing(peer, r)), sizeof(std::uint64_t),
+                        words_mr_[hca_number(peer, r)]->lkey};
             ibv_send_wr wr{}, *bad = nullptr;
             wr.sg_list = &sge;
             wr.num_sge = 1;
@@ -243,7 +258,8 @@ private:
         if (attr.qp_state != IBV_QPS_RTS) wrong("a rail is not in RTS");
         if (attr.ah_attr.port_num != local.port) wrong("a rail is on another port");
         if (local.link_layer == path::LinkLayer::kEthernet) return;
-        if (attr.ah_attr.dlid != remote.lid + way.remote_bits || attr.ah_attr.src_path_bits != way.local_bits) wrong("a rail has other LIDs");
+        if (attr.ah_attr.dlid != remote.lid + way.remote_bits || attr.ah_attr.src_path_bits != way.local_bits)
+            wrong("a rail has other LIDs");
     }
 
     void send_message(Peer& peer, std::size_t r) {
@@ -274,7 +290,8 @@ private:
         const auto [peer, r] = rail_of_.at({h, wc.qp_num});
         if (peer->heard.size() <= r) peer->heard.resize(peer->connection.rails());
         const bool right = !peer->heard[r] && wc.byte_len == kMessageBytes &&
-                           pattern::mismatch(key_of(peer->number, order_.number, r), 0, messages_[h].slot(wc.wr_id), kMessageBytes) == pattern::kNone;
+                           pattern::mismatch(key_of(peer->number, order_.number, r), 0, messages_[h].slot(wc.wr_id),
+                                             kMessageBytes) == pattern::kNone;
         peer->heard[r] = true;
         if (right) ++report_.messages;
         else wrong("a message is not the one of its rail");
@@ -308,13 +325,15 @@ ROLE(node) {
     Node self(order);
     put_bytes(channel, pack(self.ports()));
     std::vector<path::PortList> lists;
-    for (std::uint32_t i = 0; i < order.nodes; ++i) lists.push_back(std::get<path::PortList>(path::unpack(get_bytes(channel))));
+    for (std::uint32_t i = 0; i < order.nodes; ++i)
+        lists.push_back(std::get<path::PortList>(path::unpack(get_bytes(channel))));
     self.meet(lists);
     const std::uint64_t start = now_ns();
     self.ask();
     channel.put(std::uint32_t{1});
     (void)channel.get<std::uint32_t>();
-    if (order.lazy_ms != 0 && order.number % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(order.lazy_ms));
+    if (order.lazy_ms != 0 && order.number % 2 == 1)
+        std::this_thread::sleep_for(std::chrono::milliseconds(order.lazy_ms));
 
     while (!self.done()) {
         self.progress();

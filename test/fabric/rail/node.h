@@ -24,15 +24,19 @@
 
 namespace railtest {
 
-enum class Who : std::uint32_t { kFirst, kBoth };  // which side asks for a connection: the process with the lower number, or both
+enum class Who : std::uint32_t {
+    kFirst,
+    kBoth
+};  // which side asks for a connection: the process with the lower number, or both
 
 struct Order {
     std::uint32_t nodes = 2, number = 0;  // number of processes, and the number of this one
     std::uint32_t local_rank = 0;
     Who who = Who::kFirst;
     coop::path::Limits limits;
-    bool scarce = false;        // use very few buffers and address handles for datagrams
-    std::uint32_t lazy_ms = 0;  // processes with odd numbers do nothing for this time after `go`, like peers that compute
+    bool scarce = false;  // use very few buffers and address handles for datagrams
+    std::uint32_t lazy_ms =
+        0;  // processes with odd numbers do nothing for this time after `go`, like peers that compute
 };
 
 struct Report {
@@ -44,8 +48,8 @@ struct Report {
     std::uint32_t sent = 0, repeated = 0;         // datagrams
     std::uint32_t dropped = 0;                    // datagrams not sent for lack of a buffer or handle
     std::uint64_t connect_us = 0;                 // from the first request until all connections were established
-    std::uint64_t heap_bytes = 0;                 // heap used by all connections with their queue pairs, without message buffers
-    std::uint64_t datagram_bytes = 0;             // memory of the connector
+    std::uint64_t heap_bytes = 0;      // heap used by all connections with their queue pairs, without message buffers
+    std::uint64_t datagram_bytes = 0;  // memory of the connector
 };
 
 void put_bytes(verbstest::Channel& channel, const std::vector<std::byte>& bytes);

@@ -94,7 +94,8 @@ CASE(another_way_is_taken_if_one_hca_loses_everything) {
     tool({"fault", "clear"});
 }
 
-// --- which HCAs and ports are opened --------------------------------------------------------------------------------------
+// --- which HCAs and ports are opened
+// --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -160,7 +161,8 @@ CASE(limit_on_reads_is_kept_and_told_to_peers) {
     for (const std::uint32_t most : {1u, 4u}) {
         for (const rail::Hca& hca : open_hcas({.most_reads = most}, said)) {
             CHECK(hca.caps().max_rd_atomic <= most && hca.caps().max_dest_rd_atomic <= most);
-            for (const path::PortRecord& port : hca.ports()) CHECK_EQ(port.max_dest_rd_atomic, hca.caps().max_dest_rd_atomic);
+            for (const path::PortRecord& port : hca.ports())
+                CHECK_EQ(port.max_dest_rd_atomic, hca.caps().max_dest_rd_atomic);
         }
     }
 }
@@ -169,7 +171,8 @@ CASE(limit_on_reads_is_kept_and_told_to_peers) {
 CASE(site_19_key_is_found_by_its_value) {
     const bool keyed = verbstest::ground() == "pkeys";
     std::vector<rail::Diagnostic> said;
-    for (const auto& [wanted, key, index] : {std::tuple(0, 0x8001, 2), {1, 0x8001, 2}, {0x8001, 0x8001, 2}, {0xffff, 0x7fff, 0}}) {
+    for (const auto& [wanted, key, index] :
+         {std::tuple(0, 0x8001, 2), {1, 0x8001, 2}, {0x8001, 0x8001, 2}, {0xffff, 0x7fff, 0}}) {
         if (!keyed && (wanted & 0x7fff) == 1) continue;
         for (const rail::Hca& hca : open_hcas({.ports = {.pkey = static_cast<std::uint16_t>(wanted)}}, said))
             for (const path::PortRecord& port : hca.ports()) {

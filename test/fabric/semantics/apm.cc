@@ -32,7 +32,8 @@ struct Migrating {
         for (const auto& words : heal) tool(words);
     }
 
-    // These set the alternate path: alternate_to() to the second path between the two sides, original_to() to the first.
+    // These set the alternate path: alternate_to() to the second path between the two sides, original_to() to the
+    // first.
     ibv_qp_attr alternate_to(const Address& peer) const {
         ibv_qp_attr attr{};
         attr.alt_ah_attr = way_to(peer, {}, 1);
@@ -293,8 +294,8 @@ CASE(dead_alternate_path_exceeds_retries) {
     CHECK_EQ(m.pair.a.qp.state(), IBV_QPS_ERR);
 }
 
-// The request arrives by a path that is not the responder's alternate one: the responder does not accept it and reports an error
-// (IBTA 17.2.8.1, 11.6.3.2 'path migration request error').
+// The request arrives by a path that is not the responder's alternate one: the responder does not accept it and reports
+// an error (IBTA 17.2.8.1, 11.6.3.2 'path migration request error').
 CASE(migration_to_a_path_the_peer_does_not_know_is_an_error) {
     Migrating m;
     m.rearm_a();

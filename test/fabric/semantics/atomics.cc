@@ -126,7 +126,6 @@ namespace {
 
 constexpr std::uint64_t kEach = 2000;
 
-
 // Connects to the given queue pair and adds 1, kEach times; checks that the values it gets only grow.
 ROLE(adds_and_swaps) {
     Node node;
@@ -151,7 +150,8 @@ ROLE(adds_and_swaps) {
         node.scq.expect(2);
         node.memory.set_word(16, node.memory.word(16) + 1);
         node.memory.set_word(24, 0);
-        node.qp.post({write(3, node.memory.sge(16, 8), target.remote(16)), write(4, node.memory.sge(24, 8), target.remote(8))});
+        node.qp.post(
+            {write(3, node.memory.sge(16, 8), target.remote(16)), write(4, node.memory.sge(24, 8), target.remote(8))});
         node.scq.expect(3);
         node.scq.expect(4);
     }

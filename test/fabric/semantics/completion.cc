@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion queues and their events (IBTA 10.8.5-10.8.6 work completions, 11.2.8 CQ verbs, 11.4.2 completion handling).
+// Completion queues and their events (IBTA 10.8.5-10.8.6 work completions, 11.2.8 CQ verbs, 11.4.2 completion
+// handling).
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@ using namespace verbstest;
 
 namespace {
 
-// Two sides in this process; all requests of b complete on one queue with a channel. (The host's own queue pair is idle.)
+// Two sides in this process; all requests of b complete on one queue with a channel. (The host's own queue pair is
+// idle.)
 struct Notified {
     Node a, host{on_last_device()};
     ChannelOfCompletions channel{host.context};
@@ -336,8 +338,8 @@ CASE(arming_for_any_strengthens_arming_for_solicited) {
     n.cq.expect(1);
 }
 
-// IBTA 11.4.2.2 promises an event only for completions added after the request. ConnectX hardware compares with the consumer's
-// index and fires at once if completions wait that were not polled, and programs rely on that.
+// IBTA 11.4.2.2 promises an event only for completions added after the request. ConnectX hardware compares with the
+// consumer's index and fires at once if completions wait that were not polled, and programs rely on that.
 CASE(arming_with_waiting_completions_fires_at_once_unless_strict) {
     Notified n;
     n.send_one(1);
@@ -355,7 +357,8 @@ CASE(arming_with_waiting_completions_fires_at_once_unless_strict) {
     }
 }
 
-// perftest arms after taking an event and before polling: it must not be notified again of the completion that the event was for.
+// perftest arms after taking an event and before polling: it must not be notified again of the completion that the
+// event was for.
 CASE(arming_before_polling_does_not_notify_of_the_same_completion_again) {
     Notified n;
     for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -385,8 +388,9 @@ CASE(arming_before_polling_notifies_of_further_completions_unless_strict) {
     n.expect_no_event();
 }
 
-// The acknowledgement is sent before the receiver's program learns of the message (IBTA 9.7.5.1), so no answer to it can come
-// before the sender's own completion. Covers messages that the posting thread executes, and those that the engine's thread does.
+// The acknowledgement is sent before the receiver's program learns of the message (IBTA 9.7.5.1), so no answer to it
+// can come before the sender's own completion. Covers messages that the posting thread executes, and those that the
+// engine's thread does.
 CASE(sender_is_notified_before_the_receiver) {
     Notified n;
     const ChannelOfCompletions sent(n.a.context);
@@ -503,8 +507,8 @@ CASE(destroying_a_cq_waits_for_acknowledgements) {
     destroyer.join();
 }
 
-// The acknowledgement is sent before the receiver sees the message (IBTA 9.7.5.1). All threads are on one core, so that a thread that
-// is woken up takes it from the sender.
+// The acknowledgement is sent before the receiver sees the message (IBTA 9.7.5.1). All threads are on one core, so that
+// a thread that is woken up takes it from the sender.
 CASE(message_has_arrived_though_its_receiver_quits_at_once) {
     cpu_set_t before, one;
     CHECK_OK(sched_getaffinity(0, sizeof before, &before));

@@ -36,8 +36,7 @@ CASE(draining_completes_what_has_begun) {
     options.a.bytes = options.b.bytes = 2 << 20;
     Pair pair(options);
     pair.a.memory.fill(1);
-    for (std::uint64_t id = 1; id <= 4; ++id)
-        pair.a.qp.post(write(id, pair.a.memory.sge(), pair.at_b.remote()));
+    for (std::uint64_t id = 1; id <= 4; ++id) pair.a.qp.post(write(id, pair.a.memory.sge(), pair.at_b.remote()));
     CHECK_OK(drain(pair.a.qp, true));
     pair.a.context.wait_event(IBV_EVENT_SQ_DRAINED);
     // Requests that had not begun may wait for RTS; those that had begun have completed, in order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asynchronous events (IBTA 11.6.3: affiliated events and errors, unaffiliated ones). For events of path migration see apm.cc, of
-// shared receive queues srq.cc, of completion queues completion.cc, of a drained send queue drain.cc.
+// Asynchronous events (IBTA 11.6.3: affiliated events and errors, unaffiliated ones). For events of path migration see
+// apm.cc, of shared receive queues srq.cc, of completion queues completion.cc, of a drained send queue drain.cc.
 #include <fcntl.h>
 
 #include <atomic>
@@ -57,8 +57,8 @@ CASE(port_of_another_host_is_not_our_event) {
     CHECK(!context.has_event(IBV_EVENT_PORT_ERR));
 }
 
-// IBTA 11.6.3.3: changes made by the subnet manager. The software subnet has no manager; taking a LID down or up is the change
-// of LIDs that it can show.
+// IBTA 11.6.3.3: changes made by the subnet manager. The software subnet has no manager; taking a LID down or up is the
+// change of LIDs that it can show.
 CASE(lid_change_raises_an_event) {
     const Context context;
     if (context.ethernet()) skip("no LIDs on Ethernet");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults set by the tool, and how a reliable connection handles them (IBTA 9.7.5.1.2 duplicates, 9.7.6.1 retries, 9.5 ordering).
+// Faults set by the tool, and how a reliable connection handles them (IBTA 9.7.5.1.2 duplicates, 9.7.6.1 retries, 9.5
+// ordering).
 #include <cstdio>
 #include <cstdlib>
 
@@ -102,8 +103,8 @@ CASE(read_whose_answer_is_lost_is_read_again) {
     pair.a.memory.check(1, 0, 5000);
 }
 
-// A requester that gets no answer cannot know whether the request was executed: either is possible (IBTA 9.7.6, 10.10.2.2).
-// Replaying it on another path could execute it twice.
+// A requester that gets no answer cannot know whether the request was executed: either is possible
+// (IBTA 9.7.6, 10.10.2.2). Replaying it on another path could execute it twice.
 CASE(lost_acknowledgement_before_the_path_dies_is_an_error_although_executed) {
     Pair pair;
     const std::string qp = name_of(pair.a.qp);
@@ -145,7 +146,8 @@ CASE(burst_of_receiver_not_ready_counts_as_retries) {
     pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-// IBTA 9.5, table of ordering rules: a SEND may pass an earlier RDMA READ unless it is fenced; completions stay in order.
+// IBTA 9.5, table of ordering rules: a SEND may pass an earlier RDMA READ unless it is fenced; completions stay in
+// order.
 CASE(unfenced_send_may_carry_the_contents_from_before_the_read) {
     Pair pair;
     constexpr std::size_t kBytes = 2000;

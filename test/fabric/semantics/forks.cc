@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fork() and registered memory: ibv_fork_init(3), ibv_is_fork_initialized(3), madvise(2) MADV_DONTFORK. IBTA does not mention fork().
-// Kernels from 5.12 on copy registered pages when a process forks. Before that a child shares them, and the process that writes first
-// gets a page other than the device's. ibv_fork_init() keeps the memory from children. The ground strictfork (--strict-fork) simulates
-// the worst case of such an old kernel.
+// fork() and registered memory: ibv_fork_init(3), ibv_is_fork_initialized(3), madvise(2) MADV_DONTFORK. IBTA does not
+// mention fork(). Kernels from 5.12 on copy registered pages when a process forks. Before that a child shares them, and
+// the process that writes first gets a page other than the device's. ibv_fork_init() keeps the memory from children.
+// The ground strictfork (--strict-fork) simulates the worst case of such an old kernel.
 //
 // ibv_fork_init() applies to the whole process and cannot be undone, so each case runs in its own process.
 #include <signal.h>
@@ -53,7 +53,8 @@ ibv_wc_status write_from_a_to_b(Two& two) {
 // Pages with a registration of their own.
 struct Registered {
     explicit Registered(ibv_pd* pd)
-        : at(static_cast<volatile unsigned char*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        : at(static_cast<volatile unsigned char*>(
+              mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
           mr(ibv_reg_mr(pd, const_cast<unsigned char*>(at), 2 * kPage, IBV_ACCESS_LOCAL_WRITE)) {
         CHECK(mr != nullptr);
         at[0] = 7;

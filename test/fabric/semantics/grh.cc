@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports that accept only packets with a global routing header, and ports with different prefixes, between which there would be a router
-// (IBTA 8.3, 9.6.1, 13.5.4). On the ground 'grh' every port requires the header; on 'prefixes' the first and the last device differ in prefix.
+// Ports that accept only packets with a global routing header, and ports with different prefixes, between which there
+// would be a router (IBTA 8.3, 9.6.1, 13.5.4). On the ground 'grh' every port requires the header; on 'prefixes' the
+// first and the last device differ in prefix.
 #include <cstring>
 
 #include "end.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several LIDs of one port (IBTA 4.1.3 LID mask control, 7.11.1, 10.2.2.2 source path bits): base LID + k for k < 2^LMC.
+// Several LIDs of one port (IBTA 4.1.3 LID mask control, 7.11.1, 10.2.2.2 source path bits): base LID + k for k <
+// 2^LMC.
 #include "end.h"
 
 using namespace verbstest;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory regions: the access that a key gives, and to whom (IBTA 10.6 memory management, 11.2.8 memory verbs, 9.9 error behaviour).
+// Memory regions: the access that a key gives, and to whom (IBTA 10.6 memory management, 11.2.8 memory verbs, 9.9 error
+// behaviour).
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -96,8 +97,8 @@ CASE(unmapped_range_is_refused_with_efault) {
     Pages pages(4);
     CHECK_EQ(munmap(pages.at + kPage, kPage), 0);
     CHECK_NULL(try_register(pd, pages.at + kPage, kPage, kAllAccess), EFAULT);
-    CHECK_NULL(try_register(pd, pages.at, 4 * kPage, kAllAccess), EFAULT);      // a hole
-    CHECK_NULL(try_register(pd, pages.at + 1, kPage, kAllAccess), EFAULT);      // its last byte is in the hole
+    CHECK_NULL(try_register(pd, pages.at, 4 * kPage, kAllAccess), EFAULT);  // a hole
+    CHECK_NULL(try_register(pd, pages.at + 1, kPage, kAllAccess), EFAULT);  // its last byte is in the hole
     CHECK_NULL(try_register(pd, nullptr, kPage, kAllAccess), EFAULT);
     ibv_mr* mr = try_register(pd, pages.at, kPage, kAllAccess);  // mapped memory can still be registered
     CHECK(mr != nullptr);
@@ -123,8 +124,8 @@ CASE(range_that_wraps_around_is_refused) {
     CHECK(errno == EINVAL || errno == EFAULT || errno == ENOMEM);
 }
 
-// Linux refuses a registration of no pages and accepts length 0 inside a page; providers differ. In any case, such a region must
-// not permit reading or writing.
+// Linux refuses a registration of no pages and accepts length 0 inside a page; providers differ. In any case, such a
+// region must not permit reading or writing.
 CASE(region_of_length_0_gives_access_to_nothing) {
     Pair pair;
     Pages pages(1);
@@ -240,8 +241,8 @@ CASE(write_one_byte_beyond_the_region_is_refused) {
 CASE(write_one_byte_before_the_region_is_refused) {
     Pair pair;
     pair.a.memory.fill(1);
-    expect_refused_remotely(
-        pair, write(1, pair.a.memory.sge(0, 100), {pair.at_b.memory.address - 1, pair.at_b.memory.rkey}));
+    expect_refused_remotely(pair,
+                            write(1, pair.a.memory.sge(0, 100), {pair.at_b.memory.address - 1, pair.at_b.memory.rkey}));
     pair.b->check_untouched(0, pair.at_b.bytes);
 }
 
@@ -467,9 +468,9 @@ CASE(reregistration_changes_rights_and_range) {
 
 // --- stale registrations --------------------------------------------------------------------------------------------
 
-// Hardware pins pages: after munmap() it continues to use the old ones, and the device never sees new mappings at the address. A
-// subnet in user space uses the virtual address instead; in strict mode it must report that the registration is stale, and not
-// touch other memory.
+// Hardware pins pages: after munmap() it continues to use the old ones, and the device never sees new mappings at the
+// address. A subnet in user space uses the virtual address instead; in strict mode it must report that the registration
+// is stale, and not touch other memory.
 namespace {
 
 struct Stale {
@@ -485,7 +486,9 @@ struct Stale {
     void register_at_a() { CHECK((mr = try_register(a.pd, pages.at, pages.bytes, kAllAccess)) != nullptr); }
     ~Stale() { CHECK_OK(ibv_dereg_mr(mr)); }
 
-    Remote remote(std::size_t page) const { return {reinterpret_cast<std::uint64_t>(pages.at) + page * kPage, mr->rkey}; }
+    Remote remote(std::size_t page) const {
+        return {reinterpret_cast<std::uint64_t>(pages.at) + page * kPage, mr->rkey};
+    }
     ibv_sge sge(std::size_t page) const {
         return {reinterpret_cast<std::uint64_t>(pages.at) + page * kPage, 64, mr->lkey};
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order in which the bytes of an RDMA write become visible at the responder. IBTA (9.5) promises none before the completion;
-// programs that poll memory call ibv_query_qp_data_in_order.
+// The order in which the bytes of an RDMA write become visible at the responder. IBTA (9.5) promises none before the
+// completion; programs that poll memory call ibv_query_qp_data_in_order.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -28,8 +28,8 @@ std::uint64_t look(const Memory& memory, std::size_t at) {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(memory.data() + at), __ATOMIC_ACQUIRE);
 }
 
-// Writes the numbers 1, 2, … into each word of the first `bytes`; returns how often a thread that polls the last word saw it before
-// the others had arrived.
+// Writes the numbers 1, 2, … into each word of the first `bytes`; returns how often a thread that polls the last word
+// saw it before the others had arrived.
 int early_ends(std::size_t bytes) {
     Two two(options());
     std::fill_n(two.b.memory.data(), bytes, 0);
@@ -38,7 +38,8 @@ int early_ends(std::size_t bytes) {
         for (int number = 1; number <= kWrites; ++number) {
             while (look(two.b.memory, bytes - 8) != static_cast<std::uint64_t>(number)) std::this_thread::yield();
             bool whole = true;
-            for (std::size_t at = 0; at < bytes; at += 8) whole &= look(two.b.memory, at) == static_cast<std::uint64_t>(number);
+            for (std::size_t at = 0; at < bytes; at += 8)
+                whole &= look(two.b.memory, at) == static_cast<std::uint64_t>(number);
             damaged += whole ? 0 : 1;
             seen = number;
         }
@@ -55,7 +56,8 @@ int early_ends(std::size_t bytes) {
 
 }  // namespace
 
-// A driver that implements the query answers only for a queue pair in RTS, because the answer depends on the connection.
+// A driver that implements the query answers only for a queue pair in RTS, because the answer depends on the
+// connection.
 CASE(query_answers_for_writes_into_a_connected_queue_pair) {
     Node a, b;
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0), 0);
@@ -65,8 +67,9 @@ CASE(query_answers_for_writes_into_a_connected_queue_pair) {
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0), expected);
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE_WITH_IMM, 0), expected);
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_READ, 0), 0);
-    CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 1), expected * 3);  // as capabilities: whole, and aligned blocks
-    CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 1u << 31), 0);      // an unknown flag
+    CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 1),
+             expected * 3);  // as capabilities: whole, and aligned blocks
+    CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 1u << 31), 0);  // an unknown flag
     CHECK_OK(a.qp.to(IBV_QPS_ERR));
     CHECK_EQ(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0), 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Partitions (IBTA 10.9): a port's table of P_Keys, and the keys that match. On the ground 'pkeys' every port has the table kTable.
+// Partitions (IBTA 10.9): a port's table of P_Keys, and the keys that match. On the ground 'pkeys' every port has the
+// table kTable.
 #include <endian.h>
 
 #include "end.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Verbs objects of processes that fork, end or die, and many queue pairs at once. IBTA does not mention processes: the operating
-// system destroys the objects of a dead one, so that its peers find a queue pair that does not answer.
+// Verbs objects of processes that fork, end or die, and many queue pairs at once. IBTA does not mention processes: the
+// operating system destroys the objects of a dead one, so that its peers find a queue pair that does not answer.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

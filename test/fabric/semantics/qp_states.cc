@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state machine of a queue pair (IBTA 10.3.1 states and transitions, 11.2.5.2 Modify QP and its tables of attributes).
+// The state machine of a queue pair (IBTA 10.3.1 states and transitions, 11.2.5.2 Modify QP and its tables of
+// attributes).
 #include <map>
 #include <set>
 
@@ -24,9 +25,9 @@ int required(ibv_qp_type type, ibv_qp_state to) {
         return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                (type == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
     case IBV_QPS_RTS:
-        return IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                                         IBV_QP_MAX_QP_RD_ATOMIC
-                                                   : 0);
+        return IBV_QP_SQ_PSN |
+               (type == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                                   : 0);
     default: return 0;
     }
 }
@@ -95,16 +96,17 @@ const std::map<ibv_qp_state, std::set<ibv_qp_state>> kLegal = {
 void follow_the_table(ibv_qp_type type) {
     const Subject subject(type);
     for (const auto& [from, legal] : kLegal) {
-        for (const ibv_qp_state to : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE,
-                                      IBV_QPS_ERR}) {
+        for (const ibv_qp_state to :
+             {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE, IBV_QPS_ERR}) {
             // Linux does not permit this one; the specification has "any state to Error".
             if (from == IBV_QPS_RESET && to == IBV_QPS_ERR) continue;
             subject.bring_to(from);
             CHECK_EQ(subject.node.qp.state(), from);
             const int result = subject.step(from, to), expected = legal.count(to) == 0 ? EINVAL : 0;
             if (result != expected)
-                fail(__FILE__, __LINE__, std::string(name(from)) + " to " + name(to) + " gave " +
-                                             std::to_string(result) + ", expected " + std::to_string(expected));
+                fail(__FILE__, __LINE__,
+                     std::string(name(from)) + " to " + name(to) + " gave " + std::to_string(result) + ", expected " +
+                         std::to_string(expected));
             CHECK_EQ(subject.node.qp.state(), expected == 0 ? to : from);
         }
     }
@@ -121,8 +123,9 @@ void insist_on_attributes(ibv_qp_type type) {
             subject.bring_to(from);
             const int result = subject.node.qp.modify(subject.attributes(to), IBV_QP_STATE | (all & ~bit));
             if (result != EINVAL)
-                fail(__FILE__, __LINE__, std::string(name(from)) + " to " + name(to) + " without attribute " +
-                                             std::to_string(bit) + " gave " + std::to_string(result));
+                fail(__FILE__, __LINE__,
+                     std::string(name(from)) + " to " + name(to) + " without attribute " + std::to_string(bit) +
+                         " gave " + std::to_string(result));
             CHECK_EQ(subject.node.qp.state(), from);
         }
     }
@@ -327,7 +330,8 @@ CASE(capabilities_beyond_the_device_are_refused) {
 
 // --- posting by state -----------------------------------------------------------------------------------------------
 
-// IBTA 10.3.1.1-10.3.1.3: immediate errors. Some providers (mlx5) do not check the state when posting a receive in Reset.
+// IBTA 10.3.1.1-10.3.1.3: immediate errors. Some providers (mlx5) do not check the state when posting a receive in
+// Reset.
 CASE(posting_before_its_time_is_refused) {
     const Subject subject(IBV_QPT_RC);
     const Memory& memory = subject.node.memory;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How requests of a reliable connection fail (IBTA 9.9 error behaviour, 10.7.3.1, 10.10 error handling, 11.6.2 completion status).
-// Other statuses of 11.6.2: access to memory in memory.cc, timers in retries.cc, Local QP Operation in ud.cc. No test causes Bad
-// Response (needs a broken peer), Local EEC, RDD, Memory Window and Abort statuses.
+// How requests of a reliable connection fail (IBTA 9.9 error behaviour, 10.7.3.1, 10.10 error handling, 11.6.2
+// completion status). Other statuses of 11.6.2: access to memory in memory.cc, timers in retries.cc, Local QP Operation
+// in ud.cc. No test causes Bad Response (needs a broken peer), Local EEC, RDD, Memory Window and Abort statuses.
 #include "end.h"
 
 using namespace verbstest;
@@ -36,8 +36,8 @@ CASE(message_longer_than_the_receive_fails_on_both_sides) {
     pair.b->check_untouched(164, 2048);
 }
 
-// IBTA 11.6.2, Local Length Error: the sum of the lengths exceeds the port's limit. (If the limit is large, the scatter list exceeds the
-// registered memory; then the device may choose which of both it checks first.)
+// IBTA 11.6.2, Local Length Error: the sum of the lengths exceeds the port's limit. (If the limit is large, the scatter
+// list exceeds the registered memory; then the device may choose which of both it checks first.)
 CASE(message_longer_than_the_port_takes_is_not_sent) {
     const std::uint32_t longest = Context().port().max_msg_sz;
     const bool has_memory = longest <= 64u << 20;
@@ -118,8 +118,8 @@ CASE(send_to_a_receive_without_buffers_needs_length_0) {
     pair.b->expect_receive(2, IBV_WC_LOC_LEN_ERR);
 }
 
-// IBTA 9.7.4.1.4 (responder: operation not supported by this queue pair): NAK 'invalid request', not 'access error', because the
-// queue pair's access flags are checked before the key. Soft-RoCE and ConnectX agree.
+// IBTA 9.7.4.1.4 (responder: operation not supported by this queue pair): NAK 'invalid request', not 'access error',
+// because the queue pair's access flags are checked before the key. Soft-RoCE and ConnectX agree.
 CASE(write_without_right_at_the_queue_pair_is_an_invalid_request) {
     Pair::Options options;
     options.from_b.access = IBV_ACCESS_REMOTE_READ;
@@ -136,8 +136,8 @@ CASE(read_without_right_at_the_queue_pair_is_an_invalid_request) {
     pair.a.memory.check_untouched();
 }
 
-// IBTA 11.6.3.2, Invalid Request Local Work Queue Error: the responder finds the request invalid, but no receive of its own
-// completes in error to report that. Some HCAs raise the access error event here.
+// IBTA 11.6.3.2, Invalid Request Local Work Queue Error: the responder finds the request invalid, but no receive of its
+// own completes in error to report that. Some HCAs raise the access error event here.
 CASE(invalid_request_without_a_receive_raises_an_event) {
     Pair::Options options;
     options.from_b.access = 0;
@@ -168,7 +168,8 @@ CASE(read_from_a_responder_without_read_resources_is_an_invalid_request) {
     pair.a.memory.check_untouched();
 }
 
-// As above, with more requests at once than the responder's depth: its first answer is on a slow link when the next request comes.
+// As above, with more requests at once than the responder's depth: its first answer is on a slow link when the next
+// request comes.
 CASE(more_reads_at_once_than_the_responder_allows_are_an_invalid_request) {
     Pair::Options options;
     options.a.bytes = options.b.bytes = 1 << 20;
@@ -196,7 +197,8 @@ CASE(more_reads_at_once_than_the_responder_allows_are_an_invalid_request) {
 
 // --- requests after an error ----------------------------------------------------------------------------------------
 
-// IBTA 10.7.3.1, 10.8.3.1: all later requests complete as flushed, in order, signaled or not; earlier ones keep their status.
+// IBTA 10.7.3.1, 10.8.3.1: all later requests complete as flushed, in order, signaled or not; earlier ones keep their
+// status.
 CASE(requests_after_an_error_are_flushed_in_order) {
     Pair pair;
     std::vector<Wr> list;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data transfer over a reliable connection (IBTA 9.4 operations, 9.5 ordering, 9.7 reliable service, 10.7 work requests).
+// Data transfer over a reliable connection (IBTA 9.4 operations, 9.5 ordering, 9.7 reliable service, 10.7 work
+// requests).
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -173,7 +174,8 @@ CASE(last_byte_of_a_write_lands_last) {
         two.a.memory.fill(round, 0, kBytes);
         two.a.memory.data()[kBytes - 1] = static_cast<unsigned char>(round);
         std::thread watcher([&] {
-            while (*last != static_cast<unsigned char>(round) && !stop) {}
+            while (*last != static_cast<unsigned char>(round) && !stop) {
+            }
             std::atomic_thread_fence(std::memory_order_acquire);
             two.b.memory.check(round, 0, kBytes - 1);
         });
@@ -257,7 +259,8 @@ CASE(inline_data_is_taken_when_posted_and_needs_no_key) {
         const ibv_sge list{reinterpret_cast<std::uint64_t>(text.data()), static_cast<std::uint32_t>(room), 0xbad};
         pair.b->receive(id, 0, room);
         pair.a.qp.post(send(id, list).with(IBV_SEND_INLINE));
-        std::fill(text.begin(), text.end(), std::uint8_t{0});  // may be changed at once (a feature of verbs, not in IBTA)
+        std::fill(text.begin(), text.end(),
+                  std::uint8_t{0});  // may be changed at once (a feature of verbs, not in IBTA)
         pair.a.scq.expect(id);
         pair.b->expect_receive(id);
         pair.b->check(id, 0, room);
@@ -339,8 +342,8 @@ CASE(full_send_queue_refuses_with_enomem) {
     pair.exchange(1000);
 }
 
-// IBTA 10.7.3.1, 10.8.3.1: an unsignaled request occupies its place until a later one was found completed, so a queue of
-// unsignaled requests alone fills up. An emulation that frees places earlier hides a bug from its users.
+// IBTA 10.7.3.1, 10.8.3.1: an unsignaled request occupies its place until a later one was found completed, so a queue
+// of unsignaled requests alone fills up. An emulation that frees places earlier hides a bug from its users.
 CASE(unsignaled_requests_hold_their_places_until_a_signaled_one_completes) {
     Pair::Options options;
     options.a.qp.send_wrs = 16;
@@ -392,8 +395,8 @@ CASE(sq_sig_all_signals_everything) {
 
 // --- fence and outstanding reads ------------------------------------------------------------------------------------
 
-// IBTA 10.8.3.3: a fenced request does not begin before the earlier RDMA READs and atomics have completed. Without the fence the
-// contents of the send would be undefined here; with it the send carries the data that was read.
+// IBTA 10.8.3.3: a fenced request does not begin before the earlier RDMA READs and atomics have completed. Without the
+// fence the contents of the send would be undefined here; with it the send carries the data that was read.
 CASE(fenced_send_carries_what_was_read_before) {
     Pair pair(large());
     constexpr std::size_t kBytes = 300000;
@@ -426,10 +429,9 @@ CASE(read_and_write_of_many_regions_keep_apart) {
     Memory one(two.b.pd, 5000), other(two.b.pd, 5000);
     two.a.memory.fill(1, 0, 5000);
     two.a.memory.fill(2, 5000, 5000);
-    two.a.qp.post({write(1, two.a.memory.sge(0, 5000), one.remote()),
-                   write(2, two.a.memory.sge(5000, 5000), other.remote()),
-                   read(3, two.a.memory.sge(20000, 5000), one.remote()),
-                   read(4, two.a.memory.sge(30000, 5000), other.remote())});
+    two.a.qp.post(
+        {write(1, two.a.memory.sge(0, 5000), one.remote()), write(2, two.a.memory.sge(5000, 5000), other.remote()),
+         read(3, two.a.memory.sge(20000, 5000), one.remote()), read(4, two.a.memory.sge(30000, 5000), other.remote())});
     for (std::uint64_t id = 1; id <= 4; ++id) two.a.scq.expect(id);
     one.check(1);
     other.check(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mis-cabled and half-dead networks (test/fabric/topologies): all ports report a good state, yet some ports with the same prefix cannot
-// reach each other, or only in one direction. Needs --far: the two ends are on different hosts.
+// Mis-cabled and half-dead networks (test/fabric/topologies): all ports report a good state, yet some ports with the
+// same prefix cannot reach each other, or only in one direction. Needs --far: the two ends are on different hosts.
 #include <cstring>
 
 #include "end.h"

@@ -102,7 +102,8 @@ CASE(write_with_immediate_needs_a_ready_receiver) {
 
 CASE(plain_write_and_read_need_no_receiver) {
     Pair pair(rnr(0, 1));
-    pair.a.qp.post({write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()), read(2, pair.a.memory.sge(8, 8), pair.at_b.remote())});
+    pair.a.qp.post(
+        {write(1, pair.a.memory.sge(0, 8), pair.at_b.remote()), read(2, pair.a.memory.sge(8, 8), pair.at_b.remote())});
     pair.a.scq.expect(1);
     pair.a.scq.expect(2);
 }
@@ -155,8 +156,8 @@ CASE(wrong_queue_pair_number_exceeds_retries) {
     b.rcq.expect_none();
 }
 
-// The responder's queue pair is connected to another one: it drops packets from elsewhere (IBTA 9.6.1, header checks: the
-// connection context names the peer).
+// The responder's queue pair is connected to another one: it drops packets from elsewhere (IBTA 9.6.1, header checks:
+// the connection context names the peer).
 CASE(queue_pair_connected_to_another_does_not_listen) {
     Node a, b(on_last_device());
     Address other = a.address();
@@ -180,8 +181,8 @@ CASE(destroyed_queue_pair_of_the_peer_exceeds_retries) {
     a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
 }
 
-// IBTA 9.7.5.2.8, 9.7.6.1.1: a sequence error is answered by a NAK, which counts as a retry. (A wrong initial number can also be in
-// the range of duplicates, which are acknowledged; this one is ahead.)
+// IBTA 9.7.5.2.8, 9.7.6.1.1: a sequence error is answered by a NAK, which counts as a retry. (A wrong initial number
+// can also be in the range of duplicates, which are acknowledged; this one is ahead.)
 CASE(wrong_packet_sequence_number_exceeds_retries) {
     Pair::Options options;
     options.from_a.my_psn = (kPsnOfA + 1000) & 0xffffff;

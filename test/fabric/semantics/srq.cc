@@ -179,8 +179,8 @@ CASE(srq_grows_if_the_device_can) {
     s.two.b.rcq.expect(0);
 }
 
-// IBTA 10.3.1.7, 11.6.3.1: a queue pair in Error takes no more receives from its shared receive queue, and an event reports that
-// the last one it took has completed. The queue pairs that are not in Error continue.
+// IBTA 10.3.1.7, 11.6.3.1: a queue pair in Error takes no more receives from its shared receive queue, and an event
+// reports that the last one it took has completed. The queue pairs that are not in Error continue.
 CASE(queue_pair_in_error_says_when_its_last_receive_is_done) {
     Shared s;
     for (std::uint64_t id = 0; id < 4; ++id) s.receive(id);

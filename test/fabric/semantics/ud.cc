@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Unreliable datagrams (IBTA 9.8.3 service, 10.2.5 queue keys, 11.2.2 address handles, 11.4.2.1 fields of a completion).
+// Unreliable datagrams (IBTA 9.8.3 service, 10.2.5 queue keys, 11.2.2 address handles, 11.4.2.1 fields of a
+// completion).
 #include <cstddef>
 #include <cstring>
 
@@ -74,7 +75,8 @@ CASE(completion_tells_where_the_datagram_is_from) {
     CHECK_EQ(wc.dlid_path_bits, 0);
 }
 
-// IBTA 8.3: the global routing header contains source and destination. (RoCE v2 over IPv4 has an IPv4 header there instead.)
+// IBTA 8.3: the global routing header contains source and destination. (RoCE v2 over IPv4 has an IPv4 header there
+// instead.)
 CASE(global_datagram_carries_its_header) {
     Two two(datagrams());
     if (two.a.context.ethernet()) skip("the header is not an IPv6 one");
@@ -177,8 +179,8 @@ CASE(datagram_to_nobody_is_dropped) {
     CHECK_EQ(d.a.qp.state(), IBV_QPS_RTS);
 }
 
-// IBTA 9.8.3, 11.6.2 (Local Length Error): a datagram is one packet. The error stops only the send queue, not the queue pair
-// (10.3.1.6). Soft-RoCE refuses such a request when it is posted.
+// IBTA 9.8.3, 11.6.2 (Local Length Error): a datagram is one packet. The error stops only the send queue, not the queue
+// pair (10.3.1.6). Soft-RoCE refuses such a request when it is posted.
 CASE(datagram_longer_than_the_mtu_fails_and_stops_the_send_queue) {
     Datagrams d;
     const std::size_t bytes = mtu_bytes(d.at_a.mtu) + 1;
@@ -227,8 +229,8 @@ CASE(rdma_on_a_datagram_queue_is_not_possible) {
     else CHECK_EQ(result, EINVAL);
 }
 
-// It must not be reported as received, nor written beyond the buffer: IBTA 9.9.3 lets the responder drop it (Soft-RoCE) or complete
-// the receive with Local Length Error (ConnectX).
+// It must not be reported as received, nor written beyond the buffer: IBTA 9.9.3 lets the responder drop it (Soft-RoCE)
+// or complete the receive with Local Length Error (ConnectX).
 CASE(datagram_longer_than_the_receive_is_not_received) {
     Datagrams d;
     d.a.memory.fill(1, 0, 200);

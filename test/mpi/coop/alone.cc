@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side of a message completes it alone while the other one computes: alone WISH [few] (MPI 3.1, section 3.7.4). The computing
-// side stays outside of MPI until the other side signals in shared memory that it is done. A side that needs the other one
-// never completes, and the hang guard fails the test. "few" leaves out the case that needs many messages. Three ranks: 0 and 1
-// exchange a message, 2 keeps 0 busy. Only for pml/coop.
+// One side of a message completes it alone while the other one computes: alone WISH [few] (MPI 3.1, section 3.7.4). The
+// computing side stays outside of MPI until the other side signals in shared memory that it is done. A side that needs
+// the other one never completes, and the hang guard fails the test. "few" leaves out the case that needs many messages.
+// Three ranks: 0 and 1 exchange a message, 2 keeps 0 busy. Only for pml/coop.
 #include <sched.h>
 
 #include <atomic>
@@ -57,7 +57,9 @@ constexpr Order kOrders[] = {Order::kReceiveFirst, Order::kSendFirst};
 constexpr std::size_t kSizes[] = {5000, 40000, 200001, 1 << 20, (4 << 20) + 5};
 
 void token(const mpitest::Env& env, int to) { MPI_Send(nullptr, 0, MPI_BYTE, to, kReady, env.comm); }
-void await_token(const mpitest::Env& env, int from) { MPI_Recv(nullptr, 0, MPI_BYTE, from, kReady, env.comm, MPI_STATUS_IGNORE); }
+void await_token(const mpitest::Env& env, int from) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, from, kReady, env.comm, MPI_STATUS_IGNORE);
+}
 
 MPI_Request start_send(Send call, const void* data, int count, MPI_Datatype type, int to, const mpitest::Env& env) {
     MPI_Request request;
@@ -85,7 +87,8 @@ void end_receive(Recv call, MPI_Request& request) {
 }
 
 // Rank 1 sends and computes; rank 0 receives.
-void one_message(const mpitest::Env& env, Signal& received, int number, Send send, Recv recv, Order order, std::size_t bytes) {
+void one_message(const mpitest::Env& env, Signal& received, int number, Send send, Recv recv, Order order,
+                 std::size_t bytes) {
     Bytes data(bytes);
     if (env.rank == 1) {
         pattern::fill(static_cast<std::uint64_t>(number), 0, data.data(), bytes);
@@ -145,7 +148,8 @@ CASE(a_receive_ends_while_its_sender_computes_though_the_receiver_is_busy) {
             MPI_Wait(&long_one, MPI_STATUS_IGNORE);
         } else {
             pattern::fill(static_cast<std::uint64_t>(env.rank), 0, data.data(), kBytes);
-            for (std::size_t i = 0; i < kMessages / 2; ++i) MPI_Isend(data.data(), as_int(kBytes), MPI_BYTE, 0, kTag, env.comm, &requests[i]);
+            for (std::size_t i = 0; i < kMessages / 2; ++i)
+                MPI_Isend(data.data(), as_int(kBytes), MPI_BYTE, 0, kTag, env.comm, &requests[i]);
             token(env, 0);
             if (env.rank == 1) received.compute_until(round);
             MPI_Waitall(kMessages / 2, requests.data(), MPI_STATUSES_IGNORE);
@@ -171,7 +175,8 @@ CASE(a_receive_of_pieces_ends_while_its_sender_computes) {
             const MPI_Datatype type = in_pieces ? pieces : MPI_INT;
             const int count = in_pieces ? 1 : kPieces * kInts;
             if (env.rank == 1) {
-                for (std::size_t i = 0; i < kPieces * kInts; ++i) data[i / kInts * step + i % kInts] = number + as_int(i);
+                for (std::size_t i = 0; i < kPieces * kInts; ++i)
+                    data[i / kInts * step + i % kInts] = number + as_int(i);
                 if (order == Order::kReceiveFirst) await_token(env, 0);
                 MPI_Request request = start_send(Send::kIsend, data.data(), count, type, 0, env);
                 if (order == Order::kSendFirst) token(env, 0);
@@ -184,7 +189,8 @@ CASE(a_receive_of_pieces_ends_while_its_sender_computes) {
                 if (order == Order::kReceiveFirst) token(env, 1);
                 MPI_Wait(&request, MPI_STATUS_IGNORE);
                 received.raise_to(number);
-                for (std::size_t i = 0; i < kPieces * kInts; ++i) CHECK_EQ(data[i / kInts * step + i % kInts], number + as_int(i));
+                for (std::size_t i = 0; i < kPieces * kInts; ++i)
+                    CHECK_EQ(data[i / kInts * step + i % kInts], number + as_int(i));
             }
         }
     MPI_Type_free(&pieces);
@@ -240,7 +246,8 @@ CASE(receives_end_though_their_answers_find_no_room) {
     }
 }
 
-// Where both sides copy, the sender can also complete alone. (A receiver that reads alone must be called again for long messages.)
+// Where both sides copy, the sender can also complete alone. (A receiver that reads alone must be called again for long
+// messages.)
 CASE(a_send_ends_while_its_receiver_computes) {
     if (wish() == "rget" || wish() == "coop_load") return;
     constexpr std::size_t kBytes = 4 << 20;

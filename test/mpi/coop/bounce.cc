@@ -79,7 +79,9 @@ CASE(longer_ready_synchronous_and_nonblocking_sends_take_none) {
     std::vector<Bytes> in(kMessages, Bytes(kBytes));
     std::vector<MPI_Request> requests(kMessages);
     if (env.rank == 1) {
-        for (int i = 0; i < kMessages; ++i) MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(kBytes), MPI_BYTE, 0, 1, env.comm, &requests[static_cast<std::size_t>(i)]);
+        for (int i = 0; i < kMessages; ++i)
+            MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(kBytes), MPI_BYTE, 0, 1, env.comm,
+                      &requests[static_cast<std::size_t>(i)]);
         signal(env, 0);
         MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
         for (int i = 0; i < kMessages; ++i) receive(env, 0, 2, kBytes, 6);
@@ -99,8 +101,8 @@ CASE(longer_ready_synchronous_and_nonblocking_sends_take_none) {
     CHECK_EQ(bounced.read(), before);
 }
 
-// The receives have another order than the messages, and there are only as many messages as buffers: a sender without a free
-// buffer would wait in its call.
+// The receives have another order than the messages, and there are only as many messages as buffers: a sender without a
+// free buffer would wait in its call.
 CASE(messages_wait_in_bounce_buffers_for_their_receives) {
     if (refused()) return;
     const Variable bounced("messages_bounce");
@@ -210,8 +212,11 @@ CASE(receives_that_were_posted_long_ago_get_bounced_messages) {
     std::vector<Bytes> in;
     std::vector<MPI_Request> requests(kMessages);
     for (int i = 0; i < kMessages; ++i) in.emplace_back(kBounceBytes);
-    for (int i = 0; i < kMessages; ++i) MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(kBounceBytes), MPI_BYTE, 0, 1, env.comm, &requests[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < kMessages; ++i)
+        MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(kBounceBytes), MPI_BYTE, 0, 1, env.comm,
+                  &requests[static_cast<std::size_t>(i)]);
     signal(env, 0);
     MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
-    for (int i = 0; i < kMessages; ++i) CHECK_PATTERN(static_cast<std::uint64_t>(i), in[static_cast<std::size_t>(i)].data(), length_of(i));
+    for (int i = 0; i < kMessages; ++i)
+        CHECK_PATTERN(static_cast<std::uint64_t>(i), in[static_cast<std::size_t>(i)].data(), length_of(i));
 }

@@ -12,15 +12,15 @@
 
 #include "../../lib/deny.h"
 
-int main(int argc, char **argv)
-{
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+int main(int argc, char** argv) {
+    const char* rank = getenv("OMPI_COMM_WORLD_RANK");
 
     if (argc < 3) {
         fprintf(stderr, "usage: deny_copies all|RANK PROGRAM ARGUMENT...\n");
         return 2;
     }
-    if ((strcmp(argv[1], "all") == 0 || (rank && strcmp(argv[1], rank) == 0)) && deny(SYS_process_vm_readv, SYS_process_vm_writev) != 0) {
+    if ((strcmp(argv[1], "all") == 0 || (rank && strcmp(argv[1], rank) == 0)) &&
+        deny(SYS_process_vm_readv, SYS_process_vm_writev) != 0) {
         perror("deny_copies: seccomp");
         return 77;
     }

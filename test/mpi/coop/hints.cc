@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hints that applications and tools give pml/coop while the job runs: parameters written through MPI_T, and the communicator info
-// keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
+// Hints that applications and tools give pml/coop while the job runs: parameters written through MPI_T, and the
+// communicator info keys coop_protocol and coop_overlap. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
 #include "control.h"
 #include "variable.h"

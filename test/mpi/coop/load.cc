@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The load that a message adds to the boards is removed with it, even if its transfer fails: load [PROTOCOL]. Run it with
-// --mca pml_coop_protocol coop_load and with the first get and put, or only the first get, refused (pml_coop_fault). The
-// first messages use PROTOCOL. Two ranks. Only for pml/coop.
+// The load that a message adds to the boards is removed with it, even if its transfer fails: load [PROTOCOL]. Run it
+// with
+// --mca pml_coop_protocol coop_load and with the first get and put, or only the first get, refused (pml_coop_fault).
+// The first messages use PROTOCOL. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
 #include "variable.h"
 
@@ -34,7 +35,8 @@ MPI_Comm with_protocol(MPI_Comm comm, const std::string& protocol) {
 }  // namespace
 
 CASE(a_refused_message_leaves_no_load_behind) {
-    const Variable refused_gets("retries_get"), refused_puts("retries_put"), rget("messages_rget"), rput("messages_rput");
+    const Variable refused_gets("retries_get"), refused_puts("retries_put"), rget("messages_rget"),
+        rput("messages_rput");
     MPI_Comm other = with_protocol(env.comm, mpitest::settings().arguments.at(0));
     message(other, env.rank, 0, 200000);
     message(other, env.rank, 1, 100000);  // each rank has had its refusals; a load left behind would differ
@@ -42,8 +44,8 @@ CASE(a_refused_message_leaves_no_load_behind) {
     unsigned long long mine = refused_gets.read() + refused_puts.read(), all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, env.comm);
     CHECK(all > 0);  // something was refused
-    // No rank has anything else to copy, so the ranks take turns after balancing these messages. A rank with a remaining load of
-    // three such messages would never copy.
+    // No rank has anything else to copy, so the ranks take turns after balancing these messages. A rank with a
+    // remaining load of three such messages would never copy.
     const auto read = rget.read(), written = rput.read();
     for (int i = 0; i < 60; ++i) message(env.comm, env.rank, 0, 10000);
     if (env.rank != 0) return;  // the sender counts rows

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receives that are offered to their sender (RTR). Matching must follow MPI's rules with any other receives, messages, probes and
-// cancels; and where the match is certain, the offer must be used. Two ranks, with protocol hybrid. Only for pml/coop.
+// Receives that are offered to their sender (RTR). Matching must follow MPI's rules with any other receives, messages,
+// probes and cancels; and where the match is certain, the offer must be used. Two ranks, with protocol hybrid. Only for
+// pml/coop.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@ constexpr unsigned char kGuard = 0xa5;
 int as_int(std::size_t n) { return static_cast<int>(n); }
 
 void token(const mpitest::Env& env) { MPI_Send(nullptr, 0, MPI_BYTE, 1 - env.rank, kToken, env.comm); }
-void await_token(const mpitest::Env& env) { MPI_Recv(nullptr, 0, MPI_BYTE, 1 - env.rank, kToken, env.comm, MPI_STATUS_IGNORE); }
+void await_token(const mpitest::Env& env) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, 1 - env.rank, kToken, env.comm, MPI_STATUS_IGNORE);
+}
 
 void send_message(std::uint64_t key, int tag, MPI_Comm comm, int to, std::size_t bytes = kLarge) {
     Bytes data(bytes);
@@ -109,7 +112,8 @@ CASE(short_receives_and_messages_are_not_worth_it) {
 }
 
 CASE(messages_of_every_size_find_an_offered_receive) {
-    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4024}, std::size_t{4025}, std::size_t{32767}, std::size_t{32768}, std::size_t{65536}, kLarge - 1, kLarge}) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4024}, std::size_t{4025}, std::size_t{32767},
+                              std::size_t{32768}, std::size_t{65536}, kLarge - 1, kLarge}) {
         if (env.rank == 1) {
             Receive receive(0, 7, env.comm);
             token(env);
@@ -555,13 +559,16 @@ CASE(more_offers_than_slots_do_no_harm) {
     for (MPI_Comm& comm : comms) MPI_Comm_dup(env.comm, &comm);
     if (env.rank == 1) {
         std::vector<std::unique_ptr<Receive>> receives;
-        for (int i = 0; i < kComms; ++i) receives.push_back(std::make_unique<Receive>(0, 7, comms[static_cast<std::size_t>(i)], 70000));
+        for (int i = 0; i < kComms; ++i)
+            receives.push_back(std::make_unique<Receive>(0, 7, comms[static_cast<std::size_t>(i)], 70000));
         CHECK_EQ(offers.count(), 64);
         token(env);
-        for (int i = 0; i < kComms; ++i) receives[static_cast<std::size_t>(i)]->expect(static_cast<std::uint64_t>(i), 70000);
+        for (int i = 0; i < kComms; ++i)
+            receives[static_cast<std::size_t>(i)]->expect(static_cast<std::uint64_t>(i), 70000);
     } else {
         await_token(env);
-        for (int i = kComms; i-- > 0;) send_message(static_cast<std::uint64_t>(i), 7, comms[static_cast<std::size_t>(i)], 1, 70000);
+        for (int i = kComms; i-- > 0;)
+            send_message(static_cast<std::uint64_t>(i), 7, comms[static_cast<std::size_t>(i)], 1, 70000);
     }
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
@@ -576,10 +583,13 @@ CASE(random_receives_and_messages_match_as_they_should) {
         std::vector<std::size_t> bytes;
         for (int i = 0; i < messages; ++i) {
             tags.push_back(static_cast<int>(random.below(3)));
-            bytes.push_back(random.one_in(3) ? static_cast<std::size_t>(random.below(5000)) : 65536 + static_cast<std::size_t>(random.below(100000)));
+            bytes.push_back(random.one_in(3) ? static_cast<std::size_t>(random.below(5000))
+                                             : 65536 + static_cast<std::size_t>(random.below(100000)));
         }
         const bool any_source = random.one_in(3), early = !random.one_in(3);
-        const auto key = [&](int i) { return pattern::key({static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(i)}); };
+        const auto key = [&](int i) {
+            return pattern::key({static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(i)});
+        };
         if (env.rank == 1) {
             if (!early) token(env);
             // For each tag in the order of sending; tags in another order.
@@ -587,9 +597,11 @@ CASE(random_receives_and_messages_match_as_they_should) {
             for (int tag : {1, 2, 0})
                 for (int i = 0; i < messages; ++i)
                     if (tags[static_cast<std::size_t>(i)] == tag)
-                        receives[static_cast<std::size_t>(i)] = std::make_unique<Receive>(any_source && i % 2 ? MPI_ANY_SOURCE : 0, tag, env.comm, 170000);
+                        receives[static_cast<std::size_t>(i)] = std::make_unique<Receive>(
+                            any_source && i % 2 ? MPI_ANY_SOURCE : 0, tag, env.comm, 170000);
             if (early) token(env);
-            for (int i = 0; i < messages; ++i) receives[static_cast<std::size_t>(i)]->expect(key(i), bytes[static_cast<std::size_t>(i)]);
+            for (int i = 0; i < messages; ++i)
+                receives[static_cast<std::size_t>(i)]->expect(key(i), bytes[static_cast<std::size_t>(i)]);
         } else {
             await_token(env);
             std::vector<Bytes> data;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages inside a node with every wish: rows WISH [refused|both]. Each send call meets each receive call at each size. Every byte is
-// checked, and that the row is the one for the wish and the calls. With "refused" the transport refuses operations (pml_coop_fault),
-// and only the data is checked; with "both" it refuses all gets and puts. Two ranks. Only for pml/coop.
+// Messages inside a node with every wish: rows WISH [refused|both]. Each send call meets each receive call at each
+// size. Every byte is checked, and that the row is the one for the wish and the calls. With "refused" the transport
+// refuses operations (pml_coop_fault), and only the data is checked; with "both" it refuses all gets and puts. Two
+// ranks. Only for pml/coop.
 #include <unistd.h>
 
 #include <map>
@@ -40,7 +41,9 @@ std::vector<std::size_t> sizes_to_try() {
 }
 
 void token(const mpitest::Env& env, int to) { MPI_Send(nullptr, 0, MPI_BYTE, to, kReady, env.comm); }
-void await_token(const mpitest::Env& env, int from) { MPI_Recv(nullptr, 0, MPI_BYTE, from, kReady, env.comm, MPI_STATUS_IGNORE); }
+void await_token(const mpitest::Env& env, int from) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, from, kReady, env.comm, MPI_STATUS_IGNORE);
+}
 
 // Gives the other side time to enter its call.
 void pause_ms(unsigned ms) { usleep(ms * 1000); }
@@ -66,7 +69,8 @@ void send(Send call, const Bytes& data, int to, const mpitest::Env& env) {
 }
 
 // Returns MPI's error code; `bytes` is the room for the message.
-int receive(Recv call, Order order, Bytes& data, std::size_t bytes, int from, const mpitest::Env& env, MPI_Status& status) {
+int receive(Recv call, Order order, Bytes& data, std::size_t bytes, int from, const mpitest::Env& env,
+            MPI_Status& status) {
     const int n = as_int(bytes);
     MPI_Comm_set_errhandler(env.comm, MPI_ERRORS_RETURN);
     if (call == Recv::kIrecv) {
@@ -82,8 +86,10 @@ int receive(Recv call, Order order, Bytes& data, std::size_t bytes, int from, co
 }
 
 // One message from `from` to `to`; the buffer has `room` bytes for it.
-void one_message(const mpitest::Env& env, int from, int to, Send s, Recv r, Order order, std::size_t bytes, std::size_t room) {
-    const std::uint64_t key = pattern::key({bytes, static_cast<std::uint64_t>(s), static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(order)});
+void one_message(const mpitest::Env& env, int from, int to, Send s, Recv r, Order order, std::size_t bytes,
+                 std::size_t room) {
+    const std::uint64_t key = pattern::key(
+        {bytes, static_cast<std::uint64_t>(s), static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(order)});
     if (env.rank == from) {
         Bytes data(bytes);
         pattern::fill(key, 0, data.data(), bytes);
@@ -114,14 +120,17 @@ void one_message(const mpitest::Env& env, int from, int to, Send s, Recv r, Orde
 class Rows {
 public:
     Rows() {
-        for (const char* row : {"eager", "send", "rput", "rget", "coop", "rtr", "bounce"}) variables_[row] = std::make_unique<Variable>(std::string("messages_") + row);
+        for (const char* row : {"eager", "send", "rput", "rget", "coop", "rtr", "bounce"})
+            variables_[row] = std::make_unique<Variable>(std::string("messages_") + row);
         note();
     }
     void note() {
         for (const auto& [row, variable] : variables_) before_[row] = variable->read();
     }
     std::uint64_t since(const std::string& row) const { return variables_.at(row)->read() - before_.at(row); }
-    std::uint64_t rendezvous() const { return since("send") + since("rput") + since("rget") + since("coop") + since("rtr") + since("bounce"); }
+    std::uint64_t rendezvous() const {
+        return since("send") + since("rput") + since("rget") + since("coop") + since("rtr") + since("bounce");
+    }
     std::string text() const {
         std::string words;
         for (const auto& [row, variable] : variables_) words += row + " " + std::to_string(since(row)) + ", ";
@@ -177,17 +186,23 @@ CASE(both_ways_at_once_messages_arrive_whole) {
     for (std::size_t bytes : {std::size_t{40000}, std::size_t{70001}, std::size_t{1} << 20})
         for (int n : {1, 5}) {
             const int other = 1 - env.rank;
-            std::vector<Bytes> in(static_cast<std::size_t>(n), Bytes(bytes)), out(static_cast<std::size_t>(n), Bytes(bytes));
+            std::vector<Bytes> in(static_cast<std::size_t>(n), Bytes(bytes)),
+                out(static_cast<std::size_t>(n), Bytes(bytes));
             std::vector<MPI_Request> requests;
-            for (int i = 0; i < n; ++i) MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(bytes), MPI_BYTE, other, i, env.comm, &requests.emplace_back());
+            for (int i = 0; i < n; ++i)
+                MPI_Irecv(in[static_cast<std::size_t>(i)].data(), as_int(bytes), MPI_BYTE, other, i, env.comm,
+                          &requests.emplace_back());
             for (int i = 0; i < n; ++i) {
                 Bytes& data = out[static_cast<std::size_t>(i)];
-                pattern::fill(pattern::key({bytes, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(env.rank)}), 0, data.data(), bytes);
+                pattern::fill(
+                    pattern::key({bytes, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(env.rank)}), 0,
+                    data.data(), bytes);
                 MPI_Isend(data.data(), as_int(bytes), MPI_BYTE, other, i, env.comm, &requests.emplace_back());
             }
             MPI_Waitall(as_int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
             for (int i = 0; i < n; ++i)
-                CHECK_PATTERN(pattern::key({bytes, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(other)}), in[static_cast<std::size_t>(i)].data(), bytes);
+                CHECK_PATTERN(pattern::key({bytes, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(other)}),
+                              in[static_cast<std::size_t>(i)].data(), bytes);
         }
 }
 
@@ -208,16 +223,19 @@ CASE(the_row_is_the_one_asked_for) {
                 for (Order order : kOrders) {
                     if (s == Send::kRsend && order == Order::kSendFirst) continue;
                     rows.note();
-                    // A call guesses the other side's call reliably only if that side waits: let both sides be idle first.
+                    // A call guesses the other side's call reliably only if that side waits: let both sides be idle
+                    // first.
                     MPI_Barrier(env.comm);
                     one_message(env, 0, 1, s, r, order, bytes, bytes);
                     if (env.rank != 0) continue;
                     std::uint64_t taken = 0;
                     for (const std::string& row : rows_wanted(s, r, order)) taken += rows.since(row);
                     if (taken != 1 || rows.rendezvous() != 1)
-                        mpitest::fail(__FILE__, __LINE__, "send call " + std::to_string(static_cast<int>(s)) + ", receive call " +
-                                                              std::to_string(static_cast<int>(r)) + ", order " + std::to_string(static_cast<int>(order)) +
-                                                              ", " + std::to_string(bytes) + " bytes: " + rows.text());
+                        mpitest::fail(__FILE__, __LINE__,
+                                      "send call " + std::to_string(static_cast<int>(s)) + ", receive call " +
+                                          std::to_string(static_cast<int>(r)) + ", order " +
+                                          std::to_string(static_cast<int>(order)) + ", " + std::to_string(bytes) +
+                                          " bytes: " + rows.text());
                 }
 }
 
@@ -244,7 +262,8 @@ CASE(by_load_each_side_copies_half_of_the_messages) {
     const Variable copied("copied_bytes");
     constexpr std::size_t kBytes = 1 << 20;
     const auto one_way = [&](int messages) {
-        for (int i = 0; i < messages; ++i) one_message(env, 0, 1, Send::kSend, Recv::kRecv, Order::kReceiveFirst, kBytes, kBytes);
+        for (int i = 0; i < messages; ++i)
+            one_message(env, 0, 1, Send::kSend, Recv::kRecv, Order::kReceiveFirst, kBytes, kBytes);
         MPI_Barrier(env.comm);
     };
     one_way(12);  // balances what earlier cases left

@@ -116,7 +116,8 @@ CASE(every_message_arrives) {
         if (env.rank == 0) prctl(PR_SET_DUMPABLE, 0);
         check_messages(env);
     }
-    const bool cannot_share = trouble() == "private" || trouble() == "none" || trouble() == "apart" || (trouble() == "nofile" && env.rank == 0);
+    const bool cannot_share = trouble() == "private" || trouble() == "none" || trouble() == "apart" ||
+                              (trouble() == "nofile" && env.rank == 0);
     if (cannot_share) CHECK_EQ(bounced.read(), 0);
     if (trouble() == "nofile" && env.rank == 1) free_descriptors();
     if (trouble() == "nofile" || trouble() == "noexec") await_bounce(env, bounced);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages when there is no memory for another request: an error, never a hang, and the messages that there is memory for
-// arrive in order. Two ranks. Only for pml/coop.
+// Messages when there is no memory for another request: an error, never a hang, and the messages that there is memory
+// for arrive in order. Two ranks. Only for pml/coop.
 #include <unistd.h>
 
 #include "mpi_test.h"
@@ -28,8 +28,8 @@ bool is_out_of_memory(int code) {
     return error_class == MPI_ERR_NO_MEM;
 }
 
-// Rank 0 sends `count` messages of `bytes` bytes while rank 1 makes no call. Then both learn which of them were sent. Returns how
-// many were not.
+// Rank 0 sends `count` messages of `bytes` bytes while rank 1 makes no call. Then both learn which of them were sent.
+// Returns how many were not.
 int send_and_receive(const mpitest::Env& env, int count, int bytes) {
     const Returning errors(env.comm);
     std::vector<unsigned char> refused(static_cast<std::size_t>(count) / 8 + 1, 0);  // bits: few enough for one packet
@@ -106,7 +106,8 @@ CASE(more_receives_than_there_is_room_for_return_an_error) {
     const Returning errors(env.comm);
     std::vector<MPI_Request> requests(100, MPI_REQUEST_NULL);
     int value = 0, refused = 0;
-    for (MPI_Request& request : requests) refused += is_out_of_memory(MPI_Irecv(&value, 1, MPI_INT, 1 - env.rank, 3, env.comm, &request));
+    for (MPI_Request& request : requests)
+        refused += is_out_of_memory(MPI_Irecv(&value, 1, MPI_INT, 1 - env.rank, 3, env.comm, &request));
     CHECK(refused >= 100 - 64);
     for (MPI_Request& request : requests) {
         if (request == MPI_REQUEST_NULL) continue;

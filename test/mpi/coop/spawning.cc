@@ -34,7 +34,8 @@ int descriptors() {
     while (const dirent* entry = readdir(folder)) {
         char target[PATH_MAX] = "";
         const std::string path = std::string("/proc/self/fd/") + entry->d_name;
-        found += readlink(path.c_str(), target, sizeof target - 1) > 0 && std::string(target).find(kOurs) != std::string::npos;
+        found += readlink(path.c_str(), target, sizeof target - 1) > 0 &&
+                 std::string(target).find(kOurs) != std::string::npos;
     }
     closedir(folder);
     return found;
@@ -47,7 +48,8 @@ void exchange(MPI_Comm inter, int side) {
         for (int bytes : {8, kLong}) {
             std::vector<unsigned char> out(static_cast<std::size_t>(bytes)), in(out.size());
             pattern::fill(static_cast<std::uint64_t>(side), 0, out.data(), out.size());
-            MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 1, in.data(), bytes, MPI_BYTE, peer, 1, inter, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 1, in.data(), bytes, MPI_BYTE, peer, 1, inter,
+                         MPI_STATUS_IGNORE);
             CHECK_PATTERN(static_cast<std::uint64_t>(1 - side), in.data(), in.size());
         }
 }
@@ -62,7 +64,8 @@ const mpitest::Configure configure([](mpitest::Settings& s) { s.child_main = chi
 
 void spawn_and_part(int count) {
     MPI_Comm children;
-    MPI_Comm_spawn(this_program().c_str(), MPI_ARGV_NULL, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(this_program().c_str(), MPI_ARGV_NULL, count, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children,
+                   MPI_ERRCODES_IGNORE);
     exchange(children, 0);
     MPI_Comm_disconnect(&children);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other messages make progress between two chunks of a long copy: turns [whole] [--multiple]. Ranks 0 and 1 are on one host, 2 on another.
-// While rank 0 sends 64 MiB to rank 1, rank 2 sends it rendezvous messages, whose receives are posted. All have the same clock.
-// Messages that begin and end during the copy may take at most two chunk times longer than those after it. "whole" is for
-// copies that are not cut into chunks: then few messages or none make progress, which shows that the test can fail. With --multiple and
-// pml_coop_async they do even then, because the handler answers. Of five attempts with three copies each, most must be as expected;
-// each is printed.
+// Other messages make progress between two chunks of a long copy: turns [whole] [--multiple]. Ranks 0 and 1 are on one
+// host, 2 on another. While rank 0 sends 64 MiB to rank 1, rank 2 sends it rendezvous messages, whose receives are
+// posted. All have the same clock. Messages that begin and end during the copy may take at most two chunk times longer
+// than those after it. "whole" is for copies that are not cut into chunks: then few messages or none make progress,
+// which shows that the test can fail. With --multiple and pml_coop_async they do even then, because the handler
+// answers. Of five attempts with three copies each, most must be as expected; each is printed.
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -34,8 +34,8 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Rank 0 has a core of its own. Rank 2 shares the other one, with precedence while it measures. Other programs of this machine have
-// the lowest priority, where that is permitted.
+// Rank 0 has a core of its own. Rank 2 shares the other one, with precedence while it measures. Other programs of this
+// machine have the lowest priority, where that is permitted.
 constexpr int kFirst = -20, kBeforeOthers = -10;  // nice values
 
 void take_a_core(int rank) {
@@ -62,7 +62,8 @@ void one_round(const mpitest::Env& env, Bytes& data, Copy& copy, std::vector<Ans
     std::vector<MPI_Request> requests(kShorts);
     answers.clear();
     if (env.rank == 0)
-        for (std::size_t i = 0; i < kShorts; ++i) MPI_Irecv(&in[i * kShort], kShort, MPI_BYTE, 2, 1, env.comm, &requests[i]);
+        for (std::size_t i = 0; i < kShorts; ++i)
+            MPI_Irecv(&in[i * kShort], kShort, MPI_BYTE, 2, 1, env.comm, &requests[i]);
     MPI_Barrier(env.comm);
     if (env.rank == 0) {
         const auto time_before = copy_time.read(), copies_before = copies.read();
@@ -70,7 +71,8 @@ void one_round(const mpitest::Env& env, Bytes& data, Copy& copy, std::vector<Ans
         copy.begin = now();
         MPI_Send(data.data(), kLong, MPI_BYTE, 1, 3, env.comm);
         copy.end = now();
-        copy.chunk = static_cast<double>(copy_time.read() - time_before) * 1e-9 / static_cast<double>(std::max(1ull, copies.read() - copies_before));
+        copy.chunk = static_cast<double>(copy_time.read() - time_before) * 1e-9 /
+                     static_cast<double>(std::max(1ull, copies.read() - copies_before));
         MPI_Waitall(kShorts, requests.data(), MPI_STATUSES_IGNORE);
     } else if (env.rank == 1) {
         MPI_Recv(data.data(), kLong, MPI_BYTE, 0, 3, env.comm, MPI_STATUS_IGNORE);
@@ -125,8 +127,8 @@ CASE(a_rendezvous_from_another_host_is_answered_within_two_chunks) {
     for (int good = 0, bad = 0; good <= kAttempts / 2;) {
         const Result r = measure(env, data);
         if (env.rank == 0)
-            printf("%d answered during a copy of %.0f us, in %.0f us; afterwards in %.0f us; a chunk takes %.0f us\n", r.samples, r.copy * 1e6,
-                   r.during * 1e6, r.after * 1e6, r.chunk * 1e6);
+            printf("%d answered during a copy of %.0f us, in %.0f us; afterwards in %.0f us; a chunk takes %.0f us\n",
+                   r.samples, r.copy * 1e6, r.during * 1e6, r.after * 1e6, r.chunk * 1e6);
         ++(is_as_expected(r, whole) ? good : bad);
         CHECK(bad <= kAttempts / 2);
     }

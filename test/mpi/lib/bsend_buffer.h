@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The buffer of MPI_Bsend for the lifetime of an object. MPI_Wait completes a buffered send at once; the destructor detaches the buffer
-// after the message has left.
+// The buffer of MPI_Bsend for the lifetime of an object. MPI_Wait completes a buffered send at once; the destructor
+// detaches the buffer after the message has left.
 #pragma once
 
 #include <cstddef>

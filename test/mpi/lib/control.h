@@ -32,7 +32,9 @@ inline int write_word(const std::string& name, const std::string& word) {
     int length = sizeof text, verbosity = 0, bind = 0, scope = 0, items = 0;
     MPI_Datatype type;
     MPI_T_enum words;
-    CHECK_EQ(MPI_T_cvar_get_info(index_of_control(name), text, &length, &verbosity, &type, &words, nullptr, nullptr, &bind, &scope), MPI_SUCCESS);
+    CHECK_EQ(MPI_T_cvar_get_info(index_of_control(name), text, &length, &verbosity, &type, &words, nullptr, nullptr,
+                                 &bind, &scope),
+             MPI_SUCCESS);
     CHECK(type == MPI_INT && words != MPI_T_ENUM_NULL);
     length = sizeof text;
     CHECK_EQ(MPI_T_enum_get_info(words, &items, text, &length), MPI_SUCCESS);

@@ -12,7 +12,8 @@ std::string skip;  // the reason why this case is skipped, or empty
 
 // When a hang guard ends a rank, mpirun ends the others.
 void enter(const char* name, int world_rank) {
-    cases::enter(name + (" on rank " + std::to_string(world_rank)), static_cast<unsigned>(settings().hang_seconds * hang_scale()));
+    cases::enter(name + (" on rank " + std::to_string(world_rank)),
+                 static_cast<unsigned>(settings().hang_seconds * hang_scale()));
 }
 
 void check_nothing_left(MPI_Comm comm) {
@@ -99,24 +100,26 @@ void check_error_class(int code, int error_class, const char* text, const char* 
     int got = MPI_SUCCESS;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &got);
     if (got != error_class)
-        fail(file, line, std::string(text) + " gave '" + mpi_error_text(code) + "', expected '" +
-                             mpi_error_text(error_class) + "'");
+        fail(
+            file, line,
+            std::string(text) + " gave '" + mpi_error_text(code) + "', expected '" + mpi_error_text(error_class) + "'");
 }
 
 void check_pattern(std::uint64_t key, const void* data, std::size_t bytes, const char* file, int line) {
     const std::size_t at = pattern::mismatch(key, 0, data, bytes);
     if (at == pattern::kNone) return;
-    fail(file, line, "byte " + std::to_string(at) + " of " + std::to_string(bytes) + " is " +
-                         std::to_string(static_cast<const unsigned char*>(data)[at]) + ", expected " +
-                         std::to_string(pattern::byte(key, at)));
+    fail(file, line,
+         "byte " + std::to_string(at) + " of " + std::to_string(bytes) + " is " +
+             std::to_string(static_cast<const unsigned char*>(data)[at]) + ", expected " +
+             std::to_string(pattern::byte(key, at)));
 }
 
 void check_untouched(unsigned char value, const void* data, std::size_t bytes, const char* file, int line) {
     const auto* in = static_cast<const unsigned char*>(data);
     for (std::size_t i = 0; i < bytes; ++i)
         if (in[i] != value)
-            fail(file, line, "byte " + std::to_string(i) + " of " + std::to_string(bytes) +
-                                 " beyond the message was written");
+            fail(file, line,
+                 "byte " + std::to_string(i) + " of " + std::to_string(bytes) + " beyond the message was written");
 }
 
 }  // namespace mpitest

@@ -39,12 +39,12 @@ struct AddCase {
 
 // Settings of a program.
 struct Settings {
-    int thread_level = MPI_THREAD_SINGLE;  // requested from MPI, which must provide it
-    int hang_seconds = 120;                // time limit of a case
-    void (*before_init)() = nullptr;       // before MPI_Init
-    void (*after_init)() = nullptr;        // before the first message
+    int thread_level = MPI_THREAD_SINGLE;          // requested from MPI, which must provide it
+    int hang_seconds = 120;                        // time limit of a case
+    void (*before_init)() = nullptr;               // before MPI_Init
+    void (*after_init)() = nullptr;                // before the first message
     int (*child_main)(MPI_Comm parent) = nullptr;  // in spawned processes, instead of the cases
-    std::vector<std::string> arguments;    // what the harness did not take
+    std::vector<std::string> arguments;            // what the harness did not take
 };
 Settings& settings();
 struct Configure {
@@ -74,13 +74,12 @@ int hang_scale();
 
 }  // namespace mpitest
 
-#define CASE(name)                                              \
-    static void name(const mpitest::Env&);                      \
-    static const mpitest::AddCase add_##name(#name, name);      \
+#define CASE(name)                                         \
+    static void name(const mpitest::Env&);                 \
+    static const mpitest::AddCase add_##name(#name, name); \
     static void name([[maybe_unused]] const mpitest::Env& env)
 
-#define CHECK(condition) \
-    ((condition) ? (void)0 : mpitest::fail(__FILE__, __LINE__, "not true: " #condition))
+#define CHECK(condition) ((condition) ? (void)0 : mpitest::fail(__FILE__, __LINE__, "not true: " #condition))
 #define CHECK_EQ(a, b) \
     mpitest::check_equal(static_cast<long long>(a), static_cast<long long>(b), #a, #b, __FILE__, __LINE__)
 #define CHECK_MPI(call) mpitest::check_mpi((call), #call, __FILE__, __LINE__)

@@ -12,9 +12,8 @@
 
 #define NOEXEC_SEAL 8u /* MFD_NOEXEC_SEAL */
 
-int memfd_create(const char *name, unsigned flags)
-{
-    const char *how = getenv("NO_MEMFD");
+int memfd_create(const char* name, unsigned flags) {
+    const char* how = getenv("NO_MEMFD");
     if (how != NULL && (strcmp(how, "none") == 0 || (flags & NOEXEC_SEAL) == 0)) {
         errno = EACCES;
         return -1;

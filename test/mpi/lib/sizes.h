@@ -29,7 +29,8 @@ inline std::vector<std::size_t> around(std::initializer_list<std::size_t> limits
 // self and vader: 1 KiB, 4 KiB, 32 KiB; tcp: 64 KiB, 128 KiB.
 inline std::vector<std::size_t> edges() {
     std::vector<std::size_t> all = around({1024, 4096, 32768, 65536, 131072});
-    for (std::size_t n : {0, 1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 1 << 20, (1 << 20) - 1, (1 << 20) + 1}) all.push_back(n);
+    for (std::size_t n : {0, 1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 1 << 20, (1 << 20) - 1, (1 << 20) + 1})
+        all.push_back(n);
     return all;
 }
 

@@ -16,24 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
-static int (*next_lock)(pthread_mutex_t *);
-static void *(*next_realloc)(void *, size_t);
+static int (*next_lock)(pthread_mutex_t*);
+static void* (*next_realloc)(void*, size_t);
 static int slow_locks, slow_dup;
 static __thread unsigned locks;
 static __thread int in_dup;
 
-__attribute__((constructor)) static void find(void)
-{
-    const char *what = getenv("SLOW");
+__attribute__((constructor)) static void find(void) {
+    const char* what = getenv("SLOW");
 
-    *(void **)&next_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-    *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
+    *(void**)&next_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+    *(void**)&next_realloc = dlsym(RTLD_NEXT, "realloc");
     slow_locks = what && strcmp(what, "locks") == 0;
     slow_dup = what && strcmp(what, "dup") == 0;
 }
 
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
+int pthread_mutex_lock(pthread_mutex_t* mutex) {
     static const struct timespec moment = {0, 50 * 1000};
 
     if (!next_lock) find();
@@ -41,8 +39,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
     return next_lock(mutex);
 }
 
-void *realloc(void *memory, size_t bytes)
-{
+void* realloc(void* memory, size_t bytes) {
     static const struct timespec moment = {0, 20 * 1000 * 1000};
 
     if (!next_realloc) find();
@@ -50,8 +47,7 @@ void *realloc(void *memory, size_t bytes)
     return next_realloc(memory, bytes);
 }
 
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy)
-{
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
     int status;
 
     in_dup = 1;

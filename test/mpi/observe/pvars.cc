@@ -12,12 +12,17 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 
 struct Traffic {
     Variable eager_messages{"messages_eager"}, eager_bytes{"bytes_eager"};
-    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"}, coop{"messages_coop"}, rtr{"messages_rtr"}, bounce{"messages_bounce"};
-    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"}, coop_bytes{"bytes_coop"}, rtr_bytes{"bytes_rtr"}, bounce_bytes{"bytes_bounce"};
+    Variable send{"messages_send"}, rput{"messages_rput"}, rget{"messages_rget"}, coop{"messages_coop"},
+        rtr{"messages_rtr"}, bounce{"messages_bounce"};
+    Variable send_bytes{"bytes_send"}, rput_bytes{"bytes_rput"}, rget_bytes{"bytes_rget"}, coop_bytes{"bytes_coop"},
+        rtr_bytes{"bytes_rtr"}, bounce_bytes{"bytes_bounce"};
 
-    unsigned long long rendezvous() const { return send.read() + rput.read() + rget.read() + coop.read() + rtr.read() + bounce.read(); }
+    unsigned long long rendezvous() const {
+        return send.read() + rput.read() + rget.read() + coop.read() + rtr.read() + bounce.read();
+    }
     unsigned long long rendezvous_bytes() const {
-        return send_bytes.read() + rput_bytes.read() + rget_bytes.read() + coop_bytes.read() + rtr_bytes.read() + bounce_bytes.read();
+        return send_bytes.read() + rput_bytes.read() + rget_bytes.read() + coop_bytes.read() + rtr_bytes.read() +
+               bounce_bytes.read();
     }
 };
 
@@ -109,7 +114,8 @@ CASE(retries_are_counted_by_reason) {
     for (int i = 0; i < 30; ++i) {
         const int to = (env.rank + 1) % env.size, from = (env.rank + env.size - 1) % env.size;
         Bytes out(2000), in(2000);
-        MPI_Sendrecv(out.data(), 2000, MPI_BYTE, to, 1, in.data(), 2000, MPI_BYTE, from, 1, env.comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out.data(), 2000, MPI_BYTE, to, 1, in.data(), 2000, MPI_BYTE, from, 1, env.comm,
+                     MPI_STATUS_IGNORE);
     }
     const auto retries = busy.read() - before;
     if (mpitest::settings().arguments.empty()) CHECK_EQ(retries, 0);

@@ -32,8 +32,8 @@ CASE(three_hundred_duplicates_keep_their_messages_apart) {
 }
 
 CASE(message_may_be_there_before_the_communicator) {
-    // Rank 0 leaves MPI_Comm_split first and sends at once; the others leave it later. Whether a message is really early
-    // depends on timing, hence the repeats.
+    // Rank 0 leaves MPI_Comm_split first and sends at once; the others leave it later. Whether a message is really
+    // early depends on timing, hence the repeats.
     for (int round = 0; round < 30; ++round) {
         if (env.rank != 0 && round % 3 == env.rank % 3) usleep(2000);
         MPI_Comm comm;

@@ -107,7 +107,8 @@ CASE(testany_and_testsome_finish_the_rest) {
         MPI_Testsome(x.size(), x.requests.data(), &n, indices.data(), statuses.data());
         if (n == MPI_UNDEFINED) CHECK_EQ(left, 0);
         for (int k = 0; k < n; ++k) {
-            x.check(env, static_cast<std::size_t>(indices[static_cast<std::size_t>(k)]), statuses[static_cast<std::size_t>(k)]);
+            x.check(env, static_cast<std::size_t>(indices[static_cast<std::size_t>(k)]),
+                    statuses[static_cast<std::size_t>(k)]);
             --left;
         }
     }

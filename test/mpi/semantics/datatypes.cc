@@ -9,7 +9,8 @@ using Bytes = std::vector<unsigned char>;
 
 namespace {
 
-// A layout of `n` ints: the type (for count 1), and the position of int i in memory, in ints from the start of the buffer.
+// A layout of `n` ints: the type (for count 1), and the position of int i in memory, in ints from the start of the
+// buffer.
 struct Shape {
     const char* name;
     std::function<MPI_Datatype(int n)> make;
@@ -28,10 +29,18 @@ std::size_t none(std::size_t) { return 0; }
 std::vector<Shape> shapes() {
     std::vector<Shape> all;
     all.push_back({"contiguous",
-                   [](int n) { MPI_Datatype t; MPI_Type_contiguous(n, MPI_INT, &t); return committed(t); },
+                   [](int n) {
+                       MPI_Datatype t;
+                       MPI_Type_contiguous(n, MPI_INT, &t);
+                       return committed(t);
+                   },
                    [](std::size_t i, std::size_t) { return i; }, [](std::size_t n) { return n; }, none});
     all.push_back({"vector",
-                   [](int n) { MPI_Datatype t; MPI_Type_vector(n, 1, 3, MPI_INT, &t); return committed(t); },
+                   [](int n) {
+                       MPI_Datatype t;
+                       MPI_Type_vector(n, 1, 3, MPI_INT, &t);
+                       return committed(t);
+                   },
                    [](std::size_t i, std::size_t) { return 3 * i; }, [](std::size_t n) { return 3 * n; }, none});
     // Blocks of 1, 2, 3, 1, 2, 3, … ints with one int between them.
     const auto irregular = [](std::size_t i) { return i + i / 6 * 3 + (i % 6 >= 1) + (i % 6 >= 3); };
@@ -47,11 +56,15 @@ std::vector<Shape> shapes() {
                        MPI_Type_indexed(static_cast<int>(at.size()), lengths.data(), at.data(), MPI_INT, &t);
                        return committed(t);
                    },
-                   [=](std::size_t i, std::size_t) { return irregular(i); },
-                   [](std::size_t n) { return 2 * n + 3; }, none});
+                   [=](std::size_t i, std::size_t) { return irregular(i); }, [](std::size_t n) { return 2 * n + 3; },
+                   none});
     // From high to low addresses: all displacements but the first are negative.
     all.push_back({"negative lower bound",
-                   [](int n) { MPI_Datatype t; MPI_Type_vector(n, 1, -2, MPI_INT, &t); return committed(t); },
+                   [](int n) {
+                       MPI_Datatype t;
+                       MPI_Type_vector(n, 1, -2, MPI_INT, &t);
+                       return committed(t);
+                   },
                    [](std::size_t i, std::size_t n) { return 2 * (n - 1 - i); }, [](std::size_t n) { return 2 * n; },
                    [](std::size_t n) { return n == 0 ? 0 : 2 * (n - 1); }});
     // Two ints of each four, in a struct with padded extent.
@@ -108,8 +121,9 @@ void exchange(const mpitest::Env& env, const Shape& from, const Shape& to, std::
         MPI_Get_elements(&status, MPI_INT, &count);
         CHECK_EQ(count, n);
         if (data != memory(to, n, true))
-            mpitest::fail(__FILE__, __LINE__, std::string(from.name) + " to " + to.name + ", " + std::to_string(n) +
-                                                  " ints: wrong contents or a gap was written");
+            mpitest::fail(__FILE__, __LINE__,
+                          std::string(from.name) + " to " + to.name + ", " + std::to_string(n) +
+                              " ints: wrong contents or a gap was written");
     }
     MPI_Type_free(&type);
 }
@@ -204,8 +218,7 @@ CASE(shorter_message_fills_the_front_of_the_type_map) {
             MPI_Send(dense.data(), static_cast<int>(n / 3), MPI_INT, 1, 1, env.comm);
         } else {
             MPI_Recv(data.data() + shape.origin(n), 1, type, 0, 1, env.comm, MPI_STATUS_IGNORE);
-            for (std::size_t i = 0; i < n; ++i)
-                CHECK_EQ(data[shape.place(i, n)], i < n / 3 ? value(i, n) : kGap);
+            for (std::size_t i = 0; i < n; ++i) CHECK_EQ(data[shape.place(i, n)], i < n / 3 ? value(i, n) : kGap);
         }
         MPI_Type_free(&type);
     }

@@ -40,7 +40,8 @@ CASE(communicators_never_freed) {
     for (int i = 0; i < 20; ++i) {
         MPI_Comm comm;
         MPI_Comm_dup(env.comm, &comm);
-        if (i % 2 == 0) MPI_Sendrecv(&i, 0, MPI_INT, env.rank, 1, nullptr, 0, MPI_INT, env.rank, 1, comm, MPI_STATUS_IGNORE);
+        if (i % 2 == 0)
+            MPI_Sendrecv(&i, 0, MPI_INT, env.rank, 1, nullptr, 0, MPI_INT, env.rank, 1, comm, MPI_STATUS_IGNORE);
     }
 }
 
@@ -53,7 +54,8 @@ CASE(attached_buffer_with_messages_still_in_it) {
         MPI_Buffer_attach(buffer.data(), as_int(buffer.size()));
         for (int i = 0; i < 3; ++i) MPI_Bsend(data.data(), as_int(n), MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     } else if (env.rank == 1) {
-        // The harness ends the case with a barrier. These messages are received after the case, hence on MPI_COMM_WORLD.
+        // The harness ends the case with a barrier. These messages are received after the case, hence on
+        // MPI_COMM_WORLD.
         Bytes in(n);
         for (int i = 0; i < 3; ++i) {
             MPI_Recv(in.data(), as_int(n), MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -43,8 +43,9 @@ CASE(everyone_sends_to_everyone_on_the_other_side) {
         }
         MPI_Waitall(as_int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
         for (std::size_t p = 0; p < in.size(); ++p)
-            CHECK_PATTERN(pattern::key({n, static_cast<std::uint64_t>(1 - side), p, static_cast<std::uint64_t>(s.rank)}),
-                          in[p].data(), n);
+            CHECK_PATTERN(
+                pattern::key({n, static_cast<std::uint64_t>(1 - side), p, static_cast<std::uint64_t>(s.rank)}),
+                in[p].data(), n);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators that are created and freed, and parameters that are written, while other threads or late messages still use them. Two
-// ranks; the cases with threads need --multiple. A sanitizer detects more errors than these checks do.
+// Communicators that are created and freed, and parameters that are written, while other threads or late messages still
+// use them. Two ranks; the cases with threads need --multiple. A sanitizer detects more errors than these checks do.
 #include <atomic>
 #include <thread>
 #include <unistd.h>
@@ -42,7 +42,8 @@ private:
 
 // `count` short messages from rank 0 to rank 1, which receives late: the transport has no room for all of them.
 struct Burst {
-    explicit Burst(int count) : data(static_cast<std::size_t>(count) * kShort), requests(static_cast<std::size_t>(count)) {}
+    explicit Burst(int count)
+        : data(static_cast<std::size_t>(count) * kShort), requests(static_cast<std::size_t>(count)) {}
 
     void send(MPI_Comm comm) {
         for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -67,10 +68,12 @@ void exchange(const mpitest::Env& env, int count) {
     const auto run = [&](int tag) {
         std::vector<unsigned char> out(100000), in(out.size());
         for (int i = 0; i < count; ++i) {
-            pattern::fill(pattern::key({static_cast<std::uint64_t>(env.rank), static_cast<std::uint64_t>(i)}), 0, out.data(), out.size());
-            MPI_Sendrecv(out.data(), static_cast<int>(out.size()), MPI_BYTE, 1 - env.rank, tag, in.data(), static_cast<int>(in.size()), MPI_BYTE,
-                         1 - env.rank, tag, env.comm, MPI_STATUS_IGNORE);
-            CHECK_PATTERN(pattern::key({static_cast<std::uint64_t>(1 - env.rank), static_cast<std::uint64_t>(i)}), in.data(), in.size());
+            pattern::fill(pattern::key({static_cast<std::uint64_t>(env.rank), static_cast<std::uint64_t>(i)}), 0,
+                          out.data(), out.size());
+            MPI_Sendrecv(out.data(), static_cast<int>(out.size()), MPI_BYTE, 1 - env.rank, tag, in.data(),
+                         static_cast<int>(in.size()), MPI_BYTE, 1 - env.rank, tag, env.comm, MPI_STATUS_IGNORE);
+            CHECK_PATTERN(pattern::key({static_cast<std::uint64_t>(1 - env.rank), static_cast<std::uint64_t>(i)}),
+                          in.data(), in.size());
         }
     };
     std::thread other(run, 1);
@@ -99,8 +102,8 @@ CASE(the_last_send_takes_its_communicator_with_it) {
     }
 }
 
-// The thread that sends the last message is still at it when the other one, which has waited for that message, frees the
-// communicator.
+// The thread that sends the last message is still at it when the other one, which has waited for that message, frees
+// the communicator.
 CASE(a_communicator_is_freed_while_a_thread_sends_what_waited) {
     std::vector<MPI_Comm> comms(300);
     for (MPI_Comm& comm : comms) MPI_Comm_dup(env.comm, &comm);
@@ -138,7 +141,8 @@ CASE(a_parameter_is_written_while_messages_start) {
     MPI_T_finalize();
 }
 
-// Rank 0 sends as soon as it has the new communicator. On rank 1, one thread handles the message while another creates the communicator.
+// Rank 0 sends as soon as it has the new communicator. On rank 1, one thread handles the message while another creates
+// the communicator.
 CASE(a_message_comes_right_after_its_communicator) {
     std::vector<MPI_Comm> comms(200);
     {
@@ -154,7 +158,8 @@ CASE(a_message_comes_right_after_its_communicator) {
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Rank 1 creates communicators while interrupts make another thread handle messages for it (pml_coop_async, over btl/coopib).
+// Rank 1 creates communicators while interrupts make another thread handle messages for it (pml_coop_async, over
+// btl/coopib).
 CASE(communicators_are_made_while_messages_interrupt) {
     constexpr int kMessages = 300, kBytes = 70000;
     std::vector<unsigned char> data(static_cast<std::size_t>(kMessages) * kBytes);

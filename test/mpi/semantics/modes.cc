@@ -211,14 +211,17 @@ CASE(all_ranks_exchange_with_all_in_all_nonblocking_modes) {
         MPI_Barrier(env.comm);  // for the ready sends
         for (int mode = 0; mode < 3; ++mode)
             for (int peer = 0; peer < env.size; ++peer) {
-                out.push_back(message(pattern::key({n, static_cast<std::uint64_t>(mode), static_cast<std::uint64_t>(env.rank),
-                                                    static_cast<std::uint64_t>(peer)}), n));
+                out.push_back(
+                    message(pattern::key({n, static_cast<std::uint64_t>(mode), static_cast<std::uint64_t>(env.rank),
+                                          static_cast<std::uint64_t>(peer)}),
+                            n));
                 requests.emplace_back();
                 modes[mode](out.back().data(), as_int(n), MPI_BYTE, peer, mode, env.comm, &requests.back());
             }
         MPI_Waitall(as_int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
         for (std::size_t i = 0; i < in.size(); ++i) {
-            const std::uint64_t mode = i / static_cast<std::size_t>(env.size), peer = i % static_cast<std::size_t>(env.size);
+            const std::uint64_t mode = i / static_cast<std::size_t>(env.size),
+                                peer = i % static_cast<std::size_t>(env.size);
             CHECK_PATTERN(pattern::key({n, mode, peer, static_cast<std::uint64_t>(env.rank)}), in[i].data(), n);
         }
     }

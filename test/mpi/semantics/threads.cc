@@ -29,7 +29,8 @@ std::size_t size_of(int i) {
 }
 
 std::uint64_t key_of(int rank, int thread, int i) {
-    return pattern::key({static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(i)});
+    return pattern::key(
+        {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(i)});
 }
 
 // `count` messages around the ring; thread t uses tag t.
@@ -87,7 +88,8 @@ CASE(threads_receive_whatever_comes) {
                 CHECK_PATTERN(key_of(head.rank, head.thread, head.i), data.data() + sizeof head,
                               static_cast<std::size_t>(head.bytes));
                 // Only the thread that received the message writes the cell.
-                char& cell = seen[static_cast<std::size_t>(head.rank * kThreads + head.thread)][static_cast<std::size_t>(head.i)];
+                char& cell = seen[static_cast<std::size_t>(head.rank * kThreads + head.thread)]
+                                 [static_cast<std::size_t>(head.i)];
                 CHECK_EQ(cell, 0);
                 cell = 1;
             }
@@ -117,7 +119,8 @@ CASE(matched_probe_gives_each_message_to_one_thread) {
                 MPI_Status status;
                 int flag = 0, count = 0;
                 if (t % 2 == 0) MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, env.comm, &message, &status);
-                else while (!flag) MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, env.comm, &flag, &message, &status);
+                else
+                    while (!flag) MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, env.comm, &flag, &message, &status);
                 MPI_Get_count(&status, MPI_BYTE, &count);
                 Bytes data(static_cast<std::size_t>(count));
                 if (k % 2 == 0) {

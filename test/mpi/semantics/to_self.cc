@@ -49,8 +49,8 @@ CASE(sendrecv_to_self) {
     for (std::size_t n : sizes::few()) {
         const Bytes out = message(n, n);
         Bytes in(n);
-        MPI_Sendrecv(out.data(), as_int(n), MPI_BYTE, env.rank, 1, in.data(), as_int(n), MPI_BYTE, env.rank, 1, env.comm,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out.data(), as_int(n), MPI_BYTE, env.rank, 1, in.data(), as_int(n), MPI_BYTE, env.rank, 1,
+                     env.comm, MPI_STATUS_IGNORE);
         CHECK_PATTERN(n, in.data(), n);
         MPI_Sendrecv_replace(in.data(), as_int(n), MPI_BYTE, env.rank, 1, env.rank, 1, env.comm, MPI_STATUS_IGNORE);
         CHECK_PATTERN(n, in.data(), n);

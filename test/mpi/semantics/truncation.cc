@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message longer than its receive: MPI_ERR_TRUNCATE, memory after the buffer unchanged, and communication still works.
+// A message longer than its receive: MPI_ERR_TRUNCATE, memory after the buffer unchanged, and communication still
+// works.
 #include "mpi_test.h"
 #include "sizes.h"
 
@@ -13,10 +14,10 @@ struct Sizes {
     std::size_t sent, room;
 };
 
-// Eager and rendezvous on every transport; a receive that is itself of eager size; a buffer of 0 bytes; one byte too short; a
-// buffer shorter than the data that travels with the RTS.
-constexpr Sizes kSizes[] = {{100, 99},      {100, 0},          {4000, 1000},   {5000, 4999},          {40000, 10},
-                            {70000, 69999}, {400000, 399999}, {400000, 100}, {400000, 0}, {2000000, 1000000}};
+// Eager and rendezvous on every transport; a receive that is itself of eager size; a buffer of 0 bytes; one byte too
+// short; a buffer shorter than the data that travels with the RTS.
+constexpr Sizes kSizes[] = {{100, 99},      {100, 0},         {4000, 1000},  {5000, 4999}, {40000, 10},
+                            {70000, 69999}, {400000, 399999}, {400000, 100}, {400000, 0},  {2000000, 1000000}};
 
 // Memory for a receive with room for s.room bytes. Stock ob1 reads all of a long
 // message into it, so it must be large enough for that.
@@ -95,8 +96,8 @@ CASE(one_bad_receive_does_not_spoil_the_others_of_waitall) {
             MPI_Request requests[3];
             MPI_Status statuses[3];
             for (int i = 0; i < 3; ++i)
-                MPI_Irecv(data[static_cast<std::size_t>(i)].data(), as_int(i == 1 ? n - 1 : n), MPI_BYTE, 0, i, env.comm,
-                          &requests[i]);
+                MPI_Irecv(data[static_cast<std::size_t>(i)].data(), as_int(i == 1 ? n - 1 : n), MPI_BYTE, 0, i,
+                          env.comm, &requests[i]);
             CHECK_ERROR(MPI_Waitall(3, requests, statuses), MPI_ERR_IN_STATUS);
             for (int i = 0; i < 3; ++i) {
                 // MPI_ERR_PENDING: not complete when the error was found.

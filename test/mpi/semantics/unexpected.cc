@@ -80,7 +80,8 @@ CASE(ten_thousand_posted_receives_matched_in_reverse) {
         std::vector<int> values(kMessages, -1);
         std::vector<MPI_Request> requests(kMessages);
         for (int i = 0; i < kMessages; ++i)
-            MPI_Irecv(&values[static_cast<std::size_t>(i)], 1, MPI_INT, 0, i, env.comm, &requests[static_cast<std::size_t>(i)]);
+            MPI_Irecv(&values[static_cast<std::size_t>(i)], 1, MPI_INT, 0, i, env.comm,
+                      &requests[static_cast<std::size_t>(i)]);
         MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, env.comm);
         MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
         for (int i = 0; i < kMessages; ++i) CHECK_EQ(values[static_cast<std::size_t>(i)], 3 * i);

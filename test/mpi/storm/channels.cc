@@ -49,9 +49,7 @@ std::vector<Channel> make_own(int rank, int size) {
 
 }  // namespace
 
-const std::vector<int>& Channel::targets(int from) const {
-    return !inter || contains(left, from) ? right : left;
-}
+const std::vector<int>& Channel::targets(int from) const { return !inter || contains(left, from) ? right : left; }
 
 bool Channel::has(int world_rank) const { return contains(left, world_rank) || contains(right, world_rank); }
 

@@ -15,7 +15,7 @@ struct Channel {
     std::string name;
     MPI_Comm comm = MPI_COMM_NULL;  // MPI_COMM_NULL where this rank is not a member
     bool inter = false;
-    bool shared = false;        // by all threads of a process: tags tell them apart
+    bool shared = false;           // by all threads of a process: tags tell them apart
     std::vector<int> left, right;  // world ranks by rank in the group; intra: the same list twice
 
     // World ranks that `from` may send to.

@@ -67,10 +67,10 @@ void complete_all(Requests& requests, pattern::Random& random, const Done& done)
     // inactive requests, so each is reported once.
     const bool second = random.one_in(2);
     switch (random.below(4)) {
-        case 0: wait_all(requests, second, done); break;
-        case 1: wait_any(requests, second, done); break;
-        case 2: wait_some(requests, second, done); break;
-        default: one_by_one(requests, second, done); break;
+    case 0: wait_all(requests, second, done); break;
+    case 1: wait_any(requests, second, done); break;
+    case 2: wait_some(requests, second, done); break;
+    default: one_by_one(requests, second, done); break;
     }
 }
 

@@ -13,7 +13,8 @@ constexpr std::size_t kMostBlocks = 600;  // of one type: the storm is not a tes
 
 std::string first_not_gap(const unsigned char* memory, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-        if (memory[i] != kGap) return "byte " + std::to_string(i) + " of the buffer, not part of the message, was written";
+        if (memory[i] != kGap)
+            return "byte " + std::to_string(i) + " of the buffer, not part of the message, was written";
     return "";
 }
 
@@ -24,15 +25,15 @@ Layout::Layout(LayoutKind kind, std::size_t bytes, std::uint64_t seed) {
     if (bytes == 0) kind = LayoutKind::kContiguous;
     if (kind == LayoutKind::kResized && make_resized(bytes, random)) return;
     switch (kind) {
-        case LayoutKind::kResized:
-        case LayoutKind::kVector: make_vector(bytes, random); break;
-        case LayoutKind::kIndexed: make_indexed(bytes, random, false); break;
-        case LayoutKind::kBackwards: make_indexed(bytes, random, true); break;
-        case LayoutKind::kContiguous:
-        case LayoutKind::kCount:
-            add(0, bytes);
-            count_ = static_cast<int>(bytes);
-            break;
+    case LayoutKind::kResized:
+    case LayoutKind::kVector: make_vector(bytes, random); break;
+    case LayoutKind::kIndexed: make_indexed(bytes, random, false); break;
+    case LayoutKind::kBackwards: make_indexed(bytes, random, true); break;
+    case LayoutKind::kContiguous:
+    case LayoutKind::kCount:
+        add(0, bytes);
+        count_ = static_cast<int>(bytes);
+        break;
     }
 }
 

@@ -38,7 +38,9 @@ Options parse(int argc, char** argv) {
         else argc = -1;
     }
     if (argc % 2 != 1 || o.threads < 1) {
-        fprintf(stderr, "usage: storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]\n");
+        fprintf(stderr,
+                "usage: storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] "
+                "[--stall S]\n");
         exit(2);
     }
     return o;
@@ -59,7 +61,8 @@ void check_nothing_left(const Options& options, const std::vector<Channel>& chan
         int flag = 0;
         MPI_Status status;
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, c.comm, &flag, &status);
-        if (flag) fail(options, state, "a message too many on " + c.name + " from " + std::to_string(status.MPI_SOURCE));
+        if (flag)
+            fail(options, state, "a message too many on " + c.name + " from " + std::to_string(status.MPI_SOURCE));
     }
 }
 

@@ -15,8 +15,8 @@ struct Options {
     double seconds = 0;             // if not 0: storm for this time, instead of sending `messages`
     int threads = 1;                // storming threads; more than one requires MPI_THREAD_MULTIPLE
     std::size_t max_bytes = 4u << 20;
-    int compute_us = 0;             // compute up to this long between calls of MPI
-    int stall_seconds = 60;         // print the state and end the job after this time without progress
+    int compute_us = 0;      // compute up to this long between calls of MPI
+    int stall_seconds = 60;  // print the state and end the job after this time without progress
 };
 
 }  // namespace storm

@@ -52,24 +52,24 @@ void RoundRun::post_and_cancel_unmatched() {
 
 void RoundRun::receive_now(Receive& r) {
     switch (random_.below(7)) {
-        case 0:
-            state_.channel = r.plan.channel, state_.source = r.plan.source, state_.tag = r.plan.tag;
-            r.order = next_order_++;
-            ++state_.receives;
-            MPI_Status status;
-            MPI_Recv(address(r), r.layout.count(), r.layout.type(), source_rank(r), r.plan.tag, comm(r.plan.channel),
-                     &status);
-            received(r, status);
-            break;
-        case 1: receive_probed(r, false); break;
-        case 2: receive_probed(r, true); break;
-        case 3: receive_matched(r, random_.one_in(2), false); break;
-        case 4: receive_matched(r, random_.one_in(2), true); break;
-        case 5:
-            post(r);
-            if (r.plan.may_repost) cancel_and_repost(r);
-            break;
-        default: post(r); break;
+    case 0:
+        state_.channel = r.plan.channel, state_.source = r.plan.source, state_.tag = r.plan.tag;
+        r.order = next_order_++;
+        ++state_.receives;
+        MPI_Status status;
+        MPI_Recv(address(r), r.layout.count(), r.layout.type(), source_rank(r), r.plan.tag, comm(r.plan.channel),
+                 &status);
+        received(r, status);
+        break;
+    case 1: receive_probed(r, false); break;
+    case 2: receive_probed(r, true); break;
+    case 3: receive_matched(r, random_.one_in(2), false); break;
+    case 4: receive_matched(r, random_.one_in(2), true); break;
+    case 5:
+        post(r);
+        if (r.plan.may_repost) cancel_and_repost(r);
+        break;
+    default: post(r); break;
     }
 }
 

@@ -17,10 +17,10 @@ RoundRun::RoundRun(const Options& options, const std::vector<Channel>& channels,
 void RoundRun::run() {
     attach_buffer();
     switch (round_.style) {
-        case Style::kPosted: run_posted(); break;
-        case Style::kUnexpected: run_unexpected(); break;
-        case Style::kMixed:
-        case Style::kCount: run_mixed(); break;
+    case Style::kPosted: run_posted(); break;
+    case Style::kUnexpected: run_unexpected(); break;
+    case Style::kMixed:
+    case Style::kCount: run_mixed(); break;
     }
     compute();
     state_.phase = "completing requests";
@@ -37,7 +37,8 @@ void RoundRun::run() {
 // Computes sometimes, as an application would. Most calls follow each other directly.
 void RoundRun::compute() {
     if (options_.compute_us == 0 || !random_.one_in(3)) return;
-    const double until = MPI_Wtime() + 1e-6 * static_cast<double>(random_.below(static_cast<std::uint64_t>(options_.compute_us) + 1));
+    const double until = MPI_Wtime() +
+                         1e-6 * static_cast<double>(random_.below(static_cast<std::uint64_t>(options_.compute_us) + 1));
     while (MPI_Wtime() < until) {
     }
 }
@@ -65,8 +66,7 @@ void RoundRun::run_unexpected() {
     // In half of the rounds, wait until everything has arrived before the first receive.
     if (random_.one_in(2)) {
         int flag = 0;
-        for (int i = 0; i < 50; ++i)
-            MPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, control_, &flag, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 50; ++i) MPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, control_, &flag, MPI_STATUS_IGNORE);
     }
     state_.phase = "receiving one by one";
     for (Receive& r : receives_) receive_now(r);

@@ -16,7 +16,7 @@ constexpr int kMessagesPerRank = 10;  // per round
 // minus a header, as often as a random size.
 constexpr std::size_t kEdges[] = {0, 1, 64, 256, 1024, 4096, 8192, 32768, 65536, 131072, 262144, 1u << 20};
 constexpr int kTags[] = {0, 1, 2, 77777, 0x3fffffff};  // none near MPI_TAG_UB: pml/ucx has only 23 bits
-constexpr int kTagStride = 8;  // per thread, on shared channels
+constexpr int kTagStride = 8;                          // per thread, on shared channels
 
 std::size_t draw_bytes(Random& random, std::size_t max_bytes) {
     std::size_t bytes;
@@ -42,11 +42,11 @@ int draw_tag(Random& random) {
 
 Mode draw_mode(Random& random, Style style, bool buffer, std::size_t bytes) {
     switch (random.below(8)) {
-        case 0:
-        case 1: return Mode::kSynchronous;
-        case 2: return buffer && bytes <= 256 * 1024 ? Mode::kBuffered : Mode::kStandard;
-        case 3: return style == Style::kPosted ? Mode::kReady : Mode::kStandard;
-        default: return Mode::kStandard;
+    case 0:
+    case 1: return Mode::kSynchronous;
+    case 2: return buffer && bytes <= 256 * 1024 ? Mode::kBuffered : Mode::kStandard;
+    case 3: return style == Style::kPosted ? Mode::kReady : Mode::kStandard;
+    default: return Mode::kStandard;
     }
 }
 
@@ -64,8 +64,8 @@ LayoutKind draw_layout(Random& random) {
 
 // The receiver and its senders compute the same regime from this.
 Regime regime_of(std::uint64_t round_key, const Channel& channel, int channel_index, int target) {
-    Random random(pattern::key({round_key, 7, static_cast<std::uint64_t>(channel_index),
-                                static_cast<std::uint64_t>(target)}));
+    Random random(
+        pattern::key({round_key, 7, static_cast<std::uint64_t>(channel_index), static_cast<std::uint64_t>(target)}));
     // Other threads receive on it, too: the tag distinguishes their messages.
     if (channel.shared) return random.one_in(2) ? Regime::kSpecific : Regime::kAnySource;
     return static_cast<Regime>(random.below(static_cast<std::uint64_t>(Regime::kCount)));
@@ -80,8 +80,7 @@ Message draw_message(Random& random, const Options& options, const std::vector<C
     const std::vector<int>& targets = channel.targets(source);
     m.source = source;
     m.target = targets[random.below(targets.size())];
-    m.tag = channel.shared ? thread * kTagStride + static_cast<int>(random.below(kTagStride))
-                           : draw_tag(random);
+    m.tag = channel.shared ? thread * kTagStride + static_cast<int>(random.below(kTagStride)) : draw_tag(random);
     m.bytes = draw_bytes(random, options.max_bytes);
     m.mode = draw_mode(random, round.style, thread == 0, m.bytes);
     m.form = draw_form(random, round.style, m.mode);
@@ -95,10 +94,10 @@ Message draw_message(Random& random, const Options& options, const std::vector<C
 void make_uniform(Round& round, const std::vector<Channel>& channels) {
     std::vector<Message> kept;
     for (Message m : round.messages) {
-        if (regime_of(round.key, channels[static_cast<std::size_t>(m.channel)], m.channel, m.target) == Regime::kUniform) {
-            auto same = std::find_if(kept.begin(), kept.end(), [&](const Message& k) {
-                return k.channel == m.channel && k.target == m.target;
-            });
+        if (regime_of(round.key, channels[static_cast<std::size_t>(m.channel)], m.channel, m.target) ==
+            Regime::kUniform) {
+            auto same = std::find_if(kept.begin(), kept.end(),
+                                     [&](const Message& k) { return k.channel == m.channel && k.target == m.target; });
             if (same != kept.end()) {
                 if (same->source != m.source) continue;
                 m.tag = same->tag;
@@ -151,19 +150,19 @@ std::vector<ReceivePlan> plan_receives(const Round& round, const std::vector<Cha
         ReceivePlan plan{m.channel, m.source, m.tag, 0, draw_layout(random), true, random.next()};
         std::uint64_t place = random.next() >> 2;
         switch (regime) {
-            case Regime::kAnyTag: open_up(plan, 1, true); break;
-            case Regime::kAnySource: open_up(plan, 1, false); break;
-            case Regime::kWild: open_up(plan, 2, false); break;
-            case Regime::kUniform: open_up(plan, random.below(3), random.one_in(2)); break;
-            case Regime::kNested: {
-                const std::uint64_t openness = random.below(3);
-                open_up(plan, openness, (round.key >> 8 & 1) != 0);
-                place |= openness << 62;  // after all narrower ones
-                plan.may_repost = false;
-                break;
-            }
-            case Regime::kSpecific:
-            case Regime::kCount: break;
+        case Regime::kAnyTag: open_up(plan, 1, true); break;
+        case Regime::kAnySource: open_up(plan, 1, false); break;
+        case Regime::kWild: open_up(plan, 2, false); break;
+        case Regime::kUniform: open_up(plan, random.below(3), random.one_in(2)); break;
+        case Regime::kNested: {
+            const std::uint64_t openness = random.below(3);
+            open_up(plan, openness, (round.key >> 8 & 1) != 0);
+            place |= openness << 62;  // after all narrower ones
+            plan.may_repost = false;
+            break;
+        }
+        case Regime::kSpecific:
+        case Regime::kCount: break;
         }
         placed.push_back({place, plan});
     }

@@ -42,17 +42,17 @@ void RoundRun::start_send(Send& send) {
     MPI_Datatype type = send.layout.type();
     ++state_.sends;
     switch (m.form) {
-        case Form::kBlocking:
-            kBlocking[mode](address, count, type, target, m.tag, comm(m.channel));
-            ++state_.sends_done;
-            break;
-        case Form::kNonblocking:
-            kNonblocking[mode](address, count, type, target, m.tag, comm(m.channel), &send.request);
-            break;
-        case Form::kPersistent:
-            kInit[mode](address, count, type, target, m.tag, comm(m.channel), &send.request);
-            MPI_Start(&send.request);
-            break;
+    case Form::kBlocking:
+        kBlocking[mode](address, count, type, target, m.tag, comm(m.channel));
+        ++state_.sends_done;
+        break;
+    case Form::kNonblocking:
+        kNonblocking[mode](address, count, type, target, m.tag, comm(m.channel), &send.request);
+        break;
+    case Form::kPersistent:
+        kInit[mode](address, count, type, target, m.tag, comm(m.channel), &send.request);
+        MPI_Start(&send.request);
+        break;
     }
 }
 

@@ -20,9 +20,9 @@ struct State {
     int thread = 0;
     std::atomic<const char*> phase{"start"};
     std::atomic<std::uint64_t> round{0};
-    std::atomic<std::uint64_t> sends{0};         // started
+    std::atomic<std::uint64_t> sends{0};  // started
     std::atomic<std::uint64_t> sends_done{0};
-    std::atomic<std::uint64_t> receives{0};      // posted
+    std::atomic<std::uint64_t> receives{0};  // posted
     std::atomic<std::uint64_t> receives_done{0};
     std::atomic<int> channel{-1}, source{-1}, tag{-1};  // of the receive posted last
 

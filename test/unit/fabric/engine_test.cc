@@ -29,7 +29,9 @@ protected:
         fault.until_ns = 0;
         subnet.header().faults.fetch_add(1);
     }
-    bool same(std::size_t bytes) const { return std::equal(from.bytes.begin(), from.bytes.begin() + static_cast<long>(bytes), to.bytes.begin()); }
+    bool same(std::size_t bytes) const {
+        return std::equal(from.bytes.begin(), from.bytes.begin() + static_cast<long>(bytes), to.bytes.begin());
+    }
 
     const Segment& subnet = test_client().subnet();
     TestQp a{0}, b{1};
@@ -283,14 +285,18 @@ TEST_F(FabricEngine, messages_are_traced_with_begin_arrival_and_end_if_asked_for
 
 TEST_F(FabricEngine, trace_names_faults_and_events) {
     const std::uint64_t from_here = subnet.header().traced;
-    trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(FaultKind::lose_ack), 1, 0, static_cast<std::uint64_t>(FaultScope::port));
-    trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(FaultKind::drop), 0, 0x10, static_cast<std::uint64_t>(FaultScope::all));
+    trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(FaultKind::lose_ack), 1, 0,
+          static_cast<std::uint64_t>(FaultScope::port));
+    trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(FaultKind::drop), 0, 0x10,
+          static_cast<std::uint64_t>(FaultScope::all));
     trace(subnet, TraceKind::event, 0, IBV_EVENT_PATH_MIG, a.index);
     trace(subnet, TraceKind::event, 1, IBV_EVENT_PORT_ERR, 1);
-    EXPECT_EQ(traced(subnet, from_here, "fault"),
-              (std::vector<std::string>{"fault set lose-ack: " + port_name(subnet, 1), "fault drop: all, sent by QP 0x10"}));
+    EXPECT_EQ(
+        traced(subnet, from_here, "fault"),
+        (std::vector<std::string>{"fault set lose-ack: " + port_name(subnet, 1), "fault drop: all, sent by QP 0x10"}));
     EXPECT_EQ(traced(subnet, from_here, "event"),
-              (std::vector<std::string>{"event " + hca_name(subnet, 0) + " PATH_MIG " + qp_text(a), "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
+              (std::vector<std::string>{"event " + hca_name(subnet, 0) + " PATH_MIG " + qp_text(a),
+                                        "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
 }
 
 // The engine's thread sleeps until the first of the latest times; threads that are awake do what is due before.

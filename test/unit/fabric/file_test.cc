@@ -66,8 +66,9 @@ TEST(FabricFile, hcas_come_in_the_order_of_their_hosts) {
 }
 
 TEST(FabricFile, a_port_may_differ_from_its_hca) {
-    const Topology t = parsed("switch s\nhost a b\nhca a/x b/x ports=2 mtu=2048\nport a/x/2 lid=0x40 lmc=2 mtu=256\n"
-                              "link a/x/1 s\nlink a/x/2 s\nlink b/x/1 s\nlink b/x/2 s\n");
+    const Topology t = parsed(
+        "switch s\nhost a b\nhca a/x b/x ports=2 mtu=2048\nport a/x/2 lid=0x40 lmc=2 mtu=256\n"
+        "link a/x/1 s\nlink a/x/2 s\nlink b/x/1 s\nlink b/x/2 s\n");
     EXPECT_EQ(t.ports[0].lid, 1u);
     EXPECT_EQ(t.ports[0].mtu_bytes, 2048u);
     EXPECT_EQ(t.ports[1].lid, 0x40u);
@@ -77,8 +78,9 @@ TEST(FabricFile, a_port_may_differ_from_its_hca) {
 }
 
 TEST(Site19Fabric, ports_have_tables_of_pkeys) {
-    const char* const text = "switch s\nhost a b\nhca a/x b/x ports=2 pkeys=0x8001,0,0xffff\nport b/x/2 pkeys=1\n"
-                             "link a/x/1 s\nlink a/x/2 s\nlink b/x/1 s\nlink b/x/2 s\n";
+    const char* const text =
+        "switch s\nhost a b\nhca a/x b/x ports=2 pkeys=0x8001,0,0xffff\nport b/x/2 pkeys=1\n"
+        "link a/x/1 s\nlink a/x/2 s\nlink b/x/1 s\nlink b/x/2 s\n";
     const Topology t = parsed(text);
     EXPECT_EQ(t.ports[1].pkeys, (std::vector<std::uint16_t>{0x8001, 0, 0xffff}));
     EXPECT_EQ(t.ports[3].pkeys, std::vector<std::uint16_t>{1});
@@ -88,8 +90,9 @@ TEST(Site19Fabric, ports_have_tables_of_pkeys) {
 }
 
 TEST(Site19Fabric, ports_demand_a_global_routing_header_and_have_prefixes) {
-    const char* const text = "subnet prefix=7\nswitch s\nhost a b\nhca a/x b/x grh=required\nport b/x/1 prefix=8 grh=optional\n"
-                             "link a/x/1 s\nlink b/x/1 s\n";
+    const char* const text =
+        "subnet prefix=7\nswitch s\nhost a b\nhca a/x b/x grh=required\nport b/x/1 prefix=8 grh=optional\n"
+        "link a/x/1 s\nlink b/x/1 s\n";
     const Topology t = parsed(text);
     EXPECT_TRUE(t.ports[0].grh_required);
     EXPECT_FALSE(t.ports[1].grh_required);
@@ -115,18 +118,28 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x ports=5", "test:2: ports: '5' is not a whole number in 1..4"},
     {"host a\nhca a/x lmc=8", "test:2: lmc: '8' is not a whole number in 0..7"},
     {"host a\nhca a/x mtu=1500", "test:2: mtu: '1500' is not one of 256, 512, 1024, 2048, 4096"},
-    {"host a\nhca a/x profile=new", "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
-    {"host a\nhca a/x speed=1", "test:2: 'speed' is not a setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix)"},
-    {"host a\nhca a/x pkeys=0x8000", "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
-    {"host a\nhca a/x pkeys=", "test:2: pkeys: '' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
-    {"host a\nhca a/x pkeys=1,", "test:2: pkeys: '1,' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for an empty entry"},
+    {"host a\nhca a/x profile=new",
+     "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
+    {"host a\nhca a/x speed=1",
+     "test:2: 'speed' is not a setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix)"},
+    {"host a\nhca a/x pkeys=0x8000",
+     "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 "
+     "for an empty entry"},
+    {"host a\nhca a/x pkeys=",
+     "test:2: pkeys: '' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for "
+     "an empty entry"},
+    {"host a\nhca a/x pkeys=1,",
+     "test:2: pkeys: '1,' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 for "
+     "an empty entry"},
     {"host a\nhca a/x pkeys=0", "test:2: a/x/1 has no P_Key"},
     {"host a\nhca a/x pkeys=5,0,5", "test:2: a/x/1: P_Key 0x5 is given twice"},
     {"host a\nhca a/x pkeys=1,2,3,4,5,6,7,8,9", "test:2: a/x/1: 9 P_Keys are more than 8"},
-    {"subnet link-layer=roce\nhost a\nhca a/x pkeys=0x8001", "test:3: a/x/1: RoCE has no partitions: its only P_Key is 0xffff"},
+    {"subnet link-layer=roce\nhost a\nhca a/x pkeys=0x8001",
+     "test:3: a/x/1: RoCE has no partitions: its only P_Key is 0xffff"},
     {"host a\nhca a/x grh=yes", "test:2: grh: 'yes' is not 'required' or 'optional'"},
     {"host a\nhca a/x prefix=0", "test:2: prefix: '0' is not 64 bits such as 0xfe80000000000000"},
-    {"subnet link-layer=roce\nhost a\nhca a/x grh=required", "test:3: grh: RoCE packets always have a global routing header"},
+    {"subnet link-layer=roce\nhost a\nhca a/x grh=required",
+     "test:3: grh: RoCE packets always have a global routing header"},
     {"subnet link-layer=roce\nhost a\nhca a/x prefix=1", "test:3: prefix: the GIDs of RoCE are made of addresses"},
     {"host a x=1", "test:1: 'x' is not a setting of host, which has none"},
     {"host a\nhca a/x lmc=1 lmc=2", "test:2: 'lmc=' is given twice"},
@@ -134,12 +147,16 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x\nlink a/x/1 s", "test:3: link: there is no port and no switch 's'"},
     {"host a\nhca a/x\nswitch s t\nlink a/x/1 s\nlink a/x/1 t", "test:5: link: a/x/1 has a cable already"},
     {"switch s\nlink s s", "test:2: link: a cable from 's' to itself"},
-    {"switch s t\nlink s t rate=5", "test:2: rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited', or two of them with a comma"},
+    {"switch s t\nlink s t rate=5",
+     "test:2: rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited', or two of them with a comma"},
     {"switch s t\nlink s t u", "test:2: link: 'u' is unexpected"},
     {"host a b\nhca a/x b/x\nswitch s\nlink a/x/1 s", "test:2: b/x/1 has no cable"},
-    {"host a b\nhca a/x\nhca b/x\nswitch s t\nlink a/x/1 s\nlink b/x/1 t", "test:2: a/x/1 cannot be reached from b/x/1"},
-    {"host a b\nhca a/x b/x lmc=1\nport b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s", "test:3: b/x/1: LID 0x3 is not a multiple of 2^LMC, 2"},
-    {"host a b\nhca a/x b/x\nport a/x/1 b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s", "test:3: b/x/1: LID 0x3 is a/x/1's"},
+    {"host a b\nhca a/x\nhca b/x\nswitch s t\nlink a/x/1 s\nlink b/x/1 t",
+     "test:2: a/x/1 cannot be reached from b/x/1"},
+    {"host a b\nhca a/x b/x lmc=1\nport b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s",
+     "test:3: b/x/1: LID 0x3 is not a multiple of 2^LMC, 2"},
+    {"host a b\nhca a/x b/x\nport a/x/1 b/x/1 lid=3\nswitch s\nlink a/x/1 s\nlink b/x/1 s",
+     "test:3: b/x/1: LID 0x3 is a/x/1's"},
     {"subnet link-layer=eth", "test:1: link-layer: 'eth' is not 'ib' or 'roce'"},
     {"subnet islands=2", "test:1: islands: '2' is not 'yes' or 'no'"},
     {"subnet\nsubnet", "test:2: subnet: there is one already"},
@@ -155,14 +172,20 @@ TEST(FabricFile, names_the_line_and_what_is_wrong_with_it) {
 TEST(FabricFile, names_what_is_wrong_with_a_route) {
     const std::string base(kTwoSpines);  // 12 lines
     const auto with = [&](const std::string& route) { return refused(base + "route " + route + "\n"); };
-    EXPECT_EQ(with("0x2 0x4 over leaf0"), "test:13: route: 'over' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
-    EXPECT_EQ(with("0x2 0x4 via"), "test:13: route: 'via' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
-    EXPECT_EQ(with("0x2 0x4 nowhere leaf0"), "test:13: route: 'nowhere' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 over leaf0"),
+              "test:13: route: 'over' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 via"),
+              "test:13: route: 'via' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
+    EXPECT_EQ(with("0x2 0x4 nowhere leaf0"),
+              "test:13: route: 'nowhere' instead of 'via SWITCH …' or 'nowhere' (route SLID DLID via SWITCH …)");
     EXPECT_EQ(with("0x2 0x3 nowhere"), "test: route 0x2 0x3: both LIDs are h0/coop0/1's");
     EXPECT_EQ(with("0x2 0x4 via leaf0 leaf1"), "test:13: route: there is no cable between 'leaf0' and 'leaf1'");
     EXPECT_EQ(with("0x2 0x4 via leaf0 spine0"), "test:13: route: there is no cable between 'spine0' and 'h1/coop0/1'");
-    EXPECT_EQ(with("0x2 0x4 via leaf0 spine0:2 leaf1"), "test:13: route: there is no cable 2 between 'leaf0' and 'spine0', only 1");
-    EXPECT_EQ(with("0x2 0x9 via leaf0"), "test:13: route: '0x9' is not the LID of a port: a number that a port has, or HOST/HCA/NUMBER or HOST/HCA/NUMBER+N");
+    EXPECT_EQ(with("0x2 0x4 via leaf0 spine0:2 leaf1"),
+              "test:13: route: there is no cable 2 between 'leaf0' and 'spine0', only 1");
+    EXPECT_EQ(with("0x2 0x9 via leaf0"),
+              "test:13: route: '0x9' is not the LID of a port: a number that a port has, or HOST/HCA/NUMBER or "
+              "HOST/HCA/NUMBER+N");
     EXPECT_EQ(with("h0/coop0/1+2 0x4 via leaf0"), "test:13: h0/coop0/1+2: '2' is not a whole number in 0..1");
     EXPECT_EQ(with("0x3 0x4 via leaf0 spine0 leaf1"), "test: route 0x3 0x4 is given twice");
 }
@@ -173,8 +196,17 @@ TEST(FabricFile, a_topology_comes_back_from_its_text) {
         EXPECT_EQ(to_text(parsed(shown)), shown);
     }
     Topology generated;
-    const Sizes sizes{.hcas = 2, .ports = 2, .lmc = 3, .mtu_bytes = 1024, .pkeys = {3, 0xffff}, .rates = {0, 1'234'567}, .latency_ns = 777,
-                      .profile = find_profile("small"), .leaves = 2, .spines = 3, .hosts_per_leaf = 2};
+    const Sizes sizes{.hcas = 2,
+                      .ports = 2,
+                      .lmc = 3,
+                      .mtu_bytes = 1024,
+                      .pkeys = {3, 0xffff},
+                      .rates = {0, 1'234'567},
+                      .latency_ns = 777,
+                      .profile = find_profile("small"),
+                      .leaves = 2,
+                      .spines = 3,
+                      .hosts_per_leaf = 2};
     ASSERT_EQ(generate(sizes, generated).text, "");
     EXPECT_EQ(to_text(parsed(to_text(generated))), to_text(generated));
 }
@@ -227,8 +259,9 @@ TEST_F(InstalledSubnet, routes_as_the_file_says) {
 }
 
 // Host a's second port and host b's second port are on switches that no cable connects; all have the same prefix.
-constexpr const char* kIslands = "subnet islands=yes\nswitch s t u\nhost a b\nhca a/x b/x ports=2\n"
-                                 "link a/x/1 s\nlink b/x/1 s\nlink a/x/2 t\nlink b/x/2 u\n";
+constexpr const char* kIslands =
+    "subnet islands=yes\nswitch s t u\nhost a b\nhca a/x b/x ports=2\n"
+    "link a/x/1 s\nlink b/x/1 s\nlink a/x/2 t\nlink b/x/2 u\n";
 
 TEST_F(InstalledSubnet, site_16_may_have_islands) {
     EXPECT_EQ(to_text(parsed(to_text(parsed(kIslands)))), to_text(parsed(kIslands)));
@@ -236,7 +269,9 @@ TEST_F(InstalledSubnet, site_16_may_have_islands) {
     EXPECT_EQ(to_text(read_topology(subnet)), to_text(parsed(kIslands)));
     for (std::uint16_t from = 1; from <= 4; ++from)
         for (std::uint16_t to = 1; to <= 4; ++to)
-            EXPECT_EQ(find_route(subnet, from - 1u, from, to).leads_somewhere(), from == to || (from % 2 == 1 && to % 2 == 1)) << from << " to " << to;
+            EXPECT_EQ(find_route(subnet, from - 1u, from, to).leads_somewhere(),
+                      from == to || (from % 2 == 1 && to % 2 == 1))
+                << from << " to " << to;
 }
 
 TEST_F(InstalledSubnet, site_16_may_have_a_route_that_leads_nowhere_one_way) {
@@ -256,7 +291,9 @@ TEST_F(InstalledSubnet, site_23_hosts_may_have_more_than_eight_hcas) {
     EXPECT_EQ(subnet.hosts()[1].hcas, 12u);
     for (std::uint16_t rail = 0; rail < 12; ++rail) {
         EXPECT_EQ(subnet.hcas()[12u + rail].name, "coop" + std::to_string(rail));
-        EXPECT_EQ(find_route(subnet, rail, static_cast<std::uint16_t>(rail + 1), static_cast<std::uint16_t>(rail + 13)).to, rail + 12u);
+        EXPECT_EQ(
+            find_route(subnet, rail, static_cast<std::uint16_t>(rail + 1), static_cast<std::uint16_t>(rail + 13)).to,
+            rail + 12u);
     }
 }
 

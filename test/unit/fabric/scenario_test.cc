@@ -118,17 +118,23 @@ TEST_F(ActionsOnASubnet, set_faults) {
 
 TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("prot h0 down"), "'prot' is not an action (port, link, lid, hca, sm, fault, kill)");
-    EXPECT_EQ(act("port h9/coop0 down"), "there is no port 'h9/coop0' (h0/coop0/1, h0/coop1/1, h1/coop0/1, h1/coop1/1)");
+    EXPECT_EQ(act("port h9/coop0 down"),
+              "there is no port 'h9/coop0' (h0/coop0/1, h0/coop1/1, h1/coop0/1, h1/coop1/1)");
     EXPECT_EQ(act("port h0/coop0 sideways"), "port: 'sideways' is not up, down, rate, latency or loss");
-    EXPECT_EQ(act("port h0/coop0 rate 5"), "rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited'");
-    EXPECT_EQ(act("port h0/coop0 down now"), "port: 'now' is unexpected (port HOST/HCA[/PORT] up|down|rate R|latency T|loss P)");
-    EXPECT_EQ(act("link leaf0-leaf1 down"), "there is no cable 'leaf0-leaf1' (A-B or A-B:K, with ends such as h0/coop0/1 -> leaf0)");
+    EXPECT_EQ(act("port h0/coop0 rate 5"),
+              "rate: '5' is not a rate such as 250MB/s, 2GB/s or 10Gbit/s, or 'unlimited'");
+    EXPECT_EQ(act("port h0/coop0 down now"),
+              "port: 'now' is unexpected (port HOST/HCA[/PORT] up|down|rate R|latency T|loss P)");
+    EXPECT_EQ(act("link leaf0-leaf1 down"),
+              "there is no cable 'leaf0-leaf1' (A-B or A-B:K, with ends such as h0/coop0/1 -> leaf0)");
     EXPECT_EQ(act("link leaf1-spine1:3 down"), "leaf1-spine1:3, cable: '3' is not a whole number in 1..2");
     EXPECT_EQ(act("lid 0x99 down"), "no port has LID 0x99 (LIDs go up to 0x9)");
     EXPECT_EQ(act("lid 0x2 off"), "lid: 'off' is not 'up' or 'down'");
     EXPECT_EQ(act("hca h0 down"), "there is no HCA 'h0' (h0/coop0, h0/coop1, h1/coop0, h1/coop1)");
-    EXPECT_EQ(act("fault h0/coop0 explode"), "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, kill-qp, kill-process");
-    EXPECT_EQ(act("fault link leaf1-spine1 drop"), "fault: there are 2 cables 'leaf1-spine1': say which, leaf1-spine1:1 to :2");
+    EXPECT_EQ(act("fault h0/coop0 explode"),
+              "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, kill-qp, kill-process");
+    EXPECT_EQ(act("fault link leaf1-spine1 drop"),
+              "fault: there are 2 cables 'leaf1-spine1': say which, leaf1-spine1:1 to :2");
     EXPECT_EQ(act("fault all drop --count 0"), "fault: --count: '0' is not a whole number in 1..9223372036854775807");
     EXPECT_EQ(act("fault all drop --often"), "fault: there is no option '--often'");
     EXPECT_EQ(act("kill h7"), "there is no host 'h7' (h0, h1)");
@@ -137,10 +143,12 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
 
 TEST_F(ActionsOnASubnet, of_a_scenario_are_sorted_by_time_and_count) {
     Scenario scenario;
-    ASSERT_EQ(parse("# comment\nafter 900 messages lid 2 down\n\nat 2s port h0/coop0 up  # later\nat 1.5s port h0/coop0 down\n"
-                    "after 500 messages fault all rnr --count 20\n",
-                    scenario),
-              "");
+    ASSERT_EQ(
+        parse(
+            "# comment\nafter 900 messages lid 2 down\n\nat 2s port h0/coop0 up  # later\nat 1.5s port h0/coop0 down\n"
+            "after 500 messages fault all rnr --count 20\n",
+            scenario),
+        "");
     ASSERT_EQ(scenario.events().size(), 4u);
     EXPECT_EQ(scenario.events()[0].line, 5);
     EXPECT_EQ(scenario.events()[0].at_ns, 1'500'000'000);
@@ -152,11 +160,15 @@ TEST_F(ActionsOnASubnet, of_a_scenario_are_sorted_by_time_and_count) {
 TEST_F(ActionsOnASubnet, of_a_scenario_are_refused_with_their_line) {
     EXPECT_EQ(refused("at 1s port h0/coop0 down\nin 2s port h0/coop0 up"),
               "test:2: 'in' is neither 'at' nor 'after': a line is 'at TIME ACTION' or 'after N messages ACTION'");
-    EXPECT_EQ(refused("at noon port h0/coop0 down"), "test:1: at: 'noon' is not a time such as 800ns, 1.5us, 20ms or 2s");
-    EXPECT_EQ(refused("after 5 port h0/coop0 down"), "test:1: 'after' goes with a number and 'messages': after 500 messages …");
-    EXPECT_EQ(refused("after five messages sm change"), "test:1: after: 'five' is not a whole number in 0..9223372036854775807");
+    EXPECT_EQ(refused("at noon port h0/coop0 down"),
+              "test:1: at: 'noon' is not a time such as 800ns, 1.5us, 20ms or 2s");
+    EXPECT_EQ(refused("after 5 port h0/coop0 down"),
+              "test:1: 'after' goes with a number and 'messages': after 500 messages …");
+    EXPECT_EQ(refused("after five messages sm change"),
+              "test:1: after: 'five' is not a whole number in 0..9223372036854775807");
     EXPECT_EQ(refused("\nat 1s"), "test:2: an action is missing (port, link, lid, hca, sm, fault, kill)");
-    EXPECT_EQ(refused("at 1s cut everything"), "test:1: 'cut' is not an action (port, link, lid, hca, sm, fault, kill)");
+    EXPECT_EQ(refused("at 1s cut everything"),
+              "test:1: 'cut' is not an action (port, link, lid, hca, sm, fault, kill)");
     EXPECT_EQ(port(0).down, 0u);
 }
 
@@ -175,7 +187,9 @@ TEST_F(ActionsOnASubnet, of_a_scenario_happen_at_their_time_and_count) {
 TEST_F(ActionsOnASubnet, of_a_scenario_end_when_told_to) {
     Scenario scenario;
     ASSERT_EQ(parse("at 1000s lid 2 down\n", scenario), "");
-    { const std::jthread runs([&](const std::stop_token& stop) { scenario.run(subnet, stop); }); }
+    {
+        const std::jthread runs([&](const std::stop_token& stop) { scenario.run(subnet, stop); });
+    }
     EXPECT_EQ(subnet.lids()[2].down, 0u);
 }
 

@@ -159,14 +159,16 @@ void TestQp::connect(const TestQp& peer, std::uint8_t timeout, std::uint8_t retr
     a.path_mtu = IBV_MTU_1024;
     a.max_dest_rd_atomic = 4;
     a.min_rnr_timer = 1;
-    qp->modify(a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    qp->modify(a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     a.qp_state = IBV_QPS_RTS;
     a.sq_psn = 100;
     a.timeout = timeout;
     a.retry_cnt = retries;
     a.rnr_retry = rnr_retries;
     a.max_rd_atomic = 4;
-    qp->modify(a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    qp->modify(a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                      IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 void TestQp::to_state(ibv_qp_state state) { qp->modify(at_state(state), IBV_QP_STATE); }
@@ -180,7 +182,8 @@ void TestQp::post_receive(std::uint64_t id, const TestMemory& memory, std::uint3
     ring.put.fetch_add(1);
 }
 
-int TestQp::post(ibv_wr_opcode opcode, std::uint64_t id, const TestMemory& from, std::uint32_t size, const TestMemory* to, std::uint32_t flags) {
+int TestQp::post(ibv_wr_opcode opcode, std::uint64_t id, const TestMemory& from, std::uint32_t size,
+                 const TestMemory* to, std::uint32_t flags) {
     qp->begin();
     SendWork* work = qp->slot();
     int result = ENOMEM;

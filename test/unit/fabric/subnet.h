@@ -53,8 +53,8 @@ struct TestQp {
     void connect(const TestQp& peer, std::uint8_t timeout = 1, std::uint8_t retries = 2, std::uint8_t rnr_retries = 1);
     void to_state(ibv_qp_state state);
     void post_receive(std::uint64_t id, const TestMemory& memory, std::uint32_t bytes);
-    int post(ibv_wr_opcode opcode, std::uint64_t id, const TestMemory& from, std::uint32_t bytes, const TestMemory* to = nullptr,
-             std::uint32_t flags = IBV_SEND_SIGNALED);
+    int post(ibv_wr_opcode opcode, std::uint64_t id, const TestMemory& from, std::uint32_t bytes,
+             const TestMemory* to = nullptr, std::uint32_t flags = IBV_SEND_SIGNALED);
 };
 
 }  // namespace coop::fabric

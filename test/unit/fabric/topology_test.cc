@@ -88,7 +88,8 @@ TEST(FabricTopology, ports_with_different_lmc_share_no_lid) {
 TEST(FabricTopology, an_lmc_that_does_not_fit_names_the_port) {
     EXPECT_EQ(base_lids(made({.hosts = 383, .lmc = 7})).back(), 383u * 128);
     const std::string text = refused({.hosts = 384, .lmc = 7});
-    EXPECT_EQ(text, "h383/coop0/1: no LID is left: 384 ports, this one with LMC 7 (128 LIDs), do not fit into 0x1..0xbfff");
+    EXPECT_EQ(text,
+              "h383/coop0/1: no LID is left: 384 ports, this one with LMC 7 (128 LIDs), do not fit into 0x1..0xbfff");
 }
 
 TEST(FabricTopology, in_a_star_every_way_is_over_the_switch) {
@@ -156,7 +157,9 @@ TEST(Site03Fabric, on_a_rail_optimised_subnet_hca_i_of_each_host_is_on_leaf_i) {
 TEST(FabricTopology, in_a_fat_tree_the_latency_is_that_across_a_spine) {
     const Topology t = made({.rates = {500}, .latency_ns = 1002, .leaves = 2, .spines = 1, .hosts_per_leaf = 1});
     ASSERT_EQ(t.cables.size(), 4u);
-    EXPECT_EQ(t.cables[0].there.latency_ns + t.cables[2].there.latency_ns + t.cables[3].back.latency_ns + t.cables[1].back.latency_ns, 1002);
+    EXPECT_EQ(t.cables[0].there.latency_ns + t.cables[2].there.latency_ns + t.cables[3].back.latency_ns +
+                  t.cables[1].back.latency_ns,
+              1002);
     EXPECT_EQ(t.cables[2].there.rate, 500u);
 }
 
@@ -194,7 +197,8 @@ Topology chain(std::uint32_t switches) {
     t.cables.clear();
     for (std::uint32_t i = 0; i < switches; ++i) t.switches.push_back({"s" + std::to_string(i)});
     t.cables.push_back({{NodeKind::port, 0}, {NodeKind::switch_, 0}, {}, {}});
-    for (std::uint32_t i = 1; i < switches; ++i) t.cables.push_back({{NodeKind::switch_, i - 1}, {NodeKind::switch_, i}, {}, {}});
+    for (std::uint32_t i = 1; i < switches; ++i)
+        t.cables.push_back({{NodeKind::switch_, i - 1}, {NodeKind::switch_, i}, {}, {}});
     t.cables.push_back({{NodeKind::switch_, switches - 1}, {NodeKind::port, 1}, {}, {}});
     return t;
 }
@@ -213,7 +217,9 @@ TEST(FabricTopology, names_are_unique_and_plain) {
     EXPECT_FALSE(is_good_name("abcd", 3));
 }
 
-TEST(FabricTopology, roce_has_no_lmc) { EXPECT_EQ(refused({.lmc = 1, .ethernet = true}), "RoCE has no LIDs, and so no LMC: 1 is not 0"); }
+TEST(FabricTopology, roce_has_no_lmc) {
+    EXPECT_EQ(refused({.lmc = 1, .ethernet = true}), "RoCE has no LIDs, and so no LMC: 1 is not 0");
+}
 
 TEST(FabricTopology, the_largest_subnet_of_the_plan_is_routed) {
     const Topology t = made({.hcas = 2, .lmc = 3, .leaves = 8, .spines = 8, .hosts_per_leaf = 8});
@@ -226,9 +232,11 @@ TEST(FabricUnits, rates_are_read_and_shown) {
     EXPECT_EQ(parse_rate("10Gbit/s"), 1'250'000'000u);
     EXPECT_EQ(parse_rate("1MiB/s"), 1'048'576u);
     EXPECT_EQ(parse_rate("unlimited"), 0u);
-    for (const char* bad : {"", "0", "0MB/s", "250", "250MB", "-1MB/s", "1e3MB/s", "MB/s", "1.2.3MB/s", "inf", "99999999999999GB/s"})
+    for (const char* bad :
+         {"", "0", "0MB/s", "250", "250MB", "-1MB/s", "1e3MB/s", "MB/s", "1.2.3MB/s", "inf", "99999999999999GB/s"})
         EXPECT_FALSE(parse_rate(bad).has_value()) << bad;
-    for (const std::uint64_t rate : {0ull, 1ull, 999ull, 1500ull, 250'000'000ull, 1'048'576ull, 1'250'000'000ull, 123'456'789'012ull})
+    for (const std::uint64_t rate :
+         {0ull, 1ull, 999ull, 1500ull, 250'000'000ull, 1'048'576ull, 1'250'000'000ull, 123'456'789'012ull})
         EXPECT_EQ(parse_rate(rate_text(rate)), rate) << rate_text(rate);
     EXPECT_EQ(rate_text(1'250'000'000), "1.25GB/s");
 }
@@ -239,7 +247,8 @@ TEST(FabricUnits, times_are_read_and_shown) {
     EXPECT_EQ(parse_time_ns("1.2s"), 1'200'000'000);
     EXPECT_EQ(parse_time_ns("0"), 0);
     for (const char* bad : {"", "5", "-1us", "1 us", "1min"}) EXPECT_FALSE(parse_time_ns(bad).has_value()) << bad;
-    for (const std::int64_t ns : {0ll, 1ll, 750ll, 1501ll, 1'234'567ll, 3'000'000'000ll}) EXPECT_EQ(parse_time_ns(time_text(ns)), ns) << time_text(ns);
+    for (const std::int64_t ns : {0ll, 1ll, 750ll, 1501ll, 1'234'567ll, 3'000'000'000ll})
+        EXPECT_EQ(parse_time_ns(time_text(ns)), ns) << time_text(ns);
 }
 
 TEST(FabricUnits, losses_are_read_and_shown) {
@@ -248,7 +257,8 @@ TEST(FabricUnits, losses_are_read_and_shown) {
     EXPECT_EQ(parse_loss("1"), 0xffffffffu);
     EXPECT_FALSE(parse_loss("1.01").has_value());
     EXPECT_FALSE(parse_loss("-0.1").has_value());
-    for (const std::uint32_t loss : {0u, 1u, 7u, 42'949'673u, 1u << 31, 0xfffffffeu, 0xffffffffu}) EXPECT_EQ(parse_loss(loss_text(loss)), loss) << loss_text(loss);
+    for (const std::uint32_t loss : {0u, 1u, 7u, 42'949'673u, 1u << 31, 0xfffffffeu, 0xffffffffu})
+        EXPECT_EQ(parse_loss(loss_text(loss)), loss) << loss_text(loss);
 }
 
 TEST(FabricUnits, a_refusal_names_the_option_the_value_and_the_range) {

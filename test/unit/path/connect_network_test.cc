@@ -27,15 +27,19 @@ public:
         int made = 0, connected = 0, established = 0, given_up = 0;
         bool up = false;  // queue pairs are in RTS
     };
-    Side sides[2] = {{Connection(kSelf, kPeer, kOurs, kPaths, patience(), kOurWord)}, {Connection(kPeer, kSelf, kTheirs, of_peer(kPaths), patience(), kTheirWord)}};
+    Side sides[2] = {{Connection(kSelf, kPeer, kOurs, kPaths, patience(), kOurWord)},
+                     {Connection(kPeer, kSelf, kTheirs, of_peer(kPaths), patience(), kTheirWord)}};
 
-    static Patience patience() { return {.first = 10 * kMs, .longest = 80 * kMs, .first_look = kMs, .probe = 50 * kMs, .notice = 0}; }
+    static Patience patience() {
+        return {.first = 10 * kMs, .longest = 80 * kMs, .first_look = kMs, .probe = 50 * kMs, .notice = 0};
+    }
 
     void want(int side) { carry_out(side, sides[side].connection.on_want(now_)); }
 
     // Runs until nothing is in flight and no side waits, or until `end`.
     void run(Nanoseconds end = 100'000 * kMs) {
-        while (now_ < end && step()) {}
+        while (now_ < end && step()) {
+        }
     }
 
     unsigned percent() { return static_cast<unsigned>(random_() % 100); }
@@ -77,7 +81,8 @@ private:
                 ++side.made;
                 std::vector<OwnEnd> numbers;
                 for (std::size_t r = 0; r < kPaths.size(); ++r)
-                    numbers.push_back({side.cannot_make >> r & 1 ? 0 : static_cast<std::uint32_t>(100 * (i + 1) + r), 1});
+                    numbers.push_back(
+                        {side.cannot_make >> r & 1 ? 0 : static_cast<std::uint32_t>(100 * (i + 1) + r), 1});
                 carry_out(i, side.connection.on_qps_ready(numbers, now_));
                 break;
             }
@@ -98,7 +103,7 @@ private:
                 EXPECT_TRUE(sides[1 - i].up) << "established before the other side can receive";
                 break;
             case Do::kGiveUp: ++side.given_up; break;
-        }
+            }
     }
 
     std::mt19937 random_;
@@ -170,7 +175,8 @@ TEST_P(Networks, both_sides_agree_on_the_rails_that_opened) {
             EXPECT_EQ(net.sides[0].connection.live(), 3u & ~closed);
         } else {
             for (const auto& side : net.sides) {
-                EXPECT_TRUE(side.connection.state() == State::kGivenUp || side.connection.live() != 0) << "waits for a rail that may yet answer";
+                EXPECT_TRUE(side.connection.state() == State::kGivenUp || side.connection.live() != 0)
+                    << "waits for a rail that may yet answer";
                 EXPECT_LE(side.given_up, 1);
             }
         }
@@ -192,7 +198,8 @@ TEST_P(Networks, refusal_reaches_the_requester) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Weather, Networks,
-                         ::testing::Values(Weather{}, Weather{.loss = 30}, Weather{.doubling = 50, .most_delay_ms = 200},
+                         ::testing::Values(Weather{}, Weather{.loss = 30},
+                                           Weather{.doubling = 50, .most_delay_ms = 200},
                                            Weather{.loss = 60, .doubling = 30, .most_delay_ms = 300}));
 
 TEST(Site01Connection, over_a_dead_network_keeps_asking) {
@@ -209,7 +216,8 @@ TEST(Connection, at_rest_takes_few_datagrams) {
     net.want(0);
     net.run();
     const auto &asks = net.sides[0].connection.counts(), &answers = net.sides[1].connection.counts();
-    EXPECT_LE(asks.sent + answers.sent, 7u) << "request, reply, ready; probed from both sides, and done from both where these cross";
+    EXPECT_LE(asks.sent + answers.sent, 7u)
+        << "request, reply, ready; probed from both sides, and done from both where these cross";
 }
 
 }  // namespace

@@ -12,10 +12,31 @@ namespace {
 
 using namespace test;
 
-// --- every event in every state ---------------------------------------------------------------------------------------
+// --- every event in every state
+// ---------------------------------------------------------------------------------------
 
-enum class Event { kWant, kRequest, kReply, kReady, kProbed, kDone, kRefusal, kMismatch, kQpsReady, kNoQps, kConnected, kNoneConnected,
-                   kAnswers, kNothingYet, kOneAnswers, kAllBroken, kFailed, kEarlyTick, kTick, kLateTick };
+enum class Event {
+    kWant,
+    kRequest,
+    kReply,
+    kReady,
+    kProbed,
+    kDone,
+    kRefusal,
+    kMismatch,
+    kQpsReady,
+    kNoQps,
+    kConnected,
+    kNoneConnected,
+    kAnswers,
+    kNothingYet,
+    kOneAnswers,
+    kAllBroken,
+    kFailed,
+    kEarlyTick,
+    kTick,
+    kLateTick
+};
 
 const std::map<Event, std::pair<const char*, std::function<Actions(Connection&)>>> kEvents = {
     {Event::kWant, {"want", [](Connection& c) { return c.on_want(0); }}},
@@ -147,7 +168,8 @@ TEST(Connection, every_state_and_reason_has_words) {
     for (int r = 0; r <= static_cast<int>(Reason::kRefused); ++r) EXPECT_STRNE(describe(static_cast<Reason>(r)), "?");
 }
 
-// --- datagrams for other connections -------------------------------------------------------------------------------------
+// --- datagrams for other connections
+// -------------------------------------------------------------------------------------
 
 TEST(Connection, datagrams_of_others_change_nothing) {
     for (std::size_t s = 0; s < kStates; ++s)
@@ -168,7 +190,8 @@ TEST(Connection, datagrams_of_others_change_nothing) {
 }
 
 TEST(Connection, another_generation_of_a_known_peer_changes_nothing) {
-    for (State state : {State::kAnswering, State::kJoining, State::kReplied, State::kConfirming, State::kProbing, State::kProbed, State::kEstablished})
+    for (State state : {State::kAnswering, State::kJoining, State::kReplied, State::kConfirming, State::kProbing,
+                        State::kProbed, State::kEstablished})
         for (Kind kind : {Kind::kRequest, Kind::kReply, Kind::kReady, Kind::kProbed, Kind::kDone}) {
             Connection c = in_state(state);
             EXPECT_EQ(text(c.on_datagram(from_peer(kind, kOurs, kTheirs + 1), 0)), "");
@@ -181,7 +204,8 @@ TEST(Connection, answer_without_our_generation_is_none) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply, 0), 0)), "");
 }
 
-// --- its contents ------------------------------------------------------------------------------------------------------
+// --- its contents
+// ------------------------------------------------------------------------------------------------------
 
 TEST(Connection, knows_both_ends_of_each_rail) {
     const Connection c = in_state(State::kEstablished);
@@ -277,7 +301,8 @@ TEST(Connection, pauses_double_up_to_the_longest) {
 TEST(Connection, has_nothing_to_do_later_unless_it_waits) {
     for (std::size_t s = 0; s < kStates; ++s) {
         const auto state = static_cast<State>(s);
-        const bool waits = state == State::kRequested || state == State::kReplied || state == State::kProbing || state == State::kProbed;
+        const bool waits = state == State::kRequested || state == State::kReplied || state == State::kProbing ||
+                           state == State::kProbed;
         EXPECT_EQ(in_state(state).next_tick().has_value(), waits) << name(state);
     }
 }
@@ -297,7 +322,8 @@ TEST(Site01Connection, a_late_answer_is_told_once) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply), 0)), "connect") << "it is as good as an early one";
 }
 
-// --- probes -------------------------------------------------------------------------------------------------------------
+// --- probes
+// -------------------------------------------------------------------------------------------------------------
 
 TEST(Site16Connection, rail_that_stays_silent_is_closed_on_both_sides) {
     Connection c = in_state(State::kProbing);
@@ -336,13 +362,15 @@ TEST(Site16Connection, looks_become_rare_while_nothing_answers) {
     EXPECT_EQ(pauses, (std::vector<Nanoseconds>{1, 2, 4, 8, 16, 32, 40, 40}));
 }
 
-// --- crossing requests --------------------------------------------------------------------------------------------------
+// --- crossing requests
+// --------------------------------------------------------------------------------------------------
 
 TEST(Connection, the_request_of_the_lower_number_counts) {
     Connection c(kPeer, kSelf, kTheirs, of_peer(kPaths), kPatience, kTheirWord);
     (void)c.on_want(0);
     (void)c.on_qps_ready(kNumbers, 0);
-    const Datagram request{Kind::kRequest, kSelf, kPeer, kOurWord, kOurs, 0, {{50, 1, 500, 0, 0, 0, 0}, {51, 2, 501, 1, 2, 1, 1}}};
+    const Datagram request{
+        Kind::kRequest, kSelf, kPeer, kOurWord, kOurs, 0, {{50, 1, 500, 0, 0, 0, 0}, {51, 2, 501, 1, 2, 1, 1}}};
     EXPECT_EQ(text(c.on_datagram(request, 0)), "connect");
     EXPECT_EQ(c.state(), State::kJoining);
 }
@@ -361,7 +389,8 @@ TEST(Connection, process_connects_to_itself) {
     EXPECT_EQ(text(c.on_datagram(c.datagram(Kind::kDone), 0)), "");
 }
 
-// --- datagrams ----------------------------------------------------------------------------------------------------------
+// --- datagrams
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(Datagram, every_flipped_bit_is_seen) {
     const auto whole = encode(from_peer(Kind::kReply));
@@ -402,7 +431,8 @@ TEST(Datagram, noise_is_refused) {
     for (int round = 0; round < 2000; ++round) {
         auto bytes = encode(from_peer(Kind::kRequest));
         bytes.resize(random() % (kMaxDatagramBytes + 1));
-        for (std::size_t at = round % 2 == 0 ? 0 : 8; at < bytes.size(); ++at) bytes[at] = std::byte{static_cast<unsigned char>(random())};
+        for (std::size_t at = round % 2 == 0 ? 0 : 8; at < bytes.size(); ++at)
+            bytes[at] = std::byte{static_cast<unsigned char>(random())};
         EXPECT_TRUE(std::holds_alternative<std::string>(decode(bytes))) << "round " << round;
     }
 }

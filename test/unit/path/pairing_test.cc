@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/pairing.h: the rails between two processes, and the order of ports. The pairs of ports are tested in port_pairs_test.cc.
+// path/pairing.h: the rails between two processes, and the order of ports. The pairs of ports are tested in
+// port_pairs_test.cc.
 #include "coop/path/pairing.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ namespace coop::path {
 
 // For gtest's messages.
 static void PrintTo(const PathChoice& p, std::ostream* out) {
-    *out << '{' << +p.local_port << '-' << +p.remote_port << " bits " << +p.local_bits << '-' << +p.remote_bits << " qp " << p.qp << '}';
+    *out << '{' << +p.local_port << '-' << +p.remote_port << " bits " << +p.local_bits << '-' << +p.remote_bits
+         << " qp " << p.qp << '}';
 }
 
 namespace {
@@ -102,7 +104,8 @@ std::vector<PortRecord> random_ports(std::mt19937& random) {
 }
 
 Limits random_limits(std::mt19937& random) {
-    return {static_cast<std::uint16_t>(random() % 7), static_cast<std::uint16_t>(1 + random() % 3), static_cast<std::uint16_t>(random() % 5)};
+    return {static_cast<std::uint16_t>(random() % 7), static_cast<std::uint16_t>(1 + random() % 3),
+            static_cast<std::uint16_t>(random() % 5)};
 }
 
 class RandomPorts : public ::testing::Test {
@@ -112,7 +115,8 @@ protected:
         std::mt19937 random(kRandomSeed);
         for (int round = 0; round < 3000; ++round) {
             SCOPED_TRACE("seed " + std::to_string(kRandomSeed) + " round " + std::to_string(round));
-            const PortList a{random_limits(random), random_ports(random)}, b{random_limits(random), random_ports(random)};
+            const PortList a{random_limits(random), random_ports(random)},
+                b{random_limits(random), random_ports(random)};
             body(a, b);
             if (HasFailure()) return;
         }
@@ -146,8 +150,11 @@ TEST_F(RandomPorts, every_port_that_reaches_one_is_used_unless_rails_are_limited
     each([](const PortList& a, const PortList& b) {
         const Rails rails = choose_paths(a.ports, b.ports, {.qps_per_port = 1, .max_paths = 1});
         for (std::size_t i = 0; i < a.ports.size(); ++i) {
-            const auto reached = [&](const PortRecord& p) { return reach_each_other(a.ports[i], p, reach_between(a.ports, b.ports)); };
-            const bool used = std::any_of(rails.begin(), rails.end(), [&](const PathChoice& rail) { return rail.local_port == i; });
+            const auto reached = [&](const PortRecord& p) {
+                return reach_each_other(a.ports[i], p, reach_between(a.ports, b.ports));
+            };
+            const bool used = std::any_of(rails.begin(), rails.end(),
+                                          [&](const PathChoice& rail) { return rail.local_port == i; });
             // A limited member yields to a full one if the other side has limited members.
             if (!used && !is_full_member(a.ports[i].pkey)) continue;
             EXPECT_EQ(used, std::any_of(b.ports.begin(), b.ports.end(), reached)) << "port " << i;
@@ -165,7 +172,8 @@ TEST_F(RandomPorts, the_rails_are_as_many_as_allowed) {
     });
 }
 
-// --- the order of ports -------------------------------------------------------------------------------------------------
+// --- the order of ports
+// -------------------------------------------------------------------------------------------------
 
 PortRecord port_of(std::uint8_t hca, std::uint8_t number) {
     PortRecord port = ib_port(hca, static_cast<std::uint16_t>(1 + 2 * hca + number));
@@ -173,7 +181,8 @@ PortRecord port_of(std::uint8_t hca, std::uint8_t number) {
     return port;
 }
 
-std::vector<std::pair<int, int>> order(const std::vector<PortRecord>& ports, std::vector<std::uint32_t> distances, std::uint32_t local_rank) {
+std::vector<std::pair<int, int>> order(const std::vector<PortRecord>& ports, std::vector<std::uint32_t> distances,
+                                       std::uint32_t local_rank) {
     std::vector<std::pair<int, int>> names;
     for (const PortRecord& p : by_preference(ports, {distances, local_rank})) names.emplace_back(p.hca, p.port);
     return names;
@@ -213,7 +222,8 @@ TEST(Preference, nothing_is_lost) {
         const auto ports = random_ports(random);
         const std::vector<std::uint32_t> distances = {round % 2u, round / 2 % 3u, round / 6 % 2u};
         const auto sorted = by_preference(ports, {distances, static_cast<std::uint32_t>(round)});
-        EXPECT_TRUE(std::is_permutation(ports.begin(), ports.end(), sorted.begin(), sorted.end())) << "seed " << kRandomSeed << " round " << round;
+        EXPECT_TRUE(std::is_permutation(ports.begin(), ports.end(), sorted.begin(), sorted.end()))
+            << "seed " << kRandomSeed << " round " << round;
     }
 }
 
@@ -223,7 +233,8 @@ std::tuple<int, int, int> end_of(const PathChoice& rail, const std::vector<PortR
 }
 
 // The first rails of the processes of a node, to a peer on another node with the same ports.
-std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports, const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
+std::set<std::tuple<int, int, int>> first_rails(const std::vector<PortRecord>& ports,
+                                                const std::vector<std::uint32_t>& distances, std::uint32_t processes) {
     std::vector<PortRecord> theirs = ports;
     for (PortRecord& port : theirs) port.gid[14] ^= 0x80;
     std::set<std::tuple<int, int, int>> used;

@@ -19,7 +19,9 @@ using Table = std::vector<std::uint16_t>;
 
 constexpr std::uint16_t kFull1 = 0x8001, kLimited1 = 0x0001, kFull2 = 0x8002;
 
-PkeyChoice chosen(const Table& table, std::uint16_t wanted) { return choose_pkey(table, wanted).value_or(PkeyChoice{0, 999}); }
+PkeyChoice chosen(const Table& table, std::uint16_t wanted) {
+    return choose_pkey(table, wanted).value_or(PkeyChoice{0, 999});
+}
 
 PortRecord with_key(std::uint8_t hca, std::uint16_t pkey, std::uint8_t subnet = 0) {
     PortRecord port = ib_port(hca, static_cast<std::uint16_t>(hca + 1), 0, subnet);
@@ -53,7 +55,8 @@ TEST(Site19Partition, wanted_key_is_found_by_the_partition_that_it_names) {
 TEST(Site19Partition, first_key_of_a_full_member_is_taken_unless_one_is_wanted) {
     EXPECT_EQ(chosen({kDefaultPkey, kFull1}, 0), (PkeyChoice{kDefaultPkey, 0}));
     EXPECT_EQ(chosen({0, kFull1, kDefaultPkey}, 0), (PkeyChoice{kFull1, 1}));
-    EXPECT_EQ(chosen({0x7fff, kFull2, kFull1}, 0), (PkeyChoice{kFull2, 1}));  // a limited member would not hear others like it
+    EXPECT_EQ(chosen({0x7fff, kFull2, kFull1}, 0),
+              (PkeyChoice{kFull2, 1}));  // a limited member would not hear others like it
     EXPECT_EQ(chosen({0, 0x7fff, kLimited1}, 0), (PkeyChoice{0x7fff, 1}));
     EXPECT_FALSE(choose_pkey(Table{0, 0x8000}, 0));
 }
@@ -67,7 +70,8 @@ TEST(Site19Partition, keys_are_shown_in_hexadecimal) {
 }
 
 TEST(Site19Pairing, only_ports_of_one_partition_are_paired) {
-    const std::vector<PortRecord> a = {with_key(0, kFull1), with_key(1, kFull2)}, b = {with_key(2, kFull2), with_key(3, kFull1)};
+    const std::vector<PortRecord> a = {with_key(0, kFull1), with_key(1, kFull2)},
+                                  b = {with_key(2, kFull2), with_key(3, kFull1)};
     EXPECT_EQ(choose_paths(a, b, {}), (std::vector<PathChoice>{{0, 1, 0, 0, 0}, {1, 0, 0, 0, 0}}));
     EXPECT_TRUE(choose_paths(std::vector{a[0]}, std::vector{b[0]}, {}).empty());
     EXPECT_FALSE(reach_each_other(a[0], b[0]));
@@ -75,7 +79,8 @@ TEST(Site19Pairing, only_ports_of_one_partition_are_paired) {
 }
 
 TEST(Site19Pairing, full_and_limited_members_are_paired_and_two_limited_are_not) {
-    const std::vector<PortRecord> full = {with_key(0, kFull1), with_key(1, kFull1)}, limited = {with_key(2, kLimited1), with_key(3, kLimited1)};
+    const std::vector<PortRecord> full = {with_key(0, kFull1), with_key(1, kFull1)},
+                                  limited = {with_key(2, kLimited1), with_key(3, kLimited1)};
     EXPECT_EQ(choose_paths(full, limited, {}).size(), 2u);
     EXPECT_EQ(choose_paths(limited, full, {}).size(), 2u);
     EXPECT_TRUE(choose_paths(limited, limited, {}).empty());  // the same port, too: a limited HCA does not hear itself
@@ -83,7 +88,8 @@ TEST(Site19Pairing, full_and_limited_members_are_paired_and_two_limited_are_not)
 }
 
 TEST(Site19Pairing, limited_members_are_paired_with_full_ones) {
-    const std::vector<PortRecord> a = {with_key(0, kLimited1), with_key(1, kFull1)}, b = {with_key(2, kLimited1), with_key(3, kFull1)};
+    const std::vector<PortRecord> a = {with_key(0, kLimited1), with_key(1, kFull1)},
+                                  b = {with_key(2, kLimited1), with_key(3, kFull1)};
     EXPECT_EQ(choose_paths(a, b, {}), (std::vector<PathChoice>{{0, 1, 0, 0, 0}, {1, 0, 0, 0, 0}}));
     const std::vector<PortRecord> only_limited = {with_key(2, kLimited1), with_key(3, kLimited1)};
     EXPECT_EQ(choose_paths(a, only_limited, {}), (std::vector<PathChoice>{{1, 0, 0, 0, 0}, {1, 1, 0, 0, 0}}));
@@ -92,12 +98,17 @@ TEST(Site19Pairing, limited_members_are_paired_with_full_ones) {
 }
 
 TEST(Site19Pairing, says_which_keys_do_not_match) {
-    const auto trouble = [](std::uint16_t a, std::uint16_t b) { return partition_trouble(process({with_key(0, a)}), process({with_key(1, b)})).value_or(""); };
-    EXPECT_EQ(trouble(kFull1, kFull2), "the P_Key here is 0x8001 (full member), there 0x8002 (full member): these are different partitions");
+    const auto trouble = [](std::uint16_t a, std::uint16_t b) {
+        return partition_trouble(process({with_key(0, a)}), process({with_key(1, b)})).value_or("");
+    };
+    EXPECT_EQ(trouble(kFull1, kFull2),
+              "the P_Key here is 0x8001 (full member), there 0x8002 (full member): these are different partitions");
     EXPECT_EQ(trouble(kLimited1, kLimited1),
-              "the P_Key here is 0x0001 (limited member), there 0x0001 (limited member): two limited members of a partition cannot communicate");
+              "the P_Key here is 0x0001 (limited member), there 0x0001 (limited member): two limited members of a "
+              "partition cannot communicate");
     EXPECT_EQ(trouble(kLimited1, kFull1), "");
-    EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}), process({with_key(1, kFull2, 7)})));  // of different subnets in any case
+    EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}),
+                                   process({with_key(1, kFull2, 7)})));  // of different subnets in any case
     EXPECT_FALSE(partition_trouble({}, {}));
 }
 
@@ -114,7 +125,8 @@ TEST(Site19Pairing, subnets_are_crossed_where_both_processes_allow_it) {
 }
 
 TEST(Site19Pairing, subnet_in_common_goes_before_those_across_routers) {
-    std::vector<PortRecord> a = {with_key(0, kDefaultPkey, 1), with_key(1, kDefaultPkey, 2)}, b = {with_key(2, kDefaultPkey, 3), with_key(3, kDefaultPkey, 2)};
+    std::vector<PortRecord> a = {with_key(0, kDefaultPkey, 1), with_key(1, kDefaultPkey, 2)},
+                            b = {with_key(2, kDefaultPkey, 3), with_key(3, kDefaultPkey, 2)};
     for (PortRecord& port : a) port.crosses_subnets = 1;
     for (PortRecord& port : b) port.crosses_subnets = 1;
     EXPECT_EQ(choose_paths(a, b, {}), (std::vector<PathChoice>{{1, 1, 0, 0, 0}}));

@@ -44,12 +44,14 @@ TEST(Site03Planes, of_a_list_are_those_of_hcas_and_ports) {
 }
 
 TEST(Site03Planes, anything_else_is_refused_with_what_is_allowed) {
-    for (const char* text : {"", "fast", "rate,position", "mlx5_0", "mlx5_0=", "=1", "mlx5_0=10000", "mlx5_0=-1", "mlx5_0=1x", "mlx5_0:=1", "mlx5_0:0=1",
-                             "mlx5_0:256=1", "mlx5_0:x=1", "mlx5_0=1,", ",mlx5_0=1", "mlx5_0=1,mlx5_0=2", "mlx5_0:1=1,mlx5_0:1=1", "a=1,,b=2"}) {
+    for (const char* text : {"", "fast", "rate,position", "mlx5_0", "mlx5_0=", "=1", "mlx5_0=10000", "mlx5_0=-1",
+                             "mlx5_0=1x", "mlx5_0:=1", "mlx5_0:0=1", "mlx5_0:256=1", "mlx5_0:x=1", "mlx5_0=1,",
+                             ",mlx5_0=1", "mlx5_0=1,mlx5_0=2", "mlx5_0:1=1,mlx5_0:1=1", "a=1,,b=2"}) {
         const auto parsed = parse_planes(text);
         ASSERT_TRUE(std::holds_alternative<std::string>(parsed)) << text;
         EXPECT_EQ(std::get<std::string>(parsed),
-                  "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its plane, 0..9999");
+                  "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its "
+                  "plane, 0..9999");
     }
 }
 

@@ -37,7 +37,10 @@ PortRecord with_rate(PortRecord port, std::uint32_t mbytes_per_s) {
 // A node whose HCAs have these rates. `node` makes its addresses unique.
 Ports node_of(const std::vector<std::uint32_t>& rates, std::uint16_t node = 1) {
     Ports ports;
-    for (const std::uint32_t rate : rates) ports.push_back(with_rate(ib_port(static_cast<std::uint8_t>(ports.size()), static_cast<std::uint16_t>(100 * node + ports.size())), rate));
+    for (const std::uint32_t rate : rates)
+        ports.push_back(with_rate(
+            ib_port(static_cast<std::uint8_t>(ports.size()), static_cast<std::uint16_t>(100 * node + ports.size())),
+            rate));
     return ports;
 }
 
@@ -57,7 +60,9 @@ TEST(Site03Pairing, three_rates_that_differ_on_each_side_fit_as_well_as_they_can
 
 TEST(Site03Pairing, remaining_ports_go_to_the_ports_with_most_spare_rate) {
     EXPECT_EQ(pair_ports(node_of({100, 250}), node_of({100, 100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {1, 2}}));
-    EXPECT_EQ(pair_ports(node_of({100, 100}), node_of({100, 100, 100, 100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {0, 2}, {1, 3}, {0, 4}})) << "in turns";
+    EXPECT_EQ(pair_ports(node_of({100, 100}), node_of({100, 100, 100, 100, 100}, 2)),
+              (Pairs{{0, 0}, {1, 1}, {0, 2}, {1, 3}, {0, 4}}))
+        << "in turns";
     EXPECT_EQ(pair_ports(node_of({100, 100, 100}), node_of({100, 100}, 2)), (Pairs{{0, 0}, {1, 1}, {2, 0}}));
 }
 
@@ -114,7 +119,8 @@ TEST(Site03Pairing, planes_go_before_rates_and_places) {
     EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "a single plane changes nothing";
 }
 
-// --- ranks and distances do not matter ------------------------------------------------------------------------------------
+// --- ranks and distances do not matter
+// ------------------------------------------------------------------------------------
 
 // The pairs as GIDs.
 std::vector<std::pair<Gid, Gid>> ends_of(const Ports& a, const Ports& b, std::size_t most = 0) {
@@ -128,11 +134,14 @@ TEST(Site03Pairing, local_ranks_and_distances_change_nothing) {
     const auto expected = ends_of(a, b);
     for (std::uint32_t rank = 0; rank < 4; ++rank)
         for (std::uint32_t other = 0; other < 4; ++other)
-            for (const std::vector<std::uint32_t>& distances : {std::vector<std::uint32_t>{}, {21, 10, 21, 10}, {10, 21, 32, 12}})
-                EXPECT_EQ(ends_of(by_preference(a, {distances, rank}), by_preference(b, {distances, other})), expected) << rank << ' ' << other;
+            for (const std::vector<std::uint32_t>& distances :
+                 {std::vector<std::uint32_t>{}, {21, 10, 21, 10}, {10, 21, 32, 12}})
+                EXPECT_EQ(ends_of(by_preference(a, {distances, rank}), by_preference(b, {distances, other})), expected)
+                    << rank << ' ' << other;
 }
 
-// num_rails keeps the HCAs that a process would use first, the same for all its peers: atomic operations on a region meet at one HCA.
+// num_rails keeps the HCAs that a process would use first, the same for all its peers: atomic operations on a region
+// meet at one HCA.
 TEST(Site03Pairing, where_pairs_are_left_out_each_process_keeps_its_near_hcas) {
     const Ports a = node_of({100, 100, 100, 100}), b = node_of({100, 100, 100, 100}, 2);
     for (const std::vector<std::uint32_t>& ours : {std::vector<std::uint32_t>{10, 10, 21, 21}, {21, 21, 10, 10}})
@@ -162,7 +171,8 @@ TEST(Site03Pairing, networks_that_the_first_ports_do_not_share_are_still_found) 
     EXPECT_NE(std::find(all.begin(), all.end(), one[0]), all.end());
 }
 
-// --- properties, for random nodes -------------------------------------------------------------------------------------------
+// --- properties, for random nodes
+// -------------------------------------------------------------------------------------------
 
 constexpr std::uint32_t kRates[] = {50, 100, 250, 400};
 
@@ -172,7 +182,8 @@ Ports random_node(std::mt19937& random, std::uint16_t node, unsigned networks) {
     for (std::uint8_t hca = 0; hca < random() % 6; ++hca)
         for (std::uint8_t number = 1; number <= 1 + random() % 2; ++number) {
             const auto lid = static_cast<std::uint16_t>(1000 * node + 8 * hca + number);
-            ports.push_back(with_rate(ib_port(hca, lid, 0, static_cast<std::uint8_t>(random() % networks)), kRates[random() % 4]));
+            ports.push_back(
+                with_rate(ib_port(hca, lid, 0, static_cast<std::uint8_t>(random() % networks)), kRates[random() % 4]));
             ports.back().port = number;
             ports.back().position = static_cast<std::uint16_t>(hca + random() % 2);
             if (random() % 4 == 0) ports.back().plane = static_cast<std::uint16_t>(random() % 3);
@@ -217,7 +228,8 @@ TEST_F(Site03RandomNodes, both_sides_pair_the_same_ports_in_the_same_order) {
 
 TEST_F(Site03RandomNodes, ranks_and_distances_change_nothing) {
     each(2, [](std::mt19937& random, const Ports& a, const Ports& b) {
-        EXPECT_EQ(ends_of(by_preference(a, random_nearness(random)), by_preference(b, random_nearness(random))), ends_of(a, b));
+        EXPECT_EQ(ends_of(by_preference(a, random_nearness(random)), by_preference(b, random_nearness(random))),
+                  ends_of(a, b));
     });
 }
 
@@ -225,7 +237,8 @@ TEST_F(Site03RandomNodes, every_port_that_reaches_one_has_a_pair_and_no_pair_is_
     each(3, [](std::mt19937&, const Ports& a, const Ports& b) {
         const Pairs pairs = pair_ports(a, b);
         const auto reaches = [](const PortRecord& port, const Ports& others) {
-            return std::any_of(others.begin(), others.end(), [&](const PortRecord& other) { return reach_each_other(port, other); });
+            return std::any_of(others.begin(), others.end(),
+                               [&](const PortRecord& other) { return reach_each_other(port, other); });
         };
         std::set<std::size_t> here, there;
         std::set<std::pair<std::size_t, std::size_t>> both;
@@ -262,7 +275,8 @@ TEST_F(Site03RandomNodes, no_way_to_pair_them_carries_more) {
             for (PortRecord& port : *node) port.plane = 0;
         std::uint64_t sum = 0;
         const Pairs pairs = pair_ports(a, b);
-        for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) sum += std::min(a[pairs[i].local].rate_mbytes_per_s, b[pairs[i].remote].rate_mbytes_per_s);
+        for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+            sum += std::min(a[pairs[i].local].rate_mbytes_per_s, b[pairs[i].remote].rate_mbytes_per_s);
         EXPECT_EQ(sum, best_sum(a, b));
     });
     EXPECT_GT(rounds, 100);

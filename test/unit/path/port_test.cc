@@ -19,7 +19,9 @@ using test::roce_port;
 
 constexpr unsigned kRandomSeed = 1618;
 
-PortList two_ports() { return {{.num_rails = 4, .qps_per_port = 2, .max_paths = 0}, {ib_port(0, 8, 2), roce_port(1, ipv4(10, 1, 0, 3))}}; }
+PortList two_ports() {
+    return {{.num_rails = 4, .qps_per_port = 2, .max_paths = 0}, {ib_port(0, 8, 2), roce_port(1, ipv4(10, 1, 0, 3))}};
+}
 
 std::string wrong(const std::vector<std::byte>& bytes) {
     const Unpacked result = unpack(bytes);
@@ -62,7 +64,8 @@ TEST(Port, other_length_or_version_or_magic_is_named) {
 }
 
 TEST(Port, each_field_out_of_bounds_is_named) {
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].mtu = 6; }).find("MTU code is 6, expected 1..5"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].mtu = 6; }).find("MTU code is 6, expected 1..5"),
+              std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].mtu = 0; }).find("MTU"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].lmc = 8; }).find("LMC"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].lid = 0; }).find("LID"), std::string::npos);
@@ -71,16 +74,22 @@ TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].roce = 1; }).find("RoCE"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].roce = 0; }).find("RoCE"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].lmc = 1; }).find("LMC"), std::string::npos);
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].link_layer = LinkLayer{3}; }).find("link layer"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].link_layer = LinkLayer{3}; }).find("link layer"),
+              std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].port = 0; }).find("port number"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].hca = 200; }).find("HCA"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].has_srq = 2; }).find("SRQ"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].ud_qpn = 1u << 24; }).find("UD queue pair"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].prefix_bits = 1; }).find("prefix"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].prefix_bits = 33; }).find("prefix"), std::string::npos);
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].pkey = 0x8000; }).find("partition of the P_Key is 0, expected 1..32767"), std::string::npos);
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].needs_grh = 2; }).find("needs a global routing header"), std::string::npos);
-    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].crosses_subnets = 2; }).find("crosses subnets"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) {
+                  l.ports[0].pkey = 0x8000;
+              }).find("partition of the P_Key is 0, expected 1..32767"),
+              std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].needs_grh = 2; }).find("needs a global routing header"),
+              std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].crosses_subnets = 2; }).find("crosses subnets"),
+              std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.limits.qps_per_port = 0; }).find("queue pairs"), std::string::npos);
 }
 
@@ -139,23 +148,27 @@ TEST(Port, network_of_roce_is_as_its_interface_is_configured) {
     EXPECT_TRUE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 8), in_network(ipv4(10, 7, 1, 2), 8)));
     EXPECT_TRUE(reach_each_other(in_network(ipv4(10, 1, 0, 130), 25), in_network(ipv4(10, 1, 0, 131), 25)));
     EXPECT_FALSE(reach_each_other(in_network(ipv4(10, 1, 0, 130), 25), in_network(ipv4(10, 1, 0, 120), 25)));
-    const Gid global = {0x20, 1, 0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 1}, of_same_56 = {0x20, 1, 0, 1, 0, 0, 0x10, 9, 0, 0, 0, 0, 0, 0, 0, 1};
+    const Gid global = {0x20, 1, 0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+              of_same_56 = {0x20, 1, 0, 1, 0, 0, 0x10, 9, 0, 0, 0, 0, 0, 0, 0, 1};
     EXPECT_FALSE(reach_each_other(in_network(global, 64), in_network(of_same_56, 64)));
     EXPECT_TRUE(reach_each_other(in_network(global, 56), in_network(of_same_56, 56)));
 }
 
 TEST(Port, without_a_network_in_common_version_2_of_roce_may_be_routed) {
-    const PortRecord here[] = {in_network(ipv4(10, 1, 0, 1), 24)}, there[] = {in_network(ipv4(10, 1, 1, 1), 24), in_network(ipv4(10, 1, 0, 9), 24)};
+    const PortRecord here[] = {in_network(ipv4(10, 1, 0, 1), 24)},
+                     there[] = {in_network(ipv4(10, 1, 1, 1), 24), in_network(ipv4(10, 1, 0, 9), 24)};
     EXPECT_EQ(reach_between(here, there), Reach::kNetwork);
     EXPECT_EQ(reach_between(here, std::span(there, 1)), Reach::kRouted);
     EXPECT_TRUE(reach_each_other(here[0], there[0], Reach::kRouted));
-    EXPECT_FALSE(reach_each_other(in_network(ipv4(10, 1, 0, 1), 24, 1), in_network(ipv4(10, 1, 1, 1), 24, 1), Reach::kRouted));
+    EXPECT_FALSE(
+        reach_each_other(in_network(ipv4(10, 1, 0, 1), 24, 1), in_network(ipv4(10, 1, 1, 1), 24, 1), Reach::kRouted));
     EXPECT_FALSE(reach_each_other(ib_port(0, 8, 0, 1), ib_port(0, 9, 0, 2), Reach::kRouted));
 }
 
 TEST(Port, is_described_by_its_address) {
     EXPECT_EQ(describe(ib_port(1, 8, 2)), "hca 1 port 1, LID 8, LMC 2");
-    EXPECT_EQ(describe(roce_port(0, ipv4(10, 1, 0, 3))), "hca 0 port 1, RoCE v2 GID 0000:0000:0000:0000:0000:ffff:0a01:0003");
+    EXPECT_EQ(describe(roce_port(0, ipv4(10, 1, 0, 3))),
+              "hca 0 port 1, RoCE v2 GID 0000:0000:0000:0000:0000:ffff:0a01:0003");
 }
 
 }  // namespace

@@ -20,7 +20,22 @@ inline PortRecord ib_port(std::uint8_t hca, std::uint16_t lid, std::uint8_t lmc 
     port.rate_mbytes_per_s = 12500;
     port.ud_qpn = 100u + hca;
     port.ud_qkey = 7;
-    port.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, subnet, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(lid >> 8), static_cast<std::uint8_t>(lid)};
+    port.gid = {0xfe,
+                0x80,
+                0,
+                0,
+                0,
+                0,
+                0,
+                subnet,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                static_cast<std::uint8_t>(lid >> 8),
+                static_cast<std::uint8_t>(lid)};
     return port;
 }
 
@@ -32,6 +47,8 @@ inline PortRecord roce_port(std::uint8_t hca, const Gid& gid, std::uint8_t versi
     return port;
 }
 
-inline Gid ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}; }
+inline Gid ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
+    return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d};
+}
 
 }  // namespace coop::path::test

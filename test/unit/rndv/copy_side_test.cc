@@ -2,12 +2,14 @@
 //
 // rndv/copy_side.h with the engines of both sides: every interleaving of a small cooperative copy.
 //
-// The model has two processes. At each point one of them takes a turn, a transport refuses a chunk for the moment or for good, time passes,
-// or a process stops for ever (it died, or computes without another MPI call). The test visits every state that such choices reach, by
-// replaying each sequence of choices from the start and dropping sequences that lead to a state seen before.
+// The model has two processes. At each point one of them takes a turn, a transport refuses a chunk for the moment or
+// for good, time passes, or a process stops for ever (it died, or computes without another MPI call). The test visits
+// every state that such choices reach, by replaying each sequence of choices from the start and dropping sequences that
+// lead to a state seen before.
 //
-// It checks in every state that no chunk is counted that was not copied whole, and that a side sees the end only when all bytes are in
-// place. It checks of every final state that the message is complete, or that the survivor waits for a process that died with a chunk.
+// It checks in every state that no chunk is counted that was not copied whole, and that a side sees the end only when
+// all bytes are in place. It checks of every final state that the message is complete, or that the survivor waits for a
+// process that died with a chunk.
 #include "coop/rndv/copy_side.h"
 
 #include <gtest/gtest.h>
@@ -39,9 +41,9 @@ struct Setting {
 struct Process {
     CopySide side;
     bool has_begun = false;
-    bool is_stopped = false;    // makes no call any more
-    bool has_died = false;      // … and the other side can find out
-    bool refuses = false;       // its transport refuses every chunk from now on
+    bool is_stopped = false;  // makes no call any more
+    bool has_died = false;    // … and the other side can find out
+    bool refuses = false;     // its transport refuses every chunk from now on
     bool is_over = false;
     bool is_stuck = false;
     bool saw_death = false;
@@ -110,9 +112,11 @@ struct Move {
     Side side;
     Act act;
 };
-constexpr Move kMoves[] = {
-    {Side::kReceiver, Act::kCopy}, {Side::kReceiver, Act::kNoRoom}, {Side::kReceiver, Act::kRefuse}, {Side::kReceiver, Act::kStop}, {Side::kReceiver, Act::kDie},
-    {Side::kSender, Act::kCopy},   {Side::kSender, Act::kNoRoom},   {Side::kSender, Act::kRefuse},   {Side::kSender, Act::kStop},   {Side::kSender, Act::kDie}};
+constexpr Move kMoves[] = {{Side::kReceiver, Act::kCopy},   {Side::kReceiver, Act::kNoRoom},
+                           {Side::kReceiver, Act::kRefuse}, {Side::kReceiver, Act::kStop},
+                           {Side::kReceiver, Act::kDie},    {Side::kSender, Act::kCopy},
+                           {Side::kSender, Act::kNoRoom},   {Side::kSender, Act::kRefuse},
+                           {Side::kSender, Act::kStop},     {Side::kSender, Act::kDie}};
 
 // One call of the process into the library. Each turn ends at the latest after one chunk: the quantum is one chunk.
 void take_turn(World& w, Side side, Act act) {
@@ -186,7 +190,8 @@ std::string key(World& w) {
     add(w.slot.done.load());
     add(w.slot.refused.load());
     for (Process* p : {&w.r, &w.s}) {
-        add(p->has_begun + 2 * p->is_stopped + 4 * p->has_died + 8 * p->refuses + 16 * p->is_over + 32 * p->is_stuck + 64 * p->saw_death);
+        add(p->has_begun + 2 * p->is_stopped + 4 * p->has_died + 8 * p->refuses + 16 * p->is_over + 32 * p->is_stuck +
+            64 * p->saw_death);
         add(p->side.chunk() ? static_cast<int>(*p->side.chunk()) : -1);
         add(p->has_begun ? p->side.claims().is_refused() : 0);
         add(p->has_begun && p->side.takeover().may_claim_all());
@@ -222,7 +227,8 @@ void run_to_end(World& w) {
 
 // The fallback of a stuck copy, and the end of the machines of both sides.
 void check_end(World& w, const std::string& history) {
-    const bool holds_chunk = (w.r.is_stopped && w.r.side.chunk()) || (w.s.is_stopped && w.s.has_begun && w.s.side.chunk());
+    const bool holds_chunk = (w.r.is_stopped && w.r.side.chunk()) ||
+                             (w.s.is_stopped && w.s.has_begun && w.s.side.chunk());
     for (const Side side : {Side::kReceiver, Side::kSender}) {
         Process& p = w.of(side);
         const Process& peer = w.of(other(side));
@@ -232,7 +238,8 @@ void check_end(World& w, const std::string& history) {
         } else if (p.is_stuck || (side == Side::kSender && p.has_begun && p.side.claims().stuck())) {
             EXPECT_TRUE(w.r.refuses && w.s.refuses) << history;
         } else {
-            // Waits for ever: only for a process that computes, and that holds a chunk or is the only one that can copy.
+            // Waits for ever: only for a process that computes, and that holds a chunk or is the only one that can
+            // copy.
             EXPECT_TRUE(peer.is_stopped && !peer.has_died && (holds_chunk || p.refuses)) << history;
         }
     }
@@ -253,7 +260,8 @@ std::string words(const std::vector<std::size_t>& history) {
     static constexpr const char* kActs[] = {"copies", "no room", "refused", "stops", "dies"};
     std::string text;
     for (const std::size_t i : history)
-        text += std::string(kMoves[i].side == Side::kReceiver ? "receiver " : "sender ") + kActs[static_cast<int>(kMoves[i].act)] + ", ";
+        text += std::string(kMoves[i].side == Side::kReceiver ? "receiver " : "sender ") +
+                kActs[static_cast<int>(kMoves[i].act)] + ", ";
     return text;
 }
 
@@ -307,7 +315,8 @@ TEST_P(RndvCopyModel, ends_whole_in_every_interleaving) {
     RecordProperty("states", static_cast<int>(states));  // in the XML report
 }
 
-INSTANTIATE_TEST_SUITE_P(Splits, RndvCopyModel, ::testing::ValuesIn(kSettings), [](const auto& setting) { return std::string(setting.param.name); });
+INSTANTIATE_TEST_SUITE_P(Splits, RndvCopyModel, ::testing::ValuesIn(kSettings),
+                         [](const auto& setting) { return std::string(setting.param.name); });
 
 }  // namespace
 }  // namespace coop::rndv

@@ -14,8 +14,9 @@ std::ostream& operator<<(std::ostream& out, RecvStep step) { return out << name(
 
 namespace {
 
-constexpr RecvStep kPosted = RecvStep::kPosted, kPrepare = RecvStep::kPrepare, kGrant = RecvStep::kGrant, kLanding = RecvStep::kLanding,
-                   kGet = RecvStep::kGet, kFin = RecvStep::kFin, kCopy = RecvStep::kCopy, kOver = RecvStep::kOver;
+constexpr RecvStep kPosted = RecvStep::kPosted, kPrepare = RecvStep::kPrepare, kGrant = RecvStep::kGrant,
+                   kLanding = RecvStep::kLanding, kGet = RecvStep::kGet, kFin = RecvStep::kFin, kCopy = RecvStep::kCopy,
+                   kOver = RecvStep::kOver;
 const RecvStep kAllSteps[] = {kPosted, kPrepare, kGrant, kLanding, kGet, kFin, kCopy, kOver};
 
 constexpr std::uint64_t kBytes = 1 << 20;
@@ -36,9 +37,12 @@ Situation sharing() {
     s.same_node = s.can_share = true;
     return s;
 }
-const Choice kOfferRget{Row::kRget, Reason::kReceiverReads}, kOfferSend{Row::kSend, Reason::kBelowRdmaMin}, kOfferRtr{Row::kRtr, Reason::kOffered};
+const Choice kOfferRget{Row::kRget, Reason::kReceiverReads}, kOfferSend{Row::kSend, Reason::kBelowRdmaMin},
+    kOfferRtr{Row::kRtr, Reason::kOffered};
 
-bool rts(Receiver& r, const Situation& s, const Choice& offer = kOfferRget, std::uint64_t inline_bytes = 0) { return r.on_rts(offer, s, kBytes, inline_bytes); }
+bool rts(Receiver& r, const Situation& s, const Choice& offer = kOfferRget, std::uint64_t inline_bytes = 0) {
+    return r.on_rts(offer, s, kBytes, inline_bytes);
+}
 
 // A receiver in this step; in kPrepare it prepares a read.
 void bring_to(Receiver& r, RecvStep step) {
@@ -80,8 +84,14 @@ struct Event {
 const Event kEvents[] = {
     {"on_rts of a message to read", [](Receiver& r) { return rts(r, reading()); }, {{kPosted, kPrepare}}},
     {"on_rts of a message to copy together", [](Receiver& r) { return rts(r, sharing()); }, {{kPosted, kPrepare}}},
-    {"on_rts of a message in fragments", [](Receiver& r) { return rts(r, with_wish(Wish::kSend)); }, {{kPosted, kGrant}}},
-    {"on_rts with the whole message", [](Receiver& r) { return rts(r, reading(), {Row::kEager, Reason::kSynchronousFitsInline}, kBytes); }, {{kPosted, kGrant}}},
+    {"on_rts of a message in fragments",
+     [](Receiver& r) { return rts(r, with_wish(Wish::kSend)); },
+     {{kPosted, kGrant}}},
+    {"on_rts with the whole message",
+     [](Receiver& r) {
+         return rts(r, reading(), {Row::kEager, Reason::kSynchronousFitsInline}, kBytes);
+     },
+     {{kPosted, kGrant}}},
     {"on_rts for an offered receive", [](Receiver& r) { return rts(r, sharing(), kOfferRtr); }, {{kPosted, kCopy}}},
     {"prepared", [](Receiver& r) { return r.prepared(); }, {{kPrepare, kGet}}},
     {"lacks memory", [](Receiver& r) { return r.lacks(Lack::kMemory); }, {{kPrepare, kPrepare}}},
@@ -111,8 +121,9 @@ TEST(RndvReceiver, takes_each_event_in_its_steps_and_ignores_it_in_all_others) {
 }
 
 TEST(RndvReceiver, next_says_what_each_step_has_to_do) {
-    const std::map<RecvStep, RecvDo> expected = {{kPosted, RecvDo::kWait}, {kPrepare, RecvDo::kPrepare}, {kGrant, RecvDo::kGrant}, {kLanding, RecvDo::kWait},
-                                                 {kGet, RecvDo::kGet},     {kFin, RecvDo::kSendFin},     {kCopy, RecvDo::kCopy},   {kOver, RecvDo::kEnd}};
+    const std::map<RecvStep, RecvDo> expected = {
+        {kPosted, RecvDo::kWait}, {kPrepare, RecvDo::kPrepare}, {kGrant, RecvDo::kGrant}, {kLanding, RecvDo::kWait},
+        {kGet, RecvDo::kGet},     {kFin, RecvDo::kSendFin},     {kCopy, RecvDo::kCopy},   {kOver, RecvDo::kEnd}};
     for (const auto& [step, action] : expected) {
         Receiver r;
         bring_to(r, step);
@@ -217,7 +228,8 @@ TEST(RndvReceiver, without_room_for_the_grant_of_a_copy_it_reads) {
 }
 
 TEST(RndvReceiver, without_memory_it_ends_with_fragments_from_every_row) {
-    for (const Situation& s : {reading(), with_wish(Wish::kRput), with_wish(Wish::kRget), sharing(), with_wish(Wish::kRput, sharing()), with_wish(Wish::kHybrid, sharing())}) {
+    for (const Situation& s : {reading(), with_wish(Wish::kRput), with_wish(Wish::kRget), sharing(),
+                               with_wish(Wish::kRput, sharing()), with_wish(Wish::kHybrid, sharing())}) {
         Receiver r;
         r.start();
         ASSERT_TRUE(rts(r, s));

@@ -18,12 +18,12 @@ std::ostream& operator<<(std::ostream& out, SendStep step) { return out << name(
 
 namespace {
 
-constexpr SendStep kStart = SendStep::kStart, kAnswer = SendStep::kAnswer, kFragments = SendStep::kFragments, kFin = SendStep::kFin,
-                   kCopy = SendStep::kCopy, kDrain = SendStep::kDrain, kOver = SendStep::kOver;
+constexpr SendStep kStart = SendStep::kStart, kAnswer = SendStep::kAnswer, kFragments = SendStep::kFragments,
+                   kFin = SendStep::kFin, kCopy = SendStep::kCopy, kDrain = SendStep::kDrain, kOver = SendStep::kOver;
 
 constexpr std::uint64_t kBytes = 1000;
-const Choice kCoop{Row::kCoop, Reason::kBothWait}, kSend{Row::kSend, Reason::kForced}, kPut{Row::kRput, Reason::kForced}, kGet{Row::kRget, Reason::kReceiverReads},
-    kOffered{Row::kRtr, Reason::kOffered};
+const Choice kCoop{Row::kCoop, Reason::kBothWait}, kSend{Row::kSend, Reason::kForced},
+    kPut{Row::kRput, Reason::kForced}, kGet{Row::kRget, Reason::kReceiverReads}, kOffered{Row::kRtr, Reason::kOffered};
 
 const SendStep kAllSteps[] = {kStart, kAnswer, kFragments, SendStep::kPut, kFin, kCopy, kDrain, kOver};
 
@@ -58,8 +58,8 @@ void bring_to(Sender& s, SendStep step) {
 
 struct Event {
     const char* name;
-    std::function<bool(Sender&)> send;          // whether the event was taken
-    std::map<SendStep, SendStep> leads_to;      // the steps that take it; it changes nothing in any other
+    std::function<bool(Sender&)> send;      // whether the event was taken
+    std::map<SendStep, SendStep> leads_to;  // the steps that take it; it changes nothing in any other
 };
 
 const Event kEvents[] = {
@@ -74,9 +74,21 @@ const Event kEvents[] = {
     {"put_done beyond the grant", [](Sender& s) { return s.put_done(kBytes + 1); }, {}},
     {"fin_out", [](Sender& s) { return s.fin_out(); }, {{kFin, kFragments}}},
     {"copied", [](Sender& s) { return s.copied(); }, {{kCopy, kDrain}}},
-    {"on_grant of fragments", [](Sender& s) { return s.on_grant({kSend, 0, kBytes}); }, {{kAnswer, kAnswer}, {kCopy, kCopy}}},
-    {"on_grant of puts", [](Sender& s) { return s.on_grant({kPut, 0, kBytes}); }, {{kAnswer, kAnswer}}},
-    {"on_grant of a cooperative copy", [](Sender& s) { return s.on_grant({kCoop, 0, kBytes}); }, {{kAnswer, kAnswer}}},
+    {"on_grant of fragments",
+     [](Sender& s) {
+         return s.on_grant({kSend, 0, kBytes});
+     },
+     {{kAnswer, kAnswer}, {kCopy, kCopy}}},
+    {"on_grant of puts",
+     [](Sender& s) {
+         return s.on_grant({kPut, 0, kBytes});
+     },
+     {{kAnswer, kAnswer}}},
+    {"on_grant of a cooperative copy",
+     [](Sender& s) {
+         return s.on_grant({kCoop, 0, kBytes});
+     },
+     {{kAnswer, kAnswer}}},
     {"on_fin", [](Sender& s) { return s.on_fin(kGet, 1) == FinTaken::kComplete; }, {{kAnswer, kAnswer}}},
 };
 
@@ -108,9 +120,10 @@ TEST(RndvSender, an_rts_that_was_refused_begins_again) {
 }
 
 TEST(RndvSender, next_says_what_each_step_has_to_do) {
-    const std::map<SendStep, SendDo> expected = {{kStart, SendDo::kStart},   {kAnswer, SendDo::kWait},  {kFragments, SendDo::kSendFragments},
-                                                 {SendStep::kPut, SendDo::kPut}, {kFin, SendDo::kSendFin},  {kCopy, SendDo::kCopy},
-                                                 {kDrain, SendDo::kEnd},     {kOver, SendDo::kWait}};
+    const std::map<SendStep, SendDo> expected = {
+        {kStart, SendDo::kStart},       {kAnswer, SendDo::kWait}, {kFragments, SendDo::kSendFragments},
+        {SendStep::kPut, SendDo::kPut}, {kFin, SendDo::kSendFin}, {kCopy, SendDo::kCopy},
+        {kDrain, SendDo::kEnd},         {kOver, SendDo::kWait}};
     for (const auto& [step, action] : expected) {
         Sender s;
         bring_to(s, step);

@@ -22,7 +22,8 @@ TEST(SimFlows, one_flow_has_the_whole_of_its_slowest_link) {
 // each; two share link 1, one of which has 1/3 already, so the other has 2/3.
 TEST(SimFlows, unused_shares_go_to_other_flows) {
     FairShare shares({1, 1});
-    const FlowIndex a = shares.add(over({0})), b = shares.add(over({0})), c = shares.add(over({0, 1})), d = shares.add(over({1}));
+    const FlowIndex a = shares.add(over({0})), b = shares.add(over({0})), c = shares.add(over({0, 1})),
+                    d = shares.add(over({1}));
     shares.solve();
     EXPECT_NEAR(shares.rate(a), 1.0 / 3, 1e-12);
     EXPECT_NEAR(shares.rate(b), 1.0 / 3, 1e-12);
@@ -47,7 +48,8 @@ class SimBlocking : public testing::Test {
 protected:
     std::vector<double> rates(Blocking blocking) {
         FairShare shares({10, 10, 10, 10, 1}, blocking);
-        const FlowIndex flows[] = {shares.add(over({0, 2, 4})), shares.add(over({0, 3})), shares.add(over({1, 2})), shares.add(over({1, 3}))};
+        const FlowIndex flows[] = {shares.add(over({0, 2, 4})), shares.add(over({0, 3})), shares.add(over({1, 2})),
+                                   shares.add(over({1, 3}))};
         shares.solve();
         std::vector<double> found;
         for (const FlowIndex flow : flows) found.push_back(shares.rate(flow));
@@ -55,12 +57,18 @@ protected:
     }
 };
 
-TEST_F(SimBlocking, without_it_only_the_waiting_flow_is_slow) { EXPECT_EQ(rates(Blocking::kOff), (std::vector<double>{1, 5, 5, 5})); }
+TEST_F(SimBlocking, without_it_only_the_waiting_flow_is_slow) {
+    EXPECT_EQ(rates(Blocking::kOff), (std::vector<double>{1, 5, 5, 5}));
+}
 
-TEST_F(SimBlocking, the_flows_of_a_host_have_the_rate_of_its_slowest) { EXPECT_EQ(rates(Blocking::kHosts), (std::vector<double>{1, 1, 5, 5})); }
+TEST_F(SimBlocking, the_flows_of_a_host_have_the_rate_of_its_slowest) {
+    EXPECT_EQ(rates(Blocking::kHosts), (std::vector<double>{1, 1, 5, 5}));
+}
 
 // The buffer at the end of link 2 is full, and so is the one at the end of host 1's link, whose other flow waits, too.
-TEST_F(SimBlocking, waiting_packets_block_flows_through_the_same_buffers) { EXPECT_EQ(rates(Blocking::kCables), (std::vector<double>{1, 1, 1, 1})); }
+TEST_F(SimBlocking, waiting_packets_block_flows_through_the_same_buffers) {
+    EXPECT_EQ(rates(Blocking::kCables), (std::vector<double>{1, 1, 1, 1}));
+}
 
 // Past its bottleneck a flow has few packets: nothing waits there.
 TEST_F(SimBlocking, flows_past_the_bottleneck_are_not_blocked) {
@@ -95,20 +103,24 @@ TEST(SimFlows, random_flows_are_max_min_fair) {
         for (int link = 0; link < 12; ++link) EXPECT_LE(used[link], capacity[link] * (1 + 1e-9)) << "seed " << seed;
         for (const FlowIndex flow : shares.active()) {
             bool held = false;
-            for (const LinkIndex link : shares.links(flow)) held |= used[link] > capacity[link] * (1 - 1e-9) && shares.rate(flow) >= most[link] * (1 - 1e-9);
+            for (const LinkIndex link : shares.links(flow))
+                held |= used[link] > capacity[link] * (1 - 1e-9) && shares.rate(flow) >= most[link] * (1 - 1e-9);
             EXPECT_TRUE(held) << "flow " << flow << ", seed " << seed;
         }
     }
 }
 
-// --- flows in time ----------------------------------------------------------------------------------------------------
+// --- flows in time
+// ----------------------------------------------------------------------------------------------------
 
 class SimNetwork : public testing::Test {
 protected:
     SimNetwork() : topology(make_fat_tree({{4}, {}}, {1e9, 1e9})), network(topology), routes(assign_lids(topology, 0)) {
         EXPECT_FALSE(compute(topology, Routing::kByDestination, 1, routes));
     }
-    void begin(NodeIndex from, NodeIndex to, double bytes, std::uint32_t owner) { network.begin(trace(topology, routes, from, to, 0), bytes, owner); }
+    void begin(NodeIndex from, NodeIndex to, double bytes, std::uint32_t owner) {
+        network.begin(trace(topology, routes, from, to, 0), bytes, owner);
+    }
 
     // Exact slices, until nothing is in flight.
     std::vector<double> run() {

@@ -9,7 +9,8 @@ namespace {
 // One switch, 1 GB/s on each cable: a byte takes 1 ns, a packet 2048 ns.
 class Wires {
 public:
-    explicit Wires(const PacketRules& rules) : topology(make_fat_tree({{5}, {}}, {1e9, 1e9})), network(topology, rules), routes(assign_lids(topology, 0)) {
+    explicit Wires(const PacketRules& rules)
+        : topology(make_fat_tree({{5}, {}}, {1e9, 1e9})), network(topology, rules), routes(assign_lids(topology, 0)) {
         EXPECT_FALSE(compute(topology, Routing::kByDestination, 1, routes));
         network.begin_slice(0);
     }

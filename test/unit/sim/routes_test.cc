@@ -58,7 +58,8 @@ TEST(SimRoutes, the_paths_of_a_pair_take_different_spines) {
 TEST(SimRoutes, shifts_do_not_collide_by_destination_and_do_when_scattered) {
     for (const char* shape : {"12,12:12", "4,4,4:4,4"}) {
         const Topology t = fat_tree(shape);
-        const Routes by_destination = routes_of(t, 0, Routing::kByDestination), scattered = routes_of(t, 0, Routing::kScattered);
+        const Routes by_destination = routes_of(t, 0, Routing::kByDestination),
+                     scattered = routes_of(t, 0, Routing::kScattered);
         int worst = 0;
         for (std::uint32_t shift = 1; shift < t.hosts; ++shift) {
             EXPECT_EQ(worst_of_shift(t, by_destination, shift), 1) << shape << " shift " << shift;
@@ -94,7 +95,8 @@ TEST(SimRoutes, a_lid_space_that_is_too_small_is_named) {
     const Topology t = fat_tree("16,16,16:16,16");
     EXPECT_FALSE(lid_defect(t, 3));
     ASSERT_TRUE(lid_defect(t, 4));
-    EXPECT_NE(lid_defect(t, 4)->find("LMC 4 does not fit: 4096 hosts with 16 LIDs each and 768 switches need LIDs up to 66319, the highest is 49151"),
+    EXPECT_NE(lid_defect(t, 4)->find("LMC 4 does not fit: 4096 hosts with 16 LIDs each and 768 switches need LIDs up "
+                                     "to 66319, the highest is 49151"),
               std::string::npos)
         << *lid_defect(t, 4);
     EXPECT_TRUE(lid_defect(t, 6));
@@ -104,10 +106,12 @@ TEST(SimForwardingFile, gives_back_the_routes_that_were_written) {
     const Topology t = fat_tree("4,3:2");
     const Routes routes = routes_of(t, 1, Routing::kScattered);
     std::string text = "# a comment\n";
-    for (NodeIndex host = 0; host < t.hosts; ++host) text += "host " + t.node_names[host] + " " + std::to_string(routes.base_lids[host]) + "\n";
+    for (NodeIndex host = 0; host < t.hosts; ++host)
+        text += "host " + t.node_names[host] + " " + std::to_string(routes.base_lids[host]) + "\n";
     for (std::uint32_t at = 0; at < t.switches(); ++at)
         for (std::uint32_t lid = routes.base_lids[0]; lid < routes.lids; ++lid)
-            text += t.node_names[t.hosts + at] + " " + std::to_string(lid) + " " + std::to_string(routes.port(at, lid) + 1) + "\n";
+            text += t.node_names[t.hosts + at] + " " + std::to_string(lid) + " " +
+                    std::to_string(routes.port(at, lid) + 1) + "\n";
     const auto read = parse_forwarding("f", text, t, 1);
     ASSERT_TRUE(std::holds_alternative<Routes>(read)) << std::get<std::string>(read);
     EXPECT_EQ(std::get<Routes>(read).tables, routes.tables);

@@ -27,7 +27,8 @@ TEST(SimTopology, the_144_port_switch_has_24_crossbars_of_24_ports) {
     EXPECT_EQ(t.hosts, 144u);
     EXPECT_EQ(t.switches(), 24u);
     for (NodeIndex leaf = t.hosts; leaf < t.hosts + 12; ++leaf) EXPECT_EQ(t.ports[leaf].size(), 24u);
-    for (NodeIndex spine = t.hosts + 12; spine < t.hosts + 24; ++spine) EXPECT_EQ(t.ports[spine].size(), 12u);  // inner ports only
+    for (NodeIndex spine = t.hosts + 12; spine < t.hosts + 24; ++spine)
+        EXPECT_EQ(t.ports[spine].size(), 12u);  // inner ports only
     EXPECT_EQ(t.node_names[t.leaf_of(13)], "leaf1");
     EXPECT_FALSE(defect(t));
 }
@@ -45,7 +46,8 @@ TEST(SimTopology, three_levels_have_full_bandwidth_and_are_connected) {
     const Topology t = fat_tree("4,4,4:4,4");
     EXPECT_EQ(t.hosts, 64u);
     EXPECT_EQ(t.switches(), 16u + 16u + 16u);
-    for (NodeIndex node = t.hosts; node < t.node_names.size(); ++node) EXPECT_EQ(t.ports[node].size(), t.levels[node] == 3 ? 4u : 8u) << t.node_names[node];
+    for (NodeIndex node = t.hosts; node < t.node_names.size(); ++node)
+        EXPECT_EQ(t.ports[node].size(), t.levels[node] == 3 ? 4u : 8u) << t.node_names[node];
     EXPECT_FALSE(defect(t));
 }
 
@@ -76,10 +78,11 @@ TEST(SimTopology, what_is_not_connected_is_named) {
 }
 
 TEST(SimTopologyFile, reads_what_the_software_subnet_prints) {
-    const auto read = parse_topology("f",
-                                     "subnet link-layer=ib\nswitch sw0 sw1 # two\nhost h0 h1\nhca h0/coop0 h1/coop0 lmc=1\n"
-                                     "link h0/coop0/1 sw0 rate=250MB/s latency=400ns\nlink h1/coop0/1 sw1\nlink sw0 sw1\n",
-                                     kRates);
+    const auto read = parse_topology(
+        "f",
+        "subnet link-layer=ib\nswitch sw0 sw1 # two\nhost h0 h1\nhca h0/coop0 h1/coop0 lmc=1\n"
+        "link h0/coop0/1 sw0 rate=250MB/s latency=400ns\nlink h1/coop0/1 sw1\nlink sw0 sw1\n",
+        kRates);
     ASSERT_TRUE(std::holds_alternative<Topology>(read)) << std::get<std::string>(read);
     const Topology& t = std::get<Topology>(read);
     EXPECT_FALSE(defect(t));

@@ -11,7 +11,8 @@
 namespace coop::sim {
 namespace {
 
-constexpr Pattern kAll[] = {Pattern::kRing, Pattern::kAlltoall, Pattern::kAllgather, Pattern::kAllreduce, Pattern::kShifts};
+constexpr Pattern kAll[] = {Pattern::kRing, Pattern::kAlltoall, Pattern::kAllgather, Pattern::kAllreduce,
+                            Pattern::kShifts};
 
 TEST(SimWorkload, each_send_has_a_receive_of_the_same_size) {
     for (const Pattern pattern : kAll)
@@ -22,7 +23,8 @@ TEST(SimWorkload, each_send_has_a_receive_of_the_same_size) {
                     const Step mine = step_of(work, rank, 0, step);
                     if (mine.to == kNone) continue;
                     EXPECT_NE(mine.to, rank);
-                    EXPECT_EQ(step_of(work, mine.to, 0, step).from, rank) << name(pattern) << " " << ranks << " ranks, step " << step;
+                    EXPECT_EQ(step_of(work, mine.to, 0, step).from, rank)
+                        << name(pattern) << " " << ranks << " ranks, step " << step;
                 }
         }
 }
@@ -46,7 +48,8 @@ TEST(SimWorkload, recursive_doubling_sums_up_everything) {
         for (std::uint32_t step = 0; step < steps_of(work); ++step) {
             const auto before = has;
             for (std::uint32_t rank = 0; rank < ranks; ++rank)
-                if (const std::uint32_t to = step_of(work, rank, 0, step).to; to != kNone) has[to].insert(before[rank].begin(), before[rank].end());
+                if (const std::uint32_t to = step_of(work, rank, 0, step).to; to != kNone)
+                    has[to].insert(before[rank].begin(), before[rank].end());
         }
         for (std::uint32_t rank = 0; rank < ranks; ++rank) EXPECT_EQ(has[rank].size(), ranks) << rank;
     }
@@ -71,7 +74,8 @@ TEST(SimPlacement, random_mapping_takes_different_hosts_and_is_repeatable) {
     EXPECT_EQ(hosts, std::get<0>(place(Mapping::kRandom, 32, free, 5)));
     EXPECT_NE(hosts, std::get<0>(place(Mapping::kRandom, 32, free, 6)));
     EXPECT_EQ(std::get<0>(place(Mapping::kSequential, 3, free, 5)), (std::vector<NodeIndex>{0, 1, 2}));
-    EXPECT_EQ(std::get<1>(place(Mapping::kRandom, 65, free, 5)), "65 ranks do not fit: 64 hosts are free, and each takes one");
+    EXPECT_EQ(std::get<1>(place(Mapping::kRandom, 65, free, 5)),
+              "65 ranks do not fit: 64 hosts are free, and each takes one");
 }
 
 TEST(SimPolicies, a_word_is_a_setting_of_the_product) {
@@ -81,7 +85,8 @@ TEST(SimPolicies, a_word_is_a_setting_of_the_product) {
     EXPECT_EQ(bss.config.bss_batch, 3u);
     EXPECT_EQ(std::get<Scheduling>(parse_scheduling("hsam:4")).config.large_policy, sched::Policy::kAdaptiveStriping);
     EXPECT_EQ(std::get<Scheduling>(parse_scheduling("original")).config.large_policy, sched::Policy::kBinding);
-    EXPECT_EQ(std::get<Scheduling>(parse_scheduling("weighted_striping:2")).config.large_policy, sched::Policy::kWeightedStriping);
+    EXPECT_EQ(std::get<Scheduling>(parse_scheduling("weighted_striping:2")).config.large_policy,
+              sched::Policy::kWeightedStriping);
 }
 
 TEST(SimPolicies, an_unknown_or_impossible_policy_is_named) {

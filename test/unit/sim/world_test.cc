@@ -41,7 +41,8 @@ struct Simulated {
     }
     double carried() const {
         double bytes = 0;
-        for (NodeIndex host = 0; host < world.topology().hosts; ++host) bytes += world.network().bytes_over(world.topology().host_link(host));
+        for (NodeIndex host = 0; host < world.topology().hosts; ++host)
+            bytes += world.network().bytes_over(world.topology().host_link(host));
         return bytes;
     }
 };
@@ -73,7 +74,8 @@ TEST(SimWorld, the_time_of_a_message_is_the_sum_of_its_parts) {
 }
 
 TEST(SimWorld, every_byte_goes_over_the_cables_whatever_the_policy) {
-    for (const char* policy : {"original", "hsam:4", "even:4", "bss:4,2", "round_robin:4", "epc:4", "weighted_striping:3"}) {
+    for (const char* policy :
+         {"original", "hsam:4", "even:4", "bss:4,2", "round_robin:4", "epc:4", "weighted_striping:3"}) {
         const Simulated run(options(policy));
         EXPECT_NEAR(run.carried(), 3.0 * 8 * 7 * 262144, 1) << policy;
         EXPECT_EQ(run.result().messages, 3u * 8 * 7);

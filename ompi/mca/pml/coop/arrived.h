@@ -30,7 +30,7 @@ struct Packet {
 struct Arrived {
     opal_free_list_item_t item;
     match::Arrival arrival;
-    match::Posted* posted;           // the matched receive, until the packet is delivered to it
+    match::Posted* posted;  // the matched receive, until the packet is delivered to it
     mca_btl_base_module_t* btl;
     std::uint16_t context;
     mca_btl_base_segment_t segment;  // header and payload in one piece
@@ -38,7 +38,9 @@ struct Arrived {
     unsigned char room[];            // Config::unexpected_inline bytes
 
     Packet packet() const noexcept { return {btl, &segment, 1}; }
-    const wire::MatchHeader& header() const noexcept { return *static_cast<const wire::MatchHeader*>(segment.seg_addr.pval); }
+    const wire::MatchHeader& header() const noexcept {
+        return *static_cast<const wire::MatchHeader*>(segment.seg_addr.pval);
+    }
 
     // Length of the whole message, of which an RTS holds only a part.
     std::size_t message_bytes() const noexcept {

@@ -39,7 +39,9 @@ void interpose_all() noexcept {
 }
 
 // On a crowded node an interrupt takes time from another process that may be computing.
-bool is_worth_it() noexcept { return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded; }
+bool is_worth_it() noexcept {
+    return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded;
+}
 
 // Whether one of them can interrupt.
 bool have_transports_serve(async::Handler* handler) noexcept {
@@ -55,7 +57,8 @@ void start_async() noexcept {
     if (module.config.async == static_cast<std::int64_t>(Async::kOff) || !is_worth_it()) return;
     if (!have_transports_serve(&module.handler)) {
         stop_async();
-        if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt)) no_interrupts("no transport of this job supports interrupts; btl/coopib does");
+        if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt))
+            no_interrupts("no transport of this job supports interrupts; btl/coopib does");
         return;
     }
     opal_progress_register(mca_pml_coop_progress);  // here, because the handler must not do so later

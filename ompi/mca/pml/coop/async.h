@@ -22,18 +22,22 @@ void stop_async() noexcept;
 // True if completing `request` must be left to the application, because that calls back into other parts of Open MPI or
 // frees memory that they own (`gives_back`).
 inline bool ends_later(const ompi_request_t& request, bool gives_back) noexcept {
-    return (request.req_complete_cb != nullptr || gives_back) && module.handler.active() && module.handler.turn().on() && module.handler.is_running_here();
+    return (request.req_complete_cb != nullptr || gives_back) && module.handler.active() &&
+           module.handler.turn().on() && module.handler.is_running_here();
 }
 
 enum class Fin : std::uint8_t { kAuto, kAfter, kFenced };
 
 // True if the FIN of a message that this process reads is to be posted together with the read.
 inline bool posts_fin_with_read() noexcept {
-    if (module.config.fin != static_cast<std::int64_t>(Fin::kAuto)) return module.config.fin == static_cast<std::int64_t>(Fin::kFenced);
+    if (module.config.fin != static_cast<std::int64_t>(Fin::kAuto))
+        return module.config.fin == static_cast<std::int64_t>(Fin::kFenced);
     return module.handler.active() && module.handler.is_running_here();
 }
 
 // An RTS and a CTS are urgent: a transfer cannot begin before the peer has seen them.
-inline bool is_urgent(wire::Kind kind) noexcept { return module.handler.active() && (kind == wire::Kind::kRts || kind == wire::Kind::kCts); }
+inline bool is_urgent(wire::Kind kind) noexcept {
+    return module.handler.active() && (kind == wire::Kind::kRts || kind == wire::Kind::kCts);
+}
 
 }  // namespace coop::pml

@@ -8,7 +8,9 @@ ompi_request_fns_t stock;
 bool watching = false;
 
 void note(ompi_request_t* request, bool awaited) noexcept {
-    if (request->req_type != OMPI_REQUEST_PML || reinterpret_cast<mca_pml_base_request_t*>(request)->req_type != MCA_PML_REQUEST_RECV) return;
+    if (request->req_type != OMPI_REQUEST_PML ||
+        reinterpret_cast<mca_pml_base_request_t*>(request)->req_type != MCA_PML_REQUEST_RECV)
+        return;
     RecvRequest::of(request)->awaited.store(awaited, std::memory_order_relaxed);
 }
 

@@ -15,9 +15,11 @@
 
 namespace coop::pml {
 
-void watch_waits() noexcept;         // before the first message, and before start_async()
-void stop_watching_waits() noexcept; // after stop_async(); no effect without watch_waits()
+void watch_waits() noexcept;          // before the first message, and before start_async()
+void stop_watching_waits() noexcept;  // after stop_async(); no effect without watch_waits()
 
-inline bool is_awaited(const RecvRequest& r) noexcept { return waits(r.call) || r.awaited.load(std::memory_order_relaxed); }
+inline bool is_awaited(const RecvRequest& r) noexcept {
+    return waits(r.call) || r.awaited.load(std::memory_order_relaxed);
+}
 
 }  // namespace coop::pml

@@ -28,12 +28,20 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
 }
 
 // The processes of one job end together, so a bounce buffer exists as long as a receiver may read it.
-bool is_of_our_job(const Peer& peer) noexcept { return peer.proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid; }
+bool is_of_our_job(const Peer& peer) noexcept {
+    return peer.proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid;
+}
 
-wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequence, const rndv::Situation& s, const rndv::Choice& choice,
-                       const rndv::BouncePool::Taken& taken) noexcept {
+wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequence, const rndv::Situation& s,
+                       const rndv::Choice& choice, const rndv::BouncePool::Taken& taken) noexcept {
     wire::RtsHeader h{};
-    h.match = {wire::Kind::kRts, wire::wish_flag(static_cast<std::uint8_t>(s.wish)), static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence, 0};
+    h.match = {wire::Kind::kRts,
+               wire::wish_flag(static_cast<std::uint8_t>(s.wish)),
+               static_cast<std::uint16_t>(comm->c_contextid),
+               comm->c_my_rank,
+               tag,
+               sequence,
+               0};
     h.length = s.bytes;
     h.address = rndv::stamped(taken.generation, taken.index);
     h.row = static_cast<std::uint8_t>(choice.row);
@@ -45,8 +53,8 @@ wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequenc
 
 }  // namespace
 
-bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
-                    ompi_communicator_t* comm, rndv::SendCall call) noexcept {
+bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                    SequenceNumber& sequence, ompi_communicator_t* comm, rndv::SendCall call) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;

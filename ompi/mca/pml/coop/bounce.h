@@ -9,7 +9,7 @@ namespace coop::pml {
 
 // Sends a message that exceeds the eager limit through a bounce buffer. Returns false, and has not sent it, if another
 // protocol is chosen, no buffer is free, or the transport has no room for the RTS.
-bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
-                    ompi_communicator_t* comm, rndv::SendCall call) noexcept;
+bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                    SequenceNumber& sequence, ompi_communicator_t* comm, rndv::SendCall call) noexcept;
 
 }  // namespace coop::pml

@@ -22,13 +22,16 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     const auto carries_first_packets = [&](const mca_bml_base_btl_t& candidate) {
         return mca_bml_base_btl_array_find(&endpoint.btl_eager, candidate.btl) != nullptr;
     };
-    const auto rank = [](const mca_bml_base_btl_t& b) { return ((b.btl_flags & MCA_BTL_FLAGS_GET) ? 2.f : 0.f) + b.btl_weight; };
+    const auto rank = [](const mca_bml_base_btl_t& b) {
+        return ((b.btl_flags & MCA_BTL_FLAGS_GET) ? 2.f : 0.f) + b.btl_weight;
+    };
 
     float all = 0;
     for (std::size_t i = 0; i < endpoint.btl_send.arr_size; ++i) all += endpoint.btl_send.bml_btls[i].btl_weight;
     for (std::size_t i = 0; i < endpoint.btl_rdma.arr_size; ++i) {
         mca_bml_base_btl_t& candidate = endpoint.btl_rdma.bml_btls[i];
-        if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate)) continue;
+        if (candidate.btl->btl_registration_handle_size > wire::kMaxHandleBytes || !carries_first_packets(candidate))
+            continue;
         if (!peer.rdma || rank(candidate) > rank(*peer.rdma)) peer.rdma = &candidate;
     }
     if (OPAL_PROC_ON_LOCAL_NODE(peer.proc->super.proc_flags) && peer.proc != ompi_proc_local()) {
@@ -46,7 +49,8 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
 void adopt(Comm& c, Arrived* arrived) noexcept {
     match::Source& source = c.peer(arrived->arrival.source).source;
     for (match::Arrival* a = &arrived->arrival; a; a = match::Engine::next_early(source)) {
-        if (a == &arrived->arrival && match::Engine::take_sequence(source, a->sequence) != match::ArrivalOrder::kInOrder) {
+        if (a == &arrived->arrival &&
+            match::Engine::take_sequence(source, a->sequence) != match::ArrivalOrder::kInOrder) {
             if (!match::Engine::keep_early(source, a)) diagnose_repeated(arrived->header());
             return;
         }
@@ -81,11 +85,11 @@ void settle_homeless(Comm& c) noexcept {
 }  // namespace
 
 Comm::Comm(ompi_communicator_t* of_comm)
-    : comm(of_comm),
-      size(static_cast<std::int32_t>(of_comm->c_remote_group->grp_proc_count)),
+    : comm(of_comm), size(static_cast<std::int32_t>(of_comm->c_remote_group->grp_proc_count)),
       peers(new (std::nothrow) std::atomic<Peer*>[static_cast<std::size_t>(size)]) {
     OBJ_CONSTRUCT(&lock, opal_mutex_t);
-    for (std::int32_t i = 0; peers && i < size; ++i) peers[static_cast<std::size_t>(i)].store(nullptr, std::memory_order_relaxed);
+    for (std::int32_t i = 0; peers && i < size; ++i)
+        peers[static_cast<std::size_t>(i)].store(nullptr, std::memory_order_relaxed);
 }
 
 Comm::~Comm() {
@@ -130,7 +134,8 @@ bool settle(Peer& peer, mca_bml_base_endpoint_t& endpoint, Process& process) noe
     if (peer.endpoint.load(std::memory_order_relaxed)) return false;
     peer.eager_payload = static_cast<std::size_t>(module.config.eager_limit);
     for (std::size_t i = 0; i < endpoint.btl_eager.arr_size; ++i)
-        peer.eager_payload = std::min(peer.eager_payload, endpoint.btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
+        peer.eager_payload = std::min(peer.eager_payload,
+                                      endpoint.btl_eager.bml_btls[i].btl->btl_eager_limit - wire::kLargestHeader);
     choose_rdma(peer, endpoint);
     peer.process = &process;
     peer.neighbour = process.neighbour.get();

@@ -24,25 +24,25 @@ struct Waiting {
 void serve_line(Deferred* deferred);  // send_request.cc
 
 struct Peer {
-    match::Source source;                      // under Comm::lock
+    match::Source source;  // under Comm::lock
     std::atomic<std::uint16_t> next_sequence{0};
-    std::atomic<std::uint32_t> run{0};         // long blocking sends to the peer since its last message to us
-    std::int32_t rank = 0;                     // in the communicator
+    std::atomic<std::uint32_t> run{0};  // long blocking sends to the peer since its last message to us
+    std::int32_t rank = 0;              // in the communicator
     ompi_proc_t* proc = nullptr;
     std::atomic<mca_bml_base_endpoint_t*> endpoint{nullptr};  // null until reach(), which also sets the fields below
 
-    mca_bml_base_btl_t* rdma = nullptr;        // transport for RGET and RPUT; null: none
+    mca_bml_base_btl_t* rdma = nullptr;            // transport for RGET and RPUT; null: none
     const BtlExtension* rdma_extension = nullptr;  // its extension; null: none
-    HcaWay hca;                                // loopback of the HCAs to it
-    Process* process = nullptr;                // held from connect() until the Peer is destroyed
-    Neighbour* neighbour = nullptr;            // the same as in `process`; null: it is on another node
-    float rdma_share = 1;                      // share of `rdma` in the bandwidth to the peer
-    std::size_t eager_payload = 0;             // largest payload that every transport for first packets takes
-    SparseUsage* usage = nullptr;              // the messages to it, for pml_coop_report 2; null: not counted
+    HcaWay hca;                                    // loopback of the HCAs to it
+    Process* process = nullptr;                    // held from connect() until the Peer is destroyed
+    Neighbour* neighbour = nullptr;                // the same as in `process`; null: it is on another node
+    float rdma_share = 1;                          // share of `rdma` in the bandwidth to the peer
+    std::size_t eager_payload = 0;                 // largest payload that every transport for first packets takes
+    SparseUsage* usage = nullptr;                  // the messages to it, for pml_coop_report 2; null: not counted
 
     // Sends that their transport had no room for, in order. Later sends to the peer queue after them.
-    List<Waiting, &Waiting::node> line;        // under Module::lock
-    std::atomic<std::uint32_t> waiting{0};     // length of `line`
+    List<Waiting, &Waiting::node> line;     // under Module::lock
+    std::atomic<std::uint32_t> waiting{0};  // length of `line`
     Deferred deferred{{}, serve_line, nullptr};
     bool has_line() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
 
@@ -72,7 +72,8 @@ struct Peer {
     // True if both sides may copy from and to the buffers of the other one, and its board is mapped here.
     bool can_share() const noexcept {
         constexpr std::uint32_t kBoth = MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_PUT;
-        return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma && (rdma->btl_flags & kBoth) == kBoth;
+        return neighbour && neighbour->is_mapped() && !neighbour->copy_error && rdma &&
+               (rdma->btl_flags & kBoth) == kBoth;
     }
     // True if the peer's memory is mapped here.
     bool is_seen() const noexcept { return neighbour && neighbour->is_mapped(); }
@@ -126,7 +127,7 @@ struct Comm {
     ompi_communicator_t* comm;
     std::int32_t size;
     std::atomic<std::int8_t> protocol_hint{-1}, overlap_hint{-1};  // from info keys; -1: not set (hints.h)
-    opal_mutex_t lock;  // protects `engine` and each Peer::source
+    opal_mutex_t lock;                                             // protects `engine` and each Peer::source
     match::Engine engine;
     std::unique_ptr<std::atomic<Peer*>[]> peers;
 

@@ -19,18 +19,20 @@ namespace {
 
 void register_parameter(const ParamRow& row, void* value) noexcept {
     mca_base_var_enum_t* words = is_given_as_index(row) ? make_enumerator(row) : nullptr;
-    const mca_base_var_type_t type = words                  ? MCA_BASE_VAR_TYPE_INT
+    const mca_base_var_type_t type = words                   ? MCA_BASE_VAR_TYPE_INT
                                      : is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING
                                                              : MCA_BASE_VAR_TYPE_INT64_T;
-    mca_base_component_var_register(&mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(), type, words, 0,
-                                    row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
-                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                    row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, value);
+    mca_base_component_var_register(
+        &mca_pml_coop_component.pmlm_version, row.name, help_text(row).c_str(), type, words, 0,
+        row.settable_at_run_time ? MCA_BASE_VAR_FLAG_SETTABLE : static_cast<mca_base_var_flag_t>(0),
+        static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+        row.settable_at_run_time ? MCA_BASE_VAR_SCOPE_LOCAL : MCA_BASE_VAR_SCOPE_READONLY, value);
     if (words) OBJ_RELEASE(words);
 }
 
 extern "C" int mca_pml_coop_register(void) {
-    for (std::size_t i = 0; i < params().size(); ++i) register_parameter(params()[i], param_table().set_default(module.given, i));
+    for (std::size_t i = 0; i < params().size(); ++i)
+        register_parameter(params()[i], param_table().set_default(module.given, i));
     register_performance_variables(mca_pml_coop_component.pmlm_version);
     return OMPI_SUCCESS;
 }
@@ -52,7 +54,8 @@ bool any_transport(std::uint32_t flag) noexcept {
 
 extern "C" mca_pml_base_module_t* mca_pml_coop_init(int* priority, bool progress_threads, bool mpi_threads) {
     if (mca_bml_base_init(progress_threads, mpi_threads) != OMPI_SUCCESS) return nullptr;
-    *priority = static_cast<int>(std::max<std::int64_t>(module.given.priority, 0));  // enable() reports a value that is out of range
+    *priority = static_cast<int>(
+        std::max<std::int64_t>(module.given.priority, 0));  // enable() reports a value that is out of range
     if (any_transport(MCA_BTL_FLAGS_SINGLE_ADD_PROCS)) base_module.pml_flags |= MCA_PML_BASE_FLAG_REQUIRE_WORLD;
     find_devices();
     open_node();

@@ -17,10 +17,14 @@ void find_devices() noexcept;
 // True if buffers may lie in device memory. Open MPI sets opal_cuda_support when it finds the driver's library.
 inline bool device_memory_is_possible() noexcept { return opal_cuda_support; }
 
-inline bool is_on_device(const opal_convertor_t& convertor) noexcept { return (convertor.flags & (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)) != 0; }
+inline bool is_on_device(const opal_convertor_t& convertor) noexcept {
+    return (convertor.flags & (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)) != 0;
+}
 
 // True if the bytes of the message lie in the buffer in order and without gaps, and in host memory, so that transports
 // may access them without the convertor.
-inline bool needs_no_convertor(const opal_convertor_t& convertor) noexcept { return !is_on_device(convertor) && !opal_convertor_need_buffers(&convertor); }
+inline bool needs_no_convertor(const opal_convertor_t& convertor) noexcept {
+    return !is_on_device(convertor) && !opal_convertor_need_buffers(&convertor);
+}
 
 }  // namespace coop::pml

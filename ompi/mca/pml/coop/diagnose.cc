@@ -42,7 +42,8 @@ void abort_job(const char* why) {
     std::abort();  // not reached: the declaration of ompi_rte_abort does not say that it never returns
 }
 
-void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value, std::uint64_t min, std::uint64_t max) {
+void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value, std::uint64_t min,
+                    std::uint64_t max) {
     const std::string allowed = min == max ? std::to_string(min) : std::to_string(min) + ".." + std::to_string(max);
     say("corrupt-header", wire::name(kind), host(), module.my_rank, peer_name(peer).c_str(), field,
         static_cast<unsigned long long>(value), allowed.c_str());
@@ -63,13 +64,15 @@ void diagnose_repeated(const wire::MatchHeader& header) {
 }
 
 void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error) {
-    say("transport-failed", btl.btl->btl_component->btl_version.mca_component_name, host(), module.my_rank, operation, opal_strerror(error));
+    say("transport-failed", btl.btl->btl_component->btl_version.mca_component_name, host(), module.my_rank, operation,
+        opal_strerror(error));
     abort_job(nullptr);
 }
 
 void eager_limit_too_small(const mca_base_component_t& transport, std::size_t limit, std::size_t need) {
     let_rank_0_speak();
-    say("eager-limit-too-small", transport.mca_component_name, static_cast<unsigned long>(limit), static_cast<unsigned long>(need), host());
+    say("eager-limit-too-small", transport.mca_component_name, static_cast<unsigned long>(limit),
+        static_cast<unsigned long>(need), host());
     abort_job(nullptr);
 }
 
@@ -85,7 +88,8 @@ void parameter_out_of_range(const ParamError& error) {
 }
 
 void parameter_ignored(const ParamError& error) noexcept {
-    say("parameter-ignored", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), module.my_rank);
+    say("parameter-ignored", ("pml_coop_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(),
+        module.my_rank);
 }
 
 void no_shared_memory(int error) noexcept { say("no-shared-memory", host(), module.my_rank, strerror(error)); }
@@ -96,7 +100,8 @@ void no_interrupts(const char* why) noexcept { say("no-interrupts", host(), why)
 
 void extension_differs(const char* transport, const BtlExtensionHead& theirs) noexcept {
     if (opal_process_info.my_local_rank == 0)
-        say("extension", host(), transport, theirs.abi, theirs.bytes, kBtlExtensionAbi, static_cast<unsigned>(sizeof(BtlExtension)));
+        say("extension", host(), transport, theirs.abi, theirs.bytes, kBtlExtensionAbi,
+            static_cast<unsigned>(sizeof(BtlExtension)));
 }
 
 void no_offload(const Peer& peer) noexcept {

@@ -40,7 +40,8 @@ void no_kernel_copy(int error) noexcept;
 // A notice: a transport has reported an error from which it has recovered. `what` may be null.
 void transport_warns(const char* transport, const char* what) noexcept;
 
-// A notice, by one process of each node: a transport's extension has another version, so the transport is used like a stock one.
+// A notice, by one process of each node: a transport's extension has another version, so the transport is used like a
+// stock one.
 void extension_differs(const char* transport, const BtlExtensionHead& theirs) noexcept;
 
 // A notice: messages make no progress while this process computes, although the user asked for it.

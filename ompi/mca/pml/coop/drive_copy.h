@@ -19,7 +19,7 @@ void offload(RecvRequest& r) noexcept;                               // gives HC
 bool is_offloading(const RecvRequest& r) noexcept;                   // an HCA is copying a chunk
 std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept;  // a claimed chunk that an HCA has failed to copy
 void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept;
-std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept;           // 0: not measured
+std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept;  // 0: not measured
 inline void offload(SendRequest&) noexcept {}
 inline bool is_offloading(const SendRequest&) noexcept { return false; }
 inline std::optional<std::uint32_t> left_by_hcas(SendRequest&) noexcept { return std::nullopt; }
@@ -27,9 +27,11 @@ inline void count_cpu_time(SendRequest&, std::uint64_t) noexcept {}
 inline std::uint64_t cpu_clock_ns(const SendRequest&) noexcept { return 0; }
 
 // Chunk size: short enough to let other messages have their turn in between, and within the limits of the transport.
-inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes, bool offloads) noexcept {
-    std::uint64_t chunk = split == rndv::Split::kHalves ? rndv::half_bytes(bytes)
-                                                        : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
+inline std::uint32_t shared_chunk(const mca_btl_base_module_t& btl, rndv::Split split, std::size_t bytes,
+                                  bool offloads) noexcept {
+    std::uint64_t chunk = split == rndv::Split::kHalves
+                              ? rndv::half_bytes(bytes)
+                              : rndv::chunk_bytes(bytes, static_cast<std::uint64_t>(module.config.copy_chunk));
     if (offloads) chunk = std::min(chunk, rndv::offload_chunk_bytes(bytes));
     for (std::size_t limit : {btl.btl_get_limit, btl.btl_put_limit})
         if (limit > 0) chunk = std::min<std::uint64_t>(chunk, limit);
@@ -43,8 +45,8 @@ inline void check_chunk(wire::Kind kind, std::uint32_t peer, std::uint64_t bytes
 }
 
 template <class Request>
-void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context,
-                   int status) {
+void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
+                   void* context, int status) {
     auto* op = static_cast<RdmaOp*>(context);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.copy.fail();
@@ -62,7 +64,9 @@ struct CopyHands {
     bool hcas_are_busy() const noexcept { return is_offloading(r); }
     std::optional<std::uint32_t> chunk_left_by_hcas() noexcept { return left_by_hcas(r); }
     std::uint64_t quantum() const noexcept { return static_cast<std::uint64_t>(module.config.copy_chunk); }
-    bool is_idle() const noexcept { return module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0; }
+    bool is_idle() const noexcept {
+        return module.idle.load(std::memory_order_relaxed) && rndv::load_of(*my_board()) == 0;
+    }
     std::uint64_t now_ns() const noexcept { return pml::now_ns(); }
     std::uint64_t patience_ns() const noexcept { return static_cast<std::uint64_t>(module.config.patience) * 1000; }
     void took_over() noexcept { module.counters.count(Counter::kTakeovers); }

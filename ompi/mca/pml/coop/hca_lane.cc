@@ -18,7 +18,8 @@ using State = HcaLane::State;
 constexpr std::uint32_t kTryAgain = 16;
 
 bool is_wanted(const Peer& peer, std::size_t bytes, rndv::Split split) noexcept {
-    if (hca_mode() == HcaMode::kOff || !peer.hca.btl || bytes < static_cast<std::size_t>(module.config.hca_min)) return false;
+    if (hca_mode() == HcaMode::kOff || !peer.hca.btl || bytes < static_cast<std::size_t>(module.config.hca_min))
+        return false;
     if (split == rndv::Split::kHalves || module.config.hca_load == 0) return false;
     return hca_mode() == HcaMode::kOn || !module.crowded;
 }
@@ -40,7 +41,8 @@ bool has_keys(RecvRequest& r) noexcept {
     if (lane.registration) return true;
     void* address;
     opal_convertor_get_offset_pointer(&r.convertor(), r.copy.from(), &address);
-    mca_bml_base_register_mem(r.peer->hca.btl, address, r.copy.plan().total, MCA_BTL_REG_FLAG_LOCAL_WRITE, &lane.registration);
+    mca_bml_base_register_mem(r.peer->hca.btl, address, r.copy.plan().total, MCA_BTL_REG_FLAG_LOCAL_WRITE,
+                              &lane.registration);
     if (lane.registration) return true;
     lane.on.store(false, std::memory_order_relaxed);
     module.counters.count(Counter::kOffloadsRefused);
@@ -51,10 +53,12 @@ bool has_keys(RecvRequest& r) noexcept {
 std::uint32_t chunks_for_hca(RecvRequest& r) noexcept {
     HcaWay& way = r.peer->hca;
     const std::uint32_t under_way = way.under_way.load(std::memory_order_relaxed);
-    std::uint32_t wanted = rndv::chunks_to_offload(r.copy.claims().left(), under_way, way.hca.bytes_per_s(), way.cpu.bytes_per_s());
+    std::uint32_t wanted = rndv::chunks_to_offload(r.copy.claims().left(), under_way, way.hca.bytes_per_s(),
+                                                   way.cpu.bytes_per_s());
     if (wanted == 0 && under_way == 0 && way.passed_over.load(std::memory_order_relaxed) >= kTryAgain) wanted = 1;
     if (wanted == 0) return 0;
-    const auto most = static_cast<std::uint32_t>(module.config.hca_load), now = way.extension->hca_operations(way.btl->btl, way.btl->btl_endpoint);
+    const auto most = static_cast<std::uint32_t>(module.config.hca_load),
+               now = way.extension->hca_operations(way.btl->btl, way.btl->btl_endpoint);
     if (now < most) return std::min(wanted, most - now);
     if (!std::exchange(r.lane.was_held, true)) module.counters.count(Counter::kOffloadsHeld);
     return 0;
@@ -72,7 +76,8 @@ void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     r.lane.on.store(false, std::memory_order_relaxed);
 }
 
-void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*, void* context, int status) {
+void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
+                   void* context, int status) {
     const Polling turn;
     auto& chunk = *static_cast<HcaLane::Chunk*>(context);
     RecvRequest& r = *chunk.request;
@@ -101,8 +106,9 @@ int read_chunk(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
     auto* key = reinterpret_cast<mca_btl_base_registration_handle_t*>(r.lane.key.data());
     r.references.take();  // held by the transport
     way.under_way.fetch_add(1, std::memory_order_relaxed);
-    const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at, r.lane.registration, key,
-                                      r.copy.plan().bytes(chunk.number), {.marker = marker(r)}, on_chunk_read, &chunk);
+    const int rc = way.extension->get(way.btl->btl, way.btl->btl_endpoint, local, r.remote_address + at,
+                                      r.lane.registration, key, r.copy.plan().bytes(chunk.number),
+                                      {.marker = marker(r)}, on_chunk_read, &chunk);
     if (rc == OMPI_SUCCESS) return rc;
     way.under_way.fetch_sub(1, std::memory_order_relaxed);
     static_cast<void>(r.references.drop());  // never the last: our caller holds one
@@ -121,7 +127,8 @@ bool offload_one(RecvRequest& r) noexcept {
     if (r.lane.first_ns == 0) r.lane.first_ns = now_ns();
     if (const int rc = read_chunk(r, *chunk); rc != OMPI_SUCCESS) {
         fail(r, *chunk);
-        if (is_shortage(rc)) r.lane.on.store(true, std::memory_order_relaxed);  // a shortage is temporary: try again later
+        if (is_shortage(rc))
+            r.lane.on.store(true, std::memory_order_relaxed);  // a shortage is temporary: try again later
         return false;
     }
     return true;
@@ -135,20 +142,24 @@ void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept {
         const mca_btl_base_module_t& btl = *candidate.btl;
         const BtlExtension* const extension = extension_of(btl);
         if (!extension || !extension->loopback_way) continue;
-        if (!(btl.btl_flags & MCA_BTL_FLAGS_GET) || !btl.btl_register_mem || btl.btl_registration_handle_size > sizeof(rndv::Key)) continue;
+        if (!(btl.btl_flags & MCA_BTL_FLAGS_GET) || !btl.btl_register_mem ||
+            btl.btl_registration_handle_size > sizeof(rndv::Key))
+            continue;
         way.btl = &candidate;
         way.extension = extension;
     }
 }
 
 bool may_offload(RecvRequest& r, std::size_t bytes) noexcept {
-    if (!is_wanted(*r.peer, bytes, r.engine.choice().split) || r.local_pieces.any() || r.remote_pieces.any()) return false;
+    if (!is_wanted(*r.peer, bytes, r.engine.choice().split) || r.local_pieces.any() || r.remote_pieces.any())
+        return false;
     const rndv::Situation& s = r.engine.situation();
     return s.sender_contiguous && s.receiver_contiguous && is_ready(*r.peer);
 }
 
 bool may_offload(SendRequest& r, rndv::Split split) noexcept {
-    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && needs_no_convertor(r.convertor()) && is_ready(*r.peer);
+    return is_wanted(*r.peer, r.bytes(), split) && !r.local_pieces.any() && needs_no_convertor(r.convertor()) &&
+           is_ready(*r.peer);
 }
 
 void start_lane(RecvRequest& r, bool offloads) noexcept {
@@ -166,7 +177,8 @@ void end_lane(RecvRequest& r) noexcept {
     HcaLane& lane = r.lane;
     if (lane.registration) mca_bml_base_deregister_mem(r.peer->hca.btl, lane.registration);
     lane.registration = nullptr;
-    const std::uint64_t bytes = lane.bytes.exchange(0, std::memory_order_relaxed), cpu_ns = std::exchange(lane.cpu_ns, 0);
+    const std::uint64_t bytes = lane.bytes.exchange(0, std::memory_order_relaxed),
+                        cpu_ns = std::exchange(lane.cpu_ns, 0);
     if (cpu_ns > 0) r.peer->hca.cpu.measured(r.copy.plan().total - bytes, cpu_ns);
     if (bytes == 0) return;
     r.peer->hca.hca.measured(bytes, lane.last_ns.load(std::memory_order_relaxed) - lane.first_ns);
@@ -174,14 +186,16 @@ void end_lane(RecvRequest& r) noexcept {
 }
 
 void offload(RecvRequest& r) noexcept {
-    if (!r.lane.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r)) return;
+    if (!r.lane.on.load(std::memory_order_relaxed) || r.copy.claims().is_refused() || !is_awaited(r) || !has_keys(r))
+        return;
     for (std::uint32_t n = chunks_for_hca(r); n > 0 && offload_one(r); --n) {
     }
 }
 
 bool is_offloading(const RecvRequest& r) noexcept {
-    return std::any_of(r.lane.chunks.begin(), r.lane.chunks.end(),
-                       [](const HcaLane::Chunk& chunk) { return chunk.state.load(std::memory_order_acquire) == State::kUnderWay; });
+    return std::any_of(r.lane.chunks.begin(), r.lane.chunks.end(), [](const HcaLane::Chunk& chunk) {
+        return chunk.state.load(std::memory_order_acquire) == State::kUnderWay;
+    });
 }
 
 std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
@@ -193,7 +207,9 @@ std::optional<std::uint32_t> left_by_hcas(RecvRequest& r) noexcept {
     return is_ours ? std::optional(number) : std::nullopt;
 }
 
-std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept { return r.lane.on.load(std::memory_order_relaxed) ? now_ns() : 0; }
+std::uint64_t cpu_clock_ns(const RecvRequest& r) noexcept {
+    return r.lane.on.load(std::memory_order_relaxed) ? now_ns() : 0;
+}
 
 void count_cpu_time(RecvRequest& r, std::uint64_t start_ns) noexcept {
     if (start_ns > 0) r.lane.cpu_ns += now_ns() - start_ns;

@@ -32,11 +32,11 @@ inline HcaMode hca_mode() noexcept { return static_cast<HcaMode>(module.config.h
 
 // Loopback to a peer, and the rates of HCAs and CPUs.
 struct HcaWay {
-    mca_bml_base_btl_t* btl = nullptr;         // null: none
-    const BtlExtension* extension = nullptr;   // valid with `btl`
-    std::atomic<std::uint32_t> under_way{0};   // chunks being read, of all messages from the peer
-    std::atomic<std::uint32_t> passed_over{0}; // consecutive messages without an offloaded chunk
-    rndv::Rate hca, cpu;                       // cpu: of both sides together
+    mca_bml_base_btl_t* btl = nullptr;          // null: none
+    const BtlExtension* extension = nullptr;    // valid with `btl`
+    std::atomic<std::uint32_t> under_way{0};    // chunks being read, of all messages from the peer
+    std::atomic<std::uint32_t> passed_over{0};  // consecutive messages without an offloaded chunk
+    rndv::Rate hca, cpu;                        // cpu: of both sides together
 };
 
 void find_hca_way(HcaWay& way, mca_bml_base_endpoint_t& endpoint) noexcept;
@@ -53,11 +53,11 @@ struct HcaLane {
     bool was_held = false;  // the HCA was too busy for another chunk; counted once per message
     mca_btl_base_registration_handle_t* registration = nullptr;
     bool has_key = false;
-    rndv::Key key{};        // of the sender's buffer
-    std::uint64_t first_ns = 0;               // when the first chunk was posted; 0: none was
-    std::atomic<std::uint64_t> last_ns{0};    // when the latest one completed
-    std::atomic<std::uint64_t> bytes{0};      // copied by HCAs
-    std::uint64_t cpu_ns = 0;                 // time for which our CPU has copied
+    rndv::Key key{};                        // of the sender's buffer
+    std::uint64_t first_ns = 0;             // when the first chunk was posted; 0: none was
+    std::atomic<std::uint64_t> last_ns{0};  // when the latest one completed
+    std::atomic<std::uint64_t> bytes{0};    // copied by HCAs
+    std::uint64_t cpu_ns = 0;               // time for which our CPU has copied
 };
 
 // True if HCAs could copy a part of the message. The first call starts to connect them.
@@ -65,7 +65,7 @@ bool may_offload(RecvRequest& r, std::size_t bytes) noexcept;
 bool may_offload(SendRequest& r, rndv::Split split) noexcept;
 
 void start_lane(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
-void end_lane(RecvRequest& r) noexcept;                   // when nothing is under way; no effect if no chunk was offloaded
+void end_lane(RecvRequest& r) noexcept;  // when nothing is under way; no effect if no chunk was offloaded
 
 // For the sender: registers its buffer and puts the key into the slot.
 void open_key(SendRequest& r) noexcept;

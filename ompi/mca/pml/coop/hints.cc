@@ -29,7 +29,8 @@ const ParamRow& row_named(std::string_view name) noexcept {
 char* set_hint(std::atomic<std::int8_t>& hint, const char* name, const char* value) noexcept {
     const ParamRow& row = row_named(name);
     if (value && *value) {
-        if (const auto index = choice_index(row, value)) hint.store(static_cast<std::int8_t>(*index), std::memory_order_relaxed);
+        if (const auto index = choice_index(row, value))
+            hint.store(static_cast<std::int8_t>(*index), std::memory_order_relaxed);
         else refuse_once({name, value, range_words(row)});
     }
     const std::int8_t now = hint.load(std::memory_order_relaxed);

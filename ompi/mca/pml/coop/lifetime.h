@@ -63,7 +63,8 @@ public:
     }
     // Returns true if the user has freed the request: recycle it now.
     [[nodiscard]] bool library_done() noexcept {
-        const std::uint32_t before = change([](std::uint32_t bits) { return bits & kCompleting ? (bits & ~kCompleting) | kDone : bits; });
+        const std::uint32_t before = change(
+            [](std::uint32_t bits) { return bits & kCompleting ? (bits & ~kCompleting) | kDone : bits; });
         return (before & kCompleting) && (before & kFreed);
     }
 

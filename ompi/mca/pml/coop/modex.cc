@@ -32,7 +32,8 @@ std::optional<Card> card_of(ompi_proc_t* proc) noexcept {
     int rc;
     OPAL_MODEX_RECV_STRING(rc, kKey, &proc->super.proc_name, &bytes, &size);
     std::optional<Card> card;
-    if (rc == OMPI_SUCCESS && bytes && size >= sizeof(Card::wire_version)) std::memcpy(&card.emplace(), bytes, std::min(size, sizeof(Card)));
+    if (rc == OMPI_SUCCESS && bytes && size >= sizeof(Card::wire_version))
+        std::memcpy(&card.emplace(), bytes, std::min(size, sizeof(Card)));
     std::free(bytes);
     return card;
 }
@@ -46,7 +47,12 @@ bool copies_work_here() noexcept {
 }  // namespace
 
 void publish_modex() noexcept {
-    Card card{wire::kVersion, static_cast<std::uint32_t>(module.given.report), board_card(), copies_work_here(), Architecture::of(opal_local_arch), 0};
+    Card card{wire::kVersion,
+              static_cast<std::uint32_t>(module.given.report),
+              board_card(),
+              copies_work_here(),
+              Architecture::of(opal_local_arch),
+              0};
     int rc;
     OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, const_cast<char*>(kKey), &card, sizeof card);
     static_cast<void>(rc);  // a peer that finds no card reports it

@@ -30,7 +30,8 @@ namespace {
 extern "C" void mca_pml_coop_on_error(mca_btl_base_module_t* btl, std::int32_t flags, opal_proc_t*, char* what) {
     if (flags & MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC) return;
     const char* const transport = btl ? btl->btl_component->btl_version.mca_component_name : "unknown";
-    if (!(flags & MCA_BTL_ERROR_FLAGS_FATAL) && (flags & MCA_BTL_ERROR_FLAGS_NONFATAL)) return transport_warns(transport, what);
+    if (!(flags & MCA_BTL_ERROR_FLAGS_FATAL) && (flags & MCA_BTL_ERROR_FLAGS_NONFATAL))
+        return transport_warns(transport, what);
     transport_reports_an_error(transport, what);
 }
 
@@ -47,11 +48,12 @@ void check_parameters() noexcept {
 }
 
 template <class Item>
-void make_list(opal_free_list_t& list, opal_class_t& of_class, std::size_t extra, opal_free_list_item_init_fn_t init) noexcept {
+void make_list(opal_free_list_t& list, opal_class_t& of_class, std::size_t extra,
+               opal_free_list_item_init_fn_t init) noexcept {
     const auto& c = module.config;
     opal_free_list_init(&list, sizeof(Item) + extra, opal_cache_line_size, &of_class, 0, opal_cache_line_size,
-                        static_cast<int>(c.free_list_num), static_cast<int>(c.free_list_max), static_cast<int>(c.free_list_inc),
-                        nullptr, 0, nullptr, init, nullptr);
+                        static_cast<int>(c.free_list_num), static_cast<int>(c.free_list_max),
+                        static_cast<int>(c.free_list_inc), nullptr, 0, nullptr, init, nullptr);
 }
 
 // Checks that a packet of every BTL in use can hold the largest header, a registration handle and at least one byte
@@ -76,7 +78,8 @@ int register_arrivals() noexcept {
                      {wire::Kind::kFrag, mca_pml_coop_on_frag},
                      {wire::Kind::kFin, mca_pml_coop_on_fin}};
     for (const auto& a : kArrivals) {
-        const int rc = mca_bml.bml_register(static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(a.kind)), a.arrive, nullptr);
+        const int rc = mca_bml.bml_register(static_cast<mca_btl_base_tag_t>(MCA_BTL_TAG_PML + static_cast<int>(a.kind)),
+                                            a.arrive, nullptr);
         if (rc != OMPI_SUCCESS) return rc;
     }
     return mca_bml.bml_register_error(mca_pml_coop_on_error);
@@ -93,7 +96,9 @@ Clock::time_point left_progress;  // only a hint, so not synchronized
 
 void notice_idleness() noexcept {
     if (module.threads) return;  // another thread may be computing
-    const int returns = Clock::now() - left_progress < (module.crowded ? kAtOnceCrowded : kAtOnce) ? module.quick_returns.load(std::memory_order_relaxed) + 1 : 0;
+    const int returns = Clock::now() - left_progress < (module.crowded ? kAtOnceCrowded : kAtOnce)
+                            ? module.quick_returns.load(std::memory_order_relaxed) + 1
+                            : 0;
     module.quick_returns.store(returns, std::memory_order_relaxed);
     module.idle.store(returns >= kTimeAndAgain, std::memory_order_relaxed);
 }
@@ -168,7 +173,9 @@ bool defer(Deferred& work) noexcept {
 bool go_on_copying(Deferred& work, bool in_front) noexcept { return enqueue(module.copying, work, in_front); }
 
 extern "C" int mca_pml_coop_progress() {
-    if ((module.deferred.length.load(std::memory_order_relaxed) | module.copying.length.load(std::memory_order_relaxed)) == 0) return 0;
+    if ((module.deferred.length.load(std::memory_order_relaxed) |
+         module.copying.length.load(std::memory_order_relaxed)) == 0)
+        return 0;
     const Polling turn;
     int events = module.deferred.length.load(std::memory_order_relaxed) > 0 ? retry_deferred() : 0;
     if (module.copying.length.load(std::memory_order_relaxed) > 0) {
@@ -191,11 +198,14 @@ extern "C" int mca_pml_coop_enable(bool enable) {
     OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
     OBJ_CONSTRUCT(&module.arrived, opal_free_list_t);
     OBJ_CONSTRUCT(&module.rdma_ops, opal_free_list_t);
-    make_list<Arrived>(module.arrived, opal_free_list_item_t_class, static_cast<std::size_t>(module.config.unexpected_inline), nullptr);
+    make_list<Arrived>(module.arrived, opal_free_list_item_t_class,
+                       static_cast<std::size_t>(module.config.unexpected_inline), nullptr);
     make_list<RdmaOp>(module.rdma_ops, opal_free_list_item_t_class, 0, nullptr);
     // The lists of requests belong to Open MPI; the selected PML sets the size of their items.
-    make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0, mca_pml_coop_init_send_item);
-    make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0, mca_pml_coop_init_recv_item);
+    make_list<SendRequest>(mca_pml_base_send_requests, mca_pml_base_send_request_t_class, 0,
+                           mca_pml_coop_init_send_item);
+    make_list<RecvRequest>(mca_pml_base_recv_requests, mca_pml_base_recv_request_t_class, 0,
+                           mca_pml_coop_init_recv_item);
     module.enabled = true;
     module.extensions.look_up();
     report_missing_memory();
@@ -219,13 +229,15 @@ extern "C" int mca_pml_coop_add_procs(ompi_proc_t** procs, size_t nprocs) {
     return rc;
 }
 
-extern "C" int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs) { return mca_bml.bml_del_procs(nprocs, procs); }
+extern "C" int mca_pml_coop_del_procs(ompi_proc_t** procs, size_t nprocs) {
+    return mca_bml.bml_del_procs(nprocs, procs);
+}
 
 extern "C" int mca_pml_coop_dump(ompi_communicator_t* comm, int) {
     Comm& c = of(comm);
     Guard guard(c.lock);
-    opal_output(0, "pml/coop: communicator %s [%d]: %lu unexpected messages", comm->c_name, static_cast<int>(comm->c_contextid),
-                static_cast<unsigned long>(c.engine.unexpected()));
+    opal_output(0, "pml/coop: communicator %s [%d]: %lu unexpected messages", comm->c_name,
+                static_cast<int>(comm->c_contextid), static_cast<unsigned long>(c.engine.unexpected()));
     return OMPI_SUCCESS;
 }
 

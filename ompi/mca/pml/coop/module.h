@@ -65,7 +65,7 @@ struct Module {
     Faults faults;
     Usage usage;
     Counters counters;
-    Ticks ticks;    // unit of Counter::kCopyTime
+    Ticks ticks;  // unit of Counter::kCopyTime
     HandleTable<SendRequest> sends;
     HandleTable<RecvRequest> recvs;
     Extensions extensions;
@@ -74,19 +74,19 @@ struct Module {
     opal_free_list_t arrived;   // Arrived
     opal_free_list_t rdma_ops;  // RdmaOp
 
-    opal_mutex_t lock;  // protects the lists below
-    WorkQueue deferred;         // waits for resources; retried in order
-    WorkQueue copying;          // copies under way; one chunk at a time
+    opal_mutex_t lock;                                     // protects the lists below
+    WorkQueue deferred;                                    // waits for resources; retried in order
+    WorkQueue copying;                                     // copies under way; one chunk at a time
     List<match::Arrival, &match::Arrival::node> homeless;  // messages for communicators that do not exist here yet
 
-    rndv::SlotPool slots;       // of our board
-    rndv::BouncePool bounces;   // of our bounce buffers
+    rndv::SlotPool slots;      // of our board
+    rndv::BouncePool bounces;  // of our bounce buffers
 
-    std::uint32_t my_rank = 0;  // in the job; sent in every control header
-    bool crowded = false;       // is_crowded() (node.h)
-    std::atomic<bool> idle{false};  // the application only waits
+    std::uint32_t my_rank = 0;          // in the job; sent in every control header
+    bool crowded = false;               // is_crowded() (node.h)
+    std::atomic<bool> idle{false};      // the application only waits
     std::atomic<int> quick_returns{0};  // to the progress engine; see notice_idleness()
-    bool threads = false;       // several threads may be inside MPI
+    bool threads = false;               // several threads may be inside MPI
     bool enabled = false;
 };
 
@@ -143,10 +143,10 @@ int mca_pml_coop_add_comm(ompi_communicator_t* comm);
 int mca_pml_coop_del_comm(ompi_communicator_t* comm);
 int mca_pml_coop_irecv_init(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
                             ompi_communicator_t* comm, ompi_request_t** request);
-int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
-                       ompi_communicator_t* comm, ompi_request_t** request);
-int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag,
-                      ompi_communicator_t* comm, ompi_status_public_t* status);
+int mca_pml_coop_irecv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
+                       ompi_request_t** request);
+int mca_pml_coop_recv(void* buf, size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
+                      ompi_status_public_t* status);
 int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
                             mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request);
 int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,

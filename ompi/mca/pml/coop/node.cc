@@ -42,8 +42,10 @@ Mechanism vader_mechanism() {
     char* name = nullptr;
     int number;
     std::memcpy(&number, value, sizeof number);  // an int that may not be aligned as the union requires
-    if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, number, &name) != OPAL_SUCCESS || !name) return {};
-    Mechanism mechanism{name, source == MCA_BASE_VAR_SOURCE_COMMAND_LINE || source == MCA_BASE_VAR_SOURCE_ENV || source == MCA_BASE_VAR_SOURCE_FILE || source == MCA_BASE_VAR_SOURCE_OVERRIDE};
+    if (variable->mbv_enumerator->string_from_value(variable->mbv_enumerator, number, &name) != OPAL_SUCCESS || !name)
+        return {};
+    Mechanism mechanism{name, source == MCA_BASE_VAR_SOURCE_COMMAND_LINE || source == MCA_BASE_VAR_SOURCE_ENV ||
+                                  source == MCA_BASE_VAR_SOURCE_FILE || source == MCA_BASE_VAR_SOURCE_OVERRIDE};
     std::free(name);
     return mechanism;
 }
@@ -76,7 +78,10 @@ int copy_error(const BoardCard& card, bool it_copies) {
         return error || it_copies ? error : EPERM;
     }
     // vader is not in use, obeys the user, or has made its own test
-    return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" || mechanism.name == "knem" ? 0 : EPERM;
+    return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" ||
+                   mechanism.name == "knem"
+               ? 0
+               : EPERM;
 }
 
 bool shares_memory(ompi_proc_t* proc) noexcept {
@@ -121,13 +126,15 @@ void add_cpus_of_others(node::CpuSet& cpus, std::size_t enough) {
         BoardCard card{};
         bool it_copies = false;
         if (node::count(cpus) >= enough) return;
-        if (proc && proc != ompi_proc_local() && published_board(proc, card, it_copies)) node::add(cpus, node::cpus_of(card.pid));
+        if (proc && proc != ompi_proc_local() && published_board(proc, card, it_copies))
+            node::add(cpus, node::cpus_of(card.pid));
     }
 }
 
 bool counts_hca_loads() noexcept {
     const auto transports = module.extensions.all();
-    return std::any_of(transports.begin(), transports.end(), [](const Extended& each) { return each.extension->share_hca_loads != nullptr; });
+    return std::any_of(transports.begin(), transports.end(),
+                       [](const Extended& each) { return each.extension->share_hca_loads != nullptr; });
 }
 
 void share_hca_loads(rndv::HcaLoads* loads) noexcept {
@@ -143,7 +150,8 @@ void Neighbour::try_to_map() noexcept {
     if (memory.load(std::memory_order_relaxed) || !retry.is_due(now)) return;
     node::SharedMemory mapped = node::SharedMemory::attach(card.pid, card.fd, sizeof(NodeMemory));
     auto* theirs = static_cast<NodeMemory*>(mapped.address());
-    if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce) return retry.failed(now);
+    if (!theirs || theirs->board.magic != rndv::Board::kMagic || theirs->board.nonce != card.nonce)
+        return retry.failed(now);
     mapping = std::move(mapped);
     memory.store(theirs, std::memory_order_release);
 }
@@ -167,8 +175,11 @@ void report_missing_memory() noexcept {
 void count_hca_loads() noexcept {
     if (!counts_hca_loads()) return;
     ompi_proc_t* first = first_of_node();
-    const Neighbour* neighbour = first ? meet(first).neighbour.get() : nullptr;  // of our job, so it is kept until the end
-    NodeMemory* const shared = first == ompi_proc_local() ? own_memory : neighbour ? neighbour->memory.load(std::memory_order_acquire) : nullptr;
+    const Neighbour* neighbour = first ? meet(first).neighbour.get()
+                                       : nullptr;  // of our job, so it is kept until the end
+    NodeMemory* const shared = first == ompi_proc_local() ? own_memory
+                               : neighbour                ? neighbour->memory.load(std::memory_order_acquire)
+                                                          : nullptr;
     if (shared) share_hca_loads(&shared->loads);
 }
 

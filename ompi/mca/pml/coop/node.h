@@ -28,25 +28,29 @@ struct NodeMemory {
 // Where other processes find the memory of a process (published by modex.cc).
 struct BoardCard {
     std::int32_t pid;
-    std::int32_t fd;               // -1: no memory to share
+    std::int32_t fd;  // -1: no memory to share
     std::uint64_t nonce;
-    std::uint64_t nonce_address;   // of the nonce in the process; neighbours read it to test copies
+    std::uint64_t nonce_address;  // of the nonce in the process; neighbours read it to test copies
 };
 
 // Another process of this node. Its Process owns it.
 struct Neighbour {
     BoardCard card{};
-    int copy_error = 0;                         // errno of the test copy; 0: it worked, or copies need no test
-    std::atomic<NodeMemory*> memory{nullptr};   // null: not mapped here; look_again() retries
-    std::atomic<bool> sees_us{false};           // it has told us that it has mapped our memory, so it can read our bounce buffers
-    node::SharedMemory mapping;                 // under Module::lock
-    node::Retry retry;                          // of mapping its memory; under Module::lock
+    int copy_error = 0;                        // errno of the test copy; 0: it worked, or copies need no test
+    std::atomic<NodeMemory*> memory{nullptr};  // null: not mapped here; look_again() retries
+    std::atomic<bool> sees_us{
+        false};                  // it has told us that it has mapped our memory, so it can read our bounce buffers
+    node::SharedMemory mapping;  // under Module::lock
+    node::Retry retry;           // of mapping its memory; under Module::lock
 
     bool is_mapped() const noexcept { return memory.load(std::memory_order_acquire) != nullptr; }
-    rndv::Board& board() const noexcept { return memory.load(std::memory_order_acquire)->board; }  // precondition: is_mapped()
+    rndv::Board& board() const noexcept {
+        return memory.load(std::memory_order_acquire)->board;
+    }  // precondition: is_mapped()
     // Retries from time to time to map its memory if that has failed so far.
     void look_again() noexcept {
-        if (!is_mapped() && card.fd >= 0) [[unlikely]] try_to_map();
+        if (!is_mapped() && card.fd >= 0) [[unlikely]]
+            try_to_map();
     }
 
 private:
@@ -61,7 +65,7 @@ BoardCard board_card() noexcept;
 // and reports it.
 void report_missing_memory() noexcept;
 
-rndv::Board* my_board() noexcept;  // null: we have no memory to share
+rndv::Board* my_board() noexcept;            // null: we have no memory to share
 rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
 
 // Starts to count the large operations on the node's HCAs where all its processes see them (HcaLoads).

@@ -29,7 +29,8 @@ const Header& checked(const Packet& packet, bool (*valid)(const void*, std::size
 
 // Returns the request with this id. Ends the job if there is none, or if its peer is not the sender.
 template <class Request>
-Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* field, std::uint64_t id, std::uint32_t sender) noexcept {
+Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* field, std::uint64_t id,
+                    std::uint32_t sender) noexcept {
     Request* request = table.find(id);
     if (!request || request->peer->job_rank() != sender) [[unlikely]]
         diagnose_field(kind, field, sender, id, 0, 0);
@@ -37,14 +38,18 @@ Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const ch
 }
 
 // True if our cooperative copy is stuck and waits for a grant of fragments.
-bool is_stuck(const SendRequest& r) noexcept { return r.engine.step() == rndv::SendStep::kCopy && r.copy.claims().stuck(); }
+bool is_stuck(const SendRequest& r) noexcept {
+    return r.engine.step() == rndv::SendStep::kCopy && r.copy.claims().stuck();
+}
 
 // The grant must stay within the message. If we are to write, it must contain a handle of the right size; if it names a
 // slot, the chunks of its plan must be countable.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
-    if (!r.engine.takes_grant(static_cast<rndv::Row>(h.row), is_stuck(r))) diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
+    if (!r.engine.takes_grant(static_cast<rndv::Row>(h.row), is_stuck(r)))
+        diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
-    if (h.length > r.bytes() - h.offset) diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
+    if (h.length > r.bytes() - h.offset)
+        diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
     const rndv::Choice choice{static_cast<rndv::Row>(h.row), {}, static_cast<rndv::Split>(h.copy.split)};
     if (h.length == 0 || !rndv::sender_writes(choice)) return;
     const bool shared = rndv::is_shared(choice);
@@ -52,13 +57,15 @@ void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
         diagnose_field(wire::Kind::kCts, "row", h.sender, h.row, 0, static_cast<std::uint64_t>(rndv::Row::kSend));
     const mca_btl_base_module_t& btl = *r.peer->rdma->btl;
     const std::size_t handle = btl.btl_register_mem ? btl.btl_registration_handle_size : 0;
-    if (h.handle_bytes != handle) diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
+    if (h.handle_bytes != handle)
+        diagnose_field(wire::Kind::kCts, "handle bytes", h.sender, h.handle_bytes, handle, handle);
     if (shared) check_chunk(wire::Kind::kCts, h.sender, h.length, h.copy.chunk);
 }
 
 }  // namespace
 
-extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                    void*) {
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
@@ -68,14 +75,16 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
     on_grant(r, h, &h + 1);
 }
 
-extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                     void*) {
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
     on_fragment(request_of(module.recvs, h.kind, "receive id", h.recv_id, h.sender), h, packet);
 }
 
-extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                    void*) {
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
@@ -87,8 +96,10 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     if (wire::fin_sees(h)) r.peer->note_that_it_sees_us();
     // After a read over several rails, one FIN follows the last stripe on each rail.
     const auto parts = static_cast<std::uint32_t>(std::max<std::uint64_t>(wire::fin_parts(h), 1));
-    switch (r.engine.on_fin({static_cast<rndv::Row>(wire::fin_row(h)), static_cast<rndv::Reason>(wire::fin_reason(h))}, parts)) {
-    case rndv::FinTaken::kRefused: diagnose_field(h.kind, "FINs", h.sender, parts, r.engine.fins_due(), r.engine.fins_due());
+    switch (r.engine.on_fin({static_cast<rndv::Row>(wire::fin_row(h)), static_cast<rndv::Reason>(wire::fin_reason(h))},
+                            parts)) {
+    case rndv::FinTaken::kRefused:
+        diagnose_field(h.kind, "FINs", h.sender, parts, r.engine.fins_due(), r.engine.fins_due());
     case rndv::FinTaken::kAwaitsOthers: return;
     case rndv::FinTaken::kComplete: return on_read(r);
     }

@@ -48,7 +48,8 @@ void release_early(Comm& c, Peer& peer, Due& due) noexcept {
 
 // The hot path of a receiver.
 void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noexcept {
-    if (header.source >= c.size) [[unlikely]] diagnose_rank(header, c.size);
+    if (header.source >= c.size) [[unlikely]]
+        diagnose_rank(header, c.size);
     Peer& peer = c.peer(header.source);
     match::Posted* posted;
     Due due;
@@ -57,14 +58,16 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
             ++peer.source.expected;  // in any order: the number is right again once all have arrived
-        } else if (const auto order = match::Engine::take_sequence(peer.source, header.sequence); order != match::ArrivalOrder::kInOrder) [[unlikely]] {
+        } else if (const auto order = match::Engine::take_sequence(peer.source, header.sequence);
+                   order != match::ArrivalOrder::kInOrder) [[unlikely]] {
             if (order == match::ArrivalOrder::kRepeated) diagnose_repeated(header);
             return hold_back(peer, packet);
         }
         posted = c.engine.take_posted(peer.source, header.tag);
         if (peer.source.offered) meet_offered(peer, header, posted);
         if (!posted) keep_unexpected(c, peer, packet);
-        if (!peer.source.early.empty()) [[unlikely]] release_early(c, peer, due);
+        if (!peer.source.early.empty()) [[unlikely]]
+            release_early(c, peer, due);
     }
     if (posted) receive(*RecvRequest::from(posted), peer, packet);
     while (match::Arrival* arrival = due.pop_front()) {
@@ -93,8 +96,11 @@ Arrived* keep(const Packet& packet) noexcept {
     if (!a) out_of_memory("a record of an unexpected message");
     new (&a->arrival) match::Arrival;
     const std::size_t bytes = packet.bytes();
-    a->heap = bytes > static_cast<std::size_t>(module.config.unexpected_inline) ? static_cast<unsigned char*>(std::malloc(bytes)) : nullptr;
-    if (!a->heap && bytes > static_cast<std::size_t>(module.config.unexpected_inline)) out_of_memory("an unexpected message");
+    a->heap = bytes > static_cast<std::size_t>(module.config.unexpected_inline)
+                  ? static_cast<unsigned char*>(std::malloc(bytes))
+                  : nullptr;
+    if (!a->heap && bytes > static_cast<std::size_t>(module.config.unexpected_inline))
+        out_of_memory("an unexpected message");
     unsigned char* to = a->heap ? a->heap : a->room;
     a->btl = packet.btl;
     a->segment.seg_addr.pval = to;
@@ -116,7 +122,8 @@ void discard(Arrived* a) noexcept {
     give_back(module.arrived, a);
 }
 
-extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                      void*) {
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& header = *static_cast<const wire::MatchHeader*>(packet.header());
@@ -128,7 +135,8 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
     deliver(header, packet);
 }
 
-extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des, void*) {
+extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
+                                    void*) {
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());

@@ -32,14 +32,18 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
 }
 
 // For a packet that has to interrupt its receiver; null: it does not, or the transport cannot have it do so.
-const BtlExtension* urgent_by(const mca_bml_base_btl_t& btl, wire::Kind kind) noexcept { return is_urgent(kind) ? extension_of(*btl.btl) : nullptr; }
+const BtlExtension* urgent_by(const mca_bml_base_btl_t& btl, wire::Kind kind) noexcept {
+    return is_urgent(kind) ? extension_of(*btl.btl) : nullptr;
+}
 
 // By the transport's way for packets that it can copy at once. False: it has none, or no room.
-bool send_copied(mca_bml_base_btl_t& btl, const BtlExtension* urgent, const void* packet, std::size_t bytes, mca_btl_base_tag_t tag) noexcept {
+bool send_copied(mca_bml_base_btl_t& btl, const BtlExtension* urgent, const void* packet, std::size_t bytes,
+                 mca_btl_base_tag_t tag) noexcept {
     static opal_convertor_t no_payload{};  // some transports look at its flags even so
     if (!btl.btl->btl_sendi || module.faults.hit(Fault::kSendi)) return false;
     if (urgent) return urgent->send_urgent(btl.btl, btl.btl_endpoint, packet, bytes, tag);
-    return mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(packet), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag, nullptr) == OMPI_SUCCESS;
+    return mca_bml_base_sendi(&btl, &no_payload, const_cast<void*>(packet), bytes, 0, MCA_BTL_NO_ORDER, kFlags, tag,
+                              nullptr) == OMPI_SUCCESS;
 }
 
 }  // namespace
@@ -70,7 +74,8 @@ mca_btl_base_descriptor_t* begin_packet(mca_bml_base_btl_t& btl, opal_convertor_
     mca_btl_base_descriptor_t* descriptor = nullptr;
     if (!module.faults.hit(Fault::kAlloc)) {
         flags |= MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-        if (payload > 0) mca_bml_base_prepare_src(&btl, &convertor, MCA_BTL_NO_ORDER, room, &payload, flags, &descriptor);
+        if (payload > 0)
+            mca_bml_base_prepare_src(&btl, &convertor, MCA_BTL_NO_ORDER, room, &payload, flags, &descriptor);
         else mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, room, flags);
     }
     if (!descriptor) module.counters.count(Counter::kRetryNoDescriptor);
@@ -90,9 +95,11 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
     return judge(btl, descriptor, mca_bml_base_send(&btl, descriptor, tag_of(kind)));
 }
 
-bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept {
+bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
+                 std::size_t bytes) noexcept {
     std::size_t payload = bytes;
-    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY);
+    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, convertor, sizeof header, payload,
+                                                         MCA_BTL_DES_FLAGS_PRIORITY);
     if (!descriptor) return false;
     if (payload != bytes) {
         mca_bml_base_free(&btl, descriptor);

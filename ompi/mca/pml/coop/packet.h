@@ -15,7 +15,8 @@ constexpr mca_btl_base_tag_t tag_of(wire::Kind kind) noexcept {
 }
 
 // A header, followed by a registration handle or a list of pieces.
-constexpr std::size_t kLongestControl = wire::kLargestHeader + std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
+constexpr std::size_t kLongestControl = wire::kLargestHeader +
+                                        std::max(wire::kMaxHandleBytes, wire::kMaxPieces * sizeof(wire::Piece));
 
 // True if messages to and from the peer may be copied piece by piece: its transport needs no registration handle, and a
 // list of pieces fits into a packet.
@@ -47,7 +48,8 @@ Sent finish_packet(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descripto
 // Flips a bit of a sealed header if the fault knob of its kind asks for it.
 inline void damage_if_told(wire::Kind kind, void* header, std::size_t bytes) noexcept {
     if (module.faults.armed()) [[unlikely]]
-        module.faults.corrupt(static_cast<Fault>(static_cast<int>(Fault::kCorruptMatch) + static_cast<int>(kind) - 1), header, bytes);
+        module.faults.corrupt(static_cast<Fault>(static_cast<int>(Fault::kCorruptMatch) + static_cast<int>(kind) - 1),
+                              header, bytes);
 }
 static_assert(static_cast<int>(Fault::kCorruptFin) - static_cast<int>(Fault::kCorruptMatch) ==
               static_cast<int>(wire::Kind::kFin) - static_cast<int>(wire::Kind::kMatch));
@@ -63,15 +65,18 @@ void write_header(mca_btl_base_descriptor_t& descriptor, wire::Kind kind, const 
 
 // Sends an eager message with btl_sendi, which copies it before this returns. Returns false if the transport has no
 // sendi or no room just now.
-inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept {
+inline bool send_immediate(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
+                           std::size_t bytes) noexcept {
     if (!btl.btl->btl_sendi || module.faults.hit(Fault::kSendi)) return false;
     damage_if_told(wire::Kind::kMatch, &header, sizeof header);
     return mca_bml_base_sendi(&btl, &convertor, &header, sizeof header, bytes, MCA_BTL_NO_ORDER,
-                              MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch), nullptr) == OMPI_SUCCESS;
+                              MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP, tag_of(wire::Kind::kMatch),
+                              nullptr) == OMPI_SUCCESS;
 }
 
 // Sends an eager message in a descriptor, for a transport that has no sendi or still has to connect. Returns false if
 // there is no room just now.
-bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header, std::size_t bytes) noexcept;
+bool send_packet(mca_bml_base_btl_t& btl, opal_convertor_t& convertor, wire::MatchWords header,
+                 std::size_t bytes) noexcept;
 
 }  // namespace coop::pml

@@ -35,19 +35,19 @@ struct Config {
     Setting free_list_max = 0;
     Setting free_list_inc = 0;
     Setting report = 0;
-    Setting overlap = 0;   // Overlap
+    Setting overlap = 0;     // Overlap
     int protocol_index = 0;  // index of the word that was given
     int overlap_index = 0;
-    Setting async = 0;     // Async
+    Setting async = 0;                 // Async
     const char* async_name = nullptr;  // the word that was given; `async` is its index
-    Setting fin = 0;       // Fin
+    Setting fin = 0;                   // Fin
     const char* fin_name = nullptr;
-    Setting hca = 0;       // HcaMode
+    Setting hca = 0;  // HcaMode
     const char* hca_name = nullptr;
     Setting hca_min = 0;
     Setting hca_load = 0;
     Setting copy_rate = 0;
-    const char* fault = nullptr;          // specification of coop/base/fault.h
+    const char* fault = nullptr;  // specification of coop/base/fault.h
 };
 
 // The declarations, for registration and for the documentation.
@@ -57,8 +57,9 @@ inline std::span<const ParamRow> params() noexcept { return param_table().rows()
 // Returns the first value that its row does not allow; sets the index of each kChoice.
 std::optional<ParamError> check(Config& config);
 
-// Open MPI can write settable parameters while the job runs, from any thread. is_rewritten() says whether `given` differs from `config`,
-// which is in use. take_rewritten() copies the allowed values into `config` and returns the first one that is not allowed.
+// Open MPI can write settable parameters while the job runs, from any thread. is_rewritten() says whether `given`
+// differs from `config`, which is in use. take_rewritten() copies the allowed values into `config` and returns the
+// first one that is not allowed.
 bool is_rewritten(const Config& given, const Config& config) noexcept;
 std::optional<ParamError> take_rewritten(const Config& given, Config& config);
 

@@ -34,8 +34,8 @@ public:
 
 private:
     std::vector<wire::Piece> list_;
-    std::size_t found_ = 0;          // piece that was found last
-    std::uint64_t found_at_ = 0;     // offset of its first byte in the message
+    std::size_t found_ = 0;       // piece that was found last
+    std::uint64_t found_at_ = 0;  // offset of its first byte in the message
 };
 
 }  // namespace coop::pml

@@ -55,7 +55,8 @@ ompi_message_t* make_message(Arrived* arrived, ompi_communicator_t* comm) noexce
 
 }  // namespace
 
-extern "C" int mca_pml_coop_iprobe(int src, int tag, ompi_communicator_t* comm, int* matched, ompi_status_public_t* status) {
+extern "C" int mca_pml_coop_iprobe(int src, int tag, ompi_communicator_t* comm, int* matched,
+                                   ompi_status_public_t* status) {
     const Inside turn;
     *matched = look_twice(src, tag, comm, false, status) != nullptr;
     return OMPI_SUCCESS;

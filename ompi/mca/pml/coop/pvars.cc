@@ -37,11 +37,13 @@ int read_handler(const mca_base_pvar_t* variable, void* value, void*) {
 
 using Read = int (*)(const mca_base_pvar_t*, void*, void*);
 
-void add(const mca_base_component_t& component, const std::string& name, const std::string& help, int kind, Read read, const void* context) {
-    mca_base_component_pvar_register(&component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, kind,
-                                     MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-                                     static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS),
-                                     read, nullptr, nullptr, const_cast<void*>(context));
+void add(const mca_base_component_t& component, const std::string& name, const std::string& help, int kind, Read read,
+         const void* context) {
+    mca_base_component_pvar_register(
+        &component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, kind, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr,
+        MCA_BASE_VAR_BIND_NO_OBJECT,
+        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read, nullptr,
+        nullptr, const_cast<void*>(context));
 }
 
 int class_of(VariableKind kind) noexcept {
@@ -59,11 +61,14 @@ void register_performance_variables(const mca_base_component_t& component) noexc
     for (std::uintptr_t row = 0; row < rndv::kRows; ++row) {
         const std::string name = rndv::name(static_cast<rndv::Row>(row));
         const auto* context = reinterpret_cast<const void*>(row);
-        add(component, "messages_" + name, "Messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_messages, context);
-        add(component, "bytes_" + name, "Bytes of the messages that this process sent by " + name + ".", MCA_BASE_PVAR_CLASS_COUNTER, read_bytes, context);
+        add(component, "messages_" + name, "Messages that this process sent by " + name + ".",
+            MCA_BASE_PVAR_CLASS_COUNTER, read_messages, context);
+        add(component, "bytes_" + name, "Bytes of the messages that this process sent by " + name + ".",
+            MCA_BASE_PVAR_CLASS_COUNTER, read_bytes, context);
     }
     for (const Variable& v : kVariables) add(component, v.name, v.help, class_of(v.kind), read_counter, &v);
-    for (const async::HandlerVariable& v : async::kHandlerVariables) add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
+    for (const async::HandlerVariable& v : async::kHandlerVariables)
+        add(component, v.name, v.help, MCA_BASE_PVAR_CLASS_COUNTER, read_handler, &v);
 }
 
 }  // namespace coop::pml

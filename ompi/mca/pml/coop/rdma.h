@@ -38,9 +38,9 @@ struct RdmaOp {
 // time. After a failure another protocol transfers everything from done_to() on.
 struct RdmaRun {
     std::size_t begin = 0, end = 0;
-    std::size_t next = 0;                     // first byte not yet requested
-    std::size_t chunk = 0;                    // largest operation
-    std::atomic<std::size_t> failed_at{0};    // lowest offset that failed; end: none did
+    std::size_t next = 0;                   // first byte not yet requested
+    std::size_t chunk = 0;                  // largest operation
+    std::atomic<std::size_t> failed_at{0};  // lowest offset that failed; end: none did
     Count in_flight;
 
     void start(std::size_t from, std::size_t to, std::size_t largest) noexcept {
@@ -67,7 +67,9 @@ struct RdmaRun {
     }
 };
 
-constexpr bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
+constexpr bool is_shortage(int rc) noexcept {
+    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+}
 
 // Registers `bytes` bytes of the message from `from` on if the transport requires it. Returns false if the transport
 // refuses.
@@ -90,7 +92,8 @@ void close_memory(Request& r) noexcept {
 }
 
 // Access to a buffer that both the local and the remote side may read and write.
-constexpr std::uint32_t kShareAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ | MCA_BTL_REG_FLAG_REMOTE_WRITE;
+constexpr std::uint32_t kShareAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ |
+                                       MCA_BTL_REG_FLAG_REMOTE_WRITE;
 
 // What differs between puts and gets: the functions of the plain interface and of the extension, and what to count.
 struct RdmaKind {
@@ -100,12 +103,16 @@ struct RdmaKind {
     Fault refused, busy;
     Counter retries;
 };
-inline constexpr RdmaKind kPutKind{mca_bml_base_put, &BtlExtension::put, &mca_btl_base_module_t::btl_put_limit, Fault::kPut, Fault::kPutBusy, Counter::kRetryPut};
-inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_btl_base_module_t::btl_get_limit, Fault::kGet, Fault::kGetBusy, Counter::kRetryGet};
+inline constexpr RdmaKind kPutKind{mca_bml_base_put, &BtlExtension::put, &mca_btl_base_module_t::btl_put_limit,
+                                   Fault::kPut,      Fault::kPutBusy,    Counter::kRetryPut};
+inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_btl_base_module_t::btl_get_limit,
+                                   Fault::kGet,      Fault::kGetBusy,    Counter::kRetryGet};
 
 // Collective components use negative tags; applications cannot.
 constexpr bool is_collective(int tag) noexcept { return tag < 0; }
-constexpr bool waits(rndv::SendCall call) noexcept { return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend; }
+constexpr bool waits(rndv::SendCall call) noexcept {
+    return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend;
+}
 constexpr bool waits(rndv::RecvCall call) noexcept { return call == rndv::RecvCall::kRecv; }
 
 using RdmaDone = mca_btl_base_rdma_completion_fn_t;
@@ -135,7 +142,8 @@ public:
     }
     void wait(std::size_t bytes) const noexcept {
         if (module.config.copy_rate == 0) return;
-        const std::chrono::duration<double> least(static_cast<double>(bytes) / static_cast<double>(module.config.copy_rate));
+        const std::chrono::duration<double> least(static_cast<double>(bytes) /
+                                                  static_cast<double>(module.config.copy_rate));
         while (std::chrono::steady_clock::now() - start_ < least) sched_yield();
     }
 
@@ -181,19 +189,24 @@ void operation_done(Request& r) noexcept {
 }
 
 template <class Request>
-int hand_to_transport(Request& r, const RdmaKind& kind, const Copy& copy, Rider* rider, RdmaDone done, RdmaOp* op) noexcept {
+int hand_to_transport(Request& r, const RdmaKind& kind, const Copy& copy, Rider* rider, RdmaDone done,
+                      RdmaOp* op) noexcept {
     mca_btl_base_module_t* const btl = r.rdma->btl;
-    auto* handle = btl->btl_registration_handle_size ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle) : nullptr;
+    auto* handle = btl->btl_registration_handle_size
+                       ? reinterpret_cast<mca_btl_base_registration_handle_t*>(r.remote_handle)
+                       : nullptr;
     if (r.extension)
-        return (r.extension->*kind.extended)(btl, r.rdma->btl_endpoint, copy.local, copy.remote, r.registration, handle, copy.bytes,
-                                             {marker(r), rider}, done, op);
-    return kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done, op);
+        return (r.extension->*kind.extended)(btl, r.rdma->btl_endpoint, copy.local, copy.remote, r.registration, handle,
+                                             copy.bytes, {marker(r), rider}, done, op);
+    return kind.issue(r.rdma, copy.local, copy.remote, r.registration, handle, copy.bytes, 0, MCA_BTL_NO_ORDER, done,
+                      op);
 }
 
 // Hands one operation, which starts at byte `at` of the message, to the transport. `done` is called with its RdmaOp,
 // perhaps before this returns. Returns what the transport returned.
 template <class Request>
-int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done, Rider* rider = nullptr) noexcept {
+int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, RdmaDone done,
+          Rider* rider = nullptr) noexcept {
     if (module.faults.hit(kind.busy)) return OMPI_ERR_OUT_OF_RESOURCE;
     if (module.faults.hit(kind.refused)) return OMPI_ERR_NOT_AVAILABLE;
     auto* op = take<RdmaOp>(module.rdma_ops);
@@ -233,10 +246,10 @@ void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_b
 }
 
 enum class Rdma {
-    kUnderWay,  // wait for completions
-    kShortage,  // retry later
-    kChunkDone, // let other messages have their turn, then continue
-    kOver,      // all done up to run.done_to()
+    kUnderWay,   // wait for completions
+    kShortage,   // retry later
+    kChunkDone,  // let other messages have their turn, then continue
+    kOver,       // all done up to run.done_to()
 };
 
 // `rider`: for a row of one operation.

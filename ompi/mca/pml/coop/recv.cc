@@ -48,7 +48,8 @@ int wait(RecvRequest& r, ompi_status_public_t* status) noexcept {
 }
 
 // Starts the receive of a message that a matched probe has taken.
-RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message, rndv::RecvCall call) noexcept {
+RecvRequest* take(void* buf, std::size_t count, ompi_datatype_t* datatype, ompi_message_t** message,
+                  rndv::RecvCall call) noexcept {
     auto* arrived = static_cast<Arrived*>((*message)->req_ptr);
     ompi_communicator_t* comm = (*message)->comm;
     RecvRequest* r = make_recv(buf, count, datatype, arrived->arrival.source, arrived->arrival.tag, comm, false);

@@ -39,8 +39,10 @@ bool worth_offering(const Comm& c, Peer* peer, RecvRequest& r) noexcept {
 void offer(Comm& c, Peer& peer, RecvRequest& r) noexcept {
     if (peer.source.offered || !c.engine.is_next_for(peer.source, &r.posted) || !take_slot(r)) return;
     rndv::open_offer(*my_board(), r.slot, r.generation,
-                     {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag, peer.source.expected, r.capacity},
-                     reinterpret_cast<std::uint64_t>(r.contiguous_base), call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
+                     {name_of(peer.proc), static_cast<std::uint32_t>(c.comm->c_contextid), r.posted.tag,
+                      peer.source.expected, r.capacity},
+                     reinterpret_cast<std::uint64_t>(r.contiguous_base),
+                     call_for(c.comm, r.call) == rndv::RecvCall::kRecv);
     r.offered = true;
     peer.source.offered = &r.posted;
     module.counters.count(Counter::kOffers);
@@ -59,10 +61,12 @@ void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* po
     if (posted != &r.posted) return rndv::message_passed(*my_board(), r.slot, peer.source.expected);
     peer.source.offered = nullptr;
     r.offered = false;
-    const bool by_offer = header.kind == wire::Kind::kRts &&
-                          rndv::protocol(static_cast<rndv::Row>(reinterpret_cast<const wire::RtsHeader&>(header).row)).starts_at_once;
+    const bool by_offer =
+        header.kind == wire::Kind::kRts &&
+        rndv::protocol(static_cast<rndv::Row>(reinterpret_cast<const wire::RtsHeader&>(header).row)).starts_at_once;
     if (by_offer) return;  // join_copy() checks that the offer was taken
-    if (!rndv::close_offer(*my_board(), r.slot, r.generation)) diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
+    if (!rndv::close_offer(*my_board(), r.slot, r.generation))
+        diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
     free_slot(r);
 }
 

@@ -70,7 +70,8 @@ namespace {
 
 // -- kPrepare ------------------------------------------------------------------
 
-// Records which side copies, so that the next messages balance the turns. The record stays if another protocol has to take over.
+// Records which side copies, so that the next messages balance the turns. The record stays if another protocol has to
+// take over.
 void count_turn(RecvRequest& r, const rndv::Shares& share) noexcept {
     rndv::Board &mine = *my_board(), &theirs = r.peer->neighbour->board();
     if (share.receiver > share.sender) rndv::count_turn(mine, theirs, share.receiver);
@@ -131,7 +132,8 @@ Next grant_refused(RecvRequest& r, bool shared) noexcept {
     }
     r.engine.grant_refused();
     if (shared) return Next::kGoOn;
-    const bool is_here = r.engine.from() == r.engine.wanted();  // all of it came with the RTS, and only the sender still waits
+    const bool is_here = r.engine.from() ==
+                         r.engine.wanted();  // all of it came with the RTS, and only the sender still waits
     if (is_here && !ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);
     return wait_for_resources(r);
 }
@@ -139,7 +141,8 @@ Next grant_refused(RecvRequest& r, bool shared) noexcept {
 Next grant(RecvRequest& r) noexcept {
     if (!r.id) {
         if (!(r.id = module.recvs.acquire(&r, module.threads))) {
-            if (module.recvs.in_use() == 0) out_of_memory("the id of a receive");  // none is in use, so none will be released
+            if (module.recvs.in_use() == 0)
+                out_of_memory("the id of a receive");  // none is in use, so none will be released
             return wait_for_resources(r);
         }
         module.counters.up(Gauge::kRendezvous);
@@ -159,7 +162,12 @@ Next grant(RecvRequest& r) noexcept {
     h.sees = r.peer->is_seen();
     const bool shared = rndv::is_shared(choice);
     h.offloads = shared && r.lane.on.load(std::memory_order_relaxed);
-    if (shared) h.copy = {r.slot, r.generation, static_cast<std::uint32_t>(r.copy.plan().chunk), static_cast<std::uint8_t>(choice.split), {}};
+    if (shared)
+        h.copy = {r.slot,
+                  r.generation,
+                  static_cast<std::uint32_t>(r.copy.plan().chunk),
+                  static_cast<std::uint8_t>(choice.split),
+                  {}};
     const bool writes = rndv::sender_writes(choice) && h.length > 0;
     if (writes && r.local_pieces.any()) {
         h.pieces = static_cast<std::uint8_t>(r.local_pieces.count());
@@ -176,7 +184,9 @@ Next grant(RecvRequest& r) noexcept {
     wire::seal(h);
     tsan_release(&r);  // acquired by the thread that receives the answer of the sender
     r.engine.granting();
-    if (send_control(control_lane(r), wire::Kind::kCts, packet, sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes) return Next::kGoOn;
+    if (send_control(control_lane(r), wire::Kind::kCts, packet,
+                     sizeof h + h.handle_bytes + h.pieces * sizeof(wire::Piece)) == Sent::kYes)
+        return Next::kGoOn;
     return grant_refused(r, shared);
 }
 
@@ -208,7 +218,8 @@ wire::FinHeader fin_of(const RecvRequest& r) noexcept {
     h.sender = module.my_rank;
     h.id = r.send_id;
     h.bytes = r.engine.wanted() | (r.peer->is_seen() ? wire::kFinSees : 0);
-    wire::set_fin_choice(h, static_cast<std::uint8_t>(r.engine.choice().row), static_cast<std::uint8_t>(r.engine.choice().reason));
+    wire::set_fin_choice(h, static_cast<std::uint8_t>(r.engine.choice().row),
+                         static_cast<std::uint8_t>(r.engine.choice().reason));
     wire::seal(h);
     return h;
 }
@@ -222,8 +233,10 @@ void set_parts(void* packet, std::uint32_t parts) noexcept {
 // Posts the FIN together with the get if one get transfers the whole message: while the application computes, this
 // process could not send it afterwards.
 Rdma drive_get(RecvRequest& r) noexcept {
-    const bool whole = r.run.next == r.run.begin && r.run.next_bytes(r.rdma->btl->btl_get_limit) == r.run.end - r.run.begin;
-    if (!whole || r.local_pieces.any() || r.remote_pieces.any() || !posts_fin_with_read()) return drive_rdma(r, kGetKind);
+    const bool whole = r.run.next == r.run.begin &&
+                       r.run.next_bytes(r.rdma->btl->btl_get_limit) == r.run.end - r.run.begin;
+    if (!whole || r.local_pieces.any() || r.remote_pieces.any() || !posts_fin_with_read())
+        return drive_rdma(r, kGetKind);
     Rider rider{};
     new (rider.packet) wire::FinHeader(fin_of(r));
     rider.bytes = sizeof(wire::FinHeader);
@@ -251,7 +264,8 @@ Next send_fin(RecvRequest& r) noexcept {
         r.engine.fin_out();
         return Next::kGoOn;
     }
-    if (!ends_later(*r.mpi(), r.fate.is_freed())) complete_for_user(r);  // the data is here; only the sender still waits
+    if (!ends_later(*r.mpi(), r.fate.is_freed()))
+        complete_for_user(r);  // the data is here; only the sender still waits
     return wait_for_resources(r);
 }
 
@@ -301,8 +315,8 @@ void finish_now(Deferred* deferred) {
 void prepare_convertor(RecvRequest& r) noexcept {
     auto& b = r.base.req_base;
     if (r.capacity > 0)
-        opal_convertor_copy_and_prepare_for_recv(b.req_proc->super.proc_convertor, &b.req_datatype->super, b.req_count, b.req_addr, 0,
-                                                 &b.req_convertor);
+        opal_convertor_copy_and_prepare_for_recv(b.req_proc->super.proc_convertor, &b.req_datatype->super, b.req_count,
+                                                 b.req_addr, 0, &b.req_convertor);
 }
 
 void receive_rts(RecvRequest& r, Peer& peer, const Packet& packet) noexcept {
@@ -336,7 +350,8 @@ void look_at_buffer(RecvRequest& r, ompi_proc_t* proc) noexcept {
     b.req_proc = proc;
     r.capacity = b.req_count * type.size;
     // An integer, because pointer arithmetic on MPI_BOTTOM, which is null, is undefined.
-    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) + static_cast<std::uintptr_t>(type.true_lb);
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(b.req_addr) +
+                                 static_cast<std::uintptr_t>(type.true_lb);
     r.contiguous_base = is_contiguous(type, b.req_count) ? reinterpret_cast<char*>(start) : nullptr;
     if (r.contiguous_base && !device_memory_is_possible()) return;
     prepare_convertor(r);
@@ -391,13 +406,16 @@ sched::Marker marker(RecvRequest& r) noexcept {
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
     tsan_acquire(&r);
     const std::size_t bytes = packet.bytes() - sizeof h, wanted = r.engine.wanted();
-    if (!r.engine.takes_bytes()) diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
+    if (!r.engine.takes_bytes())
+        diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
     if (h.offset < r.engine.from() || h.offset >= wanted)
         diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.engine.from(), wanted - 1);
-    if (bytes == 0 || bytes > wanted - h.offset) diagnose_field(wire::Kind::kFrag, "payload bytes", h.sender, bytes, 1, wanted - h.offset);
+    if (bytes == 0 || bytes > wanted - h.offset)
+        diagnose_field(wire::Kind::kFrag, "payload bytes", h.sender, bytes, 1, wanted - h.offset);
     r.references.take();
     unpack(r, packet, sizeof h, h.offset);
-    if (!r.engine.on_bytes(bytes)) diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
+    if (!r.engine.on_bytes(bytes))
+        diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
     advance(r);
     drop(r);
 }
@@ -407,13 +425,14 @@ void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
     const std::size_t missing = r.engine.wanted() - r.engine.landed();
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
     r.references.take();
-    if (!r.engine.on_bytes(h.bytes)) diagnose_field(wire::Kind::kFin, "receive id (no put is due)", h.sender, h.id, 0, 0);
+    if (!r.engine.on_bytes(h.bytes))
+        diagnose_field(wire::Kind::kFin, "receive id (no put is due)", h.sender, h.id, 0, 0);
     advance(r);
     drop(r);
 }
 
-RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
-                       bool persistent) noexcept {
+RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                       ompi_communicator_t* comm, bool persistent) noexcept {
     auto* r = take<RecvRequest>(mca_pml_base_recv_requests);
     if (!r) return nullptr;
     r->base.req_base.req_type = MCA_PML_REQUEST_RECV;

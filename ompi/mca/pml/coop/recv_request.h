@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A receive, from posting to the last byte. An eager message is copied at once; for a rendezvous coop/rndv/receiver.h decides what to do
-// next, and this file translates its actions to Open MPI's transports, and their callbacks to its events.
+// A receive, from posting to the last byte. An eager message is copied at once; for a rendezvous coop/rndv/receiver.h
+// decides what to do next, and this file translates its actions to Open MPI's transports, and their callbacks to its
+// events.
 //
 // A step that a transport refuses for lack of resources is retried by the progress function. Threading: advance() is
 // driven by whoever holds the baton; unpacking holds `lock`, because the convertor has one position. If
@@ -22,39 +23,40 @@ struct RecvRequest {
     mca_pml_base_recv_request_t base;  // first: Open MPI sees this
 
     match::Posted posted;
-    std::size_t capacity;        // size of the user's buffer, in packed bytes
-    char* contiguous_base;       // address of the message's first byte in a contiguous host buffer; null: the convertor unpacks
+    std::size_t capacity;   // size of the user's buffer, in packed bytes
+    char* contiguous_base;  // address of the message's first byte in a contiguous host buffer; null: the convertor
+                            // unpacks
     rndv::Receiver engine;
     bool mpi_complete;
     Baton baton;
     References references;
     Fate fate;
     Deferred deferred;
-    opal_mutex_t lock;           // protects the convertor
+    opal_mutex_t lock;  // protects the convertor
 
     // Valid once an RTS has matched.
     Peer* peer;
-    std::uint64_t id;            // in Module::recvs; 0: none
+    std::uint64_t id;  // in Module::recvs; 0: none
     std::uint64_t send_id;
-    mca_bml_base_btl_t* rdma;    // the transport that delivered the RTS; null: it has no RDMA
+    mca_bml_base_btl_t* rdma;       // the transport that delivered the RTS; null: it has no RDMA
     const BtlExtension* extension;  // of `rdma`; null: none
     mca_btl_base_registration_handle_t* registration;
     RdmaRun run;
-    bool fin_is_behind;          // the FIN was posted together with the get, fenced after it
-    std::uint64_t remote_address;  // of the first byte of the message
+    bool fin_is_behind;                  // the FIN was posted together with the get, fenced after it
+    std::uint64_t remote_address;        // of the first byte of the message
     Pieces local_pieces, remote_pieces;  // of a buffer that consists of large pieces; otherwise empty
     unsigned char remote_handle[wire::kMaxHandleBytes];
 
     // Our slot of the board, for a cooperative copy or an offer.
     bool has_slot;
-    bool offered;                // the slot holds an offer of this receive that the sender may take
+    bool offered;  // the slot holds an offer of this receive that the sender may take
     std::uint32_t slot, generation;
-    rndv::CopySide copy;         // our side of a cooperative copy
-    HcaLane lane;                // the chunks of it that HCAs copy
-    std::uint64_t load;          // bytes that the load of our board counts for this message
-    bool counted;                // the loads of both boards count it
+    rndv::CopySide copy;  // our side of a cooperative copy
+    HcaLane lane;         // the chunks of it that HCAs copy
+    std::uint64_t load;   // bytes that the load of our board counts for this message
+    bool counted;         // the loads of both boards count it
     rndv::RecvCall call;
-    std::atomic<bool> awaited;   // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
+    std::atomic<bool> awaited;  // a thread waits for it in MPI_Wait or MPI_Waitall (awaited.h)
 
     static RecvRequest* of(ompi_request_t* request) noexcept { return reinterpret_cast<RecvRequest*>(request); }
     static RecvRequest* from(match::Posted* p) noexcept {
@@ -65,8 +67,8 @@ struct RecvRequest {
     ompi_communicator_t* comm() noexcept { return base.req_base.req_comm; }
 };
 
-RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag, ompi_communicator_t* comm,
-                       bool persistent) noexcept;
+RecvRequest* make_recv(void* buf, std::size_t count, ompi_datatype_t* datatype, int src, int tag,
+                       ompi_communicator_t* comm, bool persistent) noexcept;
 
 // Called before start_recv() if the caller waits in the MPI call.
 inline void set_blocking(RecvRequest& request) noexcept { request.call = rndv::RecvCall::kRecv; }

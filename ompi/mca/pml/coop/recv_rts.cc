@@ -59,7 +59,8 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
     s.same_node = peer.neighbour != nullptr;
     if (r.rdma && rndv::protocol(offered).needs_rdma) {
         const std::size_t handle = r.rdma->btl->btl_register_mem ? r.rdma->btl->btl_registration_handle_size : 0;
-        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) && h.handle_bytes >= handle && !s.kernel_copy_denied;
+        s.can_get = (h.match.flags & wire::kFlagGet) && (r.rdma->btl_flags & MCA_BTL_FLAGS_GET) &&
+                    h.handle_bytes >= handle && !s.kernel_copy_denied;
         s.can_put = (r.rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         s.can_share = (h.match.flags & wire::kFlagShare) && peer.can_share() && s.can_get;
         if (rndv::load_matters(s)) {
@@ -77,8 +78,8 @@ void read_rts(RecvRequest& r, Peer& peer, const wire::RtsHeader& h, mca_btl_base
 void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     const wire::SlotWords words = wire::slot_words(h);
     const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
-    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity || r.engine.from() > 0 ||
-        my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
+    if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity ||
+        r.engine.from() > 0 || my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
         diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
     const std::size_t wanted = r.engine.wanted();
     check_chunk(wire::Kind::kRts, r.peer->job_rank(), wanted, words.chunk);
@@ -93,7 +94,9 @@ void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noex
     const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
     NodeMemory* const theirs = peer.neighbour ? peer.neighbour->memory.load(std::memory_order_acquire) : nullptr;
     // A sender may use a bounce buffer only after we have told it that its memory is mapped here.
-    if (!theirs) diagnose_field(wire::Kind::kRts, "row (bounce, although its memory is not mapped here)", peer.job_rank(), h.row, 0, 0);
+    if (!theirs)
+        diagnose_field(wire::Kind::kRts, "row (bounce, although its memory is not mapped here)", peer.job_rank(), h.row,
+                       0, 0);
     rndv::Bounce& bounce = theirs->bounces.all[index];
     const unsigned char* payload = rndv::contents(bounce, generation);
     if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);

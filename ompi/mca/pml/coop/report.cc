@@ -87,15 +87,20 @@ void take_in(int rank, int processes, std::span<const std::uint64_t> words, Usag
 }
 
 // Rank 0 asks one process after the other, because it would have to store what all of them send at once.
-void ask(int rank) { mca_pml_coop_send(nullptr, 0, &ompi_mpi_byte.dt, rank, kTag, MCA_PML_BASE_SEND_STANDARD, &ompi_mpi_comm_world.comm); }
-void wait_until_asked() { mca_pml_coop_recv(nullptr, 0, &ompi_mpi_byte.dt, 0, kTag, &ompi_mpi_comm_world.comm, MPI_STATUS_IGNORE); }
+void ask(int rank) {
+    mca_pml_coop_send(nullptr, 0, &ompi_mpi_byte.dt, rank, kTag, MCA_PML_BASE_SEND_STANDARD, &ompi_mpi_comm_world.comm);
+}
+void wait_until_asked() {
+    mca_pml_coop_recv(nullptr, 0, &ompi_mpi_byte.dt, 0, kTag, &ompi_mpi_comm_world.comm, MPI_STATUS_IGNORE);
+}
 
 Words receive_words(int from) {
     auto* world = &ompi_mpi_comm_world.comm;
     ompi_status_public_t status;
     mca_pml_coop_probe(from, kTag, world, &status);
     Words words(status._ucount / sizeof(std::uint64_t));
-    mca_pml_coop_recv(words.data(), words.size() * sizeof(std::uint64_t), &ompi_mpi_byte.dt, from, kTag, world, MPI_STATUS_IGNORE);
+    mca_pml_coop_recv(words.data(), words.size() * sizeof(std::uint64_t), &ompi_mpi_byte.dt, from, kTag, world,
+                      MPI_STATUS_IGNORE);
     return words;
 }
 
@@ -136,8 +141,10 @@ int report(ompi_communicator_t*, int, void*, void*) {
 }  // namespace
 
 SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept {
-    if (module.config.report < 2 || proc->super.proc_name.jobid != ompi_proc_local()->super.proc_name.jobid) return nullptr;
-    const auto [at, is_new] = per_peer().try_emplace(static_cast<int>(proc->super.proc_name.vpid), rndv::kRows, rndv::kReasons);
+    if (module.config.report < 2 || proc->super.proc_name.jobid != ompi_proc_local()->super.proc_name.jobid)
+        return nullptr;
+    const auto [at, is_new] = per_peer().try_emplace(static_cast<int>(proc->super.proc_name.vpid), rndv::kRows,
+                                                     rndv::kReasons);
     if (is_new) at->second.set_threads(module.threads);
     return &at->second;
 }

@@ -19,28 +19,29 @@ namespace {
 // wait, or it is too long.
 template <auto hand_over>
 inline bool send_eager(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
-                         SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
+                       SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     bytes *= count;
     if (bytes > peer.eager_payload || peer.has_line()) return false;
 
     StackConvertor convertor(peer, buf, count, datatype);
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag, sequence);
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(comm->c_contextid), comm->c_my_rank, tag,
+                                           sequence);
     if (!hand_over(*peer.eager(), convertor.get(), header, bytes)) return false;
     peer.count(rndv::Row::kEager, rndv::Reason::kFitsEager, bytes);
     return true;
 }
 
 // The hot path: header and payload straight into the transport.
-inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
-                         ompi_communicator_t* comm) noexcept {
+inline bool send_at_once(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                         SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     return send_eager<send_immediate>(peer, buf, count, datatype, tag, sequence, comm);
 }
 
 // Sends a message that fits into one packet when there is no memory for a request: tries until the transport has room.
-void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag, SequenceNumber& sequence,
-                     ompi_communicator_t* comm) noexcept {
+void send_by_waiting(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
+                     SequenceNumber& sequence, ompi_communicator_t* comm) noexcept {
     while (!send_at_once(peer, buf, count, datatype, tag, sequence, comm) &&
            !send_eager<send_packet>(peer, buf, count, datatype, tag, sequence, comm))
         opal_progress();
@@ -55,14 +56,17 @@ struct Store {
 // Long messages use the buffer that the user has attached. Short ones for which the transport has no room just now use
 // memory of our own. `memory` is null if there is none.
 Store store_for(std::size_t bytes, bool attached) noexcept {
-    if (attached) return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
+    if (attached)
+        return {mca_pml_base_bsend_request_alloc_buf(bytes), [](void* p) { mca_pml_base_bsend_request_free(p); }};
     return {std::malloc(bytes + 1), std::free};
 }
 
 // Returns the request of a message that is packed in `store`, or null if there is no memory for it.
-SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int dst, int tag, ompi_communicator_t* comm) noexcept {
+SendRequest* request_for(const Store& store, Peer& peer, std::size_t bytes, int dst, int tag,
+                         ompi_communicator_t* comm) noexcept {
     if (!store.memory) return nullptr;
-    SendRequest* r = make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED, false);
+    SendRequest* r = make_send(peer, store.memory, bytes, &ompi_mpi_byte.dt, dst, tag, comm, MCA_PML_BASE_SEND_BUFFERED,
+                               false);
     if (r && !reserve_id(*r)) recycle(*std::exchange(r, nullptr));
     return r;
 }
@@ -100,8 +104,9 @@ void wait(SendRequest& r) noexcept {
 
 // Sends a message with a request. A long message gets all resources before it takes its sequence number, because only
 // until then it can be refused.
-int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag, mca_pml_base_send_mode_t mode,
-                  ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence, SendRequest*& request) noexcept {
+int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
+                  mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence,
+                  SendRequest*& request) noexcept {
     std::size_t bytes;
     ompi_datatype_type_size(datatype, &bytes);
     const bool fits = bytes * count <= peer.eager_payload && mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
@@ -121,11 +126,14 @@ int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_
 
 // Starts a send that is not buffered. `request` is null if the send is already complete or has failed.
 inline int begin_send(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
-                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SendRequest*& request) noexcept {
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking,
+                      SendRequest*& request) noexcept {
     request = nullptr;
     SequenceNumber sequence(peer);
-    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm)) return OMPI_SUCCESS;
-    if (blocking && mode == MCA_PML_BASE_SEND_STANDARD && send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS && send_at_once(peer, buf, count, datatype, tag, sequence, comm))
+        return OMPI_SUCCESS;
+    if (blocking && mode == MCA_PML_BASE_SEND_STANDARD &&
+        send_by_bounce(peer, buf, count, datatype, tag, sequence, comm, rndv::SendCall::kSend))
         return OMPI_SUCCESS;
     return begin_request(peer, buf, count, datatype, dst, tag, mode, comm, blocking, sequence, request);
 }
@@ -198,7 +206,8 @@ extern "C" int mca_pml_coop_isend(const void* buf, size_t count, ompi_datatype_t
 }
 
 extern "C" int mca_pml_coop_isend_init(const void* buf, size_t count, ompi_datatype_t* datatype, int dst, int tag,
-                                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, ompi_request_t** request) {
+                                       mca_pml_base_send_mode_t mode, ompi_communicator_t* comm,
+                                       ompi_request_t** request) {
     const Inside turn;
     SendRequest* r = make_send(of(comm).peer(dst), buf, count, datatype, dst, tag, comm, mode, true);
     if (!r) return MPI_ERR_NO_MEM;
@@ -211,7 +220,8 @@ extern "C" int mca_pml_coop_start(size_t count, ompi_request_t** requests) {
     for (size_t i = 0; i < count; ++i) {
         if (!requests[i] || requests[i]->req_type != OMPI_REQUEST_PML) continue;
         const bool send = reinterpret_cast<mca_pml_base_request_t*>(requests[i])->req_type == MCA_PML_REQUEST_SEND;
-        const int rc = send ? start_persistent_send(*SendRequest::of(requests[i])) : mca_pml_coop_start_recv(requests[i]);
+        const int rc = send ? start_persistent_send(*SendRequest::of(requests[i]))
+                            : mca_pml_coop_start_recv(requests[i]);
         if (rc != OMPI_SUCCESS) return rc;
     }
     return OMPI_SUCCESS;

@@ -29,11 +29,13 @@ bool is_in_line(const SendRequest& r) noexcept {
     return r.waiting.node.linked();
 }
 
-void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor, int status) {
+void on_packet_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
+                    int status) {
     const Polling turn;
     tsan_acquire(descriptor);
     auto& r = *static_cast<SendRequest*>(descriptor->des_cbdata);
-    if (status != OMPI_SUCCESS) transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
+    if (status != OMPI_SUCCESS)
+        transport_failed(*static_cast<mca_bml_base_btl_t*>(descriptor->des_context), "send", status);
     r.in_flight.down();
     advance(r);
     drop(r);
@@ -67,7 +69,8 @@ Next wait_in_line(SendRequest& r) noexcept {
     return Next::kWait;
 }
 
-Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept {
+Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor,
+               wire::Kind kind) noexcept {
     r.references.take();
     r.in_flight.up();
     const Sent sent = finish_packet(btl, descriptor, kind, on_packet_sent, &r);
@@ -87,14 +90,18 @@ Next send_fragments(SendRequest& r) noexcept {
     const mca_bml_base_btl_array_t& lanes = r.peer->endpoint.load(std::memory_order_relaxed)->btl_send;
     while (r.engine.at() < r.engine.end()) {
         if (r.in_flight.now() >= depth) return Next::kWait;
-        const std::size_t lane = r.lanes.next(lanes.arr_size, [&](std::size_t i) { return lanes.bml_btls[i].btl_weight; });
+        const std::size_t lane = r.lanes.next(lanes.arr_size,
+                                              [&](std::size_t i) { return lanes.bml_btls[i].btl_weight; });
         mca_bml_base_btl_t& btl = lanes.bml_btls[lane];
         const std::uint64_t at = r.engine.at(), left = r.engine.end() - at;
         rewind(r, at);
-        std::size_t payload = btl.btl->btl_max_send_size ? std::min<std::size_t>(left, btl.btl->btl_max_send_size - sizeof(wire::FragHeader)) : left;
+        std::size_t payload = btl.btl->btl_max_send_size
+                                  ? std::min<std::size_t>(left, btl.btl->btl_max_send_size - sizeof(wire::FragHeader))
+                                  : left;
         mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::FragHeader), payload, 0);
         if (!descriptor) return wait_for_resources(r);
-        write_header(*descriptor, wire::Kind::kFrag, wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at});
+        write_header(*descriptor, wire::Kind::kFrag,
+                     wire::FragHeader{wire::Kind::kFrag, 0, 0, module.my_rank, r.recv_id, at});
         r.engine.fragment_out(payload);
         r.lanes.add(lane, payload);
         if (hand_over(r, btl, descriptor, wire::Kind::kFrag) == Sent::kRefused) {
@@ -283,12 +290,14 @@ void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
 }
 
 void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle) noexcept {
-    const rndv::Choice choice{static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason), static_cast<rndv::Split>(header.copy.split)};
+    const rndv::Choice choice{static_cast<rndv::Row>(header.row), static_cast<rndv::Reason>(header.reason),
+                              static_cast<rndv::Split>(header.copy.split)};
     r.recv_id = header.recv_id;
     r.lanes.start();
     r.remote_address = header.address - header.offset;
     if (header.handle_bytes) std::memcpy(r.remote_handle, handle, header.handle_bytes);
-    const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) + header.handle_bytes);
+    const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) +
+                                                            header.handle_bytes);
     if (header.pieces > 0 && !r.remote_pieces.assign(list, header.pieces, header.offset + header.length))
         diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
     r.run.start(header.offset, header.offset + header.length, chunk_for(*r.peer));
@@ -297,8 +306,8 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     if (!instead && header.counted && my_board()) r.load = rndv::shares(choice, header.length).sender;
     const bool more = rndv::is_shared(choice) && header.length > 0;  // if it gets stuck, another grant comes
     if (more) {
-        r.copy.start(r.peer->neighbour->board().slots[header.copy.slot], rndv::Side::kSender, header.copy.generation, header.offset,
-                     header.length, header.copy.chunk, choice);
+        r.copy.start(r.peer->neighbour->board().slots[header.copy.slot], rndv::Side::kSender, header.copy.generation,
+                     header.offset, header.length, header.copy.chunk, choice);
         if (header.offloads) open_key(r);
     }
     r.answer_due = more;

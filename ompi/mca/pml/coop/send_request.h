@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A send that one immediate packet could not carry. coop/rndv/sender.h decides what it does next; this file translates its actions to
-// Open MPI's transports, and their callbacks to its events.
+// A send that one immediate packet could not carry. coop/rndv/sender.h decides what it does next; this file translates
+// its actions to Open MPI's transports, and their callbacks to its events.
 //
 // A step that a transport refuses for lack of resources is retried by the progress function. Messages that could not
 // start wait in their peer's line, so that they leave in the order of their sequence numbers. Threading: advance() is
@@ -22,33 +22,33 @@ struct SendRequest {
     mca_pml_base_send_request_t base;  // first: Open MPI sees this
 
     Peer* peer;
-    std::uint64_t id;            // in Module::sends; 0: none
+    std::uint64_t id;  // in Module::sends; 0: none
     std::uint16_t sequence;
     rndv::Sender engine;
-    void* store;                 // payload of a buffered send, whose request the user does not see
+    void* store;  // payload of a buffered send, whose request the user does not see
     void (*release_store)(void*);
-    bool mpi_complete;           // the user's request is complete already
+    bool mpi_complete;  // the user's request is complete already
     Baton baton;
     References references;
     Fate fate;
     Deferred deferred;
-    Waiting waiting;             // entry of Peer::line, before the first packet
-    bool first_in_line;          // was the first of the line, and returns to its head if refused
-    std::uint8_t patience;       // immediate sends left to try before a descriptor is used
-    Count in_flight;             // packets that transports have not completed
+    Waiting waiting;        // entry of Peer::line, before the first packet
+    bool first_in_line;     // was the first of the line, and returns to its head if refused
+    std::uint8_t patience;  // immediate sends left to try before a descriptor is used
+    Count in_flight;        // packets that transports have not completed
 
-    rndv::SendCall call;         // the kind of MPI call
-    bool answer_due;             // the receiver may still answer; the answer holds a reference
+    rndv::SendCall call;                 // the kind of MPI call
+    bool answer_due;                     // the receiver may still answer; the answer holds a reference
     Pieces local_pieces, remote_pieces;  // of a buffer that consists of large pieces; otherwise empty
-    bool offered;                // we have taken `offer`, an offer of the receive
+    bool offered;                        // we have taken `offer`, an offer of the receive
     rndv::Taken offer;
-    rndv::CopySide copy;         // our side of a cooperative copy
-    std::uint64_t load;          // bytes that the load of our board counts for this message
+    rndv::CopySide copy;  // our side of a cooperative copy
+    std::uint64_t load;   // bytes that the load of our board counts for this message
 
     // From the grant; valid once the engine has seen the answer.
     std::uint64_t recv_id;
     std::uint64_t remote_address;  // address for the message's first byte
-    rndv::Lanes lanes;           // bytes of fragments sent on each transport
+    rndv::Lanes lanes;             // bytes of fragments sent on each transport
 
     // RDMA: the transport, our registration (RGET: the receiver reads from it; RPUT: we write from it) and the
     // receiver's handle.

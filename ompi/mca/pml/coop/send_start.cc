@@ -17,7 +17,8 @@ constexpr std::size_t kWorthWaiting = 768;
 
 wire::MatchHeader match_header(const SendRequest& r, wire::Kind kind, std::uint8_t flags) noexcept {
     const auto& b = r.base.req_base;
-    return {kind, flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence, 0};
+    return {kind,       flags, static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag,
+            r.sequence, 0};
 }
 
 // Finds the pieces of a buffer that is not contiguous, if the receiver can copy them one by one: they must be large,
@@ -33,7 +34,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
     s.eager_limit = r.peer->eager_payload;
     s.rdma_min = static_cast<std::size_t>(module.config.rdma_min);
     // With interrupts the receiver reads the message without further calls of ours.
-    if (module.config.async == static_cast<std::int64_t>(Async::kOff)) s.isend_rdma_min = static_cast<std::size_t>(module.config.isend_rdma_min);
+    if (module.config.async == static_cast<std::int64_t>(Async::kOff))
+        s.isend_rdma_min = static_cast<std::size_t>(module.config.isend_rdma_min);
     s.coop_min = static_cast<std::size_t>(module.config.coop_min);
     s.wish = wish_for(r.base.req_base.req_comm);
     s.send_call = call_for(r.base.req_base.req_comm, r.call);
@@ -60,7 +62,8 @@ void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
     if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
     rndv::Board& theirs = r.peer->neighbour->board();
-    const auto taken = rndv::take_offer(theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});
+    const auto taken = rndv::take_offer(
+        theirs, {name_of(ompi_proc_local()), b.req_comm->c_contextid, b.req_tag, r.sequence, r.bytes()});
     if (!taken) return;
     module.counters.count(Counter::kOffersTaken);
     r.peer->note_that_it_sees_us();  // it offers receives only to processes whose memory it has mapped
@@ -103,13 +106,14 @@ Next eager_sent(SendRequest& r) noexcept {
 
 Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
     const auto& b = r.base.req_base;
-    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank, b.req_tag, r.sequence);
+    const auto header = wire::sealed_match(static_cast<std::uint16_t>(b.req_comm->c_contextid), b.req_comm->c_my_rank,
+                                           b.req_tag, r.sequence);
     if (send_immediate(btl, r.convertor(), header, r.bytes())) return eager_sent(r);
     if (prefers_to_wait(r, btl)) return wait_in_line(r);
     rewind(r, 0);  // the attempt may have moved it
     std::size_t payload = r.bytes();
-    mca_btl_base_descriptor_t* descriptor =
-        begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload, MCA_BTL_DES_FLAGS_PRIORITY);
+    mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof(wire::MatchHeader), payload,
+                                                         MCA_BTL_DES_FLAGS_PRIORITY);
     if (!descriptor) return wait_in_line(r);
 
     write_header(*descriptor, wire::Kind::kMatch, match_header(r, wire::Kind::kMatch, 0));
@@ -118,7 +122,8 @@ Next start_eager(SendRequest& r, mca_bml_base_btl_t& btl) noexcept {
 }
 
 // Writes the RTS and the handle, slot or pieces that follow it. Returns its length.
-std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, const SendRequest& r, const rndv::Choice& offer) noexcept {
+std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, const SendRequest& r,
+                      const rndv::Choice& offer) noexcept {
     std::size_t length = sizeof header;
     const auto add = [&](const void* from, std::size_t bytes) {
         if (bytes > 0) std::memcpy(packet + length, from, bytes);
@@ -126,8 +131,11 @@ std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, cons
     };
     add(r.registration, header.handle_bytes);
     if (rndv::protocol(offer.row).starts_at_once) {
-        const wire::SlotWords words{r.offer.slot, r.offer.generation, static_cast<std::uint32_t>(r.copy.plan().chunk),
-                                    static_cast<std::uint8_t>(offer.split), {}};
+        const wire::SlotWords words{r.offer.slot,
+                                    r.offer.generation,
+                                    static_cast<std::uint32_t>(r.copy.plan().chunk),
+                                    static_cast<std::uint8_t>(offer.split),
+                                    {}};
         add(&words, sizeof words);
     }
     add(r.local_pieces.data(), header.inline_bytes);
@@ -135,7 +143,8 @@ std::size_t write_rts(unsigned char* packet, const wire::RtsHeader& header, cons
     return length;
 }
 
-Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s, rndv::Choice offer) noexcept {
+Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Situation& s,
+                      rndv::Choice offer) noexcept {
     if (!r.answer_due) {
         r.references.take();  // held by the answer
         r.answer_due = true;
@@ -170,7 +179,8 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
     } else if (protocol.payload == rndv::Inline::kWhole) {
         payload = r.bytes();
     } else if (protocol.payload == rndv::Inline::kHead) {
-        const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline), btl.btl->btl_rndv_eager_limit);
+        const std::size_t limit = std::min(static_cast<std::size_t>(module.config.rndv_inline),
+                                           btl.btl->btl_rndv_eager_limit);
         payload = std::min({limit, r.peer->eager_payload, r.bytes()});
     }
     header.handle_bytes = static_cast<std::uint8_t>(handle_bytes);
@@ -180,8 +190,8 @@ Next start_rendezvous(SendRequest& r, mca_bml_base_btl_t& eager, const rndv::Sit
         unsigned char packet[kLongestControl];
         const std::size_t bytes = write_rts(packet, header, r, offer);
         if (send_control(btl, wire::Kind::kRts, packet, bytes) == Sent::kYes) return Next::kGoOn;
-    } else if (mca_btl_base_descriptor_t* descriptor =
-                   begin_packet(btl, r.convertor(), sizeof header, payload, MCA_BTL_DES_FLAGS_PRIORITY)) {
+    } else if (mca_btl_base_descriptor_t* descriptor = begin_packet(btl, r.convertor(), sizeof header, payload,
+                                                                    MCA_BTL_DES_FLAGS_PRIORITY)) {
         header.inline_bytes = static_cast<std::uint32_t>(payload);
         write_header(*descriptor, wire::Kind::kRts, header);
         if (hand_over(r, btl, descriptor, wire::Kind::kRts) == Sent::kYes) return Next::kGoOn;
@@ -201,7 +211,8 @@ Next start_step(SendRequest& r) noexcept {
     rndv::Situation s = situation_of(r);
     r.rdma = r.peer->rdma;
     r.extension = r.peer->rdma_extension;
-    if (r.offered) return start_rendezvous(r, btl, s, r.engine.choice());  // the transport had no room for the RTS a moment ago
+    if (r.offered)
+        return start_rendezvous(r, btl, s, r.engine.choice());  // the transport had no room for the RTS a moment ago
     if (s.bytes > s.eager_limit) look_for_offer(r, s);
     rndv::Choice offer = rndv::choose(s);
     if (rndv::protocol(offer.row).starts_at_once) {

@@ -15,7 +15,8 @@ constexpr std::uint8_t kSendPatience = 64;  // immediate sends to try before a d
 Next wait_in_line(SendRequest& r) noexcept;
 
 // Hands a packet to the transport, which holds a reference until the packet is sent.
-Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, wire::Kind kind) noexcept;
+Sent hand_over(SendRequest& r, mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor,
+               wire::Kind kind) noexcept;
 
 inline void rewind(SendRequest& r, std::size_t to) noexcept {
     if (r.bytes() > 0) opal_convertor_set_position(&r.convertor(), &to);

@@ -14,7 +14,8 @@ public:
         it_.pStack = it_.static_stack;
         it_.stack_size = DT_STATIC_STACK_SIZE;
         it_.partial_length = 0;
-        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0, &it_);
+        opal_convertor_copy_and_prepare_for_send(peer.proc->super.proc_convertor, &datatype->super, count, buf, 0,
+                                                 &it_);
     }
     ~StackConvertor() { opal_convertor_cleanup(&it_); }
     StackConvertor(const StackConvertor&) = delete;
@@ -26,7 +27,8 @@ private:
     opal_convertor_t it_;
 };
 
-inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to, std::size_t bytes) noexcept {
+inline void pack(const Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, void* to,
+                 std::size_t bytes) noexcept {
     StackConvertor convertor(peer, buf, count, datatype);
     iovec whole{to, bytes};
     std::uint32_t pieces = 1;

@@ -10,7 +10,9 @@
 namespace coop::pml {
 
 inline std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
 }
 
 struct Ticks {
@@ -24,9 +26,12 @@ struct Ticks {
 
     // Converts a number of ticks to nanoseconds.
     std::uint64_t to_ns(std::uint64_t ticks) const noexcept {
-        const auto elapsed = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_time).count();
+        const auto elapsed =
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_time).count();
         const std::uint64_t elapsed_ticks = now() - start;
-        return elapsed_ticks == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(ticks) * (elapsed / static_cast<double>(elapsed_ticks)));
+        return elapsed_ticks == 0 ? 0
+                                  : static_cast<std::uint64_t>(static_cast<double>(ticks) *
+                                                               (elapsed / static_cast<double>(elapsed_ticks)));
     }
 
     std::uint64_t start = now();

@@ -51,7 +51,8 @@ void set_defaults(mca_btl_base_module_t& b) {
     b.btl_eager_limit = b.btl_rndv_eager_limit = b.btl_max_send_size = kFragmentBytes;
     b.btl_rdma_pipeline_send_length = b.btl_rdma_pipeline_frag_size = 1 << 30;
     b.btl_min_rdma_pipeline_size = 0;
-    b.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_ATOMIC_FOPS | MCA_BTL_FLAGS_RDMA_FLUSH;
+    b.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET | MCA_BTL_FLAGS_ATOMIC_FOPS |
+                  MCA_BTL_FLAGS_RDMA_FLUSH;
     b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_CSWAP;
     b.btl_latency = 4;
     b.btl_bandwidth = 0;
@@ -82,8 +83,9 @@ extern "C" int mca_btl_coopib_register(void) {
         const ParamRow& row = params()[i];
         void* value = param_table().set_default(module.given, i);
         mca_base_component_var_register(&mca_btl_coopib_component.btl_version, row.name, help_text(row).c_str(),
-                                        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T, nullptr, 0,
-                                        static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
+                                        nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                        static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
                                         MCA_BASE_VAR_SCOPE_READONLY, value);
     }
     register_performance_variables(mca_btl_coopib_component.btl_version);
@@ -112,18 +114,21 @@ bool is_named(const char* list) {
 bool is_asked_for() {
     const int index = mca_base_var_find("opal", "btl", nullptr, nullptr);
     const char* const* value = nullptr;
-    if (index < 0 || mca_base_var_get_value(index, &value, nullptr, nullptr) != OPAL_SUCCESS || value == nullptr) return false;
+    if (index < 0 || mca_base_var_get_value(index, &value, nullptr, nullptr) != OPAL_SUCCESS || value == nullptr)
+        return false;
     return is_named(*value);
 }
 
 bool check_sizes(mca_btl_base_module_t& b) {
     if (b.btl_max_send_size < kLeastFragmentBytes || b.btl_max_send_size > kMostFragmentBytes) {
-        parameter_out_of_range({"max_send_size", std::to_string(b.btl_max_send_size),
-                                std::to_string(kLeastFragmentBytes) + ".." + std::to_string(kMostFragmentBytes) + " bytes"});
+        parameter_out_of_range(
+            {"max_send_size", std::to_string(b.btl_max_send_size),
+             std::to_string(kLeastFragmentBytes) + ".." + std::to_string(kMostFragmentBytes) + " bytes"});
         return false;
     }
     if (b.btl_eager_limit > b.btl_max_send_size || b.btl_rndv_eager_limit > b.btl_max_send_size) {
-        parameter_out_of_range({"eager_limit", std::to_string(b.btl_eager_limit), "at most btl_coopib_max_send_size, " + std::to_string(b.btl_max_send_size) + " bytes"});
+        parameter_out_of_range({"eager_limit", std::to_string(b.btl_eager_limit),
+                                "at most btl_coopib_max_send_size, " + std::to_string(b.btl_max_send_size) + " bytes"});
         return false;
     }
     return true;
@@ -145,11 +150,13 @@ bool devices_serve(const Module& m, const std::vector<rail::Diagnostic>& said) {
     if (!about(rail::About::kInterfaces).empty()) return not_there(m, about(rail::About::kInterfaces)), false;
     if (!m.hcas.empty()) return true;
     if (const std::string& keys = about(rail::About::kPkey); !keys.empty()) {
-        parameter_out_of_range({"pkey", path::pkey_text(static_cast<std::uint16_t>(m.given.pkey)), "the P_Keys of a port here (" + keys + ")"});
+        parameter_out_of_range({"pkey", path::pkey_text(static_cast<std::uint16_t>(m.given.pkey)),
+                                "the P_Keys of a port here (" + keys + ")"});
         return false;
     }
     if (const std::string& indices = about(rail::About::kGidIndex); !indices.empty()) {
-        parameter_out_of_range({"gid_index", std::to_string(m.given.gid_index), "-1, or where a port here has a GID (" + indices + ")"});
+        parameter_out_of_range(
+            {"gid_index", std::to_string(m.given.gid_index), "-1, or where a port here has a GID (" + indices + ")"});
         return false;
     }
     const std::string& notes = about(rail::About::kDevice);
@@ -172,7 +179,8 @@ bool open_devices(Module& m) {
     options.include = m.given.if_include ? m.given.if_include : "";
     options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
     if (m.given.max_reads != 0) options.most_reads = static_cast<std::uint32_t>(m.given.max_reads);
-    options.ports = {static_cast<std::uint16_t>(m.given.pkey), static_cast<int>(m.given.gid_index), m.given.allow_different_subnets != 0};
+    options.ports = {static_cast<std::uint16_t>(m.given.pkey), static_cast<int>(m.given.gid_index),
+                     m.given.allow_different_subnets != 0};
     std::vector<rail::Diagnostic> said;
     m.hcas = rail::open_hcas(options, said);
     if (m.hcas.size() > kMaxHcas) keep_near_hcas(m);
@@ -184,7 +192,8 @@ bool open_devices(Module& m) {
 std::uint64_t bytes_to_start(const Module& m) {
     std::uint64_t buffers = FragmentPool::kPerChunk;
     for (const rail::Hca& hca : m.hcas)
-        if (hca.caps().has_srq()) buffers += std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr);
+        if (hca.caps().has_srq())
+            buffers += std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr);
     constexpr std::uint64_t kDatagrams = 1 << 20;
     return m.hcas.size() * (buffers * (m.buffer_bytes() + 64) + kDatagrams);
 }
@@ -208,10 +217,12 @@ bool open_queues(Module& m) {
         if (!cq) return cannot_start(cq.trouble().sentence), false;
         m.uses[i].cq = std::move(*cq);
         if (!hca.caps().has_srq()) continue;
-        auto srq = rail::make_srq(hca.pd(), std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr), 1);
+        auto srq = rail::make_srq(hca.pd(),
+                                  std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr), 1);
         if (!srq) return cannot_start(srq.trouble().sentence), false;
         m.uses[i].srq = std::move(*srq);
-        if (!open_receives(m, i)) return refused(m, errno, rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);
+        if (!open_receives(m, i))
+            return refused(m, errno, rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);
     }
     return true;
 }
@@ -230,18 +241,20 @@ std::size_t most_message_bytes(const Module& m) {
     return least;
 }
 
-// An operation may go whole over any rail, so all of them have to take it. Larger limits, which parameters may have set, are cut. (ob1
-// cuts its puts by rdma_pipeline_frag_size.)
+// An operation may go whole over any rail, so all of them have to take it. Larger limits, which parameters may have
+// set, are cut. (ob1 cuts its puts by rdma_pipeline_frag_size.)
 bool limit_operations(Module& m) {
     mca_btl_base_module_t& b = m.base;
     const std::size_t most = most_message_bytes(m);
     if (most < m.buffer_bytes()) {
-        cannot_start("a port takes messages of " + std::to_string(most) + " bytes at most: btl_coopib_max_send_size is too large for it");
+        cannot_start("a port takes messages of " + std::to_string(most) +
+                     " bytes at most: btl_coopib_max_send_size is too large for it");
         return false;
     }
     b.btl_get_limit = std::min(b.btl_get_limit, most);
     b.btl_put_limit = std::min(b.btl_put_limit, most);
-    if (b.btl_rdma_pipeline_frag_size == 0 || b.btl_rdma_pipeline_frag_size > b.btl_put_limit) b.btl_rdma_pipeline_frag_size = b.btl_put_limit;
+    if (b.btl_rdma_pipeline_frag_size == 0 || b.btl_rdma_pipeline_frag_size > b.btl_put_limit)
+        b.btl_rdma_pipeline_frag_size = b.btl_put_limit;
     return true;
 }
 
@@ -259,7 +272,8 @@ void set_abilities(Module& m) {
     mca_btl_base_module_t& b = m.base;
     if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
     // With fewer rails than ports a peer may have none to the HCA that is named for atomic operations.
-    if (m.given.num_rails != 0 && static_cast<std::size_t>(m.given.num_rails) < rail::ports_of(m.hcas).size()) atomics = false;
+    if (m.given.num_rails != 0 && static_cast<std::size_t>(m.given.num_rails) < rail::ports_of(m.hcas).size())
+        atomics = false;
     if (!atomics) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_ATOMIC_FOPS);
     b.btl_put_local_registration_threshold = m.immediate_bytes = inline_bytes;
     b.btl_get_local_registration_threshold = 0;

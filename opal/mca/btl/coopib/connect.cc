@@ -30,8 +30,8 @@ void end_connecting(Module& m, Channel& channel, ChannelState state) {
     channel.state = state;
 }
 
-// The peer that a piece of news is about. It may have asked for a connection before this process had an endpoint for it. Null: there
-// is no such peer.
+// The peer that a piece of news is about. It may have asked for a connection before this process had an endpoint for
+// it. Null: there is no such peer.
 Endpoint* endpoint_of(Module& m, std::uint64_t id) {
     if (const auto known = m.endpoints.find(id); known != m.endpoints.end()) return known->second.get();
     opal_proc_t* proc = opal_proc_for_name(name_of(id));
@@ -45,9 +45,14 @@ sched::RailSet describe_rails(const Module& m, const Endpoint& endpoint, const s
     for (const path::PathChoice& path : paths) {
         const bool is_up = (up & sched::bit_of(static_cast<sched::RailIndex>(set.size()))) != 0;
         const path::PortRecord& port = m.own.ports[path.local_port];
-        const std::uint64_t mbytes_per_s = std::min(port.rate_mbytes_per_s, endpoint.remote.ports[path.remote_port].rate_mbytes_per_s);
-        static_cast<void>(set.add({.hca = port.hca, .port = port.port, .path = path.local_bits, .qp = static_cast<std::uint8_t>(path.qp),
-                                   .mtu_bytes = path::mtu_bytes(port.mtu), .bytes_per_s = mbytes_per_s * 1'000'000},
+        const std::uint64_t mbytes_per_s = std::min(port.rate_mbytes_per_s,
+                                                    endpoint.remote.ports[path.remote_port].rate_mbytes_per_s);
+        static_cast<void>(set.add({.hca = port.hca,
+                                   .port = port.port,
+                                   .path = path.local_bits,
+                                   .qp = static_cast<std::uint8_t>(path.qp),
+                                   .mtu_bytes = path::mtu_bytes(port.mtu),
+                                   .bytes_per_s = mbytes_per_s * 1'000'000},
                                   is_up ? sched::RailState::kUp : sched::RailState::kDown));
     }
     set.set_order(path::order_of_use(paths, m.own.ports, m.nearness));
@@ -72,8 +77,8 @@ void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
     rail.mark.endpoint = &endpoint;
 }
 
-// The channel takes its rails, each by the number of its path. It keeps closed ones, too: completions of what was posted on them may
-// still come.
+// The channel takes its rails, each by the number of its path. It keeps closed ones, too: completions of what was
+// posted on them may still come.
 void take_rails(Module& m, Endpoint& endpoint, std::vector<std::unique_ptr<Rail>>& rails) {
     Channel& channel = *endpoint.channel;
     for (std::unique_ptr<Rail>& rail : rails) {
@@ -122,9 +127,11 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
 
 bool is_waited_for(const Endpoint& endpoint) { return !endpoint.waiting.empty() || !endpoint.waiting_ops.empty(); }
 
-// If nothing waits for the connection and the peer is on this node, there is another way to it, and no error is reported.
+// If nothing waits for the connection and the peer is on this node, there is another way to it, and no error is
+// reported.
 void on_given_up(Module& m, Endpoint& endpoint, News& news) {
-    if (is_waited_for(endpoint) || !OPAL_PROC_ON_LOCAL_NODE(endpoint.proc->proc_flags)) cannot_connect(endpoint.proc, path::describe(news.reason));
+    if (is_waited_for(endpoint) || !OPAL_PROC_ON_LOCAL_NODE(endpoint.proc->proc_flags))
+        cannot_connect(endpoint.proc, path::describe(news.reason));
     if (!endpoint.channel) make_channel(m, endpoint);
     take_rails(m, endpoint, news.rails);
     endpoint.channel->why_broken = path::describe(news.reason);
@@ -162,7 +169,8 @@ void take_news(Module& m) {
 }
 
 void connect(Module& m, Endpoint& endpoint) {
-    if (endpoint.channel && endpoint.channel->state == ChannelState::kBroken) cannot_connect(endpoint.proc, endpoint.channel->why_broken);
+    if (endpoint.channel && endpoint.channel->state == ChannelState::kBroken)
+        cannot_connect(endpoint.proc, endpoint.channel->why_broken);
     if (endpoint.channel && endpoint.channel->state != ChannelState::kUnused) return;
     begin_connecting(m, endpoint);
     m.connections->want(endpoint.id, endpoint.remote);

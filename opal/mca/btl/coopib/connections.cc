@@ -30,7 +30,8 @@ path::Patience patience_of(const Module& m) {
     return patience;
 }
 
-// Without the thread the application reads the HCAs' events. This takes a system call for each HCA, so it is done rarely.
+// Without the thread the application reads the HCAs' events. This takes a system call for each HCA, so it is done
+// rarely.
 constexpr std::uint32_t kPollsPerLookAtEvents = 4096;
 
 constexpr bool is_in(path::RailMask mask, std::size_t rail) noexcept { return (mask >> rail & 1) != 0; }
@@ -56,12 +57,14 @@ rail::Status Connections::open() {
     connector_.emplace(std::move(*connector));
     std::vector<rail::Hca*> hcas;
     for (rail::Hca& hca : m_.hcas) hcas.push_back(&hca);
-    if (!probe_memory_.open(m_.id, std::move(hcas))) return rail::Trouble{errno, "cannot register the memory that probes of rails need"};
+    if (!probe_memory_.open(m_.id, std::move(hcas)))
+        return rail::Trouble{errno, "cannot register the memory that probes of rails need"};
     return rail::Done{};
 }
 
 std::optional<std::string> Connections::start_thread() {
-    for (const rail::Hca& hca : m_.hcas) event_sources_.push_back(rail::make_events_nonblocking(hca.context()) ? hca.context()->async_fd : -1);
+    for (const rail::Hca& hca : m_.hcas)
+        event_sources_.push_back(rail::make_events_nonblocking(hca.context()) ? hca.context()->async_fd : -1);
     arrivals_ = connector_->descriptors();
     if (arrivals_.empty()) return "an HCA has no completion channels";
     wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -78,7 +81,8 @@ std::optional<std::string> Connections::start_thread() {
     return std::nullopt;
 }
 
-// --- the thread -------------------------------------------------------------------------------------------------------
+// --- the thread
+// -------------------------------------------------------------------------------------------------------
 
 void Connections::run() noexcept {
     while (!stopping_.load(std::memory_order_acquire)) {
@@ -112,7 +116,9 @@ void Connections::sleep() noexcept {
     if (all[0].revents != 0) static_cast<void>(!read(wake_, &count, sizeof count));
     const std::size_t hcas = event_sources_.size();
     // A descriptor that reports an error but nothing to read would wake ppoll() at once, every time.
-    const auto has_failed = [](const pollfd& one) { return (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one.revents & POLLIN) == 0; };
+    const auto has_failed = [](const pollfd& one) {
+        return (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && (one.revents & POLLIN) == 0;
+    };
     for (std::size_t i = 0; i < hcas; ++i) {
         if (all[1 + i].revents != 0) take_events(i);
         if (has_failed(all[1 + i])) event_sources_[i] = -1;
@@ -156,7 +162,8 @@ void Connections::poll() noexcept {
     if (guard.owns_lock()) serve();
 }
 
-// --- events -----------------------------------------------------------------------------------------------------------
+// --- events
+// -----------------------------------------------------------------------------------------------------------
 
 // `remote`: null if only the peer's id is known. Null: no path leads there.
 Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* remote) {
@@ -168,7 +175,8 @@ Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* r
         remote = &*published;
     }
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
-    path::Connection connection(m_.id, peer, generation, path::choose_paths(m_.own, *remote), patience_of(m_), probe_memory_.own_word());
+    path::Connection connection(m_.id, peer, generation, path::choose_paths(m_.own, *remote), patience_of(m_),
+                                probe_memory_.own_word());
     auto link = std::make_unique<Link>(Link{peer, *remote, std::move(connection), {}, {}, 0, {}});
     return (links_[peer] = std::move(link)).get();
 }
@@ -182,12 +190,14 @@ void Connections::want(std::uint64_t peer, const path::PortList& remote) {
 void Connections::take_datagram(std::span<const std::byte> bytes) {
     const path::Decoded decoded = path::decode(bytes);
     const auto* datagram = std::get_if<path::Datagram>(&decoded);
-    if (datagram == nullptr || datagram->receiver != m_.id) return;  // of another job, or broken on the way: it is repeated
+    if (datagram == nullptr || datagram->receiver != m_.id)
+        return;  // of another job, or broken on the way: it is repeated
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
 }
 
-// --- actions ----------------------------------------------------------------------------------------------------------
+// --- actions
+// ----------------------------------------------------------------------------------------------------------
 
 void Connections::carry_out(Link& link, const path::Actions& actions) {
     for (const path::Action& action : actions) carry_out(link, action);
@@ -202,7 +212,8 @@ void Connections::carry_out(Link& link, const path::Action& action) {
     case path::Do::kLook: return look(link);
     case path::Do::kSend:
         // A datagram that cannot be sent is repeated later.
-        static_cast<void>(connector_->send(link.remote.ports, encode(link.connection.datagram(action.kind)), link.connection.attempt()));
+        static_cast<void>(connector_->send(link.remote.ports, encode(link.connection.datagram(action.kind)),
+                                           link.connection.attempt()));
         return;
     case path::Do::kEstablished: return establish(link);
     case path::Do::kTellLate: return tell({.what = News::What::kLate, .peer = link.peer});
@@ -241,7 +252,8 @@ void Connections::connect_rails(Link& link) {
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live(), i) || link.rails[i] == nullptr) continue;
         const path::PathChoice& path = connection.path(i);
-        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i))) failed |= path::RailMask{1} << i;
+        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i)))
+            failed |= path::RailMask{1} << i;
     }
     carry_out(link, connection.on_connected(failed, now_ns()));
 }
@@ -258,7 +270,8 @@ void Connections::probe(Link& link) {
             answered |= path::RailMask{1} << i;
             continue;
         }
-        if (!post_probe(*link.rails[i], i, link.block, connection.peer_word(), connection.rail(i).remote_rkey)) broken |= path::RailMask{1} << i;
+        if (!post_probe(*link.rails[i], i, link.block, connection.peer_word(), connection.rail(i).remote_rkey))
+            broken |= path::RailMask{1} << i;
     }
     if ((broken | answered) != 0) carry_out(link, connection.on_probed(answered, broken, link.probing_since));
 }
@@ -269,7 +282,8 @@ void Connections::look(Link& link) {
     path::RailMask answered = 0, broken = 0;
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live(), i)) continue;
-        switch (look_at_probe(*link.rails[i], i, link.block, link.peer, now - link.probing_since >= kAskQueuePairAfter)) {
+        switch (
+            look_at_probe(*link.rails[i], i, link.block, link.peer, now - link.probing_since >= kAskQueuePairAfter)) {
         case Probed::kSilent: break;
         case Probed::kAnswered: answered |= path::RailMask{1} << i; break;
         case Probed::kBroken: broken |= path::RailMask{1} << i; break;
@@ -298,7 +312,8 @@ void Connections::establish(Link& link) {
         news.paths.push_back(path);
         // Probed, but not used: it did not answer.
         if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
-            news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " + std::to_string(m_.own.ports[path.local_port].port) + " to " +
+            news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " +
+                                  std::to_string(m_.own.ports[path.local_port].port) + " to " +
                                   describe(link.remote.ports[path.remote_port]) + " of the peer");
     }
     close_rails(link, ~connection.live());
@@ -313,7 +328,8 @@ void Connections::give_up(Link& link, path::Reason reason) {
     tell(std::move(news));
 }
 
-// --- news -------------------------------------------------------------------------------------------------------------
+// --- news
+// -------------------------------------------------------------------------------------------------------------
 
 void Connections::tell(News news) {
     news_.push_back(std::move(news));

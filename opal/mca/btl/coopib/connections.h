@@ -55,9 +55,10 @@ struct News {
     What what;
     std::uint64_t peer = 0;  // its id
     std::vector<QueuePairName> names;
-    std::vector<std::unique_ptr<Rail>> rails;  // kEstablished, kGivenUp: one for each path, closed where it is not open; null: it could not be made
+    std::vector<std::unique_ptr<Rail>>
+        rails;  // kEstablished, kGivenUp: one for each path, closed where it is not open; null: it could not be made
     std::vector<path::PathChoice> paths;
-    std::vector<std::string> silent;           // rails that opened and did not answer their probe, in words
+    std::vector<std::string> silent;  // rails that opened and did not answer their probe, in words
     path::Reason reason = path::Reason::kNone;
     std::uint32_t hca = 0;
     rail::HcaEvent event{};
@@ -72,15 +73,16 @@ public:
 
     // Writes the numbers of its datagram queue pairs into the HCAs' ports. Publish the ports only after that.
     rail::Status open();
-    // Call it once the ports of this process are known. Returns nothing, or the reason why there is no thread and the application has
-    // to poll.
+    // Call it once the ports of this process are known. Returns nothing, or the reason why there is no thread and the
+    // application has to poll.
     std::optional<std::string> start_thread();
     // Does nothing in a child of fork(), which has no such thread.
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return thread_.joinable(); }
 
     void want(std::uint64_t peer, const path::PortList& remote);
-    // For a caller that waits for a connection, or where there is no thread. Returns at once if another thread is polling.
+    // For a caller that waits for a connection, or where there is no thread. Returns at once if another thread is
+    // polling.
     void poll() noexcept;
 
     bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
@@ -130,9 +132,9 @@ private:
     std::array<std::uint64_t, kMaxHcas> events_{};
     std::vector<News> news_;
     std::atomic<bool> has_news_{false};
-    int wake_ = -1;                     // an eventfd
-    std::vector<int> arrivals_;         // the thread sleeps on these and on
-    std::vector<int> event_sources_;    // the one of each HCA; -1: none, or it is at its end
+    int wake_ = -1;                   // an eventfd
+    std::vector<int> arrivals_;       // the thread sleeps on these and on
+    std::vector<int> event_sources_;  // the one of each HCA; -1: none, or it is at its end
     std::atomic<std::uint32_t> polls_{0};
     std::atomic<bool> stopping_{false};
     std::thread thread_;

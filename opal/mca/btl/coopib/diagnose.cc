@@ -44,7 +44,8 @@ std::string names_of_hcas() {
     int count = 0;
     const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(ibv_get_device_list(&count), ibv_free_device_list);
     std::string names;
-    for (int i = 0; list && i < count; ++i) names.append(names.empty() ? "" : ", ").append(ibv_get_device_name(list.get()[i]));
+    for (int i = 0; list && i < count; ++i)
+        names.append(names.empty() ? "" : ", ").append(ibv_get_device_name(list.get()[i]));
     return names.empty() ? "nothing: this host has no HCA" : names;
 }
 
@@ -66,7 +67,8 @@ std::string limit_of_locked_memory() {
 }  // namespace
 
 void parameter_out_of_range(const ParamError& error) {
-    say_once_per_node("parameter", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host());
+    say_once_per_node("parameter", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(),
+                      host());
 }
 
 void not_there(const Module& m, const std::string& why) {
@@ -78,8 +80,9 @@ void not_there(const Module& m, const std::string& why) {
 void no_device(const std::string& why) { say_once_per_node("no-device", host(), why.c_str()); }
 
 void memory_locked(const Module& m, std::uint64_t needed_bytes) {
-    say_once_per_node("memlock", host(), static_cast<unsigned long long>(needed_bytes), limit_of_locked_memory().c_str(),
-                      static_cast<long long>(m.given.receives), static_cast<unsigned>(m.hcas.size()));
+    say_once_per_node("memlock", host(), static_cast<unsigned long long>(needed_bytes),
+                      limit_of_locked_memory().c_str(), static_cast<long long>(m.given.receives),
+                      static_cast<unsigned>(m.hcas.size()));
 }
 
 // Each process reports it: the system may refuse one process what it gives another.
@@ -91,12 +94,14 @@ void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs) {
 }
 
 void versions_differ(const opal_proc_t* peer, std::uint32_t theirs) {
-    say("versions-differ", host(), static_cast<unsigned>(kWireVersion), name_of(peer).c_str(), static_cast<unsigned>(theirs));
+    say("versions-differ", host(), static_cast<unsigned>(kWireVersion), name_of(peer).c_str(),
+        static_cast<unsigned>(theirs));
     end_job(peer);
 }
 
 void sizes_differ(const opal_proc_t* peer, std::uint32_t theirs) {
-    say("sizes-differ", host(), static_cast<unsigned long>(module.base.btl_max_send_size), name_of(peer).c_str(), static_cast<unsigned long>(theirs));
+    say("sizes-differ", host(), static_cast<unsigned long>(module.base.btl_max_send_size), name_of(peer).c_str(),
+        static_cast<unsigned long>(theirs));
     end_job(peer);
 }
 
@@ -112,8 +117,8 @@ const char* operation_of(const Work& work) noexcept {
 }
 
 void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble) {
-    say("rail-failed", host(), name_of(endpoint.proc).c_str(), trouble.operation, m.hcas[trouble.hca].name().c_str(), trouble.status,
-        static_cast<unsigned>(trouble.vendor_code));
+    say("rail-failed", host(), name_of(endpoint.proc).c_str(), trouble.operation, m.hcas[trouble.hca].name().c_str(),
+        trouble.status, static_cast<unsigned>(trouble.vendor_code));
     end_job(endpoint.proc);
 }
 
@@ -123,7 +128,8 @@ void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event)
 }
 
 void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
-    say_once_per_node("port-changed", host(), m.hcas[hca].name().c_str(), static_cast<unsigned>(event.number), ibv_event_type_str(event.type));
+    say_once_per_node("port-changed", host(), m.hcas[hca].name().c_str(), static_cast<unsigned>(event.number),
+                      ibv_event_type_str(event.type));
 }
 
 void damaged(const char* field, const opal_proc_t* peer, std::uint64_t value) {
@@ -137,18 +143,21 @@ void no_atomics(const Endpoint& endpoint) {
 }
 
 void rails_differ(const opal_proc_t* peer, const ParamError& error) {
-    say("rails", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(), name_of(peer).c_str());
+    say("rails", ("btl_coopib_" + error.name).c_str(), error.value.c_str(), error.range.c_str(), host(),
+        name_of(peer).c_str());
     end_job(peer);
 }
 
 void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all) {
     static bool said = false;  // under Module::lock
-    if (!std::exchange(said, true)) say("fewer-rails", host(), name_of(peer).c_str(), static_cast<unsigned>(open), static_cast<unsigned>(all));
+    if (!std::exchange(said, true))
+        say("fewer-rails", host(), name_of(peer).c_str(), static_cast<unsigned>(open), static_cast<unsigned>(all));
 }
 
 void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent) {
     static bool said = false;  // under Module::lock
-    if (!std::exchange(said, true)) say("silent-rail", host(), name_of(peer).c_str(), rail.c_str(), static_cast<unsigned>(silent));
+    if (!std::exchange(said, true))
+        say("silent-rail", host(), name_of(peer).c_str(), rail.c_str(), static_cast<unsigned>(silent));
 }
 
 void peer_is_late(const opal_proc_t* peer, std::int64_t seconds) {
@@ -157,7 +166,8 @@ void peer_is_late(const opal_proc_t* peer, std::int64_t seconds) {
 }
 
 void too_many_hcas(std::size_t all, const std::string& used, const std::string& left_out) {
-    say_once_per_node("many-hcas", host(), static_cast<unsigned>(all), static_cast<unsigned>(kMaxHcas), used.c_str(), left_out.c_str());
+    say_once_per_node("many-hcas", host(), static_cast<unsigned>(all), static_cast<unsigned>(kMaxHcas), used.c_str(),
+                      left_out.c_str());
 }
 
 void answers_by_polling(const std::string& why) { say_once_per_node("no-thread", host(), why.c_str()); }
@@ -167,7 +177,8 @@ void interrupts_lost(const char* hca) noexcept {
     if (!std::exchange(said, true)) say("interrupts-lost", host(), hca);
 }
 
-// Each process reports it: the first process that is left without a transport ends the job, perhaps before others have reported.
+// Each process reports it: the first process that is left without a transport ends the job, perhaps before others have
+// reported.
 void other_partition(const opal_proc_t* peer, const std::string& why) {
     static bool said = false;  // under Module::lock
     if (!std::exchange(said, true)) say("partition", host(), name_of(peer).c_str(), why.c_str());

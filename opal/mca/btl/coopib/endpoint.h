@@ -41,8 +41,8 @@ struct Rail : rail::Rail<QueuePair, Work> {
     std::uint64_t early = 0;  // arrivals over this rail ahead of an earlier one
 };
 
-// How far ahead of a missing message another may be seen. The peer goes no further ahead than its window of one that has not
-// landed; but one that has landed may wait in a receive queue or a ring that is looked at after others.
+// How far ahead of a missing message another may be seen. The peer goes no further ahead than its window of one that
+// has not landed; but one that has landed may wait in a receive queue or a ring that is looked at after others.
 constexpr std::size_t kMostAhead = 1 << 16;
 static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMaxRingSlots);
 
@@ -55,26 +55,28 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     Channel& operator=(const Channel&) = delete;
 
     // For rail::Channel.
-    void prepare(Work& message);                       // message.cc
+    void prepare(Work& message);                           // message.cc
     void build(Rail& rail, Work& work, Request& request);  // request.cc
     void on_refused(Rail& rail, Work& work, int error);    // failure.cc
 
     Module& module;
     Endpoint& endpoint;
     ChannelState state = ChannelState::kUnused;
-    std::unique_ptr<Inbox> inbox;  // the ring that the peer writes into
-    std::optional<Outbox> outbox;  // the peer's ring
+    std::unique_ptr<Inbox> inbox;   // the ring that the peer writes into
+    std::optional<Outbox> outbox;   // the peer's ring
     bool has_own_receives = false;  // of some rail
-    std::uint32_t until_ring = 0;  // messages that the peer has yet to send before it is offered one; 0: it is not
-    std::string why_broken;                     // kBroken
-    OpList uncut;  // wait whole: cut into stripes when a rail has less to do
+    std::uint32_t until_ring = 0;   // messages that the peer has yet to send before it is offered one; 0: it is not
+    std::string why_broken;         // kBroken
+    OpList uncut;                   // wait whole: cut into stripes when a rail has less to do
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // of messages whose turn has come
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
-    std::optional<sched::RailIndex> atomic_rail;  // to the HCA that the peer names for atomic operations; nothing: it has not opened
+    std::optional<sched::RailIndex>
+        atomic_rail;                 // to the HCA that the peer names for atomic operations; nothing: it has not opened
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
-    std::uint64_t ring_messages = 0, credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
+    std::uint64_t ring_messages = 0,
+                  credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
 };
 
 // Queue pairs of two HCAs may have the same number; 0: it came by the ring, which is no rail's.
@@ -90,8 +92,8 @@ struct mca_btl_base_endpoint_t {
     opal_proc_t* proc = nullptr;
     std::uint64_t id = 0;  // how datagrams name it
     coop::path::PortList remote;
-    coop::ib::HcaMask local_hcas = 0;  // ours that have rails to it
-    std::uint32_t atomic_hca = 0;      // of its HCAs, the one for atomic operations on its memory
+    coop::ib::HcaMask local_hcas = 0;            // ours that have rails to it
+    std::uint32_t atomic_hca = 0;                // of its HCAs, the one for atomic operations on its memory
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
     std::atomic<bool> connected{false};          // the channel is there and connected: read without the lock
     coop::ib::WorkList waiting;

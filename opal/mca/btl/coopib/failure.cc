@@ -18,7 +18,9 @@ void carry_out(rail::RailDecision decision, const Channel& channel, const RailTr
 
 Rail* find_rail(const Channel& channel, std::uint32_t hca, std::uint32_t qp_number) {
     for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number)
-        if (Rail* rail = channel.rails.find(number); rail != nullptr && rail->local_hca == hca && rail->qp.number() == qp_number) return rail;
+        if (Rail* rail = channel.rails.find(number);
+            rail != nullptr && rail->local_hca == hca && rail->qp.number() == qp_number)
+            return rail;
     return nullptr;
 }
 
@@ -34,21 +36,25 @@ void Channel::on_refused(Rail& rail, Work& work, int error) {
 void on_send_error(const Work& work, const ibv_wc& wc) {
     if (work.endpoint == nullptr) return;  // the probe of a rail that is no part of a channel yet
     Channel& channel = *work.endpoint->channel;
-    const auto decision = channel.on_failed(work, is_flush(wc) ? rail::RailEvent::kSendFlushed : rail::RailEvent::kSendError);
-    carry_out(decision, channel, {operation_of(work), channel.rails[work.rail].local_hca, ibv_wc_status_str(wc.status), wc.vendor_err});
+    const auto decision = channel.on_failed(work,
+                                            is_flush(wc) ? rail::RailEvent::kSendFlushed : rail::RailEvent::kSendError);
+    carry_out(decision, channel,
+              {operation_of(work), channel.rails[work.rail].local_hca, ibv_wc_status_str(wc.status), wc.vendor_err});
 }
 
 void on_receive_error(Endpoint& endpoint, std::uint32_t hca, const ibv_wc& wc) {
     Channel& channel = *endpoint.channel;
     const auto event = is_flush(wc) ? rail::RailEvent::kReceiveFlushed : rail::RailEvent::kReceiveError;
-    carry_out(channel.on_rail_event(find_rail(channel, hca, wc.qp_num), event), channel, {"receive", hca, ibv_wc_status_str(wc.status), wc.vendor_err});
+    carry_out(channel.on_rail_event(find_rail(channel, hca, wc.qp_num), event), channel,
+              {"receive", hca, ibv_wc_status_str(wc.status), wc.vendor_err});
 }
 
 void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
     const auto user = m.uses[hca].qp_users.find(event.number);
     if (user == m.uses[hca].qp_users.end()) return;
     Channel& channel = *user->second->channel;
-    const auto decision = channel.on_rail_event(find_rail(channel, hca, event.number), rail::RailEvent::kQueuePairError);
+    const auto decision = channel.on_rail_event(find_rail(channel, hca, event.number),
+                                                rail::RailEvent::kQueuePairError);
     carry_out(decision, channel, {"none: the HCA reports it", hca, ibv_event_type_str(event.type), 0});
 }
 
@@ -57,7 +63,8 @@ void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
     for (const auto& [id, endpoint] : m.endpoints) {
         if (!endpoint->channel) continue;
         for (Rail& rail : endpoint->channel->rails)
-            if (rail.local_hca == hca && endpoint->channel->on_rail_event(&rail, rail::RailEvent::kHcaLost) == rail::RailDecision::kEndJob)
+            if (rail.local_hca == hca &&
+                endpoint->channel->on_rail_event(&rail, rail::RailEvent::kHcaLost) == rail::RailDecision::kEndJob)
                 hca_failed(m, hca, event);
     }
     hca_failed(m, hca, event);

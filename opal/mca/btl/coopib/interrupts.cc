@@ -45,7 +45,8 @@ bool Interrupts::acknowledge(int descriptor) noexcept {
 }
 
 void Interrupts::lost(int descriptor) noexcept {
-    if (const rail::CompChannel* channel = channel_of(descriptor)) interrupts_lost(ibv_get_device_name((*channel)->context->device));
+    if (const rail::CompChannel* channel = channel_of(descriptor))
+        interrupts_lost(ibv_get_device_name((*channel)->context->device));
 }
 
 int Interrupts::drain() noexcept { return progress(); }

@@ -32,11 +32,14 @@ std::uint32_t hca_operations(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     std::uint32_t most = 0;
     Guard guard(m);
     for (const Rail& rail : endpoint->channel->rails)
-        if (const auto place = rndv::place_of(*loads, m.uses[rail.local_hca].guid)) most = std::max(most, rndv::operations_on(*loads, *place));
+        if (const auto place = rndv::place_of(*loads, m.uses[rail.local_hca].guid))
+            most = std::max(most, rndv::operations_on(*loads, *place));
     return most;
 }
 
-void share_hca_loads(mca_btl_base_module_t* btl, rndv::HcaLoads* loads) { Module::of(btl).hca_loads.store(loads, std::memory_order_release); }
+void share_hca_loads(mca_btl_base_module_t* btl, rndv::HcaLoads* loads) {
+    Module::of(btl).hca_loads.store(loads, std::memory_order_release);
+}
 
 void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept {
     stripe.load_place = 0;
@@ -51,7 +54,8 @@ void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept {
 // The board may have gone since the operation was counted: then nobody looks at it any more.
 void count_completed(const Module& m, StripeWork& stripe) noexcept {
     if (stripe.load_place == 0) return;
-    if (rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire)) rndv::count_completed(*loads, stripe.load_place - 1);
+    if (rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire))
+        rndv::count_completed(*loads, stripe.load_place - 1);
 }
 
 }  // namespace coop::ib

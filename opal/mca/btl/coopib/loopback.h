@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keeps the load board of the node's HCAs up to date (coop/rndv/hca_load.h). The functions that the PML calls are in extension.h.
+// Keeps the load board of the node's HCAs up to date (coop/rndv/hca_load.h). The functions that the PML calls are in
+// extension.h.
 #pragma once
 
 #include <cstdint>

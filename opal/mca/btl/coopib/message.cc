@@ -16,9 +16,12 @@ void seal(Header& header, sched::SequenceNumber psn) {
     header.check = check_of(header);
 }
 
-// The address in the peer's ring where a message of `length` is to be written, its tail added; 0: the ring does not take it.
+// The address in the peer's ring where a message of `length` is to be written, its tail added; 0: the ring does not
+// take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length) {
-    if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) || !channel.outbox->slots.fits(length)) return 0;
+    if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
+        !channel.outbox->slots.fits(length))
+        return 0;
     const auto place = channel.outbox->slots.take();
     if (!place) return 0;
     const sched::RingTail tail = sched::make_tail(length, *place);
@@ -74,7 +77,9 @@ bool post_inline(Endpoint& endpoint, Header& header, bool urgent) {
     request.wr.opcode = IBV_WR_SEND;
     request.wr.send_flags = urgent ? IBV_SEND_INLINE | IBV_SEND_SOLICITED : IBV_SEND_INLINE;
     // An urgent message is sent: a write into the ring raises no interrupt.
-    const std::uint64_t address = !urgent && sched::written(length) <= rail->max_inline ? enter_ring(channel, header, length) : 0;
+    const std::uint64_t address = !urgent && sched::written(length) <= rail->max_inline
+                                      ? enter_ring(channel, header, length)
+                                      : 0;
     if (address != 0) {
         request.sge.length = sched::written(length);
         fill_ring_write(*channel.outbox, address, *rail, request.wr);

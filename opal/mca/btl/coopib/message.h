@@ -17,8 +17,8 @@ namespace coop::ib {
 struct Module;
 
 void post_fragment(Endpoint& endpoint, Fragment& fragment);
-// Sends the header and the payload after it inline, at once. False: this is not possible now, and nothing was sent. Behind the payload
-// there is room for sched::written() of the whole.
+// Sends the header and the payload after it inline, at once. False: this is not possible now, and nothing was sent.
+// Behind the payload there is room for sched::written() of the whole.
 bool post_inline(Endpoint& endpoint, Header& header, bool urgent);
 // A control message. False: there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);

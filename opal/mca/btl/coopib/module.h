@@ -39,9 +39,9 @@ namespace coop::ib {
 struct HcaUse {
     std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // of `srq`
     rail::Cq cq;
-    rail::Srq srq;  // empty: the device has none
-    std::uint32_t cq_needed = 0;  // entries, if everything completes at once
-    std::uint32_t held = 0;       // buffers of `srq` in which messages wait for an earlier one
+    rail::Srq srq;                    // empty: the device has none
+    std::uint32_t cq_needed = 0;      // entries, if everything completes at once
+    std::uint32_t held = 0;           // buffers of `srq` in which messages wait for an earlier one
     std::uint64_t registrations = 0;  // of the upper layer's memory
     std::uint64_t guid = 0;           // of the HCA: how the load board names it
     // By the number of the queue pair: two HCAs give the same numbers.
@@ -50,7 +50,7 @@ struct HcaUse {
 
 // Messages that wait for an earlier one outside of receive buffers.
 struct EarlyCopies {
-    std::uint64_t count = 0;  // since the start
+    std::uint64_t count = 0;                  // since the start
     std::uint64_t bytes = 0, most_bytes = 0;  // now, and at most so far
 
     void add(std::uint64_t more) noexcept {
@@ -64,32 +64,34 @@ struct Module {
     mca_btl_base_module_t base{};  // first: Open MPI has only this
     opal_mutex_t lock;
 
-    Config given;             // as registered
+    Config given;  // as registered
     sched::SchedConfig sched;
     std::vector<rail::Hca> hcas;
     std::vector<HcaUse> uses;  // of each HCA
     std::unique_ptr<Interrupts> interrupts;
     async::HandlerLink handler;
     std::atomic<rndv::HcaLoads*> hca_loads{nullptr};  // where large operations are counted; null: nowhere
-    path::PortList own;        // ports and limits, as peers see them
-    path::Nearness nearness;   // of the HCAs to this process
-    std::uint64_t id = 0;      // of this process
+    path::PortList own;                               // ports and limits, as peers see them
+    path::Nearness nearness;                          // of the HCAs to this process
+    std::uint64_t id = 0;                             // of this process
     mca_rcache_base_module_t* rcache = nullptr;
     FragmentPool fragments;
     OpPool ops;
-    KeptCalls kept;            // of the upper layer, until the application comes
+    KeptCalls kept;  // of the upper layer, until the application comes
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    std::atomic<std::uint32_t> connecting{0};  // channels on their way to a connection
-    Inboxes inboxes;               // all rings that peers write into
+    std::atomic<std::uint32_t> connecting{0};                                // channels on their way to a connection
+    Inboxes inboxes;                                                         // all rings that peers write into
     EarlyCopies early_copies;
-    std::uint64_t begun = 0;       // RDMA operations so far
-    std::size_t immediate_bytes = 0;  // what every HCA takes inline
+    std::uint64_t begun = 0;                   // RDMA operations so far
+    std::size_t immediate_bytes = 0;           // what every HCA takes inline
     std::unique_ptr<Connections> connections;  // ends before what its rails are made of
-    bool asked_for = false;        // by name, in the parameter btl
+    bool asked_for = false;                    // by name, in the parameter btl
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 
     static Module& of(mca_btl_base_module_t* m) { return *reinterpret_cast<Module*>(m); }
-    std::size_t buffer_bytes() const { return sched::written(static_cast<std::uint32_t>(sizeof(Header) + base.btl_max_send_size)); }
+    std::size_t buffer_bytes() const {
+        return sched::written(static_cast<std::uint32_t>(sizeof(Header) + base.btl_max_send_size));
+    }
 };
 
 // finalize() closes what a module has. Where MPI_Finalize is not called, only the connecting thread ends.
@@ -115,7 +117,9 @@ private:
 };
 
 // As sched/delivery.h names threads. Without threads there is one.
-inline std::uint64_t this_thread() noexcept { return opal_using_threads() ? static_cast<std::uint64_t>(pthread_self()) : 0; }
+inline std::uint64_t this_thread() noexcept {
+    return opal_using_threads() ? static_cast<std::uint64_t>(pthread_self()) : 0;
+}
 
 // What the addresses of all queue pairs have in common.
 inline rail::AddressOptions address_options(const Config& given) noexcept {

@@ -18,7 +18,9 @@
 namespace coop::ib {
 namespace {
 
-bool all_equal(const std::vector<std::uint32_t>& distances) { return std::equal(distances.begin() + 1, distances.end(), distances.begin()); }
+bool all_equal(const std::vector<std::uint32_t>& distances) {
+    return std::equal(distances.begin() + 1, distances.end(), distances.begin());
+}
 
 std::vector<std::uint32_t> distances_of(const std::vector<rail::Hca>& hcas) {
     std::vector<std::string> folders;

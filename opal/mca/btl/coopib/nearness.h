@@ -13,7 +13,8 @@ struct Module;
 
 // Drops the HCAs beyond kMaxHcas, the far ones first.
 void keep_near_hcas(Module& m);
-// Orders the ports by preference. To be called once the HCAs and Connections are open. Returns what is wrong with a parameter.
+// Orders the ports by preference. To be called once the HCAs and Connections are open. Returns what is wrong with a
+// parameter.
 std::optional<ParamError> order_ports(Module& m);
 
 }  // namespace coop::ib

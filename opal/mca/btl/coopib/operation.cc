@@ -48,7 +48,8 @@ void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     channel.submit(rider.work);
 }
 
-void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset, std::uint64_t bytes, std::uint64_t posted_ns) {
+void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset,
+                std::uint64_t bytes, std::uint64_t posted_ns) {
     StripeWork& stripe = op.stripes[index];
     stripe.kind = op.kind;
     stripe.rail = rail;
@@ -76,7 +77,8 @@ void cut(Module& m, RdmaOp& op) {
     if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
     // Once its last stripe is posted, the operation may have completed: `op` is not used after the loop.
     std::uint32_t i = 0;
-    for (const sched::Stripe& stripe : schedule) add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
+    for (const sched::Stripe& stripe : schedule)
+        add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
 // Defer striping until the operation can start.

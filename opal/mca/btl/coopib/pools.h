@@ -76,15 +76,15 @@ struct Rail;
 // Where a message has arrived: a buffer of a receive queue, a slot of a ring, or a copy of an early message.
 struct ReceiveBuffer {
     std::shared_ptr<RegisteredMemory> memory;  // of one HCA
-    std::byte* data = nullptr;   // its header
-    Rail* rail = nullptr;        // without a shared receive queue
+    std::byte* data = nullptr;                 // its header
+    Rail* rail = nullptr;                      // without a shared receive queue
     ibv_srq* srq = nullptr;
-    Inbox* ring = nullptr;       // of a slot
-    std::uint32_t slot = 0;      // its number
-    std::uint32_t bytes = 0;     // of the message with its header: in a slot that holds one, or of a copy
+    Inbox* ring = nullptr;              // of a slot
+    std::uint32_t slot = 0;             // its number
+    std::uint32_t bytes = 0;            // of the message with its header: in a slot that holds one, or of a copy
     std::unique_ptr<std::byte[]> copy;  // of an early message, whose own buffer serves again
-    HcaUse* held_by = nullptr;   // an early message is in it, and counts there
-    ListNode due;                // while its message waits to be handed on
+    HcaUse* held_by = nullptr;          // an early message is in it, and counts there
+    ListNode due;                       // while its message waits to be handed on
 };
 
 }  // namespace coop::ib

@@ -37,8 +37,10 @@ ProbeMemory::Block ProbeMemory::take(std::uint64_t peer) {
     return block;
 }
 
-bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word, std::uint32_t rkey) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(block.places + index), sizeof *block.places, block.memory->lkey(rail.local_hca)};
+bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word,
+                std::uint32_t rkey) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(block.places + index), sizeof *block.places,
+                block.memory->lkey(rail.local_hca)};
     Request request;
     request.sge = sge;
     request.wr.opcode = IBV_WR_RDMA_READ;
@@ -47,7 +49,8 @@ bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, 
     return rail.post_unmarked(request) == 0;
 }
 
-Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer, bool ask_queue_pair) {
+Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer,
+                     bool ask_queue_pair) {
     const std::uint64_t word = __atomic_load_n(block.places + index, __ATOMIC_ACQUIRE);
     if (word == peer) return Probed::kAnswered;
     if (!ask_queue_pair) return Probed::kSilent;  // also where the word of another process has come

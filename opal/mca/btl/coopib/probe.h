@@ -50,10 +50,12 @@ private:
 };
 
 // Posts the read of rail `index`. False: the queue pair refuses it.
-bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word, std::uint32_t rkey);
+bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word,
+                std::uint32_t rkey);
 
-// Whether the word of `peer` has arrived over rail `index`; `ask_queue_pair`: also look whether the rail is in error, which costs
-// a system call.
-Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer, bool ask_queue_pair);
+// Whether the word of `peer` has arrived over rail `index`; `ask_queue_pair`: also look whether the rail is in error,
+// which costs a system call.
+Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer,
+                     bool ask_queue_pair);
 
 }  // namespace coop::ib

@@ -26,11 +26,12 @@ struct Card {
 };
 static_assert(sizeof(Card) == 12);
 
-// The atomic operations of different HCAs are not atomic to each other. So the owner of memory names one HCA, and it is the same for
-// all processes of a node, which may share that memory.
+// The atomic operations of different HCAs are not atomic to each other. So the owner of memory names one HCA, and it is
+// the same for all processes of a node, which may share that memory.
 constexpr std::uint16_t kAtomicHca = 0;
 
-// What a peer has published; `card` is set if it is long enough to hold one. Nothing: it cannot be used, for the reason `why`.
+// What a peer has published; `card` is set if it is long enough to hold one. Nothing: it cannot be used, for the reason
+// `why`.
 std::optional<path::PortList> read_ports(const opal_process_name_t& name, Card& card, std::string& why) {
     std::uint8_t* bytes = nullptr;
     std::size_t size = 0;
@@ -58,7 +59,8 @@ std::optional<path::PortList> published_ports(std::uint64_t id) {
 }
 
 void publish_ports(Module& m) {
-    const Card card{kWireVersion, kAtomicHca, static_cast<std::uint32_t>(m.base.btl_max_send_size), Architecture::of(opal_local_arch)};
+    const Card card{kWireVersion, kAtomicHca, static_cast<std::uint32_t>(m.base.btl_max_send_size),
+                    Architecture::of(opal_local_arch)};
     const std::vector<std::byte> list = path::pack(m.own);
     std::vector<std::byte> bytes(sizeof card + list.size());
     std::memcpy(bytes.data(), &card, sizeof card);
@@ -89,7 +91,8 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     const std::uint32_t architecture = card.architecture.word();
     if (architecture != 0 && architecture != opal_local_arch) architectures_differ(proc, architecture);
     if (card.wire_version != 0 && card.wire_version != kWireVersion) versions_differ(proc, card.wire_version);
-    if (card.wire_version != 0 && card.max_send_bytes < m.base.btl_max_send_size) sizes_differ(proc, card.max_send_bytes);
+    if (card.wire_version != 0 && card.max_send_bytes < m.base.btl_max_send_size)
+        sizes_differ(proc, card.max_send_bytes);
     if (!damage.empty()) opal_output(0, "btl/coopib: what a peer tells of its ports is not used: %s", damage.c_str());
     if (!ports) return nullptr;
     endpoint->remote = std::move(*ports);
@@ -98,16 +101,19 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
         endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
     if (endpoint->local_hcas == 0) {
         // To itself a process has other ways.
-        if (const auto why = path::partition_trouble(m.own, endpoint->remote); why && proc != opal_proc_local_get()) other_partition(proc, *why);
+        if (const auto why = path::partition_trouble(m.own, endpoint->remote); why && proc != opal_proc_local_get())
+            other_partition(proc, *why);
         return nullptr;
     }
     return (m.endpoints[id] = std::move(endpoint)).get();
 }
 
-int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs, mca_btl_base_endpoint_t** endpoints, opal_bitmap_t* reachable) {
+int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs, mca_btl_base_endpoint_t** endpoints,
+              opal_bitmap_t* reachable) {
     Module& m = Module::of(btl);
     for (std::size_t i = 0; i < count; ++i) {
-        // To itself a process needs a channel for atomic operations: those of an HCA know nothing of the processor's (osc/rdma).
+        // To itself a process needs a channel for atomic operations: those of an HCA know nothing of the processor's
+        // (osc/rdma).
         if (procs[i] == opal_proc_local_get() && (m.base.btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0) continue;
         Guard guard(m);
         endpoints[i] = find_endpoint(m, procs[i]);

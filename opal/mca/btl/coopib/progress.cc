@@ -51,21 +51,24 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
 }
 
 int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
-    if ((wc.wr_id & 1) != 0) return on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
+    if ((wc.wr_id & 1) != 0)
+        return on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
     const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
     if (finished.fragment != nullptr) complete(m, *finished.fragment);
     if (finished.op != nullptr) complete(m, *finished.op);
     return 1;
 }
 
-// Poll all queues before anything is handled, and take all completions for simultaneous: a rail must not look slower because its HCA
-// is polled later (sched/feedback.h). Not inlined, to spare messages that arrive by rings its large frame.
+// Poll all queues before anything is handled, and take all completions for simultaneous: a rail must not look slower
+// because its HCA is polled later (sched/feedback.h). Not inlined, to spare messages that arrive by rings its large
+// frame.
 [[gnu::noinline]] int sweep_queues(Module& m) {
     ibv_wc wcs[kMaxHcas][kBatch];
     int counts[kMaxHcas];
     int all = 0;
     const std::size_t hcas = m.uses.size();
-    for (std::size_t i = 0; i < hcas; ++i) all += counts[i] = std::max(ibv_poll_cq(m.uses[i].cq.get(), kBatch, wcs[i]), 0);
+    for (std::size_t i = 0; i < hcas; ++i)
+        all += counts[i] = std::max(ibv_poll_cq(m.uses[i].cq.get(), kBatch, wcs[i]), 0);
     if (all == 0) return 0;
     const std::uint64_t now = now_ns();
     for (std::size_t i = 0; i < hcas; ++i)
@@ -95,13 +98,16 @@ private:
     std::atomic<unsigned> n_{0};
 };
 
-// With threads, only one at a time takes arrivals. If a thread were preempted while it holds completions, the completions that other
-// threads take could pile up after them without bound. A thread may call progress() again from within.
+// With threads, only one at a time takes arrivals. If a thread were preempted while it holds completions, the
+// completions that other threads take could pile up after them without bound. A thread may call progress() again from
+// within.
 class Taker {
 public:
     bool begin(std::uint64_t thread) noexcept {
         std::uint64_t nobody = 0;
-        if (owner_.load(std::memory_order_relaxed) != thread && !owner_.compare_exchange_strong(nobody, thread, std::memory_order_acquire)) return false;
+        if (owner_.load(std::memory_order_relaxed) != thread &&
+            !owner_.compare_exchange_strong(nobody, thread, std::memory_order_acquire))
+            return false;
         ++depth_;
         return true;
     }
@@ -144,7 +150,8 @@ int progress() noexcept {
     Module& m = module;
     const async::Polling turn(m.handler.get());
     int kept = 0;
-    if (m.kept.any() && !m.handler.is_handler()) [[unlikely]] kept = m.kept.make(m);
+    if (m.kept.any() && !m.handler.is_handler()) [[unlikely]]
+        kept = m.kept.make(m);
     const std::uint64_t thread = this_thread();
     return kept + (thread == 0 ? take_arrivals(m) : take_arrivals_alone(m, thread));
 }

@@ -92,7 +92,8 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
     }
     const Channel& channel = *endpoint.channel;
     for (const Rail& rail : channel.rails)
-        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(rail, channel.scheduler->rails(), v.quantity);
+        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(rail, channel.scheduler->rails(),
+                                                                                   v.quantity);
 }
 
 // Reads a quantity that is counted per process; returns false if it is counted per peer.
@@ -118,7 +119,8 @@ int read(const mca_base_pvar_t* variable, void* value, void*) {
         add_channel(*endpoint, v, values);
         ++channels;
     }
-    if (is_level(v.quantity) && channels > 0) std::for_each_n(values, length_of(v), [&](auto& each) { each /= channels; });
+    if (is_level(v.quantity) && channels > 0)
+        std::for_each_n(values, length_of(v), [&](auto& each) { each /= channels; });
     return OPAL_SUCCESS;
 }
 
@@ -131,10 +133,11 @@ int class_of(Quantity quantity) noexcept {
 
 void register_performance_variables(const mca_base_component_t& component) {
     for (const Variable& v : kVariables)
-        mca_base_component_pvar_register(&component, v.name, v.help, OPAL_INFO_LVL_4, class_of(v.quantity),
-                                         MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-                                         static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read,
-                                         nullptr, notify, const_cast<Variable*>(&v));
+        mca_base_component_pvar_register(
+            &component, v.name, v.help, OPAL_INFO_LVL_4, class_of(v.quantity), MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG,
+            nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+            static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read,
+            nullptr, notify, const_cast<Variable*>(&v));
 }
 
 }  // namespace coop::ib

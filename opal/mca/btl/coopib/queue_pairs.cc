@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint32_t kLeastSends = 8;        // of a queue pair
 constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
 
-bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, Rail* rail, std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
+bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, Rail* rail,
+                   std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
     rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes there
     const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
     auto memory = std::make_shared<RegisteredMemory>();
@@ -30,20 +31,27 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
 
-// If a completion queue cannot grow, a new queue pair takes this part of the entries left, so that later ones find some, too.
+// If a completion queue cannot grow, a new queue pair takes this part of the entries left, so that later ones find
+// some, too.
 constexpr std::uint32_t kPartOfTheRest = 8;
 
-// Reserves entries of the completion queue for a queue pair: `wanted`, or at least `least` if the queue cannot grow. Returns how many;
-// 0: the queue could overflow, which would end the job.
+// Reserves entries of the completion queue for a queue pair: `wanted`, or at least `least` if the queue cannot grow.
+// Returns how many; 0: the queue could overflow, which would end the job.
 std::uint32_t make_room(Module& m, std::uint32_t hca, std::uint32_t wanted, std::uint32_t least) {
     HcaUse& use = m.uses[hca];
     const std::uint32_t needed = use.cq_needed + wanted, has = static_cast<std::uint32_t>(use.cq->cqe);
     std::uint32_t granted = wanted;
     if (needed > has) {
         const std::uint32_t most = m.hcas[hca].caps().max_cqe;
-        const int error = needed > most ? EINVAL : ibv_resize_cq(use.cq, static_cast<int>(std::min(std::bit_ceil(needed), most)));
-        if (error != 0) granted = has - use.cq_needed < least ? 0 : std::clamp((has - use.cq_needed) / kPartOfTheRest, least, wanted);
-        if (granted == 0) not_used(m.hcas[hca].name() + " cannot enlarge its completion queue to " + std::to_string(needed) + " entries: " + strerror(error));
+        const int error = needed > most
+                              ? EINVAL
+                              : ibv_resize_cq(use.cq, static_cast<int>(std::min(std::bit_ceil(needed), most)));
+        if (error != 0)
+            granted = has - use.cq_needed < least ? 0
+                                                  : std::clamp((has - use.cq_needed) / kPartOfTheRest, least, wanted);
+        if (granted == 0)
+            not_used(m.hcas[hca].name() + " cannot enlarge its completion queue to " + std::to_string(needed) +
+                     " entries: " + strerror(error));
     }
     use.cq_needed += granted;
     return granted;
@@ -53,7 +61,9 @@ rail::RcCaps caps_for(const Module& m, std::uint32_t hca) {
     const rail::HcaCaps& own = m.hcas[hca].caps();
     rail::RcCaps caps;
     caps.sends = std::min(static_cast<std::uint32_t>(m.given.send_depth), own.max_qp_wr);
-    caps.receives = m.uses[hca].srq ? 1 : std::min({static_cast<std::uint32_t>(m.given.receives), kMostOwnReceives, own.max_qp_wr});
+    caps.receives = m.uses[hca].srq
+                        ? 1
+                        : std::min({static_cast<std::uint32_t>(m.given.receives), kMostOwnReceives, own.max_qp_wr});
     caps.inline_bytes = own.max_inline;
     return caps;
 }
@@ -81,7 +91,8 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     HcaUse& use = m.uses[local.hca];
     rail::RcCaps caps = caps_for(m, local.hca);
     const std::uint32_t receives = use.srq ? 0 : caps.receives;
-    const std::uint32_t places = make_room(m, local.hca, caps.sends + receives, std::min(caps.sends, kLeastSends) + receives);
+    const std::uint32_t places = make_room(m, local.hca, caps.sends + receives,
+                                           std::min(caps.sends, kLeastSends) + receives);
     if (places == 0) return nullptr;
     caps.sends = places - receives;
     auto made = rail::make_rc_qp(hca, local, use.cq, use.cq, use.srq, caps);
@@ -104,8 +115,10 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     return nullptr;
 }
 
-bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends) {
-    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote, path, ends, times_for(m));
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
+                  const path::RailEnds& ends) {
+    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote,
+                                          path, ends, times_for(m));
     if (!done) not_used(done.trouble().sentence);
     return static_cast<bool>(done);
 }

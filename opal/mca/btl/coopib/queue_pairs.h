@@ -26,6 +26,7 @@ bool open_receives(Module& m, std::uint32_t hca);
 std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const path::PortRecord& remote);
 
 // To RTR and RTS. False: the rail is not used.
-bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote, const path::RailEnds& ends);
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
+                  const path::RailEnds& ends);
 
 }  // namespace coop::ib

@@ -13,8 +13,9 @@
 namespace coop::ib {
 namespace {
 
-RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_address, std::uint64_t remote_address, Handle* local, const Handle* remote,
-                std::size_t bytes, sched::Marker marker, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_address, std::uint64_t remote_address,
+                Handle* local, const Handle* remote, std::size_t bytes, sched::Marker marker,
+                mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     RdmaOp* op = m.ops.take();
     op->kind = kind;
     op->endpoint = endpoint;
@@ -35,7 +36,8 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
 int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     endpoint.operations.begin(op.begun, ++m.begun);
-    if (op.marker != sched::Marker::kNone) m.handler.under_way(1);  // the PML's: the other side may wait for what follows its end
+    if (op.marker != sched::Marker::kNone)
+        m.handler.under_way(1);  // the PML's: the other side may wait for what follows its end
     if (endpoint.connected.load(std::memory_order_relaxed)) {
         start_op(m, op);
     } else {
@@ -45,68 +47,83 @@ int begin(Module& m, RdmaOp& op) {
     return OPAL_SUCCESS;
 }
 
-int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-               const Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, void* local_address,
+               std::uint64_t remote_address, Handle* local, const Handle* remote, std::size_t bytes,
+               const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     if (bytes > limit) return OPAL_ERR_NOT_AVAILABLE;
     Guard guard(m);
-    RdmaOp* op = make_op(m, kind, endpoint, local_address, remote_address, local, remote, bytes, options.marker, callback, context, data);
+    RdmaOp* op = make_op(m, kind, endpoint, local_address, remote_address, local, remote, bytes, options.marker,
+                         callback, context, data);
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }
 
 }  // namespace
 
-int put_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-             Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* data) {
+int put_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+             std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes, const RdmaOptions& options,
+             mca_btl_base_rdma_completion_fn_t callback, void* data) {
     Module& m = Module::of(btl);
-    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote, bytes, options, callback, nullptr, data);
+    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote,
+                      bytes, options, callback, nullptr, data);
 }
 
-int get_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-             Handle* remote, std::size_t bytes, const RdmaOptions& options, mca_btl_base_rdma_completion_fn_t callback, void* data) {
+int get_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+             std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes, const RdmaOptions& options,
+             mca_btl_base_rdma_completion_fn_t callback, void* data) {
     Module& m = Module::of(btl);
-    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote, bytes, options, callback, nullptr, data);
+    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote,
+                      bytes, options, callback, nullptr, data);
 }
 
-int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-        Handle* remote, std::size_t bytes, int, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+        std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes, int, int,
+        mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     Module& m = Module::of(btl);
-    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote, bytes, {}, callback, context, data);
+    return put_or_get(WorkKind::kPut, m.base.btl_put_limit, m, endpoint, local_address, remote_address, local, remote,
+                      bytes, {}, callback, context, data);
 }
 
-int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-        Handle* remote, std::size_t bytes, int, int, mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
+int get(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+        std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes, int, int,
+        mca_btl_base_rdma_completion_fn_t callback, void* context, void* data) {
     Module& m = Module::of(btl);
-    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote, bytes, {}, callback, context, data);
+    return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote,
+                      bytes, {}, callback, context, data);
 }
 
-int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-              Handle* remote, mca_btl_base_atomic_op_t operation, std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t callback,
-              void* context, void* data) {
-    if (operation != MCA_BTL_ATOMIC_ADD || (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
+int fetch_and(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+              std::uint64_t remote_address, Handle* local, Handle* remote, mca_btl_base_atomic_op_t operation,
+              std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context,
+              void* data) {
+    if (operation != MCA_BTL_ATOMIC_ADD || (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0)
+        return OPAL_ERR_NOT_AVAILABLE;
     Module& m = Module::of(btl);
     Guard guard(m);
-    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, sched::Marker::kNone, callback, context, data);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8,
+                         sched::Marker::kNone, callback, context, data);
     op->swap = false;
     op->operand = operand;
     return begin(m, *op);
 }
 
-int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address, std::uint64_t remote_address, Handle* local,
-                     Handle* remote, std::uint64_t compare, std::uint64_t value, int flags, int, mca_btl_base_rdma_completion_fn_t callback,
-                     void* context, void* data) {
+int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+                     std::uint64_t remote_address, Handle* local, Handle* remote, std::uint64_t compare,
+                     std::uint64_t value, int flags, int, mca_btl_base_rdma_completion_fn_t callback, void* context,
+                     void* data) {
     if ((flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 || remote_address % 8 != 0) return OPAL_ERR_NOT_AVAILABLE;
     Module& m = Module::of(btl);
     Guard guard(m);
-    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8, sched::Marker::kNone, callback, context, data);
+    RdmaOp* op = make_op(m, WorkKind::kAtomic, endpoint, local_address, remote_address, local, remote, 8,
+                         sched::Marker::kNone, callback, context, data);
     op->swap = true;
     op->operand = compare;
     op->value = value;
     return begin(m, *op);
 }
 
-// Waits for all operations that have begun so far, and not for those that other threads begin meanwhile. (On several queue pairs
-// no later operation could tell by its end that the earlier ones are over.)
+// Waits for all operations that have begun so far, and not for those that other threads begin meanwhile. (On several
+// queue pairs no later operation could tell by its end that the earlier ones are over.)
 int flush(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint) {
     Module& m = Module::of(btl);
     const auto so_far = [&] {
@@ -116,7 +133,8 @@ int flush(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint) {
     const auto over = [&] {
         Guard guard(m);
         if (endpoint != nullptr) return endpoint->operations.all_over(so_far);
-        return std::all_of(m.endpoints.begin(), m.endpoints.end(), [&](const auto& each) { return each.second->operations.all_over(so_far); });
+        return std::all_of(m.endpoints.begin(), m.endpoints.end(),
+                           [&](const auto& each) { return each.second->operations.all_over(so_far); });
     };
     while (!over()) progress();
     return OPAL_SUCCESS;

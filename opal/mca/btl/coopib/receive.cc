@@ -31,7 +31,8 @@ void check_control(const Header& header, std::size_t bytes, const opal_proc_t* p
 
 void check_message(const Module& m, const Header& header, const opal_proc_t* peer) {
     if (header.bytes > m.base.btl_max_send_size) damaged("length", peer, header.bytes);
-    if (header.tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[header.tag].cbfunc == nullptr) damaged("tag", peer, header.tag);
+    if (header.tag >= MCA_BTL_TAG_MAX || mca_btl_base_active_message_trigger[header.tag].cbfunc == nullptr)
+        damaged("tag", peer, header.tag);
 }
 
 void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, const opal_proc_t* peer) {
@@ -61,7 +62,8 @@ void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     post_receive(m, buffer);
     if (buffer.rail == nullptr || !had_credit) return;
     buffer.rail->own_receives.on_free();
-    if (buffer.rail->own_receives.owes_half() && endpoint.channel->state == ChannelState::kConnected) post_credits(m, endpoint);
+    if (buffer.rail->own_receives.owes_half() && endpoint.channel->state == ChannelState::kConnected)
+        post_credits(m, endpoint);
 }
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
@@ -79,8 +81,8 @@ void stop_holding(ReceiveBuffer& buffer) {
     if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
 }
 
-// Early messages may hold one in kHeldPart buffers of a shared receive queue. If they held all of them, the message that they wait for
-// would find no buffer.
+// Early messages may hold one in kHeldPart buffers of a shared receive queue. If they held all of them, the message
+// that they wait for would find no buffer.
 constexpr std::uint32_t kHeldPart = 4;
 
 // A copy of an early message, so that its buffer can be posted again; null: there is no memory.
@@ -116,7 +118,8 @@ struct Origin {
     std::uint32_t qp_number;
 };
 
-sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
+sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived,
+                             Origin origin) {
     const sched::SequenceNumber psn = header_of(buffer).psn;
     Channel& channel = *endpoint.channel;
     const bool early = channel.arrivals.is_ahead(psn);
@@ -124,8 +127,13 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     const sched::Arrival arrival = channel.arrivals.on_arrival(psn, &kept);
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
-    case sched::Arrival::kDuplicate: stop_holding(kept); release(m, endpoint, kept); break;
-    case sched::Arrival::kHeld: count_early(channel, origin.use != nullptr ? hca_of(m, *origin.use) : 0, origin.qp_number); break;
+    case sched::Arrival::kDuplicate:
+        stop_holding(kept);
+        release(m, endpoint, kept);
+        break;
+    case sched::Arrival::kHeld:
+        count_early(channel, origin.use != nullptr ? hca_of(m, *origin.use) : 0, origin.qp_number);
+        break;
     case sched::Arrival::kInOrder: break;
     }
     return arrival;
@@ -148,7 +156,8 @@ Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t
     check(m, buffer, arrived, endpoint.proc);
     const Header header = header_of(buffer);  // a copy: an early message may move
     const bool ordered = is_ordered(header.kind);
-    const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin) : sched::Arrival::kInOrder;
+    const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin)
+                                           : sched::Arrival::kInOrder;
     if (arrival == sched::Arrival::kDuplicate) return Then::kNothing;
     if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
     if (header.receive_credits != 0) take_receive_credits(endpoint, sched::Grant::of(header.receive_credits));
@@ -175,20 +184,22 @@ Channel::~Channel() {
 }
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()), buffer.memory->lkey(0)};
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer.data), static_cast<std::uint32_t>(m.buffer_bytes()),
+                buffer.memory->lkey(0)};
     ibv_recv_wr request{}, *bad = nullptr;
     request.wr_id = reinterpret_cast<std::uint64_t>(&buffer) | 1;
     request.sg_list = &sge;
     request.num_sge = 1;
-    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad) : buffer.rail->qp.post_receive(request);
+    const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad)
+                                            : buffer.rail->qp.post_receive(request);
     // Only a queue that is being taken down refuses a buffer that it had before.
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
 namespace {
 
-// The peer at the other end of a queue pair. If it is not known, the news of its connection may not have been taken yet. Null: the
-// queue pair is closed.
+// The peer at the other end of a queue pair. If it is not known, the news of its connection may not have been taken
+// yet. Null: the queue pair is closed.
 Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     auto user = use.qp_users.find(qp_number);
     if (user == use.qp_users.end()) {
@@ -226,7 +237,8 @@ int on_slot_filled(Module& m, Inbox& ring) {
         Guard guard(m);
         ReceiveBuffer* buffer = take_slot(ring);
         if (buffer == nullptr) return 0;
-        then = take_in(m, ring.endpoint, *buffer, buffer->bytes, {nullptr, 0});  // never alone: check() has seen that it is a message
+        then = take_in(m, ring.endpoint, *buffer, buffer->bytes,
+                       {nullptr, 0});  // never alone: check() has seen that it is a message
     }
     if (then == Then::kHandOnDue) hand_on_due(m, ring.endpoint);
     return 1;

@@ -22,7 +22,8 @@ struct Registration {
     ibv_mr* regions[kMaxHcas];
 
     static Registration* of(const Handle* handle) {
-        return reinterpret_cast<Registration*>(reinterpret_cast<std::uintptr_t>(handle) - offsetof(Registration, handle));
+        return reinterpret_cast<Registration*>(reinterpret_cast<std::uintptr_t>(handle) -
+                                               offsetof(Registration, handle));
     }
 };
 
@@ -61,7 +62,8 @@ bool register_where_missing(Module& m, Registration& registration, HcaMask hcas)
     const std::size_t bytes = static_cast<std::size_t>(registration.base.bound - registration.base.base) + 1;
     for (std::size_t i = 0; i < m.hcas.size(); ++i) {
         if ((hcas >> i & 1) == 0 || registration.regions[i] != nullptr) continue;
-        ibv_mr* region = register_on(m.hcas[i], registration.base.base, bytes, access_of(registration.base.access_flags));
+        ibv_mr* region = register_on(m.hcas[i], registration.base.base, bytes,
+                                     access_of(registration.base.access_flags));
         if (region == nullptr) return false;
         registration.regions[i] = region;
         registration.lkey[i] = region->lkey;
@@ -105,13 +107,15 @@ std::uint32_t lkey_of(const Handle* handle, std::uint32_t hca) noexcept {
     return handle == nullptr ? 0 : Registration::of(handle)->lkey[hca];
 }
 
-Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* address, std::size_t bytes, std::uint32_t flags) {
+Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* address, std::size_t bytes,
+                        std::uint32_t flags) {
     Module& m = Module::of(btl);
     mca_rcache_base_registration_t* base = nullptr;
     const auto access = static_cast<std::int32_t>(flags & MCA_BTL_REG_FLAG_ACCESS_ANY);
     const bool any = endpoint == nullptr || endpoint == MCA_BTL_ENDPOINT_ANY;
     wanted_hcas = any ? static_cast<HcaMask>(~HcaMask{0}) : endpoint->local_hcas;
-    if (m.rcache->rcache_register(m.rcache, address, bytes, 0, access, &base) != OPAL_SUCCESS || base == nullptr) return nullptr;
+    if (m.rcache->rcache_register(m.rcache, address, bytes, 0, access, &base) != OPAL_SUCCESS || base == nullptr)
+        return nullptr;
     Registration& registration = *reinterpret_cast<Registration*>(base);
     const auto complete = [&] {
         Guard guard(m);

@@ -16,12 +16,14 @@ namespace {
 std::string line_of(const Module& m, const Rail& rail, const sched::RailSet& known) {
     char line[256];
     const sched::RailInfo& info = known[rail.number()].info;
-    std::snprintf(line, sizeof line, "  %-4u  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n", static_cast<unsigned>(rail.number()),
-                  m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(info.port), static_cast<unsigned>(info.path),
-                  static_cast<unsigned>(info.qp), static_cast<unsigned long long>(rail.counts.bytes),
-                  static_cast<unsigned long long>(rail.counts.sends), static_cast<unsigned long long>(rail.counts.stripes),
-                  static_cast<unsigned long long>(rail.counts.waits), static_cast<unsigned long long>(rail.counts.read_waits),
-                  static_cast<unsigned long long>(rail.early), 100 * known.share(rail.number()));
+    std::snprintf(
+        line, sizeof line, "  %-4u  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n",
+        static_cast<unsigned>(rail.number()), m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(info.port),
+        static_cast<unsigned>(info.path), static_cast<unsigned>(info.qp),
+        static_cast<unsigned long long>(rail.counts.bytes), static_cast<unsigned long long>(rail.counts.sends),
+        static_cast<unsigned long long>(rail.counts.stripes), static_cast<unsigned long long>(rail.counts.waits),
+        static_cast<unsigned long long>(rail.counts.read_waits), static_cast<unsigned long long>(rail.early),
+        100 * known.share(rail.number()));
     return line;
 }
 
@@ -30,8 +32,9 @@ std::string operations_of(const Channel& channel) {
     std::string lines;
     for (std::size_t i = 0; i < sched::kReasons; ++i)
         if (channel.whole[i] + channel.striped[i] > 0)
-            lines += "  RDMA operations: " + std::to_string(channel.whole[i]) + " whole, " + std::to_string(channel.striped[i]) + " in stripes: " +
-                     sched::text(static_cast<sched::Reason>(i)) + "\n";
+            lines += "  RDMA operations: " + std::to_string(channel.whole[i]) + " whole, " +
+                     std::to_string(channel.striped[i]) + " in stripes: " + sched::text(static_cast<sched::Reason>(i)) +
+                     "\n";
     return lines;
 }
 
@@ -40,14 +43,20 @@ std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32
 
 std::string table_of(const Module& m, const Endpoint& endpoint) {
     const Channel& channel = *endpoint.channel;
-    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " + std::to_string(rank_of(endpoint)) +
-                        "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits      reads      early  weight now\n";
+    std::string table = "btl/coopib: rank " + std::to_string(OPAL_PROC_MY_NAME.vpid) + " to rank " +
+                        std::to_string(rank_of(endpoint)) +
+                        "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits   "
+                        "   reads      early  weight now\n";
     for (const Rail& rail : channel.rails) table += line_of(m, rail, channel.scheduler->rails());
-    table += "  waited for the connection: " + std::to_string(channel.connect_waits) + "; datagrams sent again: " +
-             std::to_string(m.connections->repeated(endpoint.id)) + "\n  written into its ring: " + std::to_string(channel.ring_messages) +
-             "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" + operations_of(channel);
-    if (!channel.scheduler->last_small().empty()) table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
-    if (!channel.scheduler->last_large().empty()) table += "  last large message: " + channel.scheduler->describe_last_large() + "\n";
+    table += "  waited for the connection: " + std::to_string(channel.connect_waits) +
+             "; datagrams sent again: " + std::to_string(m.connections->repeated(endpoint.id)) +
+             "\n  written into its ring: " + std::to_string(channel.ring_messages) +
+             "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
+             operations_of(channel);
+    if (!channel.scheduler->last_small().empty())
+        table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
+    if (!channel.scheduler->last_large().empty())
+        table += "  last large message: " + channel.scheduler->describe_last_large() + "\n";
     return table;
 }
 

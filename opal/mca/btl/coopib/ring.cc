@@ -96,8 +96,11 @@ void take_offer(Endpoint& endpoint, const Header& header) {
     const sched::RingShape shape{offer.slots, offer.slot_bytes};
     Channel& channel = *endpoint.channel;
     if (offer.check != check_of(offer)) damaged("check word of an offered ring", endpoint.proc, offer.check);
-    if (!shape.valid()) damaged("slots or bytes of an offered ring", endpoint.proc, std::uint64_t{offer.slots} << 32 | offer.slot_bytes);
-    if (offer.hcas > kMostRkeys || offer.hcas < hcas_of(endpoint.remote)) damaged("HCAs of an offered ring", endpoint.proc, offer.hcas);
+    if (!shape.valid())
+        damaged("slots or bytes of an offered ring", endpoint.proc,
+                std::uint64_t{offer.slots} << 32 | offer.slot_bytes);
+    if (offer.hcas > kMostRkeys || offer.hcas < hcas_of(endpoint.remote))
+        damaged("HCAs of an offered ring", endpoint.proc, offer.hcas);
     if (channel.outbox) damaged("second offer of a ring", endpoint.proc, offer.address);
     channel.outbox.emplace(shape);
     channel.outbox->address = offer.address;

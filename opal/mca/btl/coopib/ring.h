@@ -31,7 +31,8 @@ namespace coop::ib {
 struct Inbox;
 struct Module;
 
-// All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any more.
+// All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any
+// more.
 class Inboxes {
 public:
     std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -54,7 +55,8 @@ private:
 };
 
 struct Inbox {
-    Inbox(Inboxes& all, Endpoint& owner, sched::RingShape shape) : list(all), endpoint(owner), slots(shape), buffers(shape.slots) {}
+    Inbox(Inboxes& all, Endpoint& owner, sched::RingShape shape)
+        : list(all), endpoint(owner), slots(shape), buffers(shape.slots) {}
     ~Inbox() { list.remove(*this); }
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
@@ -74,7 +76,7 @@ struct Inbox {
     Endpoint& endpoint;
     RegisteredMemory memory;  // on every HCA
     sched::RingReceiver slots;
-    std::vector<ReceiveBuffer> buffers;  // of each slot
+    std::vector<ReceiveBuffer> buffers;                          // of each slot
     std::atomic<const volatile std::uint8_t*> watched{nullptr};  // last byte of the next slot
     std::atomic<std::uint8_t> empty_lap{0};
 };

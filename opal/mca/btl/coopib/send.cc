@@ -43,7 +43,9 @@ struct Immediate {
     bool urgent;
 
     std::size_t bytes() const { return header_bytes + payload_bytes; }
-    Header own_header() const { return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0}; }
+    Header own_header() const {
+        return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
+    }
 
     // False: the convertor does not give all of it.
     bool pack(std::byte* to) const {
@@ -90,7 +92,8 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     return false;
 }
 
-// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at once.
+// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at
+// once.
 bool send_now(Module& m, Endpoint& endpoint, const Immediate& message) {
     if (!endpoint.connected.load(std::memory_order_acquire)) return false;
     const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);
@@ -99,7 +102,8 @@ bool send_now(Module& m, Endpoint& endpoint, const Immediate& message) {
 
 }  // namespace
 
-mca_btl_base_descriptor_t* alloc(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, std::uint8_t, std::size_t bytes, std::uint32_t flags) {
+mca_btl_base_descriptor_t* alloc(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, std::uint8_t, std::size_t bytes,
+                                 std::uint32_t flags) {
     Fragment* fragment = take_fragment(Module::of(btl), bytes, flags);
     return fragment ? &fragment->base : nullptr;
 }
@@ -111,8 +115,9 @@ int give_back(mca_btl_base_module_t* btl, mca_btl_base_descriptor_t* descriptor)
     return OPAL_SUCCESS;
 }
 
-mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, opal_convertor_t* convertor, std::uint8_t,
-                                       std::size_t reserve, std::size_t* size, std::uint32_t flags) {
+mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*,
+                                       opal_convertor_t* convertor, std::uint8_t, std::size_t reserve,
+                                       std::size_t* size, std::uint32_t flags) {
     Module& m = Module::of(btl);
     if (reserve > m.base.btl_max_send_size) return nullptr;
     const std::size_t wanted = std::min(*size, m.base.btl_max_send_size - reserve);
@@ -130,24 +135,32 @@ mca_btl_base_descriptor_t* prepare_src(mca_btl_base_module_t* btl, mca_btl_base_
     return &fragment->base;
 }
 
-int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor, void* header, std::size_t header_bytes,
-                     std::size_t payload_bytes, std::uint8_t order, std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
+int send_immediately(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, opal_convertor_t* convertor,
+                     void* header, std::size_t header_bytes, std::size_t payload_bytes, std::uint8_t order,
+                     std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t** descriptor) {
     const Immediate message{convertor, header, header_bytes, payload_bytes, tag, false};
     if (send_now(Module::of(btl), *endpoint, message)) return OPAL_SUCCESS;
     if (descriptor != nullptr) *descriptor = alloc(btl, endpoint, order, message.bytes(), flags);
     return OPAL_ERR_RESOURCE_BUSY;
 }
 
-bool send_urgent(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* packet, std::size_t bytes, mca_btl_base_tag_t tag) {
+bool send_urgent(mca_btl_base_module_t* btl, Endpoint* endpoint, const void* packet, std::size_t bytes,
+                 mca_btl_base_tag_t tag) {
     return send_now(Module::of(btl), *endpoint, {nullptr, packet, bytes, 0, tag, true});
 }
 
-void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) { Fragment::of(descriptor).urgent = true; }
+void make_urgent(mca_btl_base_module_t*, mca_btl_base_descriptor_t* descriptor) {
+    Fragment::of(descriptor).urgent = true;
+}
 
-int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor, mca_btl_base_tag_t tag) {
+int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_base_descriptor_t* descriptor,
+         mca_btl_base_tag_t tag) {
     Module& m = Module::of(btl);
     Fragment& fragment = Fragment::of(descriptor);
-    *fragment.header = {0, static_cast<std::uint32_t>(fragment.segments[0].seg_len), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
+    *fragment.header = {0,   static_cast<std::uint32_t>(fragment.segments[0].seg_len),
+                        tag, static_cast<std::uint8_t>(Kind::kMessage),
+                        0,   0,
+                        0};
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
     Guard guard(m);

@@ -8,7 +8,9 @@ namespace coop::ib {
 namespace {
 
 // The tags of the PML, whichever it is.
-bool is_of_pml(const Header& header) noexcept { return header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA; }
+bool is_of_pml(const Header& header) noexcept {
+    return header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA;
+}
 bool is_of_pml(const Fragment& fragment) noexcept { return is_of_pml(*fragment.header); }
 bool is_of_pml(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }
 
@@ -29,7 +31,8 @@ void call(Module& m, RdmaOp& op) {
 
 void call(Module& m, Fragment& fragment) {
     const std::uint32_t flags = fragment.base.des_flags;
-    if (fragment.base.des_cbfunc != nullptr) fragment.base.des_cbfunc(&m.base, fragment.work.endpoint, &fragment.base, OPAL_SUCCESS);
+    if (fragment.base.des_cbfunc != nullptr)
+        fragment.base.des_cbfunc(&m.base, fragment.work.endpoint, &fragment.base, OPAL_SUCCESS);
     if ((flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP) != 0) give_back(&m.base, &fragment.base);
 }
 
@@ -50,7 +53,7 @@ void complete(Module& m, RdmaOp& op) { has_to_wait(m, op) ? m.kept.keep(m, op) :
 
 // Our own control messages call nobody.
 void complete(Module& m, Fragment& fragment) {
-    fragment.base.des_cbfunc != nullptr && has_to_wait(m, fragment) ? m.kept.keep(m, fragment) : call(m, fragment);
+    fragment.base.des_cbfunc != nullptr&& has_to_wait(m, fragment) ? m.kept.keep(m, fragment) : call(m, fragment);
 }
 
 void hand_up(Module& m, const Header& header, std::byte* payload) {

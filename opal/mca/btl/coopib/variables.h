@@ -11,11 +11,27 @@
 namespace coop::ib {
 
 enum class Quantity : std::uint8_t {
-    kBytes, kSends, kStripes, kWaits, kReadWaits, kEarly, kWeight,  // of a rail
-    kWhole, kStriped, kOutOfOrder, kConnectWaits, kRepeats, kRingMessages, kCreditMessages, kConnections,  // of a peer
+    kBytes,
+    kSends,
+    kStripes,
+    kWaits,
+    kReadWaits,
+    kEarly,
+    kWeight,  // of a rail
+    kWhole,
+    kStriped,
+    kOutOfOrder,
+    kConnectWaits,
+    kRepeats,
+    kRingMessages,
+    kCreditMessages,
+    kConnections,  // of a peer
     kWindowWaits,
-    kRegistrations, kEvents,  // of an HCA
-    kEarlyCopies, kEarlyBytes, kMostEarlyBytes,  // of the process
+    kRegistrations,
+    kEvents,  // of an HCA
+    kEarlyCopies,
+    kEarlyBytes,
+    kMostEarlyBytes,  // of the process
 };
 
 // The elements of a variable. An array has the maximum number of HCAs, or of
@@ -34,45 +50,70 @@ struct Variable {
 };
 
 inline constexpr std::array kVariables = {
-    Variable{Quantity::kBytes, Scope::kHca, "bytes", "Bytes that this process sent over the rails of an HCA: messages with their headers, and stripes."},
+    Variable{Quantity::kBytes, Scope::kHca, "bytes",
+             "Bytes that this process sent over the rails of an HCA: messages with their headers, and stripes."},
     Variable{Quantity::kSends, Scope::kHca, "sends", "Fragments that this process sent over the rails of an HCA."},
-    Variable{Quantity::kStripes, Scope::kHca, "stripes", "Stripes of RDMA operations, or whole operations, that this process posted on the rails of an HCA."},
-    Variable{Quantity::kWaits, Scope::kHca, "waits", "Fragments and stripes that waited because the send queue of their rail was full or they had no credit."},
-    Variable{Quantity::kRegistrations, Scope::kHca, "registrations", "Registrations of memory on an HCA for RDMA operations. Memory in Open MPI's registration cache is not registered again."},
-    Variable{Quantity::kEvents, Scope::kHca, "events", "Asynchronous events reported by an HCA: ports that go down or come back, queue pairs in error."},
+    Variable{Quantity::kStripes, Scope::kHca, "stripes",
+             "Stripes of RDMA operations, or whole operations, that this process posted on the rails of an HCA."},
+    Variable{Quantity::kWaits, Scope::kHca, "waits",
+             "Fragments and stripes that waited because the send queue of their rail was full or they had no credit."},
+    Variable{Quantity::kRegistrations, Scope::kHca, "registrations",
+             "Registrations of memory on an HCA for RDMA operations. Memory in Open MPI's registration cache is not "
+             "registered again."},
+    Variable{Quantity::kEvents, Scope::kHca, "events",
+             "Asynchronous events reported by an HCA: ports that go down or come back, queue pairs in error."},
     Variable{Quantity::kBytes, Scope::kRail, "rail_bytes", "Bytes sent over each rail."},
     Variable{Quantity::kSends, Scope::kRail, "rail_sends", "Fragments sent over each rail."},
     Variable{Quantity::kStripes, Scope::kRail, "rail_stripes", "Stripes posted on each rail."},
-    Variable{Quantity::kWaits, Scope::kRail, "rail_waits", "Fragments and stripes that waited on each rail because its send queue was full or they had no credit."},
-    Variable{Quantity::kReadWaits, Scope::kRail, "rail_read_waits", "RDMA reads and atomic operations that waited on each rail because of the limit on outstanding ones."},
-    Variable{Quantity::kEarly, Scope::kRail, "rail_out_of_order", "Fragments that arrived over each rail ahead of an earlier one of the same peer."},
-    Variable{Quantity::kWeight, Scope::kRail, "rail_weight", "Current weight of each rail in millionths of the weight of its channel; mean over all peers."},
+    Variable{Quantity::kWaits, Scope::kRail, "rail_waits",
+             "Fragments and stripes that waited on each rail because its send queue was full or they had no credit."},
+    Variable{Quantity::kReadWaits, Scope::kRail, "rail_read_waits",
+             "RDMA reads and atomic operations that waited on each rail because of the limit on outstanding ones."},
+    Variable{Quantity::kEarly, Scope::kRail, "rail_out_of_order",
+             "Fragments that arrived over each rail ahead of an earlier one of the same peer."},
+    Variable{Quantity::kWeight, Scope::kRail, "rail_weight",
+             "Current weight of each rail in millionths of the weight of its channel; mean over all peers."},
     Variable{Quantity::kWhole, Scope::kProcess, "operations_whole", "RDMA operations that went over one rail."},
-    Variable{Quantity::kStriped, Scope::kProcess, "operations_striped", "RDMA operations that were divided into stripes."},
-    Variable{Quantity::kOutOfOrder, Scope::kProcess, "out_of_order", "Fragments that arrived ahead of an earlier one of the same peer."},
-    Variable{Quantity::kEarlyCopies, Scope::kProcess, "early_copies", "Fragments that arrived ahead of an earlier one and were copied, because such fragments occupied a quarter of the receive buffers."},
+    Variable{Quantity::kStriped, Scope::kProcess, "operations_striped",
+             "RDMA operations that were divided into stripes."},
+    Variable{Quantity::kOutOfOrder, Scope::kProcess, "out_of_order",
+             "Fragments that arrived ahead of an earlier one of the same peer."},
+    Variable{Quantity::kEarlyCopies, Scope::kProcess, "early_copies",
+             "Fragments that arrived ahead of an earlier one and were copied, because such fragments occupied a "
+             "quarter of the receive buffers."},
     Variable{Quantity::kEarlyBytes, Scope::kProcess, "early_bytes", "Bytes in such copies at present."},
-    Variable{Quantity::kMostEarlyBytes, Scope::kProcess, "early_bytes_most", "Largest number of bytes in such copies at a time."},
-    Variable{Quantity::kWindowWaits, Scope::kProcess, "window_waits", "Fragments that waited because a much earlier one to the same peer had not arrived yet."},
-    Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits", "Fragments and operations that waited for the connection to their peer."},
-    Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats", "Connection datagrams that were sent again because no answer came."},
-    Variable{Quantity::kRingMessages, Scope::kProcess, "ring_messages", "Fragments that this process wrote into the rings of its peers; they also count as sends."},
-    Variable{Quantity::kCreditMessages, Scope::kProcess, "credit_messages", "Messages that this process sent only to return credits to a peer."},
+    Variable{Quantity::kMostEarlyBytes, Scope::kProcess, "early_bytes_most",
+             "Largest number of bytes in such copies at a time."},
+    Variable{Quantity::kWindowWaits, Scope::kProcess, "window_waits",
+             "Fragments that waited because a much earlier one to the same peer had not arrived yet."},
+    Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits",
+             "Fragments and operations that waited for the connection to their peer."},
+    Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats",
+             "Connection datagrams that were sent again because no answer came."},
+    Variable{Quantity::kRingMessages, Scope::kProcess, "ring_messages",
+             "Fragments that this process wrote into the rings of its peers; they also count as sends."},
+    Variable{Quantity::kCreditMessages, Scope::kProcess, "credit_messages",
+             "Messages that this process sent only to return credits to a peer."},
     Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
 };
 
-constexpr bool is_of_hca(Quantity quantity) noexcept { return quantity == Quantity::kRegistrations || quantity == Quantity::kEvents; }
+constexpr bool is_of_hca(Quantity quantity) noexcept {
+    return quantity == Quantity::kRegistrations || quantity == Quantity::kEvents;
+}
 // Counted by the process for itself, not for each peer.
 constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity::kRegistrations; }
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
 // The others only grow.
-constexpr bool is_level(Quantity quantity) noexcept { return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes; }
+constexpr bool is_level(Quantity quantity) noexcept {
+    return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes;
+}
 constexpr bool is_high_water(Quantity quantity) noexcept { return quantity == Quantity::kMostEarlyBytes; }
 
 namespace detail {
 constexpr bool variables_have_a_scope_that_fits() {
     for (const Variable& v : kVariables)
-        if (is_of_hca(v.quantity) ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess)) return false;
+        if (is_of_hca(v.quantity) ? v.scope != Scope::kHca : is_of_rail(v.quantity) != (v.scope != Scope::kProcess))
+            return false;
     return true;
 }
 }  // namespace detail

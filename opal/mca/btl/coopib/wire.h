@@ -19,7 +19,7 @@ struct Header {
     std::uint32_t psn;    // of the channel, over all rails; 0 where the kind has no place in the sequence
     std::uint32_t bytes;  // behind the header
     std::uint8_t tag;
-    std::uint8_t kind;    // Kind
+    std::uint8_t kind;  // Kind
     std::uint16_t check;
     std::uint16_t ring_credits;     // slots of the ring that goes the other way: free again
     std::uint16_t receive_credits;  // receive buffers likewise: a sched::Grant
@@ -51,15 +51,17 @@ struct RingOffer {
     std::uint32_t slot_bytes;
     std::uint32_t rkey[kMostRkeys];  // on each HCA of the receiver
     std::uint32_t reserved;
-    std::uint16_t hcas;              // how many of these there are
-    std::uint16_t check;             // of all the rest: coop/path/seal.h
+    std::uint16_t hcas;   // how many of these there are
+    std::uint16_t check;  // of all the rest: coop/path/seal.h
 };
 static_assert(sizeof(RingOffer) == 56 && offsetof(RingOffer, check) == 54);
 
 inline std::uint16_t check_of(const Header& header) noexcept {
     std::uint64_t state = 0x636f6f7069620000ull + kWireVersion;
     state = (state + (std::uint64_t{header.psn} << 32 | header.bytes)) * 0xBF58476D1CE4E5B9ull;
-    state = (state + (std::uint64_t{header.receive_credits} << 32 | std::uint64_t{header.ring_credits} << 16 | std::uint64_t{header.tag} << 8 | header.kind)) * 0xBF58476D1CE4E5B9ull;
+    state = (state + (std::uint64_t{header.receive_credits} << 32 | std::uint64_t{header.ring_credits} << 16 |
+                      std::uint64_t{header.tag} << 8 | header.kind)) *
+            0xBF58476D1CE4E5B9ull;
     return static_cast<std::uint16_t>(state >> 48);
 }
 

@@ -43,7 +43,8 @@ using rail::WorkKind;
 struct Work {
     ListNode node;
     Endpoint* endpoint = nullptr;
-    std::uint64_t posted_ns = sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
+    std::uint64_t posted_ns =
+        sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
     std::uint32_t bytes = 0;  // of a message with its header, or of a stripe
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
@@ -56,10 +57,10 @@ using WorkList = List<Work, &Work::node>;
 struct FragmentChunk;
 
 struct Fragment {
-    mca_btl_base_descriptor_t base{};  // first: the upper layer has only this
+    mca_btl_base_descriptor_t base{};      // first: the upper layer has only this
     mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
     Work work;
-    Header* header = nullptr;  // the data lie behind it, and room for the tail of a ring slot
+    Header* header = nullptr;        // the data lie behind it, and room for the tail of a ring slot
     std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
     bool fenced = false;             // waits for the reads that were posted before it
     bool urgent = false;             // interrupts a receiver that has asked for that
@@ -67,7 +68,9 @@ struct Fragment {
     Fragment* next_free = nullptr;
 
     static Fragment& of(mca_btl_base_descriptor_t* descriptor) { return *reinterpret_cast<Fragment*>(descriptor); }
-    static Fragment& of(Work& w) { return *reinterpret_cast<Fragment*>(reinterpret_cast<char*>(&w) - offsetof(Fragment, work)); }
+    static Fragment& of(Work& w) {
+        return *reinterpret_cast<Fragment*>(reinterpret_cast<char*>(&w) - offsetof(Fragment, work));
+    }
     std::byte* data() const { return reinterpret_cast<std::byte*>(header + 1); }
 };
 
@@ -90,7 +93,7 @@ struct RdmaOp {
     mca_btl_base_registration_handle_t* local_handle = nullptr;
     mca_btl_base_registration_handle_t remote{};
     std::uint64_t bytes = 0;
-    bool swap = false;                      // an atomic: compare and swap, else fetch and add
+    bool swap = false;  // an atomic: compare and swap, else fetch and add
     std::uint64_t operand = 0, value = 0;
     mca_btl_base_rdma_completion_fn_t callback = nullptr;
     void* context = nullptr;

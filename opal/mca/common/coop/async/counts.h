@@ -27,10 +27,14 @@ struct HandlerVariable {
 inline constexpr HandlerVariable kHandlerVariables[] = {
     {"interrupts", &HandlerCounts::interrupts, "Interrupts: wake-ups of the thread for asynchronous progress."},
     {"interrupts_requested", &HandlerCounts::requests, "Requests to transports to interrupt."},
-    {"interrupts_left", &HandlerCounts::left, "Interrupts that the thread left to the application because it was polling."},
+    {"interrupts_left", &HandlerCounts::left,
+     "Interrupts that the thread left to the application because it was polling."},
     {"events_handled", &HandlerCounts::events, "Completions that the thread for asynchronous progress handled."},
-    {"callbacks_left", &HandlerCounts::callbacks_left, "Callbacks of other parts of Open MPI that the thread for asynchronous progress left to the application's next call."},
+    {"callbacks_left", &HandlerCounts::callbacks_left,
+     "Callbacks of other parts of Open MPI that the thread for asynchronous progress left to the application's next "
+     "call."},
 };
-static_assert(sizeof(HandlerCounts) == sizeof kHandlerVariables / sizeof *kHandlerVariables * sizeof(std::uint64_t), "each has a name");
+static_assert(sizeof(HandlerCounts) == sizeof kHandlerVariables / sizeof *kHandlerVariables * sizeof(std::uint64_t),
+              "each has a name");
 
 }  // namespace coop::async

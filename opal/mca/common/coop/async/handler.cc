@@ -83,8 +83,8 @@ int Handler::drain() noexcept {
     return events;
 }
 
-// By the application when it is outside already: either the handler, which takes `asked_` back before it tries to take a turn, finds it
-// there, or the application finds that nobody is asked.
+// By the application when it is outside already: either the handler, which takes `asked_` back before it tries to take
+// a turn, finds it there, or the application finds that nobody is asked.
 void Handler::ask() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!asked_.exchange(true, std::memory_order_relaxed)) wake_up(wake_);
@@ -97,8 +97,8 @@ void Handler::request(Notice notice) noexcept {
     for (Source* source : sources_) source->request(notice);
 }
 
-// What came before the request does not interrupt. If not all of it can be handled now, the request does not count: whoever leaves the
-// library next, or the handler, asks and looks again. Returns the events handled.
+// What came before the request does not interrupt. If not all of it can be handled now, the request does not count:
+// whoever leaves the library next, or the handler, asks and looks again. Returns the events handled.
 std::uint64_t Handler::arm_and_look() noexcept {
     std::uint64_t events = 0;
     for (unsigned looks = 0; looks < kMostLooks && !(looks > 0 && turn_.is_waited_for()); ++looks) {
@@ -122,7 +122,8 @@ void Handler::run() noexcept {
 }
 
 Handler::Woken Handler::sleep() noexcept {
-    if (poll(watched_.data(), watched_.size(), -1) <= 0 || stopping_.load(std::memory_order_acquire)) return Woken::kNot;
+    if (poll(watched_.data(), watched_.size(), -1) <= 0 || stopping_.load(std::memory_order_acquire))
+        return Woken::kNot;
     Woken woken = Woken::kNot;
     for (std::size_t i = 1; i < watched_.size(); ++i) {
         if (watched_[i].revents == 0) continue;
@@ -155,8 +156,8 @@ void Handler::on_interrupt() noexcept {
     turn_.give_back();
 }
 
-// The application polls: it is let go on for a while. Whoever finds it inside then need not wait: at the end of its stay it requests
-// interrupts, or asks again.
+// The application polls: it is let go on for a while. Whoever finds it inside then need not wait: at the end of its
+// stay it requests interrupts, or asks again.
 void Handler::on_asked() noexcept {
     nanosleep(&kPatience, nullptr);
     asked_.store(false, std::memory_order_relaxed);
@@ -168,8 +169,8 @@ void Handler::on_asked() noexcept {
     turn_.give_back();
 }
 
-// False: the application polls, and has seen what we were woken for. It is inside still, and finds that nothing is armed
-// when it leaves: hence another look at the turn behind the last at the sweeps.
+// False: the application polls, and has seen what we were woken for. It is inside still, and finds that nothing is
+// armed when it leaves: hence another look at the turn behind the last at the sweeps.
 bool Handler::wait_for_turn() noexcept {
     const std::uint64_t before = sweeps_.load(std::memory_order_relaxed);
     bool polls = false;

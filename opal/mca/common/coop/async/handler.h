@@ -67,7 +67,7 @@ public:
     virtual void request(Notice notice) noexcept = 0;               // once; in force until it interrupts
     virtual bool acknowledge(int descriptor) noexcept = 0;          // false: the descriptor is broken
     virtual void lost(int descriptor) noexcept = 0;                 // it is broken, and is watched no longer
-    virtual int drain() noexcept = 0;                               // events handled; 0: there were none, of all that the source has
+    virtual int drain() noexcept = 0;  // events handled; 0: there were none, of all that the source has
 };
 
 class COOP_EXPORT Handler {
@@ -82,7 +82,9 @@ public:
 
     Turn& turn() noexcept { return turn_; }
     // Whether the caller is the handler, at work.
-    bool is_running_here() const noexcept { return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id(); }
+    bool is_running_here() const noexcept {
+        return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id();
+    }
 
     // Messages that the application expects, and operations whose end somebody waits for.
     void expect(int more) noexcept {
@@ -94,7 +96,8 @@ public:
 
     // A source has been drained by whoever calls this.
     void swept() noexcept {
-        if (active_ && !turn_.is_handler()) sweeps_.store(sweeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (active_ && !turn_.is_handler())
+            sweeps_.store(sweeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
     void enter() noexcept {
@@ -109,7 +112,8 @@ public:
 
     // Of a stay in which the application only polls: it may be about to poll again.
     void leave_polling() noexcept {
-        if (active_ && turn_.on() && turn_.leave() && wanted() > armed_.load(std::memory_order_relaxed)) [[unlikely]] ask();
+        if (active_ && turn_.on() && turn_.leave() && wanted() > armed_.load(std::memory_order_relaxed)) [[unlikely]]
+            ask();
     }
 
     // In its turn it has found something whose callback is not for it.
@@ -150,16 +154,17 @@ private:
     HandlerCounts counts_;
     std::vector<Source*> sources_;
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> asked_{false};  // to take a turn, and has not begun to
-    int wake_ = -1;  // eventfd that ends the sleep
-    std::vector<pollfd> watched_;   // [0]: wake_; then the descriptors of the sources
+    std::atomic<bool> asked_{false};   // to take a turn, and has not begun to
+    int wake_ = -1;                    // eventfd that ends the sleep
+    std::vector<pollfd> watched_;      // [0]: wake_; then the descriptors of the sources
     std::vector<Source*> sources_of_;  // of each in watched_; [0]: null
     std::thread thread_;
 };
 
 // A transport's way to the handler that it serves. Without one, every function does nothing.
 //
-// Threading: attach() by one thread, outside of turns and while the handler's thread does not run; the rest as the handler's functions.
+// Threading: attach() by one thread, outside of turns and while the handler's thread does not run; the rest as the
+// handler's functions.
 class HandlerLink {
 public:
     void attach(Handler* handler) noexcept { handler_ = handler; }  // null: none

@@ -34,7 +34,8 @@ public:
     void this_is_the_handler() noexcept { handler_.store(pthread_self(), std::memory_order_relaxed); }
     // Whether the caller is the handler and holds the lock. Calls pthread_self() only if the handler holds it.
     bool is_handler() const noexcept {
-        return handler_has_it_.load(std::memory_order_relaxed) && pthread_equal(pthread_self(), handler_.load(std::memory_order_relaxed));
+        return handler_has_it_.load(std::memory_order_relaxed) &&
+               pthread_equal(pthread_self(), handler_.load(std::memory_order_relaxed));
     }
 
     // Waits until the handler does not hold the lock. Returns true if the call is not nested.
@@ -45,7 +46,8 @@ public:
         if (before > 0) return false;
         if (heavy_) std::atomic_thread_fence(std::memory_order_seq_cst);
         else std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (handler_has_it_.load(std::memory_order_acquire)) [[unlikely]] wait();
+        if (handler_has_it_.load(std::memory_order_acquire)) [[unlikely]]
+            wait();
         return true;
     }
     // Whether the next leave() is that of the outermost call.
@@ -68,7 +70,7 @@ private:
     void barrier() const noexcept;
 
     bool on_ = false;
-    bool heavy_ = true;        // membarrier(2) is missing: the application executes fences
+    bool heavy_ = true;                    // membarrier(2) is missing: the application executes fences
     std::atomic<std::uint32_t> depth_{0};  // nesting of the application's calls; 0: outside
     std::atomic<bool> handler_has_it_{false};
     std::atomic<bool> waiting_{false};  // the application waits for give_back()

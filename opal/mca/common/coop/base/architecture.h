@@ -14,8 +14,8 @@ struct Architecture {
     std::array<std::uint8_t, 4> bytes;  // least significant first
 
     static constexpr Architecture of(std::uint32_t word) noexcept {
-        return {{static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8), static_cast<std::uint8_t>(word >> 16),
-                 static_cast<std::uint8_t>(word >> 24)}};
+        return {{static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(word >> 8),
+                 static_cast<std::uint8_t>(word >> 16), static_cast<std::uint8_t>(word >> 24)}};
     }
     constexpr std::uint32_t word() const noexcept {
         return bytes[0] | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 | std::uint32_t{bytes[3]} << 24;

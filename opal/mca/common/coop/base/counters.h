@@ -39,13 +39,7 @@ enum class Counter : std::uint8_t {
 };
 
 // Objects that exist at present, with their high-water mark.
-enum class Gauge : std::uint8_t {
-    kUnexpected,
-    kRendezvous,
-    kDeferred,
-    kProcesses,
-    kCount
-};
+enum class Gauge : std::uint8_t { kUnexpected, kRendezvous, kDeferred, kProcesses, kCount };
 
 inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::kCount);
 inline constexpr std::size_t kGaugeCount = static_cast<std::size_t>(Gauge::kCount);
@@ -123,25 +117,33 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kRetryPut, "retries_put", "RDMA writes tried again because the transport refused them."),
     detail::total_of(Counter::kOutOfOrder, "out_of_order",
                      "Messages that arrived before an earlier one of the same sender and communicator."),
-    detail::total_of(Counter::kCopies, "copies", "Copies between processes of this node that this process made; each chunk counts."),
+    detail::total_of(Counter::kCopies, "copies",
+                     "Copies between processes of this node that this process made; each chunk counts."),
     detail::total_of(Counter::kCopiedBytes, "copied_bytes", "Bytes of these copies."),
     detail::total_of(Counter::kCopyTime, "copy_time", "Nanoseconds spent in such copies of 16 KiB or more."),
     detail::total_of(Counter::kOffers, "offers", "Receives that were offered to their sender (RTR)."),
-    detail::total_of(Counter::kOffersTaken, "offers_taken", "Offered receives into which this process wrote as the sender."),
+    detail::total_of(Counter::kOffersTaken, "offers_taken",
+                     "Offered receives into which this process wrote as the sender."),
     detail::total_of(Counter::kTakeovers, "takeovers",
-                     "Copies inside the node, or halves of them, that this process took over because the other side made no progress."),
-    detail::total_of(Counter::kOffloads, "offloads", "Pieces of messages inside the node that an HCA read through loopback for this process."),
+                     "Copies inside the node, or halves of them, that this process took over because the other side "
+                     "made no progress."),
+    detail::total_of(Counter::kOffloads, "offloads",
+                     "Pieces of messages inside the node that an HCA read through loopback for this process."),
     detail::total_of(Counter::kOffloadedBytes, "offloaded_bytes", "Bytes of these pieces."),
-    detail::total_of(Counter::kOffloadsHeld, "offloads_held", "Messages, or remainders of messages, that were not given to an HCA because it was busy."),
-    detail::total_of(Counter::kOffloadsRefused, "offloads_refused", "Pieces that an HCA could not read and the CPU copied instead."),
-    detail::level_of(Gauge::kUnexpected, "unexpected_now",
-                     "Messages that have arrived without a matching receive."),
+    detail::total_of(Counter::kOffloadsHeld, "offloads_held",
+                     "Messages, or remainders of messages, that were not given to an HCA because it was busy."),
+    detail::total_of(Counter::kOffloadsRefused, "offloads_refused",
+                     "Pieces that an HCA could not read and the CPU copied instead."),
+    detail::level_of(Gauge::kUnexpected, "unexpected_now", "Messages that have arrived without a matching receive."),
     detail::high_of(Gauge::kUnexpected, "unexpected_high", "Largest number of unexpected messages at a time."),
     detail::level_of(Gauge::kRendezvous, "rendezvous_now", "Rendezvous transfers in flight."),
-    detail::high_of(Gauge::kRendezvous, "rendezvous_high", "Largest number of rendezvous transfers in flight at a time."),
+    detail::high_of(Gauge::kRendezvous, "rendezvous_high",
+                    "Largest number of rendezvous transfers in flight at a time."),
     detail::level_of(Gauge::kDeferred, "deferred_now", "Operations that wait for resources of a transport."),
-    detail::high_of(Gauge::kDeferred, "deferred_high", "Largest number of operations that waited for resources at a time."),
-    detail::level_of(Gauge::kProcesses, "processes_now", "Processes to which this one has sent; processes of other jobs until they disconnect."),
+    detail::high_of(Gauge::kDeferred, "deferred_high",
+                    "Largest number of operations that waited for resources at a time."),
+    detail::level_of(Gauge::kProcesses, "processes_now",
+                     "Processes to which this one has sent; processes of other jobs until they disconnect."),
     detail::high_of(Gauge::kProcesses, "processes_high", "Largest number of such processes at a time."),
 };
 
@@ -149,7 +151,8 @@ namespace detail {
 
 constexpr bool variables_match_their_enums() {
     for (std::size_t i = 0; i < kCounterCount; ++i)
-        if (kVariables[i].kind != VariableKind::kTotal || kVariables[i].counter != static_cast<Counter>(i)) return false;
+        if (kVariables[i].kind != VariableKind::kTotal || kVariables[i].counter != static_cast<Counter>(i))
+            return false;
     for (std::size_t i = 0; i < kGaugeCount; ++i) {
         const Variable& now = kVariables[kCounterCount + 2 * i];
         const Variable& high = kVariables[kCounterCount + 2 * i + 1];
@@ -166,9 +169,9 @@ static_assert(detail::variables_match_their_enums(), "every counter and every ga
 // The value of a variable, read from the counters of a process.
 inline std::uint64_t value_of(const Variable& variable, const Counters& counters) noexcept {
     switch (variable.kind) {
-        case VariableKind::kTotal: return counters.total(variable.counter);
-        case VariableKind::kLevel: return counters.now(variable.gauge);
-        case VariableKind::kHighWater: return counters.high(variable.gauge);
+    case VariableKind::kTotal: return counters.total(variable.counter);
+    case VariableKind::kLevel: return counters.now(variable.gauge);
+    case VariableKind::kHighWater: return counters.high(variable.gauge);
     }
     return 0;
 }

@@ -53,7 +53,8 @@ std::string Faults::add_rule(std::string_view rule) {
     const std::string_view name = rule.substr(0, mark);
     const auto fault = fault_named(name);
     if (!fault) return "unknown fault " + quoted(name) + "; known faults: " + known_names();
-    if (mark == std::string_view::npos) return quoted(rule) + " does not say when: append :n (every n-th) or @k (the k-th)";
+    if (mark == std::string_view::npos)
+        return quoted(rule) + " does not say when: append :n (every n-th) or @k (the k-th)";
 
     std::string_view when = rule.substr(mark + 1);
     const std::size_t equals = when.find('=');

@@ -59,10 +59,9 @@ enum class Fault : std::uint8_t {
 inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::kCount);
 
 inline constexpr std::array<const char*, kFaultCount> kFaultLabels = {
-    "busy",          "alloc",       "sendi",       "register",     "no_id",       "get",
-    "get_busy",      "put",         "put_busy",    "hca_get",      "hca_busy",
-    "hca_lost",      "hca_key",     "corrupt_match", "corrupt_rts",
-    "corrupt_cts",   "corrupt_frag", "corrupt_fin",
+    "busy",     "alloc",         "sendi",       "register",    "no_id",        "get",
+    "get_busy", "put",           "put_busy",    "hca_get",     "hca_busy",     "hca_lost",
+    "hca_key",  "corrupt_match", "corrupt_rts", "corrupt_cts", "corrupt_frag", "corrupt_fin",
 };
 static_assert(kFaultLabels.back() != nullptr, "every fault has a label");
 
@@ -93,7 +92,7 @@ private:
         std::uint64_t every = 0;  // 0: no rule of this kind
         std::uint64_t only = 0;   // 0: no rule of this kind
         std::int64_t byte = -1;   // -1: injections walk over the header
-        Tally calls;  // counted while the site has a rule
+        Tally calls;              // counted while the site has a rule
         Tally injected;
         Tally flips;
     };

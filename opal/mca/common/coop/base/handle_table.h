@@ -78,7 +78,8 @@ public:
         if (!slot) return nullptr;
         T* object = slot->object.load(std::memory_order_acquire);
         // The slot may have been released and reused since live_slot() checked its generation.
-        return slot->generation.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(id >> 32) ? object : nullptr;
+        return slot->generation.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(id >> 32) ? object
+                                                                                                        : nullptr;
     }
 
     std::uint32_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
@@ -110,7 +111,9 @@ private:
     static constexpr std::uint32_t chunk_of(std::uint32_t index) noexcept {
         return static_cast<std::uint32_t>(std::bit_width(index / detail::kFirstChunk + 1)) - 1;
     }
-    static constexpr std::uint32_t begin_of(std::uint32_t chunk) noexcept { return detail::kFirstChunk * ((1u << chunk) - 1); }
+    static constexpr std::uint32_t begin_of(std::uint32_t chunk) noexcept {
+        return detail::kFirstChunk * ((1u << chunk) - 1);
+    }
     static_assert(Limit > 0 && chunk_of(Limit - 1) < detail::kChunks);
 
     Slot& at(std::uint32_t index) const noexcept {
@@ -151,8 +154,8 @@ private:
     std::array<std::atomic<Slot*>, detail::kChunks> chunks_{};
     std::atomic<std::uint32_t> slots_{0};  // allocated
     SpinLock lock_;
-    std::uint32_t free_ = kNone;           // head of the list of released slots
-    std::uint32_t fresh_ = 0;              // first slot that was never used
+    std::uint32_t free_ = kNone;  // head of the list of released slots
+    std::uint32_t fresh_ = 0;     // first slot that was never used
     std::atomic<std::uint32_t> in_use_{0};
 };
 

@@ -86,13 +86,13 @@ std::optional<std::int64_t> bool_of(std::string_view text) {
 // The value of `text` for this row: a number, or the index of a choice.
 std::optional<std::int64_t> value_of(const ParamRow& row, std::string_view text) {
     switch (row.type) {
-        case ParamType::kInt: return number_of(trimmed(text), false);
-        case ParamType::kSize: return number_of(trimmed(text), true);
-        case ParamType::kBool: return bool_of(trimmed(text));
-        case ParamType::kString: return 0;
-        case ParamType::kChoice:
-            if (const auto index = choice_index(row, trimmed(text))) return static_cast<std::int64_t>(*index);
-            return std::nullopt;
+    case ParamType::kInt: return number_of(trimmed(text), false);
+    case ParamType::kSize: return number_of(trimmed(text), true);
+    case ParamType::kBool: return bool_of(trimmed(text));
+    case ParamType::kString: return 0;
+    case ParamType::kChoice:
+        if (const auto index = choice_index(row, trimmed(text))) return static_cast<std::int64_t>(*index);
+        return std::nullopt;
     }
     return std::nullopt;
 }
@@ -136,48 +136,48 @@ std::string ParamError::message(std::string_view prefix) const {
 
 const char* type_name(ParamType type) noexcept {
     switch (type) {
-        case ParamType::kInt: return "integer";
-        case ParamType::kSize: return "size";
-        case ParamType::kBool: return "boolean";
-        case ParamType::kChoice: return "choice";
-        case ParamType::kString: return "text";
+    case ParamType::kInt: return "integer";
+    case ParamType::kSize: return "size";
+    case ParamType::kBool: return "boolean";
+    case ParamType::kChoice: return "choice";
+    case ParamType::kString: return "text";
     }
     return "?";
 }
 
 const char* level_name(int level) noexcept {
     switch (level) {
-        case 1: return "user/basic";
-        case 2: return "user/detail";
-        case 3: return "user/all";
-        case 4: return "tuner/basic";
-        case 5: return "tuner/detail";
-        case 6: return "tuner/all";
-        case 7: return "dev/basic";
-        case 8: return "dev/detail";
-        case 9: return "dev/all";
-        default: return "?";
+    case 1: return "user/basic";
+    case 2: return "user/detail";
+    case 3: return "user/all";
+    case 4: return "tuner/basic";
+    case 5: return "tuner/detail";
+    case 6: return "tuner/all";
+    case 7: return "dev/basic";
+    case 8: return "dev/detail";
+    case 9: return "dev/all";
+    default: return "?";
     }
 }
 
 std::string default_words(const ParamRow& row) {
     switch (row.type) {
-        case ParamType::kInt:
-        case ParamType::kSize: return std::to_string(row.default_value);
-        case ParamType::kBool: return row.default_value ? "true" : "false";
-        case ParamType::kChoice: return row.choices[static_cast<std::size_t>(row.default_value)];
-        case ParamType::kString: return row.default_text[0] != '\0' ? row.default_text : "empty";
+    case ParamType::kInt:
+    case ParamType::kSize: return std::to_string(row.default_value);
+    case ParamType::kBool: return row.default_value ? "true" : "false";
+    case ParamType::kChoice: return row.choices[static_cast<std::size_t>(row.default_value)];
+    case ParamType::kString: return row.default_text[0] != '\0' ? row.default_text : "empty";
     }
     return "?";
 }
 
 std::string range_words(const ParamRow& row) {
     switch (row.type) {
-        case ParamType::kInt:
-        case ParamType::kSize: return row.unit[0] == '\0' ? bare_range(row) : bare_range(row) + " " + row.unit;
-        case ParamType::kBool: return "true, false";
-        case ParamType::kChoice: return joined(row.choices);
-        case ParamType::kString: return "any text";
+    case ParamType::kInt:
+    case ParamType::kSize: return row.unit[0] == '\0' ? bare_range(row) : bare_range(row) + " " + row.unit;
+    case ParamType::kBool: return "true, false";
+    case ParamType::kChoice: return joined(row.choices);
+    case ParamType::kString: return "any text";
     }
     return "?";
 }

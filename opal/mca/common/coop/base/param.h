@@ -42,14 +42,14 @@ enum class ParamType : std::uint8_t {
 struct ParamRow {
     const char* name = "";  // without the prefix of the component
     ParamType type = ParamType::kInt;
-    const char* unit = "";           // "" for a pure number; a kSize has one
-    std::int64_t default_value = 0;  // all but kString; of a kChoice the index
-    const char* default_text = "";   // kString only
-    std::int64_t min = 0;            // kInt and kSize
-    std::int64_t max = INT64_MAX;    // kInt and kSize
+    const char* unit = "";                      // "" for a pure number; a kSize has one
+    std::int64_t default_value = 0;             // all but kString; of a kChoice the index
+    const char* default_text = "";              // kString only
+    std::int64_t min = 0;                       // kInt and kSize
+    std::int64_t max = INT64_MAX;               // kInt and kSize
     std::span<const char* const> choices = {};  // kChoice only
     const char* help = "";                      // whole sentences
-    int level = 9;  // of MPI_T: 1..3 user, 4..6 tuner, 7..9 developer
+    int level = 9;                              // of MPI_T: 1..3 user, 4..6 tuner, 7..9 developer
     bool settable_at_run_time = false;
 };
 
@@ -75,8 +75,7 @@ COOP_EXPORT std::string help_text(const ParamRow& row);
 
 // The reference of a table in reStructuredText: a title, then one entry per
 // row under its full name (prefix + name).
-COOP_EXPORT std::string to_rst(std::string_view title, std::string_view prefix,
-                               std::span<const ParamRow> rows);
+COOP_EXPORT std::string to_rst(std::string_view title, std::string_view prefix, std::span<const ParamRow> rows);
 
 // --- checking a value -----------------------------------------------------
 
@@ -118,25 +117,24 @@ constexpr const char* declaration_defect(const ParamRow& row) {
     if (std::string_view(row.help).empty()) return "help is empty";
     if (row.level < 1 || row.level > 9) return "level is not in 1..9";
     switch (row.type) {
-        case ParamType::kSize:
-            if (std::string_view(row.unit).empty()) return "a size has no unit";
-            if (row.min < 0) return "a size may be negative";
-            [[fallthrough]];
-        case ParamType::kInt:
-            if (row.min > row.max) return "range is empty";
-            if (row.default_value < row.min || row.default_value > row.max) return "default is outside the range";
-            break;
-        case ParamType::kBool:
-            if (row.default_value != 0 && row.default_value != 1) return "default is outside the range";
-            break;
-        case ParamType::kChoice:
-            if (row.choices.empty()) return "there are no choices";
-            if (detail::has_repeated_or_empty_words(row.choices)) return "a choice is empty or repeated";
-            if (row.default_value < 0 || static_cast<std::size_t>(row.default_value) >= row.choices.size())
-                return "default is outside the range";
-            break;
-        case ParamType::kString:
-            break;
+    case ParamType::kSize:
+        if (std::string_view(row.unit).empty()) return "a size has no unit";
+        if (row.min < 0) return "a size may be negative";
+        [[fallthrough]];
+    case ParamType::kInt:
+        if (row.min > row.max) return "range is empty";
+        if (row.default_value < row.min || row.default_value > row.max) return "default is outside the range";
+        break;
+    case ParamType::kBool:
+        if (row.default_value != 0 && row.default_value != 1) return "default is outside the range";
+        break;
+    case ParamType::kChoice:
+        if (row.choices.empty()) return "there are no choices";
+        if (detail::has_repeated_or_empty_words(row.choices)) return "a choice is empty or repeated";
+        if (row.default_value < 0 || static_cast<std::size_t>(row.default_value) >= row.choices.size())
+            return "default is outside the range";
+        break;
+    case ParamType::kString: break;
     }
     if (row.type != ParamType::kChoice && !row.choices.empty()) return "choices belong to a kChoice";
     if (row.type != ParamType::kString && row.default_text[0] != '\0') return "default_text belongs to a kString";

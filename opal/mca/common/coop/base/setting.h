@@ -23,10 +23,8 @@ public:
     }
     operator std::int64_t() const noexcept { return value_.load(std::memory_order_relaxed); }
     template <class Choice>
-        requires std::is_enum_v<Choice>
-    explicit operator Choice() const noexcept {
-        return static_cast<Choice>(static_cast<std::int64_t>(*this));
-    }
+    requires std::is_enum_v<Choice>
+    explicit operator Choice() const noexcept { return static_cast<Choice>(static_cast<std::int64_t>(*this)); }
 
 private:
     std::atomic<std::int64_t> value_;

@@ -18,12 +18,11 @@ inline constexpr int kSizeClasses = 11;
 
 // The largest size of each class.
 inline constexpr std::array<std::uint64_t, kSizeClasses> kSizeClassMax = {
-    0,          64,         1u << 10, 4u << 10,  16u << 10,  64u << 10,
-    256u << 10, 1u << 20,   8u << 20, 64u << 20, UINT64_MAX,
+    0, 64, 1u << 10, 4u << 10, 16u << 10, 64u << 10, 256u << 10, 1u << 20, 8u << 20, 64u << 20, UINT64_MAX,
 };
 
 inline constexpr std::array<const char*, kSizeClasses> kSizeClassLabels = {
-    "0 B",       "<= 64 B",  "<= 1 KiB", "<= 4 KiB",  "<= 16 KiB", "<= 64 KiB",
+    "0 B",        "<= 64 B",  "<= 1 KiB", "<= 4 KiB",  "<= 16 KiB", "<= 64 KiB",
     "<= 256 KiB", "<= 1 MiB", "<= 8 MiB", "<= 64 MiB", "> 64 MiB",
 };
 

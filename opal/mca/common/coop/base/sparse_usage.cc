@@ -42,7 +42,8 @@ void SparseUsage::add(std::uint32_t row, std::uint32_t reason, std::uint64_t byt
 std::vector<UsageCount> SparseUsage::counts() const {
     std::vector<UsageCount> all;
     for (const Cell* cell = cells_.load(std::memory_order_acquire); cell; cell = cell->next)
-        if (const std::uint64_t messages = cell->messages.read()) all.push_back({cell->index, messages, cell->bytes.read()});
+        if (const std::uint64_t messages = cell->messages.read())
+            all.push_back({cell->index, messages, cell->bytes.read()});
     std::sort(all.begin(), all.end(), [](const UsageCount& a, const UsageCount& b) { return a.index < b.index; });
     return all;
 }

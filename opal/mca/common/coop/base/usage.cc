@@ -58,13 +58,15 @@ void Usage::add_saturating(const UsageCount& count) noexcept {
 std::vector<UsageCount> Usage::counts() const {
     std::vector<UsageCount> all;
     for (std::uint32_t i = 0; i < shape_.cells(); ++i)
-        if (const std::uint64_t messages = cells_[i].messages.read()) all.push_back({i, messages, cells_[i].bytes.read()});
+        if (const std::uint64_t messages = cells_[i].messages.read())
+            all.push_back({i, messages, cells_[i].bytes.read()});
     return all;
 }
 
 bool Usage::merge(const Usage& other) noexcept {
     if (other.shape_ != shape_) return false;
-    for (std::uint32_t i = 0; i < shape_.cells(); ++i) add_saturating({i, other.cells_[i].messages.read(), other.cells_[i].bytes.read()});
+    for (std::uint32_t i = 0; i < shape_.cells(); ++i)
+        add_saturating({i, other.cells_[i].messages.read(), other.cells_[i].bytes.read()});
     return true;
 }
 

@@ -96,7 +96,8 @@ struct PeerUsage {
 COOP_EXPORT std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes);
 
 // Formats the messages that process `rank` sent, with a column for the peer.
-COOP_EXPORT std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape, const UsageLabels& labels);
+COOP_EXPORT std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape,
+                                          const UsageLabels& labels);
 
 // Returns "0 B", "17 B", "1.5 KiB", …: at most 10 characters.
 COOP_EXPORT std::string human_bytes(std::uint64_t bytes);

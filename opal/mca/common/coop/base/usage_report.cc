@@ -95,14 +95,15 @@ struct Totals {
 };
 
 // One line per cell in use; a peer or protocol is named in its first line only.
-void add_lines(Table& table, std::span<const UsageCount> counts, const UsageShape& shape, const UsageLabels& labels, std::string peer,
-               Totals& totals) {
+void add_lines(Table& table, std::span<const UsageCount> counts, const UsageShape& shape, const UsageLabels& labels,
+               std::string peer, Totals& totals) {
     std::optional<std::uint32_t> last_row;
     for (const UsageCount& count : counts) {
         const std::uint32_t row = shape.row_of(count.index);
         const std::string protocol = row == last_row ? "" : label_of(labels.rows, row);
-        table.add({peer, protocol, size_class_label(shape.class_of(count.index)), grouped(count.messages), grouped(count.bytes),
-                   human_bytes(count.bytes), label_of(labels.reasons, shape.reason_of(count.index))});
+        table.add({peer, protocol, size_class_label(shape.class_of(count.index)), grouped(count.messages),
+                   grouped(count.bytes), human_bytes(count.bytes),
+                   label_of(labels.reasons, shape.reason_of(count.index))});
         peer.clear();
         last_row = row;
         totals.messages += count.messages;
@@ -141,7 +142,8 @@ std::string format_job_table(const Usage& usage, const UsageLabels& labels, int 
     return title + '\n' + table.text();
 }
 
-std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape, const UsageLabels& labels) {
+std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape,
+                              const UsageLabels& labels) {
     const std::string title = "pml/coop: messages sent by rank " + std::to_string(rank) + ", by peer";
     Table table(true);
     Totals totals;

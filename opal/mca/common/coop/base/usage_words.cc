@@ -29,10 +29,12 @@ std::optional<std::string> find_defect_of_head(const UsageShape& shape, std::spa
     if (words.size() < kHeadWords) return "length: " + number(words.size()) + " words are less than a header";
     if (words[0] >> 32 != kMagic) return "magic: these are not the words of a usage table";
     if (static_cast<std::uint32_t>(words[0]) != UsageShape::kVersion)
-        return "version: " + number(static_cast<std::uint32_t>(words[0])) + " instead of " + number(UsageShape::kVersion);
+        return "version: " + number(static_cast<std::uint32_t>(words[0])) + " instead of " +
+               number(UsageShape::kVersion);
     if (words[1] != shape_word(shape))
-        return "shape: " + number(words[1] >> 32) + " x " + number(words[1] >> 16 & 0xffff) + " x " + number(words[1] & 0xffff) + " instead of " +
-               number(shape.rows) + " x " + number(kSizeClasses) + " x " + number(shape.reasons);
+        return "shape: " + number(words[1] >> 32) + " x " + number(words[1] >> 16 & 0xffff) + " x " +
+               number(words[1] & 0xffff) + " instead of " + number(shape.rows) + " x " + number(kSizeClasses) + " x " +
+               number(shape.reasons);
     const std::uint64_t entries = (words.size() - kHeadWords) / kEntryWords;
     if (words[2] != entries || words.size() != kHeadWords + entries * kEntryWords)
         return "entries: " + number(words[2]) + " do not fit " + number(words.size()) + " words";
@@ -56,7 +58,8 @@ std::optional<std::string> UsageShape::find_defect(std::span<const std::uint64_t
         if (entry > 0 && at[0] <= at[-3]) return where + "index: " + number(at[0]) + " is not above the previous one";
         if (at[1] == 0) return where + "messages: 0";
         const int c = class_of(static_cast<std::uint32_t>(at[0]));
-        if (!bytes_fit(at[1], at[2], c)) return where + "bytes: " + number(at[2]) + " in " + number(at[1]) + " messages of " + size_class_label(c);
+        if (!bytes_fit(at[1], at[2], c))
+            return where + "bytes: " + number(at[2]) + " in " + number(at[1]) + " messages of " + size_class_label(c);
     }
     return std::nullopt;
 }

@@ -83,9 +83,10 @@ struct BtlExtension {
     using Btl = mca_btl_base_module_t;
     using Endpoint = mca_btl_base_endpoint_t;
     using Handle = mca_btl_base_registration_handle_t;
-    using RdmaDone = void (*)(Btl*, Endpoint*, void* local_address, Handle* local, void* context, void* data, int status);
-    using Rdma = int (*)(Btl*, Endpoint*, void* local_address, std::uint64_t remote_address, Handle* local, Handle* remote, std::size_t bytes,
-                         const RdmaOptions& options, RdmaDone done, void* data);
+    using RdmaDone = void (*)(Btl*, Endpoint*, void* local_address, Handle* local, void* context, void* data,
+                              int status);
+    using Rdma = int (*)(Btl*, Endpoint*, void* local_address, std::uint64_t remote_address, Handle* local,
+                         Handle* remote, std::size_t bytes, const RdmaOptions& options, RdmaDone done, void* data);
 
     BtlExtensionHead head{kBtlExtensionAbi, sizeof(BtlExtension)};
 
@@ -93,22 +94,24 @@ struct BtlExtension {
     Rdma put = nullptr;
     Rdma get = nullptr;
 
-    // Messages that interrupt a receiver which has asked for that. `send_urgent` copies a packet before it returns; false: there is no
-    // way to do so now, a descriptor has to be used. `make_urgent` marks a descriptor that the caller is about to send.
+    // Messages that interrupt a receiver which has asked for that. `send_urgent` copies a packet before it returns;
+    // false: there is no way to do so now, a descriptor has to be used. `make_urgent` marks a descriptor that the
+    // caller is about to send.
     bool (*send_urgent)(Btl*, Endpoint*, const void* packet, std::size_t bytes, std::uint8_t tag) = nullptr;
     void (*make_urgent)(Btl*, mca_btl_base_descriptor_t*) = nullptr;
 
-    // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III): both are there, or neither. The first call of
-    // `loopback_way` begins to connect and waits for nothing; a broken way stays broken.
+    // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III): both are there, or neither. The
+    // first call of `loopback_way` begins to connect and waits for nothing; a broken way stays broken.
     LoopbackWay (*loopback_way)(Btl*, Endpoint*) = nullptr;
-    // Of the HCAs of a way that is kReady, the largest number of large operations on one of them, of all processes of the node.
+    // Of the HCAs of a way that is kReady, the largest number of large operations on one of them, of all processes of
+    // the node.
     std::uint32_t (*hca_operations)(Btl*, Endpoint*) = nullptr;
-    // The board on which the transport counts its large operations from now on; null: it does not count. The caller keeps it mapped until
-    // it has passed null.
+    // The board on which the transport counts its large operations from now on; null: it does not count. The caller
+    // keeps it mapped until it has passed null.
     void (*share_hca_loads)(Btl*, rndv::HcaLoads* loads) = nullptr;
 
-    // The asynchronous handler that the transport serves from now on (async/handler.h): it registers as a source of interrupts, takes
-    // turns with that handler and reports to it; null: none. False: it cannot interrupt.
+    // The asynchronous handler that the transport serves from now on (async/handler.h): it registers as a source of
+    // interrupts, takes turns with that handler and reports to it; null: none. False: it cannot interrupt.
     bool (*serve)(Btl*, async::Handler* handler) = nullptr;
 };
 

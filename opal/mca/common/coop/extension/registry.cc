@@ -10,7 +10,8 @@
 
 namespace coop {
 
-static_assert(std::is_standard_layout_v<BtlExtension> && offsetof(BtlExtension, head) == 0, "a table is found by its head");
+static_assert(std::is_standard_layout_v<BtlExtension> && offsetof(BtlExtension, head) == 0,
+              "a table is found by its head");
 
 namespace {
 

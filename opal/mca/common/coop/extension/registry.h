@@ -18,12 +18,14 @@
 namespace coop {
 
 COOP_EXPORT void publish_extension(const mca_btl_base_module_t* module, const BtlExtensionHead& table);
-COOP_EXPORT void withdraw_extension(const mca_btl_base_module_t* module) noexcept;             // harmless if there is none
-COOP_EXPORT const BtlExtensionHead* published_extension(const mca_btl_base_module_t* module) noexcept;  // of any version; null: none
+COOP_EXPORT void withdraw_extension(const mca_btl_base_module_t* module) noexcept;  // harmless if there is none
+COOP_EXPORT const BtlExtensionHead* published_extension(
+    const mca_btl_base_module_t* module) noexcept;  // of any version; null: none
 
 struct ExtensionLookup {
-    const BtlExtension* extension = nullptr;       // null: absent
-    const BtlExtensionHead* unusable = nullptr;    // a table of another version or size, which counts as absent; null: there is none
+    const BtlExtension* extension = nullptr;  // null: absent
+    const BtlExtensionHead* unusable =
+        nullptr;  // a table of another version or size, which counts as absent; null: there is none
 };
 
 inline ExtensionLookup find_extension(const mca_btl_base_module_t* module) noexcept {

@@ -21,7 +21,9 @@ class Contexts {
 public:
     static constexpr std::size_t kIds = std::size_t{1} << 16;  // a match header has 16 bits for the id
 
-    void publish(std::uint16_t id, Communicator* communicator) noexcept { at_[id].store(communicator, std::memory_order_release); }
+    void publish(std::uint16_t id, Communicator* communicator) noexcept {
+        at_[id].store(communicator, std::memory_order_release);
+    }
     void withdraw(std::uint16_t id) noexcept { at_[id].store(nullptr, std::memory_order_release); }
 
     // Returns null if no communicator is published under this id.

@@ -30,9 +30,9 @@ constexpr std::int32_t kAnyTag = -1;
 // A receive that waits for its message.
 struct Posted {
     ListNode node;
-    std::int32_t source = 0;         // rank or kAnySource
-    std::int32_t tag = 0;            // tag or kAnyTag
-    std::uint64_t post_number = 0;   // set by post()
+    std::int32_t source = 0;        // rank or kAnySource
+    std::int32_t tag = 0;           // tag or kAnyTag
+    std::uint64_t post_number = 0;  // set by post()
 };
 
 // A message that waits for its receive, or for an earlier message.
@@ -55,7 +55,8 @@ struct Source {
     List<Posted, &Posted::node> posted;
     List<Arrival, &Arrival::node> unexpected;
     List<Arrival, &Arrival::node> early;
-    std::atomic<Posted*> offered{nullptr};  // receive offered to this source (RTR), still in `posted`; other threads may read the pointer
+    std::atomic<Posted*> offered{
+        nullptr};  // receive offered to this source (RTR), still in `posted`; other threads may read the pointer
 };
 
 enum class ArrivalOrder { kInOrder, kEarly, kRepeated };
@@ -94,7 +95,9 @@ public:
 
     // Holds back an early message. Returns false if a message with this sequence number is already held back.
     static bool keep_early(Source& source, Arrival* arrival) noexcept {
-        const auto distance = [&](const Arrival* a) { return static_cast<std::uint16_t>(a->sequence - source.expected); };
+        const auto distance = [&](const Arrival* a) {
+            return static_cast<std::uint16_t>(a->sequence - source.expected);
+        };
         Arrival* before = source.early.back();  // messages mostly arrive in ascending order, so search from the back
         while (before && distance(before) > distance(arrival)) before = source.early.prev(before);
         if (before && before->sequence == arrival->sequence) return false;

@@ -37,7 +37,8 @@ std::string without_escapes(std::string_view text) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
         unsigned code = 0;
-        if (text[i] == '\\' && i + 3 < text.size() && std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4) {
+        if (text[i] == '\\' && i + 3 < text.size() &&
+            std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4) {
             plain += static_cast<char>(code);
             i += 3;
         } else {
@@ -98,7 +99,8 @@ std::string read(const std::string& file) {
 
 double limit_in(const CpuGroup& group, const std::string& root) {
     const std::string folder = root + group.folder;
-    return group.unified ? limit_of(read(folder + "/cpu.max")) : limit_of(read(folder + "/cpu.cfs_quota_us"), read(folder + "/cpu.cfs_period_us"));
+    return group.unified ? limit_of(read(folder + "/cpu.max"))
+                         : limit_of(read(folder + "/cpu.cfs_quota_us"), read(folder + "/cpu.cfs_period_us"));
 }
 
 }  // namespace
@@ -111,7 +113,8 @@ std::vector<CpuGroup> cpu_groups(std::string_view cgroup, std::string_view mount
         const std::string_view hierarchy = take_until(line, ':'), controllers = take_until(line, ':');
         const bool unified = hierarchy == "0";
         if (!unified && !has_word(controllers, "cpu")) continue;
-        const auto mount = std::find_if(mounts.begin(), mounts.end(), [=](const Mount& m) { return m.unified == unified; });
+        const auto mount = std::find_if(mounts.begin(), mounts.end(),
+                                        [=](const Mount& m) { return m.unified == unified; });
         if (mount != mounts.end()) add_up_to_the_mount(groups, *mount, line);
     }
     return groups;

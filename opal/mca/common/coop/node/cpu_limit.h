@@ -34,8 +34,9 @@ struct CpuGroup {
 // /proc/PID/mountinfo.
 COOP_EXPORT std::vector<CpuGroup> cpu_groups(std::string_view cgroup, std::string_view mountinfo);
 
-COOP_EXPORT double limit_of(std::string_view cpu_max) noexcept;                             // "150000 100000": 1.5; "max 100000": none
-COOP_EXPORT double limit_of(std::string_view quota_us, std::string_view period_us) noexcept;  // "150000", "100000"; "-1": none
+COOP_EXPORT double limit_of(std::string_view cpu_max) noexcept;  // "150000 100000": 1.5; "max 100000": none
+COOP_EXPORT double limit_of(std::string_view quota_us,
+                            std::string_view period_us) noexcept;  // "150000", "100000"; "-1": none
 
 // The limit of this process. `root` is a prefix of all paths, for tests.
 COOP_EXPORT double cpu_limit(const std::string& root = "");

@@ -65,11 +65,11 @@ bool leads_to_our_name(const char* path) noexcept {
 // Whether a file that was located but not opened can be one made by create(): a regular file of this user in
 // tmpfs, with no link in any folder, named like our memfd, and of the expected size.
 bool may_be_ours(const Descriptor& found, const char* path, std::size_t bytes) noexcept {
-    struct stat status{};
-    struct statfs system{};
-    return fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 0 &&
-           status.st_size == static_cast<off_t>(bytes) && fstatfs(found.get(), &system) == 0 && system.f_type == TMPFS_MAGIC &&
-           leads_to_our_name(path);
+    struct stat status {};
+    struct statfs system {};
+    return fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           status.st_nlink == 0 && status.st_size == static_cast<off_t>(bytes) && fstatfs(found.get(), &system) == 0 &&
+           system.f_type == TMPFS_MAGIC && leads_to_our_name(path);
 }
 
 bool is_sealed(const Descriptor& opened) noexcept {
@@ -81,7 +81,8 @@ bool is_sealed(const Descriptor& opened) noexcept {
 
 SharedMemory SharedMemory::create(std::size_t bytes) noexcept {
     Descriptor fd(make_memfd());
-    if (!fd || fchmod(fd.get(), 0600) != 0 || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 || fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
+    if (!fd || fchmod(fd.get(), 0600) != 0 || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+        fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
         return SharedMemory(errno);
     void* at = map(fd.get(), bytes);
     return at ? SharedMemory(at, bytes, fd.release()) : SharedMemory(errno);
@@ -92,7 +93,8 @@ SharedMemory SharedMemory::attach(std::int32_t pid, std::int32_t fd, std::size_t
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(pid), static_cast<int>(fd));
     const Descriptor found(open(path, O_PATH | O_CLOEXEC));
     if (!found) return SharedMemory(errno);
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", found.get());  // still names the located file if the other path has changed
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d",
+                  found.get());  // still names the located file if the other path has changed
     if (!may_be_ours(found, path, bytes)) return SharedMemory(EBADF);
     const Descriptor opened(open(path, O_RDWR | O_CLOEXEC));
     if (!opened) return SharedMemory(errno);
@@ -107,7 +109,8 @@ SharedMemory::~SharedMemory() {
 }
 
 SharedMemory::SharedMemory(SharedMemory&& from) noexcept
-    : address_(std::exchange(from.address_, nullptr)), bytes_(from.bytes_), fd_(std::exchange(from.fd_, -1)), error_(from.error_) {}
+    : address_(std::exchange(from.address_, nullptr)), bytes_(from.bytes_), fd_(std::exchange(from.fd_, -1)),
+      error_(from.error_) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& from) noexcept {
     std::swap(address_, from.address_);

@@ -42,7 +42,8 @@ public:
     explicit operator bool() const noexcept { return address_ != nullptr; }
 
 private:
-    SharedMemory(void* address, std::size_t bytes, std::int32_t fd) noexcept : address_(address), bytes_(bytes), fd_(fd) {}
+    SharedMemory(void* address, std::size_t bytes, std::int32_t fd) noexcept
+        : address_(address), bytes_(bytes), fd_(fd) {}
     explicit SharedMemory(int error) noexcept : error_(error) {}
     void* address_ = nullptr;
     std::size_t bytes_ = 0;

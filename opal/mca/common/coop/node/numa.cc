@@ -48,7 +48,8 @@ void add_range(CpuSet& cpus, std::string_view word) {
     const auto last = dash == std::string_view::npos ? first : number<std::size_t>(word.substr(dash + 1));
     if (!first || !last || *first > *last || *last >= kMaxCpus) return;
     if (cpus.size() <= *last) cpus.resize(*last + 1);
-    std::fill(cpus.begin() + static_cast<std::ptrdiff_t>(*first), cpus.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
+    std::fill(cpus.begin() + static_cast<std::ptrdiff_t>(*first), cpus.begin() + static_cast<std::ptrdiff_t>(*last) + 1,
+              true);
 }
 
 CpuSet parse_list(const std::string& text) {
@@ -72,7 +73,8 @@ Nodes read_nodes(const std::string& folder) {
         const std::string name = entry.path().filename();
         if (!name.starts_with("node")) continue;
         if (const auto id = number<int>(std::string_view(name).substr(4)))
-            nodes[*id] = {parse_list(first_line(entry.path() / "cpulist")), parse_row(first_line(entry.path() / "distance"))};
+            nodes[*id] = {parse_list(first_line(entry.path() / "cpulist")),
+                          parse_row(first_line(entry.path() / "distance"))};
     }
     return nodes;
 }
@@ -89,7 +91,8 @@ std::uint32_t distance(const Nodes& nodes, const CpuSet& cpus, int device_node) 
     const auto column = static_cast<std::size_t>(std::distance(nodes.begin(), device));
     std::uint32_t least = kUnknownDistance;
     for (const auto& [id, node] : nodes)
-        if (have_one_in_common(node.cpus, cpus) && column < node.distances.size()) least = std::min(least, node.distances[column]);
+        if (have_one_in_common(node.cpus, cpus) && column < node.distances.size())
+            least = std::min(least, node.distances[column]);
     return least;
 }
 
@@ -111,7 +114,9 @@ CpuSet cpus_of(std::int32_t pid) {
     return {};
 }
 
-std::size_t count(const CpuSet& cpus) noexcept { return static_cast<std::size_t>(std::count(cpus.begin(), cpus.end(), true)); }
+std::size_t count(const CpuSet& cpus) noexcept {
+    return static_cast<std::size_t>(std::count(cpus.begin(), cpus.end(), true));
+}
 
 void add(CpuSet& cpus, const CpuSet& more) {
     if (cpus.size() < more.size()) cpus.resize(more.size());
@@ -119,10 +124,12 @@ void add(CpuSet& cpus, const CpuSet& more) {
         if (more[i]) cpus[i] = true;
 }
 
-std::vector<std::uint32_t> distances(std::span<const std::string> devices, const CpuSet& cpus, const std::string& nodes) {
+std::vector<std::uint32_t> distances(std::span<const std::string> devices, const CpuSet& cpus,
+                                     const std::string& nodes) {
     const Nodes known = read_nodes(nodes);
     std::vector<std::uint32_t> result;
-    for (const std::string& device : devices) result.push_back(distance(known, cpus, number<int>(first_line(device + "/device/numa_node")).value_or(-1)));
+    for (const std::string& device : devices)
+        result.push_back(distance(known, cpus, number<int>(first_line(device + "/device/numa_node")).value_or(-1)));
     return result;
 }
 

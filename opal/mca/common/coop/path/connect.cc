@@ -42,37 +42,38 @@ static_assert(64 - 40 == 24);
 
 const char* name(State state) noexcept {
     switch (state) {
-        case State::kIdle: return "idle";
-        case State::kMaking: return "making queue pairs";
-        case State::kAnswering: return "making queue pairs to answer";
-        case State::kRequested: return "requested";
-        case State::kJoining: return "connecting queue pairs to reply";
-        case State::kReplied: return "replied";
-        case State::kConfirming: return "connecting queue pairs to confirm";
-        case State::kProbing: return "probing";
-        case State::kProbed: return "probed";
-        case State::kEstablished: return "established";
-        case State::kGivenUp: return "given up";
+    case State::kIdle: return "idle";
+    case State::kMaking: return "making queue pairs";
+    case State::kAnswering: return "making queue pairs to answer";
+    case State::kRequested: return "requested";
+    case State::kJoining: return "connecting queue pairs to reply";
+    case State::kReplied: return "replied";
+    case State::kConfirming: return "connecting queue pairs to confirm";
+    case State::kProbing: return "probing";
+    case State::kProbed: return "probed";
+    case State::kEstablished: return "established";
+    case State::kGivenUp: return "given up";
     }
     return "?";
 }
 
 const char* describe(Reason reason) noexcept {
     switch (reason) {
-        case Reason::kNone: return "nothing is wrong";
-        case Reason::kNoPath: return "no port of this process reaches a port of the peer";
-        case Reason::kPathsDiffer: return "the peer computed different paths";
-        case Reason::kNoQueuePairs: return "no queue pair could be made";
-        case Reason::kNoRailOpened: return "there is no rail that both processes could open";
-        case Reason::kNoRailAnswers: return "no rail between the two processes carries data";
-        case Reason::kRefused: return "the peer refused the connection";
+    case Reason::kNone: return "nothing is wrong";
+    case Reason::kNoPath: return "no port of this process reaches a port of the peer";
+    case Reason::kPathsDiffer: return "the peer computed different paths";
+    case Reason::kNoQueuePairs: return "no queue pair could be made";
+    case Reason::kNoRailOpened: return "there is no rail that both processes could open";
+    case Reason::kNoRailAnswers: return "no rail between the two processes carries data";
+    case Reason::kRefused: return "the peer refused the connection";
     }
     return "?";
 }
 
-Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience,
-                       std::uint64_t own_word)
-    : self_(self), peer_(peer), own_word_(own_word), generation_(generation), patience_(patience), paths_(std::move(paths)), ends_() {
+Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths,
+                       Patience patience, std::uint64_t own_word)
+    : self_(self), peer_(peer), own_word_(own_word), generation_(generation), patience_(patience),
+      paths_(std::move(paths)), ends_() {
     paths_.resize(std::min(paths_.size(), kMaxConnectionRails));
     ends_.resize(paths_.size());
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].local_psn = first_psn(generation, i);
@@ -83,20 +84,20 @@ Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t gen
 Actions Connection::on_want(Nanoseconds now) {
     now_ = now;
     switch (state_) {
-        case State::kIdle:
-            if (paths_.empty()) return give_up(Reason::kNoPath);
-            state_ = State::kMaking;
-            return Actions().add({Do::kMakeQueuePairs});
-        case State::kMaking:
-        case State::kAnswering:
-        case State::kRequested:
-        case State::kJoining:
-        case State::kReplied:
-        case State::kConfirming:
-        case State::kProbing:
-        case State::kProbed:
-        case State::kEstablished:
-        case State::kGivenUp: break;
+    case State::kIdle:
+        if (paths_.empty()) return give_up(Reason::kNoPath);
+        state_ = State::kMaking;
+        return Actions().add({Do::kMakeQueuePairs});
+    case State::kMaking:
+    case State::kAnswering:
+    case State::kRequested:
+    case State::kJoining:
+    case State::kReplied:
+    case State::kConfirming:
+    case State::kProbing:
+    case State::kProbed:
+    case State::kEstablished:
+    case State::kGivenUp: break;
     }
     return {};
 }
@@ -107,36 +108,34 @@ Actions Connection::on_datagram(const Datagram& d, Nanoseconds now) {
     if (d.kind == Kind::kReply && d.rails.empty()) return on_refusal();
     if (!mirrors_our_paths(d)) return on_mismatch(d);
     switch (d.kind) {
-        case Kind::kRequest: return on_request(d);
-        case Kind::kReply: return on_reply(d);
-        case Kind::kReady: return on_ready();
-        case Kind::kProbed:
-        case Kind::kDone: return on_probed_there(d);
+    case Kind::kRequest: return on_request(d);
+    case Kind::kReply: return on_reply(d);
+    case Kind::kReady: return on_ready();
+    case Kind::kProbed:
+    case Kind::kDone: return on_probed_there(d);
     }
     return ignore();
 }
 
 Actions Connection::on_request(const Datagram& d) {
     switch (state_) {
-        case State::kIdle:
-            learn(d);
-            state_ = State::kAnswering;
-            return Actions().add({Do::kMakeQueuePairs});
-        case State::kMaking:
-            learn(d);
-            state_ = State::kAnswering;
-            return {};
-        case State::kRequested: return on_crossing_request(d);
-        case State::kReplied: return repeat(Kind::kReply);
-        case State::kGivenUp:
-            peer_generation_ = d.generation;
-            return repeat(Kind::kReply);
-        case State::kAnswering:
-        case State::kJoining:
-        case State::kConfirming:
-        case State::kProbing:
-        case State::kProbed:
-        case State::kEstablished: break;
+    case State::kIdle:
+        learn(d);
+        state_ = State::kAnswering;
+        return Actions().add({Do::kMakeQueuePairs});
+    case State::kMaking:
+        learn(d);
+        state_ = State::kAnswering;
+        return {};
+    case State::kRequested: return on_crossing_request(d);
+    case State::kReplied: return repeat(Kind::kReply);
+    case State::kGivenUp: peer_generation_ = d.generation; return repeat(Kind::kReply);
+    case State::kAnswering:
+    case State::kJoining:
+    case State::kConfirming:
+    case State::kProbing:
+    case State::kProbed:
+    case State::kEstablished: break;
     }
     return ignore();
 }
@@ -150,36 +149,34 @@ Actions Connection::on_crossing_request(const Datagram& d) {
 
 Actions Connection::on_reply(const Datagram& d) {
     switch (state_) {
-        case State::kRequested:
-            learn(d);
-            return connect(State::kConfirming);
-        case State::kProbing:
-        case State::kProbed: return repeat(Kind::kReady);
-        case State::kGivenUp: return repeat(Kind::kReply);
-        case State::kIdle:
-        case State::kMaking:
-        case State::kAnswering:
-        case State::kJoining:
-        case State::kReplied:
-        case State::kConfirming:
-        case State::kEstablished: break;
+    case State::kRequested: learn(d); return connect(State::kConfirming);
+    case State::kProbing:
+    case State::kProbed: return repeat(Kind::kReady);
+    case State::kGivenUp: return repeat(Kind::kReply);
+    case State::kIdle:
+    case State::kMaking:
+    case State::kAnswering:
+    case State::kJoining:
+    case State::kReplied:
+    case State::kConfirming:
+    case State::kEstablished: break;
     }
     return ignore();
 }
 
 Actions Connection::on_ready() {
     switch (state_) {
-        case State::kReplied: return begin_probe({});
-        case State::kGivenUp: return repeat(Kind::kReply);
-        case State::kIdle:
-        case State::kMaking:
-        case State::kAnswering:
-        case State::kRequested:
-        case State::kJoining:
-        case State::kConfirming:
-        case State::kProbing:
-        case State::kProbed:
-        case State::kEstablished: break;
+    case State::kReplied: return begin_probe({});
+    case State::kGivenUp: return repeat(Kind::kReply);
+    case State::kIdle:
+    case State::kMaking:
+    case State::kAnswering:
+    case State::kRequested:
+    case State::kJoining:
+    case State::kConfirming:
+    case State::kProbing:
+    case State::kProbed:
+    case State::kEstablished: break;
     }
     return ignore();
 }
@@ -187,17 +184,17 @@ Actions Connection::on_ready() {
 // The peer's reads are over.
 Actions Connection::on_probed_there(const Datagram& d) {
     switch (state_) {
-        case State::kReplied:  // its READY was lost or is late
-        case State::kProbing:
-        case State::kProbed: break;
-        case State::kEstablished: return d.kind == Kind::kProbed ? repeat(Kind::kDone) : ignore();
-        case State::kGivenUp: return repeat(Kind::kReply);
-        case State::kIdle:
-        case State::kMaking:
-        case State::kAnswering:
-        case State::kRequested:
-        case State::kJoining:
-        case State::kConfirming: return ignore();
+    case State::kReplied:  // its READY was lost or is late
+    case State::kProbing:
+    case State::kProbed: break;
+    case State::kEstablished: return d.kind == Kind::kProbed ? repeat(Kind::kDone) : ignore();
+    case State::kGivenUp: return repeat(Kind::kReply);
+    case State::kIdle:
+    case State::kMaking:
+    case State::kAnswering:
+    case State::kRequested:
+    case State::kJoining:
+    case State::kConfirming: return ignore();
     }
     close_what_the_peer_closed(d);
     peer_has_probed_ = true;
@@ -211,19 +208,19 @@ Actions Connection::on_probed_there(const Datagram& d) {
 // The peer has given up permanently.
 Actions Connection::on_refusal() {
     switch (state_) {
-        case State::kRequested:
-        case State::kReplied:
-        case State::kProbing:
-        case State::kProbed:
-        case State::kEstablished:
-            peer_generation_ = 0;  // send it no refusal
-            return give_up(Reason::kRefused);
-        case State::kIdle:
-        case State::kMaking:
-        case State::kAnswering:
-        case State::kJoining:
-        case State::kConfirming:
-        case State::kGivenUp: break;
+    case State::kRequested:
+    case State::kReplied:
+    case State::kProbing:
+    case State::kProbed:
+    case State::kEstablished:
+        peer_generation_ = 0;  // send it no refusal
+        return give_up(Reason::kRefused);
+    case State::kIdle:
+    case State::kMaking:
+    case State::kAnswering:
+    case State::kJoining:
+    case State::kConfirming:
+    case State::kGivenUp: break;
     }
     return ignore();
 }
@@ -231,21 +228,19 @@ Actions Connection::on_refusal() {
 // The peer's list of rails differs from ours.
 Actions Connection::on_mismatch(const Datagram& d) {
     switch (state_) {
-        case State::kIdle:
-        case State::kMaking:
-        case State::kRequested:
-            peer_generation_ = d.generation;
-            return give_up(paths_.empty() ? Reason::kNoPath : Reason::kPathsDiffer);
-        case State::kGivenUp:
-            peer_generation_ = d.generation;
-            return repeat(Kind::kReply);
-        case State::kAnswering:
-        case State::kJoining:
-        case State::kReplied:
-        case State::kConfirming:
-        case State::kProbing:
-        case State::kProbed:
-        case State::kEstablished: break;
+    case State::kIdle:
+    case State::kMaking:
+    case State::kRequested:
+        peer_generation_ = d.generation;
+        return give_up(paths_.empty() ? Reason::kNoPath : Reason::kPathsDiffer);
+    case State::kGivenUp: peer_generation_ = d.generation; return repeat(Kind::kReply);
+    case State::kAnswering:
+    case State::kJoining:
+    case State::kReplied:
+    case State::kConfirming:
+    case State::kProbing:
+    case State::kProbed:
+    case State::kEstablished: break;
     }
     return ignore();
 }
@@ -257,7 +252,8 @@ Actions Connection::on_qps_ready(std::span<const OwnEnd> own, Nanoseconds now) {
         ends_[i].local_qpn = own[i].qpn;
         ends_[i].local_rkey = own[i].rkey;
     }
-    if (std::all_of(ends_.begin(), ends_.end(), [](const RailEnds& e) { return e.local_qpn == 0; })) return give_up(Reason::kNoQueuePairs);
+    if (std::all_of(ends_.begin(), ends_.end(), [](const RailEnds& e) { return e.local_qpn == 0; }))
+        return give_up(Reason::kNoQueuePairs);
     if (state_ == State::kAnswering) return connect(State::kJoining);
     return wait_in(State::kRequested, patience_.first, Actions().add(send(Kind::kRequest)));
 }
@@ -301,10 +297,13 @@ Actions Connection::on_tick(Nanoseconds now) {
     }
     if (state_ == State::kProbing) return actions.add({Do::kLook});
     ++counts_.repeated;
-    return actions.add(send(state_ == State::kRequested ? Kind::kRequest : state_ == State::kReplied ? Kind::kReply : Kind::kProbed));
+    return actions.add(send(state_ == State::kRequested ? Kind::kRequest
+                            : state_ == State::kReplied ? Kind::kReply
+                                                        : Kind::kProbed));
 }
 
-// --- steps ------------------------------------------------------------------------------------------------------------
+// --- steps
+// ------------------------------------------------------------------------------------------------------------
 
 // Whether the datagram is for this connection and from the one that we know at the peer.
 bool Connection::concerns_us(const Datagram& d) const noexcept {
@@ -316,10 +315,11 @@ bool Connection::concerns_us(const Datagram& d) const noexcept {
 
 bool Connection::mirrors_our_paths(const Datagram& d) const noexcept {
     if (d.rails.empty()) return false;
-    return std::equal(d.rails.begin(), d.rails.end(), paths_.begin(), paths_.end(), [](const RailEntry& e, const PathChoice& p) {
-        return e.sender_port == p.remote_port && e.receiver_port == p.local_port && e.sender_bits == p.remote_bits &&
-               e.receiver_bits == p.local_bits;
-    });
+    return std::equal(d.rails.begin(), d.rails.end(), paths_.begin(), paths_.end(),
+                      [](const RailEntry& e, const PathChoice& p) {
+                          return e.sender_port == p.remote_port && e.receiver_port == p.local_port &&
+                                 e.sender_bits == p.remote_bits && e.receiver_bits == p.local_bits;
+                      });
 }
 
 void Connection::learn(const Datagram& d) noexcept {
@@ -356,7 +356,9 @@ Actions Connection::wait_in(State state, Nanoseconds pause, Actions first) {
     return first;
 }
 
-Actions Connection::begin_probe(Actions before) { return wait_in(State::kProbing, patience_.first_look, before.add({Do::kProbe})); }
+Actions Connection::begin_probe(Actions before) {
+    return wait_in(State::kProbing, patience_.first_look, before.add({Do::kProbe}));
+}
 
 // Keeps the rails that have answered, and tells the peer which those are.
 Actions Connection::end_probe() {
@@ -391,7 +393,8 @@ Action Connection::send(Kind kind) noexcept {
     return {Do::kSend, kind};
 }
 
-// --- what to carry out --------------------------------------------------------------------------------------------------
+// --- what to carry out
+// --------------------------------------------------------------------------------------------------
 
 Datagram Connection::datagram(Kind kind) const {
     Datagram d{kind, self_, peer_, own_word_, generation_, peer_generation_, {}};
@@ -399,7 +402,8 @@ Datagram Connection::datagram(Kind kind) const {
     d.rails.reserve(paths_.size());
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         const PathChoice& p = paths_[i];
-        d.rails.push_back({ends_[i].local_qpn, ends_[i].local_psn, ends_[i].local_rkey, p.local_port, p.remote_port, p.local_bits, p.remote_bits});
+        d.rails.push_back({ends_[i].local_qpn, ends_[i].local_psn, ends_[i].local_rkey, p.local_port, p.remote_port,
+                           p.local_bits, p.remote_bits});
     }
     return d;
 }

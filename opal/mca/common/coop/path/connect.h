@@ -27,13 +27,13 @@
 //
 //     for (const Action& action : connection.on_datagram(datagram, now)) switch (action.what) {
 //         case Do::kMakeQueuePairs:    create them in INIT; then on_qps_ready(numbers, now)
-//         case Do::kConnectQueuePairs: bring every rail of live() to RTR and RTS with rail(i); then on_connected(failed rails, now)
-//         case Do::kProbe:             over every rail of live(), read the word at peer_word()
-//         case Do::kLook:              on_probed(rails whose read has completed, rails in error, now)
-//         case Do::kSend:              connector.send(…, encode(connection.datagram(action.kind)), connection.attempt())
-//         case Do::kEstablished:       rails of live() carry data; destroy the queue pairs of the others
-//         case Do::kTellLate:          tell the user once that the peer has not answered for Patience::notice
-//         case Do::kGiveUp:            report describe(action.reason); destroy all queue pairs
+//         case Do::kConnectQueuePairs: bring every rail of live() to RTR and RTS with rail(i); then on_connected(failed
+//         rails, now) case Do::kProbe:             over every rail of live(), read the word at peer_word() case
+//         Do::kLook:              on_probed(rails whose read has completed, rails in error, now) case Do::kSend:
+//         connector.send(…, encode(connection.datagram(action.kind)), connection.attempt()) case Do::kEstablished:
+//         rails of live() carry data; destroy the queue pairs of the others case Do::kTellLate:          tell the user
+//         once that the peer has not answered for Patience::notice case Do::kGiveUp:            report
+//         describe(action.reason); destroy all queue pairs
 //     }
 //
 // An action that requires an event in return is always the last of its list. A datagram that cannot be sent
@@ -79,21 +79,30 @@ COOP_EXPORT const char* name(State state) noexcept;
 
 enum class Reason : std::uint8_t {
     kNone,
-    kNoPath,          // no local port reaches a port of the peer
-    kPathsDiffer,     // the peer computed different paths
-    kNoQueuePairs,    // none could be created here
-    kNoRailOpened,    // both sides could open none of the rails
-    kNoRailAnswers,   // all queue pairs went into error during the probe
-    kRefused,         // the peer refused, or has given up
+    kNoPath,         // no local port reaches a port of the peer
+    kPathsDiffer,    // the peer computed different paths
+    kNoQueuePairs,   // none could be created here
+    kNoRailOpened,   // both sides could open none of the rails
+    kNoRailAnswers,  // all queue pairs went into error during the probe
+    kRefused,        // the peer refused, or has given up
 };
 COOP_EXPORT const char* describe(Reason reason) noexcept;
 
-enum class Do : std::uint8_t { kMakeQueuePairs, kConnectQueuePairs, kProbe, kLook, kSend, kEstablished, kTellLate, kGiveUp };
+enum class Do : std::uint8_t {
+    kMakeQueuePairs,
+    kConnectQueuePairs,
+    kProbe,
+    kLook,
+    kSend,
+    kEstablished,
+    kTellLate,
+    kGiveUp
+};
 
 struct Action {
     Do what;
-    Kind kind = Kind::kRequest;      // kSend
-    Reason reason = Reason::kNone;   // kGiveUp
+    Kind kind = Kind::kRequest;     // kSend
+    Reason reason = Reason::kNone;  // kGiveUp
 
     bool operator==(const Action&) const = default;
 };
@@ -116,11 +125,11 @@ private:
 };
 
 struct Patience {
-    Nanoseconds first = 50'000'000;        // until a datagram is repeated; doubles with each repetition
-    Nanoseconds longest = 1'000'000'000;   // between two repetitions
-    Nanoseconds first_look = 20'000;       // until the reads of a probe are checked; doubles with each check
-    Nanoseconds probe = 500'000'000;       // between the first and the last rail that answer the probe
-    Nanoseconds notice = 30'000'000'000;   // without an answer until kTellLate; 0: never
+    Nanoseconds first = 50'000'000;       // until a datagram is repeated; doubles with each repetition
+    Nanoseconds longest = 1'000'000'000;  // between two repetitions
+    Nanoseconds first_look = 20'000;      // until the reads of a probe are checked; doubles with each check
+    Nanoseconds probe = 500'000'000;      // between the first and the last rail that answer the probe
+    Nanoseconds notice = 30'000'000'000;  // without an answer until kTellLate; 0: never
 };
 
 // This process's end of a rail: its queue pair number (0: it could not be created), and the rkey of its word on
@@ -146,8 +155,8 @@ public:
     // `generation` distinguishes this connection from earlier ones between the same processes: a random number
     // other than 0. `paths`: from choose_paths(). `own_word`: address of the word that identifies this process,
     // for the peer to read.
-    COOP_EXPORT Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation, std::vector<PathChoice> paths, Patience patience = {},
-                           std::uint64_t own_word = 0);
+    COOP_EXPORT Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t generation,
+                           std::vector<PathChoice> paths, Patience patience = {}, std::uint64_t own_word = 0);
 
     // --- events -------------------------------------------------------------
     [[nodiscard]] COOP_EXPORT Actions on_want(Nanoseconds now);
@@ -170,7 +179,9 @@ public:
     RailEnds rail(std::size_t i) const noexcept { return ends_[i]; }
     const PathChoice& path(std::size_t i) const noexcept { return paths_[i]; }
     std::size_t rails() const noexcept { return paths_.size(); }
-    std::uint64_t peer_word() const noexcept { return peer_word_; }  // address in the peer's memory; valid once the peer has sent a REQUEST or REPLY
+    std::uint64_t peer_word() const noexcept {
+        return peer_word_;
+    }  // address in the peer's memory; valid once the peer has sent a REQUEST or REPLY
 
     // When to call on_tick() next; nothing: not before another event.
     std::optional<Nanoseconds> next_tick() const noexcept { return waits() ? std::optional(next_) : std::nullopt; }
@@ -184,7 +195,8 @@ public:
 
 private:
     bool waits() const noexcept {
-        return state_ == State::kRequested || state_ == State::kReplied || state_ == State::kProbing || state_ == State::kProbed;
+        return state_ == State::kRequested || state_ == State::kReplied || state_ == State::kProbing ||
+               state_ == State::kProbed;
     }
     bool concerns_us(const Datagram& datagram) const noexcept;
     bool mirrors_our_paths(const Datagram& datagram) const noexcept;
@@ -217,11 +229,12 @@ private:
     Reason reason_ = Reason::kNone;
     bool told_late_ = false;
     Patience patience_;
-    Nanoseconds since_ = 0, pause_ = 0, next_ = 0;  // of a wait: its begin, the current interval, and the time of the next repetition or check
-    RailMask answered_ = 0, broken_ = 0;            // valid in kProbing
-    std::optional<Nanoseconds> probe_ends_;         // valid in kProbing, once a rail has answered
-    bool peer_has_probed_ = false;                  // the peer's PROBED or DONE has arrived
-    Nanoseconds now_ = 0;                           // of the current event
+    Nanoseconds since_ = 0, pause_ = 0,
+                next_ = 0;  // of a wait: its begin, the current interval, and the time of the next repetition or check
+    RailMask answered_ = 0, broken_ = 0;     // valid in kProbing
+    std::optional<Nanoseconds> probe_ends_;  // valid in kProbing, once a rail has answered
+    bool peer_has_probed_ = false;           // the peer's PROBED or DONE has arrived
+    Nanoseconds now_ = 0;                    // of the current event
     std::vector<PathChoice> paths_;
     std::vector<RailEnds> ends_;
     ConnectionCounts counts_;

@@ -12,9 +12,13 @@ constexpr std::uint32_t kMagic = 0x636f6e6e;
 constexpr std::uint32_t kMax24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
 constexpr std::uint8_t kMaxPathBits = (1u << kMaxLmc) - 1;
 
-std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(DatagramHeader, check), kMagic); }
+std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept {
+    return check_of(bytes, offsetof(DatagramHeader, check), kMagic);
+}
 
-constexpr std::size_t bytes_of(std::size_t rails) noexcept { return sizeof(DatagramHeader) + rails * sizeof(RailEntry); }
+constexpr std::size_t bytes_of(std::size_t rails) noexcept {
+    return sizeof(DatagramHeader) + rails * sizeof(RailEntry);
+}
 
 void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::byte> bytes) {
     fields.in("magic number", h.magic, kMagic, kMagic)
@@ -42,11 +46,11 @@ void check_entry(Fields& fields, const RailEntry& e) {
 
 const char* name(Kind kind) noexcept {
     switch (kind) {
-        case Kind::kRequest: return "request";
-        case Kind::kReply: return "reply";
-        case Kind::kReady: return "ready";
-        case Kind::kProbed: return "probed";
-        case Kind::kDone: return "done";
+    case Kind::kRequest: return "request";
+    case Kind::kReply: return "reply";
+    case Kind::kReady: return "ready";
+    case Kind::kProbed: return "probed";
+    case Kind::kDone: return "done";
     }
     return "?";
 }
@@ -54,7 +58,12 @@ const char* name(Kind kind) noexcept {
 std::vector<std::byte> encode(const Datagram& d) {
     const std::size_t rails = std::min(d.rails.size(), kMaxConnectionRails);
     std::vector<std::byte> bytes(bytes_of(rails));
-    DatagramHeader header{kMagic, kDatagramVersion, d.kind, static_cast<std::uint16_t>(rails), d.sender, d.receiver, d.word, d.generation, d.echo, 0, {}};
+    DatagramHeader header{kMagic,   kDatagramVersion,
+                          d.kind,   static_cast<std::uint16_t>(rails),
+                          d.sender, d.receiver,
+                          d.word,   d.generation,
+                          d.echo,   0,
+                          {}};
     std::memcpy(bytes.data(), &header, sizeof header);
     if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
     header.check = datagram_check(bytes);
@@ -64,12 +73,19 @@ std::vector<std::byte> encode(const Datagram& d) {
 
 Decoded decode(std::span<const std::byte> bytes) {
     Fields fields("connection datagram");
-    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxConnectionRails)).ok()) return fields.wrong();
+    if (!fields.in("length in bytes", bytes.size(), sizeof(DatagramHeader), bytes_of(kMaxConnectionRails)).ok())
+        return fields.wrong();
     DatagramHeader header{};
     std::memcpy(&header, bytes.data(), sizeof header);
     check_header(fields, header, bytes);
     if (!fields.ok()) return fields.wrong();
-    Datagram d{header.kind, header.sender, header.receiver, header.word, header.generation, header.echo, std::vector<RailEntry>(header.rails)};
+    Datagram d{header.kind,
+               header.sender,
+               header.receiver,
+               header.word,
+               header.generation,
+               header.echo,
+               std::vector<RailEntry>(header.rails)};
     for (std::size_t i = 0; i < d.rails.size(); ++i) {
         std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
         check_entry(fields, d.rails[i]);

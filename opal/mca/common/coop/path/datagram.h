@@ -37,22 +37,23 @@ struct DatagramHeader {
     std::uint32_t magic;
     std::uint8_t version;
     Kind kind;
-    std::uint16_t rails;       // entries that follow
-    std::uint64_t sender;      // a process: job and rank
+    std::uint16_t rails;   // entries that follow
+    std::uint64_t sender;  // a process: job and rank
     std::uint64_t receiver;
-    std::uint64_t word;        // address of the word that identifies the sender, for the receiver to read over each rail
+    std::uint64_t word;  // address of the word that identifies the sender, for the receiver to read over each rail
     std::uint32_t generation;  // of the sender's connection
     std::uint32_t echo;        // generation of the receiver's connection; 0: unknown
     std::uint16_t check;       // over the whole datagram, with this field as zero
     std::uint8_t reserved[6];  // zero
 };
-static_assert(sizeof(DatagramHeader) == 48 && offsetof(DatagramHeader, sender) == 8 && offsetof(DatagramHeader, check) == 40);
+static_assert(sizeof(DatagramHeader) == 48 && offsetof(DatagramHeader, sender) == 8 &&
+              offsetof(DatagramHeader, check) == 40);
 
 // The sender's end of a rail, and the ports and path bits by which the sender identifies it.
 struct RailEntry {
-    std::uint32_t qpn;         // 0: this rail did not open
-    std::uint32_t psn;         // first packet sequence number the sender will send
-    std::uint32_t rkey;        // for the sender's word, on the HCA of this rail
+    std::uint32_t qpn;   // 0: this rail did not open
+    std::uint32_t psn;   // first packet sequence number the sender will send
+    std::uint32_t rkey;  // for the sender's word, on the HCA of this rail
     std::uint8_t sender_port, receiver_port, sender_bits, receiver_bits;
 
     bool operator==(const RailEntry&) const = default;

@@ -26,7 +26,9 @@ std::size_t room_for_rails(std::span<const PortRecord> local, std::span<const Po
 }
 
 // The number of paths that the LMCs of both ports permit.
-unsigned paths_between(const PortRecord& local, const PortRecord& remote) noexcept { return 1u << std::min({local.lmc + 0u, remote.lmc + 0u, kMaxLmc}); }
+unsigned paths_between(const PortRecord& local, const PortRecord& remote) noexcept {
+    return 1u << std::min({local.lmc + 0u, remote.lmc + 0u, kMaxLmc});
+}
 
 std::uint32_t distance_of(const PortRecord& port, const Nearness& nearness) {
     const auto& distances = nearness.distances;
@@ -36,9 +38,11 @@ std::uint32_t distance_of(const PortRecord& port, const Nearness& nearness) {
 
 // The rail with which the process begins, for std::rotate(). `order` is sorted, and the rails up to `end` are
 // on near ports.
-std::vector<std::size_t>::iterator beginning(std::vector<std::size_t>& order, std::vector<std::size_t>::iterator end, std::span<const PathChoice> rails,
-                                             std::span<const PortRecord> ports, std::uint32_t rank) {
-    std::map<std::uint8_t, std::vector<std::vector<std::size_t>::iterator>> rails_of;  // by port; each list in the sorted order
+std::vector<std::size_t>::iterator beginning(std::vector<std::size_t>& order, std::vector<std::size_t>::iterator end,
+                                             std::span<const PathChoice> rails, std::span<const PortRecord> ports,
+                                             std::uint32_t rank) {
+    std::map<std::uint8_t, std::vector<std::vector<std::size_t>::iterator>>
+        rails_of;  // by port; each list in the sorted order
     std::set<std::uint8_t> hcas;
     for (auto rail = order.begin(); rail != end; ++rail) {
         rails_of[rails[*rail].local_port].push_back(rail);
@@ -52,10 +56,12 @@ std::vector<std::size_t>::iterator beginning(std::vector<std::size_t>& order, st
 }  // namespace
 
 Limits agreed(Limits a, Limits b) noexcept {
-    return {stricter(a.num_rails, b.num_rails), stricter(a.qps_per_port, b.qps_per_port), stricter(a.max_paths, b.max_paths)};
+    return {stricter(a.num_rails, b.num_rails), stricter(a.qps_per_port, b.qps_per_port),
+            stricter(a.max_paths, b.max_paths)};
 }
 
-std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote, Limits limits) {
+std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote,
+                                     Limits limits) {
     const std::size_t room = room_for_rails(local, remote);
     const std::size_t most = limits.num_rails == 0 ? room : std::min<std::size_t>(limits.num_rails, room);
     const unsigned most_paths = limits.max_paths == 0 ? 1u << kMaxLmc : limits.max_paths;
@@ -67,7 +73,8 @@ std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::spa
             for (const PortPair& pair : pairs) {
                 if (bits >= paths_between(local[pair.local], remote[pair.remote]) || rails.size() == most) continue;
                 const auto path_bits = static_cast<std::uint8_t>(bits);
-                rails.push_back({static_cast<std::uint8_t>(pair.local), static_cast<std::uint8_t>(pair.remote), path_bits, path_bits, qp});
+                rails.push_back({static_cast<std::uint8_t>(pair.local), static_cast<std::uint8_t>(pair.remote),
+                                 path_bits, path_bits, qp});
             }
     return rails;
 }
@@ -83,7 +90,9 @@ PortList of_one_partition(PortList list) {
     return list;
 }
 
-std::string member_text(std::uint16_t pkey) { return pkey_text(pkey) + (is_full_member(pkey) ? " (full member)" : " (limited member)"); }
+std::string member_text(std::uint16_t pkey) {
+    return pkey_text(pkey) + (is_full_member(pkey) ? " (full member)" : " (limited member)");
+}
 
 }  // namespace
 
@@ -117,18 +126,23 @@ std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, const Nearn
         const std::size_t turn = (index_in(hcas, p.hca) + hcas.size() - nearness.rank % hcas.size()) % hcas.size();
         return std::tuple(distance(p), index_in(ports_of[p.hca], p.port), turn);
     };
-    std::stable_sort(ports.begin(), ports.end(), [&](const PortRecord& a, const PortRecord& b) { return key(a) < key(b); });
+    std::stable_sort(ports.begin(), ports.end(),
+                     [&](const PortRecord& a, const PortRecord& b) { return key(a) < key(b); });
     return ports;
 }
 
-std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports, const Nearness& nearness) {
+std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports,
+                                      const Nearness& nearness) {
     std::vector<std::size_t> order(rails.size());
     if (rails.empty()) return order;
     std::iota(order.begin(), order.end(), 0);
     const auto distance = [&](std::size_t rail) { return distance_of(ports[rails[rail].local_port], nearness); };
-    const auto key = [&](std::size_t rail) { return std::tuple(distance(rail), rails[rail].qp, rails[rail].local_bits, rails[rail].local_port); };
+    const auto key = [&](std::size_t rail) {
+        return std::tuple(distance(rail), rails[rail].qp, rails[rail].local_bits, rails[rail].local_port);
+    };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-    const auto far = std::find_if(order.begin(), order.end(), [&](std::size_t rail) { return distance(rail) != distance(order.front()); });
+    const auto far = std::find_if(order.begin(), order.end(),
+                                  [&](std::size_t rail) { return distance(rail) != distance(order.front()); });
     std::rotate(order.begin(), beginning(order, far, rails, ports, nearness.rank), far);
     return order;
 }

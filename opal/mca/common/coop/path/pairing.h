@@ -32,26 +32,30 @@
 
 namespace coop::path {
 
-constexpr std::size_t kMaxConnectionRails = 64;  // between two processes, as negotiated: path::RailMask has one bit for each
+constexpr std::size_t kMaxConnectionRails =
+    64;  // between two processes, as negotiated: path::RailMask has one bit for each
 
 // One rail. Ports are indices into the two lists.
 struct PathChoice {
     std::uint8_t local_port = 0;
     std::uint8_t remote_port = 0;
-    std::uint8_t local_bits = 0;   // path bits: offset from the port's first LID
+    std::uint8_t local_bits = 0;  // path bits: offset from the port's first LID
     std::uint8_t remote_bits = 0;
-    std::uint16_t qp = 0;          // index among the queue pairs on this path
+    std::uint16_t qp = 0;  // index among the queue pairs on this path
 
     bool operator==(const PathChoice&) const = default;
 };
 
-constexpr PathChoice mirrored(PathChoice p) noexcept { return {p.remote_port, p.local_port, p.remote_bits, p.local_bits, p.qp}; }
+constexpr PathChoice mirrored(PathChoice p) noexcept {
+    return {p.remote_port, p.local_port, p.remote_bits, p.local_bits, p.qp};
+}
 
 // The stricter of both values of each limit.
 COOP_EXPORT Limits agreed(Limits a, Limits b) noexcept;
 
 // Returns the rails: at most kMaxConnectionRails, and no more than fit into one datagram (most_rails() in datagram.h).
-COOP_EXPORT std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote, Limits limits);
+COOP_EXPORT std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote,
+                                                 Limits limits);
 // The same with the agreed() limits of both lists.
 COOP_EXPORT std::vector<PathChoice> choose_paths(const PortList& local, const PortList& remote);
 
@@ -74,6 +78,7 @@ COOP_EXPORT std::vector<PortRecord> by_preference(std::vector<PortRecord> ports,
 // by_preference(). Near rails come first. The first of all is that of the policy `binding`: processes with
 // different ranks begin on different HCAs. If there are more processes than near HCAs, the next ones begin at
 // the second port of each HCA, then at the second path.
-COOP_EXPORT std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports, const Nearness& nearness);
+COOP_EXPORT std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports,
+                                                  const Nearness& nearness);
 
 }  // namespace coop::path

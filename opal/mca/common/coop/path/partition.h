@@ -37,7 +37,7 @@ struct PkeyChoice {
 // if the table has no such key.
 COOP_EXPORT std::optional<PkeyChoice> choose_pkey(std::span<const std::uint16_t> table, std::uint16_t wanted) noexcept;
 
-COOP_EXPORT std::string pkey_text(std::uint16_t pkey);                         // "0x8001"
-COOP_EXPORT std::string pkeys_text(std::span<const std::uint16_t> table);      // "0xffff, 0x8001", without unused entries
+COOP_EXPORT std::string pkey_text(std::uint16_t pkey);                     // "0x8001"
+COOP_EXPORT std::string pkeys_text(std::span<const std::uint16_t> table);  // "0xffff, 0x8001", without unused entries
 
 }  // namespace coop::path

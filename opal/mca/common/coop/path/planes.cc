@@ -7,7 +7,8 @@
 namespace coop::path {
 namespace {
 
-constexpr const char* kAllowed = "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its plane, 0..9999";
+constexpr const char* kAllowed =
+    "rate, position, or a list such as mlx5_0=1,mlx5_1:2=2: HCA or HCA:port, and the number of its plane, 0..9999";
 static_assert(kMaxPlane == 9999);
 
 // Parses a whole number up to `most`.
@@ -31,7 +32,8 @@ std::optional<Planes::Entry> parse_entry(std::string_view word) {
 }
 
 bool is_there_twice(const std::vector<Planes::Entry>& entries, const Planes::Entry& entry) {
-    return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.hca == entry.hca && e.port == entry.port; });
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const auto& e) { return e.hca == entry.hca && e.port == entry.port; });
 }
 
 std::string_view without_blanks(std::string_view text) {

@@ -12,7 +12,9 @@ namespace {
 constexpr std::uint32_t kMaxQpNumber = (1u << 24) - 1;
 constexpr std::uint16_t kMaxUnicastLid = 0xBFFF;
 
-std::uint16_t list_check(std::span<const std::byte> bytes) noexcept { return check_of(bytes, offsetof(ListHeader, check), kListMagic); }
+std::uint16_t list_check(std::span<const std::byte> bytes) noexcept {
+    return check_of(bytes, offsetof(ListHeader, check), kListMagic);
+}
 
 void check_header(Fields& fields, const ListHeader& h, std::span<const std::byte> bytes) {
     fields.in("magic number", h.magic, kListMagic, kListMagic)
@@ -38,10 +40,14 @@ void check_addresses(Fields& fields, const PortRecord& r) {
     const bool ib = r.link_layer == LinkLayer::kInfiniband;
     fields.in("version of RoCE", r.roce, ib ? 0 : 1, ib ? 0 : 2)
         .in("LMC", r.lmc, 0, ib ? kMaxLmc : 0)
-        .in("length of the network's prefix", r.prefix_bits, 0, ib ? 0 : form_of(r.gid) == kIpv4 ? 32 : 128);
+        .in("length of the network's prefix", r.prefix_bits, 0,
+            ib                        ? 0
+            : form_of(r.gid) == kIpv4 ? 32
+                                      : 128);
     if (!ib || !fields.ok()) return;
     const std::uint16_t lids = static_cast<std::uint16_t>(1u << r.lmc);
-    fields.in("LID", r.lid, 1, kMaxUnicastLid - (lids - 1u)).in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
+    fields.in("LID", r.lid, 1, kMaxUnicastLid - (lids - 1u))
+        .in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
 }
 
 void check_record(Fields& fields, const PortRecord& r) {
@@ -76,9 +82,9 @@ Network network_of_roce(const PortRecord& port, Reach reach) noexcept {
     Network network{LinkLayer::kEthernet, static_cast<std::uint8_t>(port.roce * 4 + form), {}, partition_of(port.pkey)};
     const bool known = port.prefix_bits != 0 && (reach == Reach::kNetwork || port.roce == 1);
     switch (form) {
-        case kIpv4: copy_prefix(network, port.gid, 12, known ? port.prefix_bits : kAlikeIpv4Bits); break;
-        case kLinkLocal: break;
-        case kGlobal: copy_prefix(network, port.gid, 0, known ? port.prefix_bits : kAlikeGlobalBits); break;
+    case kIpv4: copy_prefix(network, port.gid, 12, known ? port.prefix_bits : kAlikeIpv4Bits); break;
+    case kLinkLocal: break;
+    case kGlobal: copy_prefix(network, port.gid, 0, known ? port.prefix_bits : kAlikeGlobalBits); break;
     }
     return network;
 }
@@ -124,7 +130,8 @@ Unpacked unpack(std::span<const std::byte> bytes) {
 
 Network network_of(const PortRecord& port, Reach reach) noexcept {
     if (port.link_layer == LinkLayer::kEthernet) return network_of_roce(port, reach);
-    if (reach == Reach::kRouted && port.crosses_subnets != 0) return {LinkLayer::kInfiniband, 1, {}, partition_of(port.pkey)};
+    if (reach == Reach::kRouted && port.crosses_subnets != 0)
+        return {LinkLayer::kInfiniband, 1, {}, partition_of(port.pkey)};
     Network network{LinkLayer::kInfiniband, 0, {}, partition_of(port.pkey)};
     std::copy_n(port.gid.begin(), 8, network.prefix.begin());
     return network;
@@ -140,7 +147,8 @@ Reach reach_between(std::span<const PortRecord> a, std::span<const PortRecord> b
 std::string describe(const PortRecord& port) {
     const std::string who = "hca " + std::to_string(port.hca) + " port " + std::to_string(port.port);
     const std::string pkey = port.pkey == kDefaultPkey ? "" : ", P_Key " + pkey_text(port.pkey);
-    if (port.link_layer == LinkLayer::kEthernet) return who + ", RoCE v" + std::to_string(port.roce) + " GID " + as_text(port.gid) + pkey;
+    if (port.link_layer == LinkLayer::kEthernet)
+        return who + ", RoCE v" + std::to_string(port.roce) + " GID " + as_text(port.gid) + pkey;
     return who + ", LID " + std::to_string(port.lid) + ", LMC " + std::to_string(port.lmc) + pkey;
 }
 

@@ -31,8 +31,8 @@
 namespace coop::path {
 
 constexpr std::uint16_t kPortVersion = 3;
-constexpr std::size_t kMaxPorts = 32;  // of a process
-constexpr unsigned kMaxLmc = 7;        // IBTA: three bits
+constexpr std::size_t kMaxPorts = 32;     // of a process
+constexpr unsigned kMaxLmc = 7;           // IBTA: three bits
 constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
 
 using Gid = std::array<std::uint8_t, 16>;
@@ -40,19 +40,19 @@ using Gid = std::array<std::uint8_t, 16>;
 enum class LinkLayer : std::uint8_t { kInfiniband = 1, kEthernet = 2 };
 
 struct PortRecord {
-    std::uint8_t hca = 0;               // index among the opened HCAs of the process
-    std::uint8_t port = 1;              // port number on the HCA, from 1
+    std::uint8_t hca = 0;   // index among the opened HCAs of the process
+    std::uint8_t port = 1;  // port number on the HCA, from 1
     LinkLayer link_layer = LinkLayer::kInfiniband;
-    std::uint8_t roce = 0;              // Ethernet: RoCE version of the GID, 1 or 2; otherwise 0
-    std::uint8_t lmc = 0;               // the port has 2^lmc LIDs; Ethernet: 0
-    std::uint8_t mtu = 5;               // active MTU as IBTA code: 1 is 256 bytes, 5 is 4096
+    std::uint8_t roce = 0;                // Ethernet: RoCE version of the GID, 1 or 2; otherwise 0
+    std::uint8_t lmc = 0;                 // the port has 2^lmc LIDs; Ethernet: 0
+    std::uint8_t mtu = 5;                 // active MTU as IBTA code: 1 is 256 bytes, 5 is 4096
     std::uint8_t max_dest_rd_atomic = 0;  // reads and atomics that a queue pair serves at the same time
-    std::uint8_t has_srq = 0;           // 1: the HCA has shared receive queues
-    std::uint16_t lid = 0;              // the first one; InfiniBand only
-    std::uint8_t gid_index = 0;         // of `gid`; meaningful only to the port's own process
-    std::uint8_t prefix_bits = 0;       // Ethernet: prefix length of the network of the IP address in `gid`; 0: unknown
+    std::uint8_t has_srq = 0;             // 1: the HCA has shared receive queues
+    std::uint16_t lid = 0;                // the first one; InfiniBand only
+    std::uint8_t gid_index = 0;           // of `gid`; meaningful only to the port's own process
+    std::uint8_t prefix_bits = 0;  // Ethernet: prefix length of the network of the IP address in `gid`; 0: unknown
     std::uint32_t rate_mbytes_per_s = 0;  // active width x speed, data only
-    std::uint32_t ud_qpn = 0;           // queue pair for the datagrams of connect.h; 0: this port has none
+    std::uint32_t ud_qpn = 0;             // queue pair for the datagrams of connect.h; 0: this port has none
     std::uint32_t ud_qkey = 0;
     Gid gid{};                          // InfiniBand: subnet prefix and GUID
     std::uint16_t pkey = kDefaultPkey;  // of its queue pairs
@@ -66,8 +66,8 @@ struct PortRecord {
     bool operator==(const PortRecord&) const = default;
 };
 static_assert(sizeof(PortRecord) == 52 && offsetof(PortRecord, lid) == 8 && offsetof(PortRecord, ud_qpn) == 16 &&
-              offsetof(PortRecord, gid) == 24 && offsetof(PortRecord, pkey) == 40 && offsetof(PortRecord, plane) == 48 &&
-              std::is_trivially_copyable_v<PortRecord>);
+              offsetof(PortRecord, gid) == 24 && offsetof(PortRecord, pkey) == 40 &&
+              offsetof(PortRecord, plane) == 48 && std::is_trivially_copyable_v<PortRecord>);
 
 constexpr unsigned mtu_bytes(std::uint8_t code) noexcept { return 128u << code; }
 
@@ -98,7 +98,9 @@ struct ListHeader {
 static_assert(sizeof(ListHeader) == 16 && offsetof(ListHeader, check) == 14);
 constexpr std::uint32_t kListMagic = 0x636f7074;
 
-constexpr std::size_t packed_bytes(std::size_t ports) noexcept { return sizeof(ListHeader) + ports * sizeof(PortRecord); }
+constexpr std::size_t packed_bytes(std::size_t ports) noexcept {
+    return sizeof(ListHeader) + ports * sizeof(PortRecord);
+}
 COOP_EXPORT std::vector<std::byte> pack(const PortList& list);
 
 // The list, or an error message.
@@ -111,7 +113,7 @@ enum class Reach : std::uint8_t { kNetwork, kRouted };
 // The network of a port. Ports with equal networks reach each other.
 struct Network {
     LinkLayer link_layer;
-    std::uint8_t kind;                   // 0: InfiniBand; 1: InfiniBand across subnets; RoCE: version x 4 + form of address
+    std::uint8_t kind;  // 0: InfiniBand; 1: InfiniBand across subnets; RoCE: version x 4 + form of address
     std::array<std::uint8_t, 8> prefix;  // the part of the GID that identifies the network
     std::uint16_t partition;
 

@@ -35,6 +35,7 @@ struct PortPair {
 // Returns at most `most` pairs (0: all). Both processes compute the same pairs in the same order: by position
 // on the node, pairs of kind 5 last. If `most` excludes pairs, each process uses only its first ports, the same
 // for all peers: each list is in its owner's order of preference.
-COOP_EXPORT std::vector<PortPair> pair_ports(std::span<const PortRecord> local, std::span<const PortRecord> remote, std::size_t most = 0);
+COOP_EXPORT std::vector<PortPair> pair_ports(std::span<const PortRecord> local, std::span<const PortRecord> remote,
+                                             std::size_t most = 0);
 
 }  // namespace coop::path

@@ -40,8 +40,8 @@ public:
     // min and max are inclusive.
     Fields& in(const char* field, std::uint64_t value, std::uint64_t min, std::uint64_t max) {
         if (!ok() || (value >= min && value <= max)) return *this;
-        wrong_ = std::string(of_what_) + ": " + field + " is " + std::to_string(value) + ", expected " + std::to_string(min) +
-                 (min == max ? "" : ".." + std::to_string(max));
+        wrong_ = std::string(of_what_) + ": " + field + " is " + std::to_string(value) + ", expected " +
+                 std::to_string(min) + (min == max ? "" : ".." + std::to_string(max));
         return *this;
     }
     bool ok() const noexcept { return wrong_.empty(); }

@@ -32,7 +32,9 @@ public:
 
     // Returns the owner with the earliest timer that has expired, or null. It stays listed until its next
     // set().
-    Owner* due(Moment now) const { return !all_.empty() && all_.begin()->first <= now ? all_.begin()->second : nullptr; }
+    Owner* due(Moment now) const {
+        return !all_.empty() && all_.begin()->first <= now ? all_.begin()->second : nullptr;
+    }
 
     std::size_t size() const { return all_.size(); }
 

@@ -39,7 +39,8 @@ public:
     Rails<Rail> rails;
     std::optional<sched::Scheduler> scheduler;  // once the rails are known
     sched::SendWindow window;
-    std::array<sched::SendCredits, sched::kMaxRails> credits;  // by the number of the rail; the peer may give some before this side is connected
+    std::array<sched::SendCredits, sched::kMaxRails>
+        credits;                     // by the number of the rail; the peer may give some before this side is connected
     List<Work, &Work::node> beyond;  // messages that wait for room in the window, in order
     std::uint64_t window_waits = 0;
 
@@ -55,7 +56,8 @@ public:
         send_beyond();
     }
 
-    // A message that needs neither a place in the sequence nor a credit. Jump the queue: both sides may be blocked on credits.
+    // A message that needs neither a place in the sequence nor a credit. Jump the queue: both sides may be blocked on
+    // credits.
     void send_first(Work& message) {
         message.rail = scheduler->rail_of_fragment(message.bytes);
         Rail& rail = rails[message.rail];
@@ -95,10 +97,13 @@ public:
         return bytes <= rail.max_inline && rail.is_free() ? &rail : nullptr;
     }
     // False: a message needs a credit on this rail, and there is none.
-    [[nodiscard]] bool take_credit(const Rail& rail) noexcept { return !rail.counts_credits || credits[rail.number()].take(); }
+    [[nodiscard]] bool take_credit(const Rail& rail) noexcept {
+        return !rail.counts_credits || credits[rail.number()].take();
+    }
     // Posts inline data that carry the number `psn` of the window.
     void post_inline(Rail& rail, typename Rail::Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {
-        if (const int error = rail.post_inline(request, bytes, psn); error != 0) self().on_refused(rail, rail.mark, error);
+        if (const int error = rail.post_inline(request, bytes, psn); error != 0)
+            self().on_refused(rail, rail.mark, error);
     }
 
     // --- events -----------------------------------------------------------------------------------------------------
@@ -137,8 +142,8 @@ public:
         return {most->number(), most->own_receives.take_owed()};
     }
 
-    // Trouble of a rail; null: of one that is not a part of the channel yet. A rail that fails takes no further request, and its number
-    // stays. What waits on it, or is under way, stays there for the owner of the decision.
+    // Trouble of a rail; null: of one that is not a part of the channel yet. A rail that fails takes no further
+    // request, and its number stays. What waits on it, or is under way, stays there for the owner of the decision.
     [[nodiscard]] RailDecision on_rail_event(Rail* rail, RailEvent event) noexcept {
         if (rail == nullptr) return decide(RailState::kOpening, event);
         const RailDecision decision = decide(rail->state, event);
@@ -175,7 +180,8 @@ private:
             if (const int error = rail.post_mark(); error != 0) self().on_refused(rail, rail.mark, error);
     }
 
-    // Takes room in the send queue and, where one is needed, a credit. False: one of them is missing, and nothing was taken.
+    // Takes room in the send queue and, where one is needed, a credit. False: one of them is missing, and nothing was
+    // taken.
     bool take_place(Rail& rail, const Work& work) noexcept {
         if (!rail.has_room()) return false;
         return !work.wants_credit || take_credit(rail);

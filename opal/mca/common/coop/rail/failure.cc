@@ -4,7 +4,9 @@
 namespace coop::rail {
 namespace {
 
-constexpr RailDecision end_job_if(bool condition) noexcept { return condition ? RailDecision::kEndJob : RailDecision::kIgnore; }
+constexpr RailDecision end_job_if(bool condition) noexcept {
+    return condition ? RailDecision::kEndJob : RailDecision::kIgnore;
+}
 
 }  // namespace
 

@@ -33,14 +33,18 @@ namespace coop::rail {
 
 enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
 
-// What a rail needs of a queue pair. `id` comes back with the completion; a request without a completion of its own still completes
-// when it fails.
+// What a rail needs of a queue pair. `id` comes back with the completion; a request without a completion of its own
+// still completes when it fails.
 template <class Q>
 concept QueuePair = requires(Q& qp, const Q& same, typename Q::Request& request, void* id, bool completes) {
-    { qp.post(request, id, completes) } noexcept -> std::same_as<int>;  // 0, or the errno with which it was refused
-    { qp.post_empty_write(id) } noexcept -> std::same_as<int>;          // a write of no bytes, which completes
-    { qp.stop() } noexcept -> std::same_as<bool>;   // into error: nothing arrives any more, and what is posted is flushed
-    { same.works() } noexcept -> std::same_as<bool>;  // false: it is in error
+    { qp.post(request, id, completes) }
+    noexcept->std::same_as<int>;  // 0, or the errno with which it was refused
+    { qp.post_empty_write(id) }
+    noexcept->std::same_as<int>;  // a write of no bytes, which completes
+    { qp.stop() }
+    noexcept->std::same_as<bool>;  // into error: nothing arrives any more, and what is posted is flushed
+    { same.works() }
+    noexcept->std::same_as<bool>;  // false: it is in error
 };
 
 // A request, as a rail and its channel see it. A transport derives nothing from this; its own type has these members.
@@ -48,14 +52,14 @@ template <class W>
 concept RailWork = requires(W& work) {
     { work.node } -> std::same_as<ListNode&>;
     { work.kind } -> std::same_as<WorkKind&>;
-    { work.rail } -> std::same_as<sched::RailIndex&>;   // the number of its rail
-    { work.bytes } -> std::same_as<std::uint32_t&>;     // as the scheduler counts them
-    { work.posted_ns } -> std::same_as<std::uint64_t&>; // of a stripe whose time is measured; else sched::kNotMeasured
+    { work.rail } -> std::same_as<sched::RailIndex&>;    // the number of its rail
+    { work.bytes } -> std::same_as<std::uint32_t&>;      // as the scheduler counts them
+    { work.posted_ns } -> std::same_as<std::uint64_t&>;  // of a stripe whose time is measured; else sched::kNotMeasured
     { work.psn } -> std::same_as<sched::SequenceNumber&>;  // valid if ordered
-    { work.ordered } -> std::same_as<bool&>;       // a message with a place in the sequence of the channel
-    { work.wants_credit } -> std::same_as<bool&>;  // a message that needs a receive buffer of the peer
-    { work.has_token } -> std::same_as<bool&>;     // it has a read token of its rail
-    { work.waits } -> std::same_as<bool&>;         // the scheduler counts it among the waiting bytes
+    { work.ordered } -> std::same_as<bool&>;               // a message with a place in the sequence of the channel
+    { work.wants_credit } -> std::same_as<bool&>;          // a message that needs a receive buffer of the peer
+    { work.has_token } -> std::same_as<bool&>;             // it has a read token of its rail
+    { work.waits } -> std::same_as<bool&>;                 // the scheduler counts it among the waiting bytes
 };
 
 struct RailCounts {
@@ -72,8 +76,8 @@ public:
 
     Qp qp;
     RailState state = RailState::kOpening;
-    std::uint32_t max_inline = 0;  // bytes
-    bool counts_credits = false;   // the peer has receive buffers for this rail alone: a message needs a credit
+    std::uint32_t max_inline = 0;        // bytes
+    bool counts_credits = false;         // the peer has receive buffers for this rail alone: a message needs a credit
     sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
     sched::ReadTokens<Work, &Work::node> reads{0};
     List<Work, &Work::node> waiting;

@@ -26,11 +26,13 @@ namespace coop::rail {
 template <class Rail>
 class Rails {
 public:
-    // The rail takes the next number. Null: the number stays without a rail. Precondition: fewer than kMaxRails have been put.
+    // The rail takes the next number. Null: the number stays without a rail. Precondition: fewer than kMaxRails have
+    // been put.
     Rail* put(std::unique_ptr<Rail> rail) {
         all_.push_back(std::move(rail));
         Rail* const put = all_.back().get();
-        if (put != nullptr && put->state == RailState::kUp) up_ |= sched::bit_of(static_cast<sched::RailIndex>(all_.size() - 1));
+        if (put != nullptr && put->state == RailState::kUp)
+            up_ |= sched::bit_of(static_cast<sched::RailIndex>(all_.size() - 1));
         return put;
     }
 

@@ -42,21 +42,24 @@ enum class Side : std::uint8_t { kReceiver, kSender };
 constexpr Side other(Side side) noexcept { return side == Side::kReceiver ? Side::kSender : Side::kReceiver; }
 
 // Packs a generation (upper half) and a small number (lower half).
-constexpr std::uint64_t stamped(std::uint32_t generation, std::uint32_t value) noexcept { return (std::uint64_t{generation} << 32) | value; }
+constexpr std::uint64_t stamped(std::uint32_t generation, std::uint32_t value) noexcept {
+    return (std::uint64_t{generation} << 32) | value;
+}
 constexpr std::uint32_t generation_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
 constexpr std::uint32_t value_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
 
 // A posted receive that one sender may write into. The fields are valid while the phase is kOpen.
 struct Offer {
     enum Phase : std::uint32_t { kClosed, kOpen, kTaken };
-    std::atomic<std::uint64_t> phase{0};      // generation, Phase
-    std::atomic<std::uint64_t> sender{0};     // job id << 32 | rank in the job
-    std::atomic<std::uint64_t> address{0};    // of the receive buffer
-    std::atomic<std::uint64_t> capacity{0};   // bytes
-    std::atomic<std::uint32_t> context{0};    // communicator id
+    std::atomic<std::uint64_t> phase{0};     // generation, Phase
+    std::atomic<std::uint64_t> sender{0};    // job id << 32 | rank in the job
+    std::atomic<std::uint64_t> address{0};   // of the receive buffer
+    std::atomic<std::uint64_t> capacity{0};  // bytes
+    std::atomic<std::uint32_t> context{0};   // communicator id
     std::atomic<std::int32_t> tag{0};
-    std::atomic<std::uint32_t> expected{0};   // sequence number that the offer is for: all earlier messages of the sender matched other receives
-    std::atomic<std::uint32_t> blocking{0};   // the receiver waits in MPI_Recv
+    std::atomic<std::uint32_t> expected{
+        0};  // sequence number that the offer is for: all earlier messages of the sender matched other receives
+    std::atomic<std::uint32_t> blocking{0};  // the receiver waits in MPI_Recv
 };
 
 // Key of a registered buffer: an HCA needs it to read the memory of another process.
@@ -69,14 +72,15 @@ struct Slot {
     std::atomic<std::uint32_t> done{0};                 // chunks copied
     std::atomic<std::uint32_t> refused{0};              // bit per Side: its copies are refused
     alignas(64) Offer offer;
-    alignas(64) std::array<std::atomic<std::uint64_t>, kKeyWords> key{};  // written by the sender: generation, a word of the key
+    alignas(64) std::array<std::atomic<std::uint64_t>,
+                           kKeyWords> key{};  // written by the sender: generation, a word of the key
 };
 
 struct Board {
     static constexpr std::uint64_t kMagic = 0x6472616f62706f63ull;  // "copboard"
 
     std::uint64_t magic = kMagic;
-    std::uint64_t nonce = 0;  // the same as in the card of the process that owns the board
+    std::uint64_t nonce = 0;                            // the same as in the card of the process that owns the board
     alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
     std::atomic<std::uint64_t> surplus{0};              // bytes modulo 2^64; negative if the process was spared more
     alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: it may hold an open offer
@@ -86,7 +90,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) ==
 
 // -- load ----------------------------------------------------------------------
 
-inline void add_load(Board& board, std::uint64_t bytes) noexcept { board.to_copy.fetch_add(bytes, std::memory_order_relaxed); }
+inline void add_load(Board& board, std::uint64_t bytes) noexcept {
+    board.to_copy.fetch_add(bytes, std::memory_order_relaxed);
+}
 
 // Stops at zero: a process that died between adding and copying, or a damaged board, must not make a load look endless.
 inline void subtract_load(Board& board, std::uint64_t bytes) noexcept {
@@ -108,7 +114,8 @@ inline void count_turn(Board& copies, Board& spared, std::uint64_t bytes) noexce
 // Returns the surplus of `one` minus that of `other`. It is correct if the true difference fits in 64 bits, however
 // often the words have wrapped.
 inline std::int64_t surplus_over(const Board& one, const Board& other) noexcept {
-    return static_cast<std::int64_t>(one.surplus.load(std::memory_order_relaxed) - other.surplus.load(std::memory_order_relaxed));
+    return static_cast<std::int64_t>(one.surplus.load(std::memory_order_relaxed) -
+                                     other.surplus.load(std::memory_order_relaxed));
 }
 
 // -- slots ---------------------------------------------------------------------
@@ -142,7 +149,8 @@ inline std::uint32_t arm(Slot& slot) noexcept {
 // Publishes the sender's key. If it comes late it may spoil the key of the next generation, whose receiver then works
 // without HCAs.
 inline void publish_key(Slot& slot, std::uint32_t generation, const Key& key) noexcept {
-    for (std::size_t i = 0; i < kKeyWords; ++i) slot.key[i].store(stamped(generation, key[i]), std::memory_order_release);
+    for (std::size_t i = 0; i < kKeyWords; ++i)
+        slot.key[i].store(stamped(generation, key[i]), std::memory_order_release);
 }
 
 // Returns nothing while the key, or a part of it, is missing.
@@ -158,8 +166,8 @@ inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generati
 
 // The state of a copy, as a side that waits for it sees it on the board.
 struct Progress {
-    std::uint64_t moves = 0;  // changes when a chunk is claimed, or copied
-    bool is_being_copied = false;   // a chunk is claimed, and neither copied nor returned: its copy is under way
+    std::uint64_t moves = 0;       // changes when a chunk is claimed, or copied
+    bool is_being_copied = false;  // a chunk is claimed, and neither copied nor returned: its copy is under way
 };
 
 // One side of a cooperative copy. A side that claims a chunk copies all of it, or returns it, before it leaves the
@@ -204,7 +212,8 @@ public:
     // again, this side only if it is not refused. Returns false if the chunk returned before has not been claimed yet.
     [[nodiscard]] bool give_back(std::uint32_t chunk) noexcept {
         std::uint64_t empty = stamped(generation_, 0);
-        return slot_->returned[index(side_)].compare_exchange_strong(empty, stamped(generation_, chunk + 1), std::memory_order_acq_rel);
+        return slot_->returned[index(side_)].compare_exchange_strong(empty, stamped(generation_, chunk + 1),
+                                                                     std::memory_order_acq_rel);
     }
     bool is_refused() const noexcept { return refused_; }
     // Lets this side also claim the half of the other side.
@@ -220,7 +229,8 @@ public:
     }
 
     Progress progress() const noexcept {
-        const std::uint32_t claimed = value_of(slot_->tickets.load(std::memory_order_relaxed)), done = slot_->done.load(std::memory_order_relaxed);
+        const std::uint32_t claimed = value_of(slot_->tickets.load(std::memory_order_relaxed)),
+                            done = slot_->done.load(std::memory_order_relaxed);
         std::uint32_t returned = 0;
         for (const auto& word : slot_->returned) {
             const std::uint64_t now = word.load(std::memory_order_relaxed);
@@ -247,7 +257,8 @@ private:
         std::uint64_t word = slot_->tickets.load(std::memory_order_relaxed);
         do {
             if (generation_of(word) != generation_ || value_of(word) >= chunks_) return false;
-        } while (!slot_->tickets.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_relaxed));
+        } while (!slot_->tickets.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel,
+                                                       std::memory_order_relaxed));
         return true;
     }
 
@@ -256,7 +267,8 @@ private:
         std::uint64_t word = place.load(std::memory_order_acquire);
         const std::uint32_t chunk = value_of(word);
         if (generation_of(word) != generation_ || chunk == 0 || chunk > chunks_) return std::nullopt;
-        if (!place.compare_exchange_strong(word, stamped(generation_, 0), std::memory_order_acq_rel)) return std::nullopt;
+        if (!place.compare_exchange_strong(word, stamped(generation_, 0), std::memory_order_acq_rel))
+            return std::nullopt;
         return chunk - 1;
     }
 
@@ -287,8 +299,8 @@ struct Taken {
 };
 
 // Opens an offer in an armed slot. Owner only.
-inline void open_offer(Board& board, std::uint32_t index, std::uint32_t generation, const OfferKey& key, std::uint64_t address,
-                       bool blocking) noexcept {
+inline void open_offer(Board& board, std::uint32_t index, std::uint32_t generation, const OfferKey& key,
+                       std::uint64_t address, bool blocking) noexcept {
     Offer& o = board.slots[index].offer;
     o.sender.store(key.sender, std::memory_order_relaxed);
     o.context.store(key.context, std::memory_order_relaxed);
@@ -309,8 +321,8 @@ inline void message_passed(Board& board, std::uint32_t index, std::uint32_t expe
 // Withdraws an offer. Returns false if the sender has taken it. Owner only.
 [[nodiscard]] inline bool close_offer(Board& board, std::uint32_t index, std::uint32_t generation) noexcept {
     std::uint64_t open = stamped(generation, Offer::kOpen);
-    const bool closed =
-        board.slots[index].offer.phase.compare_exchange_strong(open, stamped(generation, Offer::kClosed), std::memory_order_acq_rel);
+    const bool closed = board.slots[index].offer.phase.compare_exchange_strong(
+        open, stamped(generation, Offer::kClosed), std::memory_order_acq_rel);
     board.open_offers.fetch_and(~(std::uint64_t{1} << index), std::memory_order_relaxed);
     return closed;
 }
@@ -324,12 +336,17 @@ inline std::optional<Taken> take_offer(Board& board, const OfferKey& key) noexce
         Offer& o = board.slots[index].offer;
         std::uint64_t phase = o.phase.load(std::memory_order_acquire);
         if (value_of(phase) != Offer::kOpen || o.sender.load(std::memory_order_relaxed) != key.sender ||
-            o.context.load(std::memory_order_relaxed) != key.context || o.tag.load(std::memory_order_relaxed) != key.tag)
+            o.context.load(std::memory_order_relaxed) != key.context ||
+            o.tag.load(std::memory_order_relaxed) != key.tag)
             continue;
-        if (o.expected.load(std::memory_order_acquire) != key.sequence || o.capacity.load(std::memory_order_relaxed) < key.bytes)
+        if (o.expected.load(std::memory_order_acquire) != key.sequence ||
+            o.capacity.load(std::memory_order_relaxed) < key.bytes)
             return std::nullopt;
-        const Taken taken{index, generation_of(phase), o.address.load(std::memory_order_relaxed), o.blocking.load(std::memory_order_relaxed) != 0};
-        if (!o.phase.compare_exchange_strong(phase, stamped(generation_of(phase), Offer::kTaken), std::memory_order_acq_rel)) return std::nullopt;
+        const Taken taken{index, generation_of(phase), o.address.load(std::memory_order_relaxed),
+                          o.blocking.load(std::memory_order_relaxed) != 0};
+        if (!o.phase.compare_exchange_strong(phase, stamped(generation_of(phase), Offer::kTaken),
+                                             std::memory_order_acq_rel))
+            return std::nullopt;
         return taken;
     }
     return std::nullopt;

@@ -34,11 +34,14 @@ struct BounceBuffers {
     std::array<Bounce, kBounces> all;
 };
 
-inline void empty(Bounce& bounce, std::uint32_t generation) noexcept { bounce.emptied.store(generation, std::memory_order_release); }
+inline void empty(Bounce& bounce, std::uint32_t generation) noexcept {
+    bounce.emptied.store(generation, std::memory_order_release);
+}
 
 // Returns the payload; null if the buffer does not hold this generation.
 inline const unsigned char* contents(const Bounce& bounce, std::uint32_t generation) noexcept {
-    const bool here = bounce.taken.load(std::memory_order_acquire) == generation && bounce.emptied.load(std::memory_order_relaxed) != generation;
+    const bool here = bounce.taken.load(std::memory_order_acquire) == generation &&
+                      bounce.emptied.load(std::memory_order_relaxed) != generation;
     return here ? bounce.bytes : nullptr;
 }
 

@@ -13,9 +13,11 @@ namespace coop::rndv {
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kSmallestChunk = 256 * 1024;  // in messages that are long enough for two
-constexpr std::uint64_t kChunksPerMessage = 8;       // unless chunks would be too small or too large
+constexpr std::uint64_t kChunksPerMessage = 8;        // unless chunks would be too small or too large
 
-constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
+    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 // An eighth of the message, in whole pages, between kSmallestChunk (or half of a short message) and `largest`. Each
 // chunk costs a system call, and at the end one side waits for the last chunk of the other.

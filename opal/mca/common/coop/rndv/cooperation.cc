@@ -4,8 +4,8 @@
 namespace coop::rndv {
 namespace {
 
-// Table II of the paper. A buffered send leaves its caller free, so the receiver copies if it waits; the table lets the sender copy if
-// the receiver does not wait.
+// Table II of the paper. A buffered send leaves its caller free, so the receiver copies if it waits; the table lets the
+// sender copy if the receiver does not wait.
 Choice by_calls(const Situation& s) noexcept {
     const bool buffered = s.send_call == SendCall::kBsend;
     if (s.recv_call == RecvCall::kRecv) {
@@ -16,9 +16,9 @@ Choice by_calls(const Situation& s) noexcept {
     return {Row::kCoop, Reason::kNobodyWaits};
 }
 
-// The side with clearly less to copy copies. A small difference only shows which side ran on a core recently; following it would burden
-// the same side again and again. So at a small difference the side that has copied less takes its turn. At equal turns the receiver
-// copies, which saves a packet.
+// The side with clearly less to copy copies. A small difference only shows which side ran on a core recently; following
+// it would burden the same side again and again. So at a small difference the side that has copied less takes its turn.
+// At equal turns the receiver copies, which saves a packet.
 Choice by_load(const Situation& s) noexcept {
     if (is_clearly_less(s.receiver_load, s.sender_load, s.bytes)) return {Row::kRget, Reason::kReceiverLighter};
     if (is_clearly_less(s.sender_load, s.receiver_load, s.bytes)) return {Row::kRput, Reason::kSenderLighter};
@@ -27,14 +27,16 @@ Choice by_load(const Situation& s) noexcept {
     return {Row::kRget, Reason::kEvenLoad};
 }
 
-// The sender copies only if the receiver has far more to do: a sender must be asked first, and may not run at that moment.
+// The sender copies only if the receiver has far more to do: a sender must be asked first, and may not run at that
+// moment.
 Choice by_clear_load(const Situation& s) noexcept {
     if (s.receiver_load / 2 > s.sender_load + s.bytes) return {Row::kRput, Reason::kSenderLighter};
     return {Row::kRget, s.receiver_load < s.sender_load ? Reason::kReceiverLighter : Reason::kEvenLoad};
 }
 
-// Section II-D: the calls decide where they can, the load where they cannot. An idle side helps the one that leads. Where both processes
-// send at once, or both have copies to do, no side is idle, and one side copies a whole message, which then lies in its cache.
+// Section II-D: the calls decide where they can, the load where they cannot. An idle side helps the one that leads.
+// Where both processes send at once, or both have copies to do, no side is idle, and one side copies a whole message,
+// which then lies in its cache.
 Choice hybrid(const Situation& s) noexcept {
     if (!long_enough_for_two(s)) return {Row::kRget, Reason::kBelowCoopMin};
     if (s.receiver_sends) return by_clear_load(s);

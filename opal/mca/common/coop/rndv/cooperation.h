@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which side copies, for two processes that share memory. (Cooperative Rendezvous Protocols: section II-B1 with Table II for the choice
-// by calls, II-B2 for the choice by load, II-D for the hybrid.)
+// Which side copies, for two processes that share memory. (Cooperative Rendezvous Protocols: section II-B1 with Table
+// II for the choice by calls, II-B2 for the choice by load, II-D for the hybrid.)
 #pragma once
 
 #include <optional>
@@ -11,11 +11,14 @@
 
 namespace coop::rndv {
 
-// coop, rget or rput with a reason, as if no receive had been offered and a slot were free. Nothing where the two may not share.
+// coop, rget or rput with a reason, as if no receive had been offered and a slot were free. Nothing where the two may
+// not share.
 std::optional<Choice> share_out(const Situation& situation) noexcept;
 
 // The side that leads the copy where the paper's table names this row.
-constexpr Split lead_of(Row row) noexcept { return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth; }
+constexpr Split lead_of(Row row) noexcept {
+    return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth;
+}
 
 // Whether a load is smaller than another by at least kClearMessages messages of this length.
 constexpr std::uint64_t kClearMessages = 3;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One side of a cooperative copy (coop, rtr, rput with a slot): which chunk to copy next, and when to stop. Sender and receiver run the
-// same machine on the same slot of the receiver's board. (Cooperative Rendezvous Protocols, sections II-A1 and II-C)
+// One side of a cooperative copy (coop, rtr, rput with a slot): which chunk to copy next, and when to stop. Sender and
+// receiver run the same machine on the same slot of the receiver's board. (Cooperative Rendezvous Protocols, sections
+// II-A1 and II-C)
 //
 //     claim a chunk --> copy it --> count it on the board --> yield to other messages
 //       | none left, or the other side leads                     |
@@ -9,20 +10,18 @@
 //              nothing moves: take over what is left
 //              nothing moves and the process is gone: the peer died
 //
-// A side that holds a chunk does not yield unless a transport copies without its help. Otherwise a caller that leaves the library would
-// hold a chunk that the other side waits for. A chunk that a transport refuses for good goes to the other side. When both sides are
-// refused the copy is stuck, and fragments carry the whole range again.
+// A side that holds a chunk does not yield unless a transport copies without its help. Otherwise a caller that leaves
+// the library would hold a chunk that the other side waits for. A chunk that a transport refuses for good goes to the
+// other side. When both sides are refused the copy is stuck, and fragments carry the whole range again.
 //
 // The owner carries out what next() returns:
 //
 //     side.begin_turn();
 //     for (;;) switch (side.next(hands)) {
-//         case CopyDo::kCopy:     copy from at(), at most until end(): issued(), no_room(), or fail() if it is refused for good
-//         case CopyDo::kBusy:     return; a completion of the transport comes back
-//         case CopyDo::kNoRoom:   return; try again later
-//         case CopyDo::kYield:    return; go on after other messages had their turn
-//         case CopyDo::kStandBy:  return; look again
-//         case CopyDo::kOver, kStuck, kPeerDied: return
+//         case CopyDo::kCopy:     copy from at(), at most until end(): issued(), no_room(), or fail() if it is refused
+//         for good case CopyDo::kBusy:     return; a completion of the transport comes back case CopyDo::kNoRoom:
+//         return; try again later case CopyDo::kYield:    return; go on after other messages had their turn case
+//         CopyDo::kStandBy:  return; look again case CopyDo::kOver, kStuck, kPeerDied: return
 //     }
 //
 // `Hands` is what a side knows of its process; see the members that next() calls.
@@ -48,10 +47,11 @@ enum class CopyDo : std::uint8_t { kCopy, kBusy, kNoRoom, kYield, kStandBy, kOve
 class CopySide {
 public:
     // `bytes` > 0 from byte `from` of the message on.
-    void start(Slot& slot, Side side, std::uint32_t generation, std::uint64_t from, std::uint64_t bytes, std::uint32_t chunk_bytes,
-               const Choice& choice) noexcept {
+    void start(Slot& slot, Side side, std::uint32_t generation, std::uint64_t from, std::uint64_t bytes,
+               std::uint32_t chunk_bytes, const Choice& choice) noexcept {
         plan_ = {bytes, chunk_bytes};
-        claims_.start(slot, side, generation, static_cast<std::uint32_t>(plan_.count()), choice.split == Split::kHalves && plan_.count() <= 2);
+        claims_.start(slot, side, generation, static_cast<std::uint32_t>(plan_.count()),
+                      choice.split == Split::kHalves && plan_.count() <= 2);
         from_ = from;
         // A receiver that leads nothing in rput leaves the copy to the sender until it takes over.
         helps_ = choice.row != Row::kRput;
@@ -100,8 +100,8 @@ public:
         copied_ += bytes;
         tries_ = 0;
     }
-    // The transport has no room at present. True: end the turn. A chunk that was begun is begun again by whoever takes it next, so it is
-    // returned to the board only after several tries.
+    // The transport has no room at present. True: end the turn. A chunk that was begun is begun again by whoever takes
+    // it next, so it is returned to the board only after several tries.
     bool no_room(bool transport_is_busy) noexcept {
         if (++tries_ < kTriesOfAChunk) return false;
         if (chunk_ && !transport_is_busy && claims_.give_back(*chunk_)) chunk_.reset();
@@ -122,8 +122,8 @@ public:
 private:
     static constexpr int kTriesOfAChunk = 16;
     static constexpr std::uint64_t kLookEveryNs = 200'000'000;
-    // The launcher notices a dead process, too, and ends the job; mpirun of Open MPI 4.1 may hang if a process aborts at the same moment.
-    // So it is given some seconds.
+    // The launcher notices a dead process, too, and ends the job; mpirun of Open MPI 4.1 may hang if a process aborts
+    // at the same moment. So it is given some seconds.
     static constexpr int kLooksUntilDead = 25;
 
     std::uint64_t begin() const noexcept { return from_ + plan_.begin(*chunk_); }
@@ -177,7 +177,7 @@ private:
     std::uint64_t at_ = 0;                // … up to this byte of the message
     std::atomic<bool> failed_{false};     // … or refused by the transport
     Takeover takeover_;
-    std::uint64_t copied_ = 0;            // in this turn
+    std::uint64_t copied_ = 0;  // in this turn
     int tries_ = 0;
     std::uint64_t waiting_since_ns_ = 0;  // 0: not waiting
     int missed_ = 0;                      // looks in a row that did not find the peer

@@ -39,7 +39,9 @@ inline std::optional<std::uint32_t> place_of(HcaLoads& loads, std::uint64_t guid
     return std::nullopt;
 }
 
-inline void count_posted(HcaLoads& loads, std::uint32_t place) noexcept { loads.all[place].operations.fetch_add(1, std::memory_order_relaxed); }
+inline void count_posted(HcaLoads& loads, std::uint32_t place) noexcept {
+    loads.all[place].operations.fetch_add(1, std::memory_order_relaxed);
+}
 
 // Stops at zero: damaged memory must not make an HCA look busy for ever.
 inline void count_completed(HcaLoads& loads, std::uint32_t place) noexcept {

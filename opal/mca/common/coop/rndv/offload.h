@@ -44,11 +44,13 @@ constexpr std::uint64_t offload_chunk_bytes(std::uint64_t message_bytes) noexcep
 // How many of the `left` unclaimed chunks to give to the HCA now, if it already has `under_way`. It gets half of its
 // share at first, and the rest as it completes these, so that it cannot hold many chunks if it has become slow. While a
 // rate is unknown, one chunk is tried.
-constexpr std::uint32_t chunks_to_offload(std::uint32_t left, std::uint32_t under_way, double hca_bytes_per_s, double cpu_bytes_per_s) noexcept {
+constexpr std::uint32_t chunks_to_offload(std::uint32_t left, std::uint32_t under_way, double hca_bytes_per_s,
+                                          double cpu_bytes_per_s) noexcept {
     if (left < 2) return 0;
     if (hca_bytes_per_s <= 0 || cpu_bytes_per_s <= 0) return under_way == 0 ? 1 : 0;
     const double share = hca_bytes_per_s / (hca_bytes_per_s + cpu_bytes_per_s);
-    const auto all = static_cast<std::uint32_t>(share * (static_cast<double>(left) + under_way));  // includes those under way
+    const auto all = static_cast<std::uint32_t>(share *
+                                                (static_cast<double>(left) + under_way));  // includes those under way
     const std::uint32_t now = std::min(std::max(std::min(all, 2u), (all + 1) / 2), kMaxOffloaded);
     return now > under_way ? std::min(now - under_way, left - 1) : 0;
 }

@@ -20,7 +20,8 @@ bool wants_offer(const Situation& s) noexcept {
 }
 
 std::string describe(const Choice& choice, const Situation& s) {
-    return std::to_string(s.bytes) + " bytes go by " + name(choice.row) + ": " + text(choice.reason) + numbers(choice.reason, s);
+    return std::to_string(s.bytes) + " bytes go by " + name(choice.row) + ": " + text(choice.reason) +
+           numbers(choice.reason, s);
 }
 
 }  // namespace coop::rndv

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The protocols of pml/coop as a table, and the one function that chooses among them. (Cooperative Rendezvous Protocols: section I-A for
-// rput and rget, II-A1 for coop; the send pipeline is what remains without RDMA.)
+// The protocols of pml/coop as a table, and the one function that chooses among them. (Cooperative Rendezvous
+// Protocols: section I-A for rput and rget, II-A1 for coop; the send pipeline is what remains without RDMA.)
 //
-// The sender calls choose() when a message starts, and assumes the best of the receiver. The receiver calls it again when the message is
-// matched and both sides are known, and its answer counts. A receive that was offered to the sender (rtr) tells the sender everything:
-// then the sender's answer counts.
+// The sender calls choose() when a message starts, and assumes the best of the receiver. The receiver calls it again
+// when the message is matched and both sides are known, and its answer counts. A receive that was offered to the sender
+// (rtr) tells the sender everything: then the sender's answer counts.
 //
-// Each protocol is one file, rows/NAME.cc, which fills in one Protocol. The engines of both sides (sender.h, receiver.h) and the checks
-// of control headers (wire/headers.cc) ask the Protocol and do not name rows.
+// Each protocol is one file, rows/NAME.cc, which fills in one Protocol. The engines of both sides (sender.h,
+// receiver.h) and the checks of control headers (wire/headers.cc) ask the Protocol and do not name rows.
 #pragma once
 
 #include <optional>
@@ -50,11 +50,11 @@ struct Protocol {
     Inline payload = Inline::kNothing;
     // Whether the RTS names the send buffer, so that the receiver can read it.
     bool (*shows_buffer)(const Situation&) noexcept;
-    bool needs_rdma = true;        // the RTS takes the transport that has RDMA
-    bool may_be_in_pieces = false; // the RTS may list a send buffer that is not contiguous
-    bool uses_bounce = false;      // the payload lies in a bounce buffer of the sender; the receiver does not answer
-    bool starts_at_once = false;   // both sides copy before any answer: the RTS names a slot of the receiver's board
-    bool allows_hcas = false;      // an HCA of the receiver may copy some chunks
+    bool needs_rdma = true;         // the RTS takes the transport that has RDMA
+    bool may_be_in_pieces = false;  // the RTS may list a send buffer that is not contiguous
+    bool uses_bounce = false;       // the payload lies in a bounce buffer of the sender; the receiver does not answer
+    bool starts_at_once = false;    // both sides copy before any answer: the RTS names a slot of the receiver's board
+    bool allows_hcas = false;       // an HCA of the receiver may copy some chunks
 
     // -- abort: notes that the receiver lacks memory or a slot, so that choose() passes over this row from now on
     void (*abort)(Situation&, Lack) noexcept;
@@ -68,8 +68,8 @@ COOP_EXPORT const Protocol& protocol(Row row) noexcept;
 
 COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 
-// Whether the sender should look for an offer of the receiver (rtr) before it chooses. The paper's table has it for ready sends; the hybrid
-// uses it wherever both sides would copy.
+// Whether the sender should look for an offer of the receiver (rtr) before it chooses. The paper's table has it for
+// ready sends; the hybrid uses it wherever both sides would copy.
 COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
 // Whether both sides may copy, by claims on the receiver's board.
@@ -79,7 +79,9 @@ inline bool sender_writes(const Choice& choice) noexcept {
     const Mover mover = protocol(choice.row).mover(choice);
     return mover == Mover::kSender || mover == Mover::kBoth;
 }
-inline Shares shares(const Choice& choice, std::uint64_t bytes) noexcept { return protocol(choice.row).shares(choice, bytes); }
+inline Shares shares(const Choice& choice, std::uint64_t bytes) noexcept {
+    return protocol(choice.row).shares(choice, bytes);
+}
 inline const char* name(Row row) noexcept { return protocol(row).name; }
 
 // One sentence with the numbers that decided.

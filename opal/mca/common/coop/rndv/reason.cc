@@ -12,9 +12,12 @@ std::string eager_limit(const Situation& s) { return bytes_of(s.eager_limit); }
 std::string rdma_min(const Situation& s) { return bytes_of(s.rdma_min); }
 std::string isend_rdma_min(const Situation& s) { return bytes_of(s.isend_rdma_min); }
 std::string coop_min(const Situation& s) { return bytes_of(s.coop_min); }
-std::string bandwidth(const Situation& s) { return ", which has " + std::to_string(static_cast<int>(s.rdma_share * 100)) + " % of the bandwidth"; }
+std::string bandwidth(const Situation& s) {
+    return ", which has " + std::to_string(static_cast<int>(s.rdma_share * 100)) + " % of the bandwidth";
+}
 std::string loads(const Situation& s) {
-    return " (sender " + std::to_string(s.sender_load) + " bytes, receiver " + std::to_string(s.receiver_load) + " bytes)";
+    return " (sender " + std::to_string(s.sender_load) + " bytes, receiver " + std::to_string(s.receiver_load) +
+           " bytes)";
 }
 
 struct Words {

@@ -17,7 +17,8 @@ const char* name(RecvStep step) noexcept {
     return "unknown";
 }
 
-bool Receiver::on_rts(const Choice& offer, const Situation& situation, std::uint64_t wanted, std::uint64_t inline_bytes) noexcept {
+bool Receiver::on_rts(const Choice& offer, const Situation& situation, std::uint64_t wanted,
+                      std::uint64_t inline_bytes) noexcept {
     if (!is(RecvStep::kPosted)) return false;
     ended_ = false;
     choice_ = offer;
@@ -63,7 +64,8 @@ RecvDo Receiver::next() noexcept {
     return RecvDo::kEnd;
 }
 
-// --- outcomes ---------------------------------------------------------------------------------------------------------
+// --- outcomes
+// ---------------------------------------------------------------------------------------------------------
 
 bool Receiver::prepared() noexcept {
     if (!is(RecvStep::kPrepare)) return false;
@@ -84,7 +86,8 @@ bool Receiver::granting() noexcept {
     return true;
 }
 
-// A sender that computes makes no room for the grant of a cooperative copy. Reading needs no packet before the data is here.
+// A sender that computes makes no room for the grant of a cooperative copy. Reading needs no packet before the data is
+// here.
 bool Receiver::grant_refused() noexcept {
     if (is(RecvStep::kCopy)) {
         protocol(choice_.row).abort(situation_, Lack::kSlot);
@@ -129,7 +132,8 @@ bool Receiver::stuck(std::uint64_t from) noexcept {
     return true;
 }
 
-// --- bytes ------------------------------------------------------------------------------------------------------------
+// --- bytes
+// ------------------------------------------------------------------------------------------------------------
 
 bool Receiver::on_bytes(std::uint64_t bytes) noexcept {
     return takes_bytes() && landed_.fetch_add(bytes, std::memory_order_acq_rel) + bytes <= wanted_;

@@ -19,23 +19,23 @@
 //                                    | neither side can copy: kGrant (send)
 //                                    | no room for the CTS: choose() without a slot
 //
-// The machine has no packets, memory or transport. Its owner tells it events and carries out the action that next() returns:
+// The machine has no packets, memory or transport. Its owner tells it events and carries out the action that next()
+// returns:
 //
 //     for (;;) switch (receiver.next()) {
 //         case RecvDo::kWait:    return until something happens
-//         case RecvDo::kPrepare: register [from(), wanted()); if is_shared(choice()), take a slot, too; then prepared() or lacks()
-//         case RecvDo::kGrant:   granting() before the CTS is handed over, grant_refused() if it was not taken
-//         case RecvDo::kGet:     get [from(), wanted()); then read_to()
-//         case RecvDo::kSendFin: then fin_out()
+//         case RecvDo::kPrepare: register [from(), wanted()); if is_shared(choice()), take a slot, too; then prepared()
+//         or lacks() case RecvDo::kGrant:   granting() before the CTS is handed over, grant_refused() if it was not
+//         taken case RecvDo::kGet:     get [from(), wanted()); then read_to() case RecvDo::kSendFin: then fin_out()
 //         case RecvDo::kCopy:    drive the cooperative copy (copy_side.h); then copied() or stuck()
 //         case RecvDo::kEnd:     once: release everything
 //     }
 //
-// An event that does not fit the step changes nothing and returns false. Bytes of the peer that are not due must be refused with a
-// diagnosis: ask takes_bytes().
+// An event that does not fit the step changes nothing and returns false. Bytes of the peer that are not due must be
+// refused with a diagnosis: ask takes_bytes().
 //
-// Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_bytes() may come from any
-// thread.
+// Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_bytes() may
+// come from any thread.
 #pragma once
 
 #include <atomic>
@@ -57,9 +57,10 @@ class COOP_EXPORT Receiver {
 public:
     void start() noexcept { step_.store(RecvStep::kPosted, std::memory_order_relaxed); }
 
-    // The RTS of the message that the receive has matched. `wanted`: bytes of the message that fit the buffer. `inline_bytes`: bytes of
-    // these that came with the RTS.
-    bool on_rts(const Choice& offer, const Situation& situation, std::uint64_t wanted, std::uint64_t inline_bytes) noexcept;
+    // The RTS of the message that the receive has matched. `wanted`: bytes of the message that fit the buffer.
+    // `inline_bytes`: bytes of these that came with the RTS.
+    bool on_rts(const Choice& offer, const Situation& situation, std::uint64_t wanted,
+                std::uint64_t inline_bytes) noexcept;
 
     RecvStep step() const noexcept { return step_.load(std::memory_order_acquire); }
     RecvDo next() noexcept;
@@ -69,7 +70,8 @@ public:
     bool lacks(Lack lack) noexcept;
     bool granting() noexcept;       // before the CTS is handed over: data may come from within
     bool grant_refused() noexcept;  // the transport had no room for it
-    // Everything before byte `to` was read. `fin_follows`: a FIN was posted after the read, and nothing remains to be told.
+    // Everything before byte `to` was read. `fin_follows`: a FIN was posted after the read, and nothing remains to be
+    // told.
     bool read_to(std::uint64_t to, bool fin_follows) noexcept;
     bool fin_out() noexcept;
     bool copied() noexcept;
@@ -81,7 +83,7 @@ public:
 
     const Situation& situation() const noexcept { return situation_; }
     const Choice& choice() const noexcept { return choice_; }
-    std::uint64_t from() const noexcept { return from_; }      // first byte that is asked for
+    std::uint64_t from() const noexcept { return from_; }  // first byte that is asked for
     std::uint64_t wanted() const noexcept { return wanted_; }
     std::uint64_t landed() const noexcept { return landed_.load(std::memory_order_acquire); }
 

@@ -65,7 +65,8 @@ SendDo Sender::next(bool packets_in_flight) noexcept {
         }
 }
 
-// --- outcomes ---------------------------------------------------------------------------------------------------------
+// --- outcomes
+// ---------------------------------------------------------------------------------------------------------
 
 bool Sender::eager_out() noexcept {
     if (!is(SendStep::kStart)) return false;
@@ -119,11 +120,13 @@ bool Sender::copied() noexcept {
     return true;
 }
 
-// --- answers ----------------------------------------------------------------------------------------------------------
+// --- answers
+// ----------------------------------------------------------------------------------------------------------
 
 bool Sender::takes_grant(Row row, bool copy_is_stuck) const noexcept {
     if (step() == SendStep::kAnswer) return !is_answered();
-    return step() == SendStep::kCopy && row == Row::kSend && copy_is_stuck && !fall_back_.load(std::memory_order_acquire);
+    return step() == SendStep::kCopy && row == Row::kSend && copy_is_stuck &&
+           !fall_back_.load(std::memory_order_acquire);
 }
 
 bool Sender::on_grant(const Grant& grant) noexcept {
@@ -142,7 +145,8 @@ bool Sender::takes_fin() const noexcept { return step() == SendStep::kAnswer && 
 FinTaken Sender::on_fin(const Choice& choice, std::uint32_t parts) noexcept {
     if (!takes_fin()) return FinTaken::kRefused;
     std::uint32_t due = 0;
-    if (!fins_due_.compare_exchange_strong(due, parts, std::memory_order_relaxed) && due != parts) return FinTaken::kRefused;
+    if (!fins_due_.compare_exchange_strong(due, parts, std::memory_order_relaxed) && due != parts)
+        return FinTaken::kRefused;
     if (fins_.fetch_add(1, std::memory_order_acq_rel) + 1 < parts) return FinTaken::kAwaitsOthers;
     choice_ = choice;
     all_read_ = true;

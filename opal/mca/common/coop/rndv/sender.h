@@ -17,23 +17,23 @@
 //       |  +------------------|---------+                     |
 //       +---------------------+-------------------------------+
 //
-// The machine has no packets and no transport. Its owner tells it events and carries out the action that next() returns:
+// The machine has no packets and no transport. Its owner tells it events and carries out the action that next()
+// returns:
 //
 //     for (;;) switch (sender.next(packets_in_flight)) {
 //         case SendDo::kWait:          return until something happens
-//         case SendDo::kStart:         choose(); eager_out(), or rts_out() before the RTS is handed over and rts_refused() if it was not taken
-//         case SendDo::kSendFragments: fragment_out() for each packet, from at() to end()
-//         case SendDo::kPut:           put the range [at(), end()); then put_done()
-//         case SendDo::kSendFin:       tell the receiver that put_bytes() were put; then fin_out()
-//         case SendDo::kCopy:          drive the cooperative copy (copy_side.h); then copied()
-//         case SendDo::kEnd:           once: release everything
+//         case SendDo::kStart:         choose(); eager_out(), or rts_out() before the RTS is handed over and
+//         rts_refused() if it was not taken case SendDo::kSendFragments: fragment_out() for each packet, from at() to
+//         end() case SendDo::kPut:           put the range [at(), end()); then put_done() case SendDo::kSendFin: tell
+//         the receiver that put_bytes() were put; then fin_out() case SendDo::kCopy:          drive the cooperative
+//         copy (copy_side.h); then copied() case SendDo::kEnd:           once: release everything
 //     }
 //
-// An event that does not fit the step changes nothing and returns false. The events of the peer (on_grant, on_fin) must be refused with a
-// diagnosis then: ask takes_grant() and takes_fin().
+// An event that does not fit the step changes nothing and returns false. The events of the peer (on_grant, on_fin) must
+// be refused with a diagnosis then: ask takes_grant() and takes_fin().
 //
-// Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_grant() and on_fin() may come
-// from any thread, one answer at a time.
+// Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_grant() and
+// on_fin() may come from any thread, one answer at a time.
 #pragma once
 
 #include <atomic>
@@ -67,14 +67,14 @@ public:
     SendDo next(bool packets_in_flight) noexcept;
 
     // -- outcomes of actions
-    bool eager_out() noexcept;                     // the whole message is in the hands of the transport
-    bool rts_out(const Choice& offer) noexcept;    // before the RTS is handed over: its answer may come from within
-    bool rts_refused() noexcept;                   // the transport had no room for it
-    bool fragment_out(std::uint64_t bytes) noexcept;      // before the fragment is handed over
+    bool eager_out() noexcept;                        // the whole message is in the hands of the transport
+    bool rts_out(const Choice& offer) noexcept;       // before the RTS is handed over: its answer may come from within
+    bool rts_refused() noexcept;                      // the transport had no room for it
+    bool fragment_out(std::uint64_t bytes) noexcept;  // before the fragment is handed over
     bool fragment_refused(std::uint64_t bytes) noexcept;
-    bool put_done(std::uint64_t to) noexcept;      // everything before byte `to` was put; fragments carry the rest
+    bool put_done(std::uint64_t to) noexcept;  // everything before byte `to` was put; fragments carry the rest
     bool fin_out() noexcept;
-    bool copied() noexcept;                        // all chunks are
+    bool copied() noexcept;  // all chunks are
 
     // -- answers of the receiver
     bool takes_grant(Row row, bool copy_is_stuck) const noexcept;
@@ -97,12 +97,12 @@ private:
     SendStep granted_step() const noexcept;
 
     std::atomic<SendStep> step_{SendStep::kOver};
-    std::atomic<bool> answered_{false};   // the fields below are valid
-    std::atomic<bool> fall_back_{false};  // neither side can copy: a second grant asks for fragments
-    bool all_read_ = false;               // the answer was a FIN
+    std::atomic<bool> answered_{false};                 // the fields below are valid
+    std::atomic<bool> fall_back_{false};                // neither side can copy: a second grant asks for fragments
+    bool all_read_ = false;                             // the answer was a FIN
     std::atomic<std::uint32_t> fins_{0}, fins_due_{0};  // 0: none has come
     Choice choice_{Row::kEager, Reason::kFitsEager};
-    std::uint64_t at_ = 0, end_ = 0;      // granted, and not sent yet
+    std::uint64_t at_ = 0, end_ = 0;  // granted, and not sent yet
     std::uint64_t put_bytes_ = 0;
 };
 

@@ -11,17 +11,23 @@ namespace coop::rndv {
 // pml_coop_protocol
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
 constexpr std::size_t kWishes = 8;
-constexpr const char* kWishNames[kWishes] = {"hybrid", "rget", "rput", "send", "coop", "coop_fixed", "coop_coll", "coop_load"};
+constexpr const char* kWishNames[kWishes] = {"hybrid", "rget",       "rput",      "send",
+                                             "coop",   "coop_fixed", "coop_coll", "coop_load"};
 
 // Whether the wish names one of the classic protocols: then no threshold holds.
-constexpr bool is_classic(Wish wish) noexcept { return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend; }
+constexpr bool is_classic(Wish wish) noexcept {
+    return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend;
+}
 
-// The MPI call of each side. It tells whether the caller waits or may compute. Nonblocking synchronous and ready sends are kIsend.
+// The MPI call of each side. It tells whether the caller waits or may compute. Nonblocking synchronous and ready sends
+// are kIsend.
 enum class SendCall : std::uint8_t { kSend, kIsend, kBsend, kSsend, kRsend };
 enum class RecvCall : std::uint8_t { kRecv, kIrecv };
 constexpr std::size_t kSendCalls = 5;
 
-constexpr bool sender_waits(SendCall call) noexcept { return call == SendCall::kSend || call == SendCall::kSsend || call == SendCall::kRsend; }
+constexpr bool sender_waits(SendCall call) noexcept {
+    return call == SendCall::kSend || call == SendCall::kSsend || call == SendCall::kRsend;
+}
 
 struct Situation {
     // The message.
@@ -40,16 +46,17 @@ struct Situation {
     std::size_t bounce_max = 0;      // longest message for a bounce buffer
 
     // The transport.
-    double rdma_share = 1.0;          // 0..1: share of the bandwidth to the peer that the RDMA transport has
+    double rdma_share = 1.0;  // 0..1: share of the bandwidth to the peer that the RDMA transport has
     bool can_get = false;
     bool can_put = false;
-    bool get_refused = false;         // tried for this message, and failed
+    bool get_refused = false;  // tried for this message, and failed
     bool put_refused = false;
     bool kernel_copy_denied = false;  // the transport could, but the kernel forbids it
 
     // Two processes of one node.
     bool same_node = false;
-    bool can_share = false;       // both see the other's board, both may copy, and the sender finishes a chunk without another MPI call
+    bool can_share =
+        false;  // both see the other's board, both may copy, and the sender finishes a chunk without another MPI call
     bool slot_free = true;        // the receiver has a slot for a cooperative copy
     bool offered = false;         // the sender has taken an offer of the receiver
     bool one_way = false;         // several messages in a row went from sender to receiver, and none came back
@@ -59,12 +66,14 @@ struct Situation {
     // What both sides do.
     SendCall send_call = SendCall::kIsend;
     RecvCall recv_call = RecvCall::kIrecv;
-    std::uint64_t sender_load = 0;    // bytes that the sender still has to copy
+    std::uint64_t sender_load = 0;  // bytes that the sender still has to copy
     std::uint64_t receiver_load = 0;
-    std::int64_t sender_surplus = 0;  // bytes by which the sender's surplus (board.h) exceeds the receiver's; for coop_load
+    std::int64_t sender_surplus =
+        0;  // bytes by which the sender's surplus (board.h) exceeds the receiver's; for coop_load
 };
 
-// Whether the message is long enough for two copiers, which need one more packet. On a crowded node only longer messages are.
+// Whether the message is long enough for two copiers, which need one more packet. On a crowded node only longer
+// messages are.
 constexpr std::size_t kCrowdedFactor = 4;
 constexpr bool long_enough_for_two(const Situation& s) noexcept {
     return s.bytes >= (s.crowded ? kCrowdedFactor * s.coop_min : s.coop_min);
@@ -75,7 +84,8 @@ constexpr bool may_share(const Situation& s) noexcept {
     return s.can_share && s.wish != Wish::kRget && s.wish != Wish::kSend && !s.get_refused && !s.put_refused;
 }
 
-// Whether the load board counts the message: if both sides could copy, and, under the hybrid, if it is worth the atomic operations.
+// Whether the load board counts the message: if both sides could copy, and, under the hybrid, if it is worth the atomic
+// operations.
 constexpr bool load_matters(const Situation& s) noexcept {
     return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }

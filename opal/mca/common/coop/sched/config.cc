@@ -32,7 +32,8 @@ Defect policies_defect(const SchedConfig& c) {
 
 Defect sizes_defect(const SchedConfig& c) {
     if (c.min_stripe == 0) return "min_stripe: 0 is not allowed (at least 1 byte)";
-    if (c.alignment != 0 && !std::has_single_bit(c.alignment)) return "alignment: " + number(c.alignment) + " is not a power of two";
+    if (c.alignment != 0 && !std::has_single_bit(c.alignment))
+        return "alignment: " + number(c.alignment) + " is not a power of two";
     if (c.window == 0) return "window: 0 is not allowed (at least 1 message)";
     if (c.alpha_percent == 0) return "alpha: 0 % would never adapt (1..100; use weighted_striping for fixed weights)";
     if (c.alpha_percent > 100) return "alpha: " + number(c.alpha_percent) + " % is not allowed (1..100)";
@@ -40,7 +41,9 @@ Defect sizes_defect(const SchedConfig& c) {
 }
 
 Defect weights_defect(const Weights& weights) {
-    if (weights.count > kMaxRails) return "weights: " + number(weights.count) + " given, but a channel has at most " + number(kMaxRails) + " rails";
+    if (weights.count > kMaxRails)
+        return "weights: " + number(weights.count) + " given, but a channel has at most " + number(kMaxRails) +
+               " rails";
     for (std::size_t i = 0; i < weights.count; ++i)
         if (weights.of[i] == 0 || weights.of[i] > kMaxWeight)
             return "weights: " + number(weights.of[i]) + " is not allowed (1.." + number(kMaxWeight) + ")";
@@ -71,7 +74,8 @@ Defect defect(const SchedConfig& config) {
     if (auto bad = policies_defect(config)) return bad;
     if (auto bad = sizes_defect(config)) return bad;
     if (auto bad = weights_defect(config.weights)) return bad;
-    if (config.bss_paths > kMaxRails) return "n_paths: " + number(config.bss_paths) + " is not allowed (at most " + number(kMaxRails) + ")";
+    if (config.bss_paths > kMaxRails)
+        return "n_paths: " + number(config.bss_paths) + " is not allowed (at most " + number(kMaxRails) + ")";
     return batch_defect(config.bss_batch, config.bss_paths != 0 ? config.bss_paths : kMaxRails);
 }
 
@@ -81,7 +85,8 @@ Defect defect(const SchedConfig& config, std::size_t rails) {
     if (rails > kMaxRails) return number(rails) + " rails exceed the limit of " + number(kMaxRails) + " per channel";
     if (config.weights.count != 0 && config.weights.count != rails)
         return "weights: " + number(config.weights.count) + " given for " + number(rails) + " rails";
-    if (config.bss_paths > rails) return "n_paths: " + number(config.bss_paths) + " wanted, but there are " + number(rails) + " rails";
+    if (config.bss_paths > rails)
+        return "n_paths: " + number(config.bss_paths) + " wanted, but there are " + number(rails) + " rails";
     return batch_defect(config.bss_batch, bss_paths(config, rails));
 }
 
@@ -93,7 +98,8 @@ std::variant<Weights, std::string> parse_weights(std::string_view text) {
     while (more) {
         more = text.find(',') != std::string_view::npos;
         const auto weight = take_weight(text);
-        if (!weight) return "weights: \"" + std::string(whole) + "\" is not a list of whole numbers with commas between";
+        if (!weight)
+            return "weights: \"" + std::string(whole) + "\" is not a list of whole numbers with commas between";
         if (weights.count == kMaxRails) return "weights: more than " + number(kMaxRails) + " given";
         weights.of[weights.count++] = *weight;
     }

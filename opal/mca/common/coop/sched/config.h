@@ -30,14 +30,15 @@ struct Weights {
 
 struct SchedConfig {
     Policy small_policy = Policy::kShortestQueue;  // below striping_threshold; must multiplex
-    Policy large_policy = Policy::kEpc;         // from striping_threshold on
+    Policy large_policy = Policy::kEpc;            // from striping_threshold on
     std::uint64_t striping_threshold = 16 * 1024;  // 6.2.3
-    std::uint64_t min_stripe = 8 * 1024;  // rounded up to a multiple of the alignment
-    std::uint32_t alignment = 0;  // of all stripes but the last; a power of two; 0: the largest MTU of the rails
-    std::uint32_t window = 16;    // W of window_round_robin
-    Weights weights;              // for weighted_*; adaptive policies start with them
+    std::uint64_t min_stripe = 8 * 1024;           // rounded up to a multiple of the alignment
+    std::uint32_t alignment = 0;       // of all stripes but the last; a power of two; 0: the largest MTU of the rails
+    std::uint32_t window = 16;         // W of window_round_robin
+    Weights weights;                   // for weighted_*; adaptive policies start with them
     std::uint32_t alpha_percent = 50;  // share of the newest measurement in a weight (equations 7.4 and 8.3)
-    std::uint32_t probe_every = 8;  // striped messages that may skip a rail before it is measured again; 0: never measured again (as in the paper)
+    std::uint32_t probe_every = 8;     // striped messages that may skip a rail before it is measured again; 0: never
+                                       // measured again (as in the paper)
 
     // A round (feedback.h) that took no longer than this measures latency, not bandwidth; 0: every round
     // measures bandwidth (as in the paper).
@@ -53,7 +54,8 @@ struct SchedConfig {
 
     Policy epc_striping = Policy::kAdaptiveStriping;  // EPC's policy for blocking and collective calls
     Policy epc_multiplexing = Policy::kRoundRobin;    // and for nonblocking calls
-    std::uint64_t epc_always_stripe = 128 * 1024;     // nonblocking calls stripe, too, from this size on; 0: never (as in the paper)
+    std::uint64_t epc_always_stripe =
+        128 * 1024;  // nonblocking calls stripe, too, from this size on; 0: never (as in the paper)
 };
 
 // More than four stripes cost more than they gain (7.2.2).

@@ -7,8 +7,8 @@ namespace coop::sched {
 namespace {
 
 constexpr std::uint32_t kMaxInRound = 4;  // stripes per rail
-constexpr double kFar = 1.25;              // a measured share differing from the weight by more than this factor may be a change
-constexpr double kDoubt = 16;              // divides alpha if no change is confirmed
+constexpr double kFar = 1.25;  // a measured share differing from the weight by more than this factor may be a change
+constexpr double kDoubt = 16;  // divides alpha if no change is confirmed
 constexpr unsigned kRounds = 2, kShortRounds = 4, kMaxRounds = 4;  // rounds needed to confirm a change
 
 }  // namespace
@@ -19,7 +19,8 @@ void Feedback::on_posted(RailIndex rail, std::uint64_t bytes) noexcept {
     waiting_ |= bit_of(rail);
 }
 
-void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
+void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
+                            std::uint64_t now_ns) noexcept {
     Sample& sample = samples_[rail];
     const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
     on_others_completed(rail, now_ns);
@@ -73,7 +74,9 @@ bool Feedback::confirms(RailIndex rail, double part_of_weight, unsigned rounds) 
     Sample& sample = samples_[rail];
     const Trend before = sample.trend;
     sample.trend = trend_of(part_of_weight);
-    const unsigned shown = before == Trend::kUnknown ? rounds : before == sample.trend ? std::min(sample.rounds + 1u, kMaxRounds) : 1;
+    const unsigned shown = before == Trend::kUnknown ? rounds
+                           : before == sample.trend  ? std::min(sample.rounds + 1u, kMaxRounds)
+                                                     : 1;
     sample.rounds = static_cast<std::uint8_t>(shown);
     return sample.trend != Trend::kSame && shown >= rounds;
 }

@@ -66,7 +66,8 @@ public:
 
     // For measured stripes only. A stripe below the minimum has no effect.
     void on_posted(RailIndex rail, std::uint64_t bytes) noexcept;
-    void on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
+    void on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
+                      std::uint64_t now_ns) noexcept;
     // The stripe will not complete, or its time is meaningless.
     void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
     // A stripe that is not measured has completed.

@@ -22,6 +22,7 @@ constexpr std::size_t kMarkers = 4;
 constexpr Marker marker_of(bool collective, bool somebody_waits) noexcept {
     return collective ? Marker::kCollective : somebody_waits ? Marker::kBlocking : Marker::kNonblocking;
 }
-static_assert(marker_of(false, false) != Marker::kNone && marker_of(false, true) != Marker::kNone && marker_of(true, false) != Marker::kNone);
+static_assert(marker_of(false, false) != Marker::kNone && marker_of(false, true) != Marker::kNone &&
+              marker_of(true, false) != Marker::kNone);
 
 }  // namespace coop::sched

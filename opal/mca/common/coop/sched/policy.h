@@ -44,15 +44,22 @@ struct PolicyRow {
 
 constexpr std::array<PolicyRow, kPolicies> kPolicyRows = {{
     {Policy::kBinding, "binding", PolicyKind::kMultiplexes, false, "Everything goes over one rail."},
-    {Policy::kRoundRobin, "round_robin", PolicyKind::kMultiplexes, false, "One message after the other on each rail in turn."},
-    {Policy::kWindowRoundRobin, "window_round_robin", PolicyKind::kMultiplexes, false, "W messages on a rail, then the next rail."},
-    {Policy::kWeightedRoundRobin, "weighted_round_robin", PolicyKind::kMultiplexes, false, "In turn, heavier rails more often."},
-    {Policy::kShortestQueue, "shortest_queue", PolicyKind::kMultiplexes, false, "The rail with the fewest bytes under way; in turn among equal ones."},
+    {Policy::kRoundRobin, "round_robin", PolicyKind::kMultiplexes, false,
+     "One message after the other on each rail in turn."},
+    {Policy::kWindowRoundRobin, "window_round_robin", PolicyKind::kMultiplexes, false,
+     "W messages on a rail, then the next rail."},
+    {Policy::kWeightedRoundRobin, "weighted_round_robin", PolicyKind::kMultiplexes, false,
+     "In turn, heavier rails more often."},
+    {Policy::kShortestQueue, "shortest_queue", PolicyKind::kMultiplexes, false,
+     "The rail with the fewest bytes under way; in turn among equal ones."},
     {Policy::kEvenStriping, "even_striping", PolicyKind::kStripes, false, "Stripes of the same size on all rails."},
-    {Policy::kWeightedStriping, "weighted_striping", PolicyKind::kStripes, false, "Stripes in proportion to fixed weights."},
-    {Policy::kAdaptiveStriping, "adaptive_striping", PolicyKind::kStripes, true, "Stripes in proportion to what the rails have lately delivered."},
+    {Policy::kWeightedStriping, "weighted_striping", PolicyKind::kStripes, false,
+     "Stripes in proportion to fixed weights."},
+    {Policy::kAdaptiveStriping, "adaptive_striping", PolicyKind::kStripes, true,
+     "Stripes in proportion to what the rails have lately delivered."},
     {Policy::kBss, "bss", PolicyKind::kStripes, true, "Adaptive, over the few rails of the most weight."},
-    {Policy::kEpc, "epc", PolicyKind::kDelegates, false, "Blocking and collective calls stripe, nonblocking ones take turns."},
+    {Policy::kEpc, "epc", PolicyKind::kDelegates, false,
+     "Blocking and collective calls stripe, nonblocking ones take turns."},
 }};
 
 constexpr const PolicyRow& row_of(Policy policy) noexcept { return kPolicyRows[static_cast<std::size_t>(policy)]; }

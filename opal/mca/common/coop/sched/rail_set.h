@@ -18,12 +18,14 @@ namespace coop::sched {
 
 constexpr std::size_t kMaxRails = 32;
 
-using RailIndex = std::uint8_t;    // 0..kMaxRails-1
-using RailMask = std::uint32_t;    // bit i: rail i
+using RailIndex = std::uint8_t;  // 0..kMaxRails-1
+using RailMask = std::uint32_t;  // bit i: rail i
 static_assert(kMaxRails == 8 * sizeof(RailMask));
 
 constexpr RailMask bit_of(RailIndex rail) noexcept { return RailMask{1} << rail; }
-constexpr RailMask first_rails(std::size_t count) noexcept { return count >= kMaxRails ? ~RailMask{0} : (RailMask{1} << count) - 1; }
+constexpr RailMask first_rails(std::size_t count) noexcept {
+    return count >= kMaxRails ? ~RailMask{0} : (RailMask{1} << count) - 1;
+}
 constexpr std::size_t count_of(RailMask rails) noexcept { return static_cast<std::size_t>(std::popcount(rails)); }
 
 // Returns the first rail of a nonempty set, searching upwards from `from` and then from 0.
@@ -57,10 +59,10 @@ enum class RailState : std::uint8_t {
 
 // Constant properties of a rail.
 struct RailInfo {
-    std::uint16_t hca = 0;   // index among the opened HCAs
-    std::uint8_t port = 1;   // port number, from 1 as in verbs
-    std::uint8_t path = 0;   // LMC path bits
-    std::uint8_t qp = 0;     // index among the queue pairs of this path
+    std::uint16_t hca = 0;  // index among the opened HCAs
+    std::uint8_t port = 1;  // port number, from 1 as in verbs
+    std::uint8_t path = 0;  // LMC path bits
+    std::uint8_t qp = 0;    // index among the queue pairs of this path
     std::uint32_t mtu_bytes = 4096;
     std::uint64_t bytes_per_s = 0;  // nominal; 0: unknown
 };
@@ -68,13 +70,14 @@ struct RailInfo {
 struct Rail {
     RailInfo info;
     RailState state = RailState::kUp;
-    double weight = 0;  // measured, in parts of kTotalWeight (feedback.h)
-    double first_weight = 0;  // initial `weight`, before any measurement
+    double weight = 0;                    // measured, in parts of kTotalWeight (feedback.h)
+    double first_weight = 0;              // initial `weight`, before any measurement
     std::uint64_t outstanding_bytes = 0;  // posted but not completed
     std::uint64_t waiting_bytes = 0;      // not posted yet
     std::uint32_t outstanding_stripes = 0;
-    double rate = 0;               // latest measurement, bytes per ns; 0: none yet
-    std::uint64_t begun_ns = 0;    // when the oldest stripe in flight was posted, or when its predecessor completed, if later
+    double rate = 0;  // latest measurement, bytes per ns; 0: none yet
+    std::uint64_t begun_ns =
+        0;  // when the oldest stripe in flight was posted, or when its predecessor completed, if later
 
     std::uint64_t backlog_bytes() const noexcept { return outstanding_bytes + waiting_bytes; }
 
@@ -119,7 +122,8 @@ public:
     // ascending.
     template <class Indices>
     void set_order(const Indices& rails) noexcept {
-        std::transform(rails.begin(), rails.end(), order_.begin(), [](auto rail) { return static_cast<RailIndex>(rail); });
+        std::transform(rails.begin(), rails.end(), order_.begin(),
+                       [](auto rail) { return static_cast<RailIndex>(rail); });
     }
     // The first ones in that order; rails that are down are skipped.
     RailIndex first() const noexcept {

@@ -18,7 +18,8 @@ RingTail make_tail(std::uint32_t bytes, const RingPlace& place) noexcept {
 TailFlaw RingReceiver::flaw(const RingTail& tail, std::uint32_t least) const noexcept {
     if (tail.check != check_of(tail)) return TailFlaw::kCheck;
     if (tail.slot != static_cast<std::uint8_t>(next_.slot)) return TailFlaw::kSlot;
-    if (tail.bytes < least || tail.bytes > shape_.slot_bytes || written(tail.bytes) > shape_.slot_bytes) return TailFlaw::kBytes;
+    if (tail.bytes < least || tail.bytes > shape_.slot_bytes || written(tail.bytes) > shape_.slot_bytes)
+        return TailFlaw::kBytes;
     return TailFlaw::kNone;
 }
 

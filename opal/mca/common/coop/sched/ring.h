@@ -48,8 +48,8 @@ constexpr std::uint32_t kMinSlotBytes = 128, kMaxSlotBytes = 64 * 1024;
 struct RingTail {
     std::uint32_t bytes;  // of the message, excluding padding and tail
     std::uint16_t check;
-    std::uint8_t slot;    // lower 8 bits of the slot number
-    std::uint8_t lap;     // 1..255
+    std::uint8_t slot;  // lower 8 bits of the slot number
+    std::uint8_t lap;   // 1..255
 };
 static_assert(sizeof(RingTail) == 8 && offsetof(RingTail, lap) == 7);
 
@@ -61,7 +61,8 @@ struct RingShape {
 
     // The shape comes from a peer: check this before calling any function below.
     bool valid() const noexcept {
-        return slots >= kMinRingSlots && slots <= kMaxRingSlots && slot_bytes >= kMinSlotBytes && slot_bytes <= kMaxSlotBytes && slot_bytes % 8 == 0;
+        return slots >= kMinRingSlots && slots <= kMaxRingSlots && slot_bytes >= kMinSlotBytes &&
+               slot_bytes <= kMaxSlotBytes && slot_bytes % 8 == 0;
     }
     // An odd number of cache lines, so that the tails spread over all cache sets.
     std::uint64_t stride() const noexcept { return ((slot_bytes + 63) / 64 | 1) * std::uint64_t{64}; }
@@ -72,7 +73,9 @@ struct RingShape {
 // Bytes written for a message of `bytes` bytes: including padding (a message begins at a multiple of 8) and
 // tail.
 constexpr std::uint32_t padded(std::uint32_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
-constexpr std::uint32_t written(std::uint32_t bytes) noexcept { return padded(bytes) + static_cast<std::uint32_t>(sizeof(RingTail)); }
+constexpr std::uint32_t written(std::uint32_t bytes) noexcept {
+    return padded(bytes) + static_cast<std::uint32_t>(sizeof(RingTail));
+}
 
 // Value of `in_order_bytes` if writes of any length land in order.
 constexpr std::uint32_t kWholeWrite = UINT32_MAX;
@@ -103,7 +106,9 @@ public:
 
     const RingShape& shape() const noexcept { return shape_; }
     std::uint32_t credits() const noexcept { return credits_; }
-    bool fits(std::uint32_t bytes) const noexcept { return bytes <= shape_.slot_bytes && written(bytes) <= shape_.slot_bytes; }
+    bool fits(std::uint32_t bytes) const noexcept {
+        return bytes <= shape_.slot_bytes && written(bytes) <= shape_.slot_bytes;
+    }
 
     // Returns the place of the next message, which the caller must then write; nothing if no slot is free.
     std::optional<RingPlace> take() noexcept {

@@ -39,7 +39,8 @@ std::string where(const Schedule& schedule) {
     if (schedule.size() == 1) return "whole on rail " + std::to_string(schedule[0].rail);
     std::string out = "in " + std::to_string(schedule.size()) + " stripes on rails " + joined_rails(schedule);
     if (schedule.header.policy == Policy::kEvenStriping) return out + ", evenly";
-    return out + " by " + (row_of(schedule.header.policy).measures ? "measured" : "fixed") + " weight " + percents(schedule);
+    return out + " by " + (row_of(schedule.header.policy).measures ? "measured" : "fixed") + " weight " +
+           percents(schedule);
 }
 
 }  // namespace
@@ -62,7 +63,8 @@ std::string describe(const Schedule& schedule, const SchedConfig& config) {
     const Schedule::Header& header = schedule.header;
     const std::string size = std::to_string(header.bytes) + " bytes";
     if (schedule.empty()) return size + " cannot be sent: " + text(Reason::kNoRail);
-    std::string out = size + " go " + where(schedule) + " (" + (header.by_epc ? "epc: " : "") + name(header.policy) + "): ";
+    std::string out = size + " go " + where(schedule) + " (" + (header.by_epc ? "epc: " : "") + name(header.policy) +
+                      "): ";
     out.append(text(header.reason)).append(limit(header.reason, config));
     if (header.probed != kNoRailIndex) out += "; rail " + std::to_string(header.probed) + " only to measure it again";
     if (header.suspect) out += "; no rail is up, these are suspect";

@@ -26,14 +26,14 @@ struct Stripe {
 };
 
 enum class Reason : std::uint8_t {
-    kSmall,        // below the striping threshold
-    kLarge,        // not below the striping threshold
-    kBlocking,     // EPC, by its marker
+    kSmall,     // below the striping threshold
+    kLarge,     // not below the striping threshold
+    kBlocking,  // EPC, by its marker
     kNonblocking,
     kCollective,
-    kVeryLarge,    // EPC: nonblocking, but at least epc_always_stripe
-    kNoMarker,     // EPC: kind of call unknown, so the size alone decides
-    kNoRail,       // all rails are down, so there is no stripe
+    kVeryLarge,  // EPC: nonblocking, but at least epc_always_stripe
+    kNoMarker,   // EPC: kind of call unknown, so the size alone decides
+    kNoRail,     // all rails are down, so there is no stripe
 };
 constexpr std::size_t kReasons = 8;
 
@@ -56,12 +56,12 @@ public:
     }
 
     struct Header {
-        std::uint64_t bytes = 0;  // of the message
+        std::uint64_t bytes = 0;           // of the message
         Policy policy = Policy::kBinding;  // the policy applied; never kEpc
         bool by_epc = false;
         Reason reason = Reason::kNoRail;
-        bool suspect = false;               // no rail was up
-        RailIndex probed = kNoRailIndex;    // this rail has a stripe only to be measured again
+        bool suspect = false;             // no rail was up
+        RailIndex probed = kNoRailIndex;  // this rail has a stripe only to be measured again
     } header;
 
     // Adds a stripe; at most one per rail. The length may be 0 only in an empty message.

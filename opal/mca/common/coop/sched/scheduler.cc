@@ -13,7 +13,8 @@ constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight f
 StripeLimits limits_of(const SchedConfig& config, const RailSet& rails) noexcept {
     std::uint64_t alignment = config.alignment;
     if (alignment == 0)
-        for (RailIndex rail : each(rails.all())) alignment = std::max<std::uint64_t>(alignment, rails[rail].info.mtu_bytes);
+        for (RailIndex rail : each(rails.all()))
+            alignment = std::max<std::uint64_t>(alignment, rails[rail].info.mtu_bytes);
     alignment = std::max<std::uint64_t>(alignment, 1);
     return {(config.min_stripe + alignment - 1) / alignment * alignment, alignment};
 }
@@ -26,7 +27,8 @@ bool all_nominals_known(const RailSet& rails) noexcept {
 
 // Whether striped messages use BSS, whose weights start equal.
 bool uses_bss(const SchedConfig& config) noexcept {
-    return config.large_policy == Policy::kBss || (config.large_policy == Policy::kEpc && config.epc_striping == Policy::kBss);
+    return config.large_policy == Policy::kBss ||
+           (config.large_policy == Policy::kEpc && config.epc_striping == Policy::kBss);
 }
 
 // Balances queues: the bytes queued on a rail count as a part of its stripe, so that all rails of a message
@@ -45,7 +47,9 @@ public:
         }
         return rails;
     }
-    std::uint32_t weight(RailIndex rail) const noexcept { return static_cast<std::uint32_t>(std::max(parts_[rail], 1.0)); }
+    std::uint32_t weight(RailIndex rail) const noexcept {
+        return static_cast<std::uint32_t>(std::max(parts_[rail], 1.0));
+    }
 
 private:
     // Returns the rails whose share would be negative. These are never all rails, except by rounding: the
@@ -65,20 +69,16 @@ private:
         return over;
     }
 
-    std::array<double, kMaxRails> left_{};   // bytes; valid for the rails that level() was given
-    std::array<double, kMaxRails> parts_{};  // share of the message, in parts of kTotalWeight; valid for the rails that level() returned
+    std::array<double, kMaxRails> left_{};  // bytes; valid for the rails that level() was given
+    std::array<double, kMaxRails>
+        parts_{};  // share of the message, in parts of kTotalWeight; valid for the rails that level() returned
 };
 
 }  // namespace
 
 Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
-    : config_(&config),
-      rails_(rails),
-      limits_(limits_of(config, rails)),
-      batch_size_(bss_batch(config, rails.size())),
-      bss_paths_(rails.first(bss_paths(config, rails.size()))),
-      first_rail_(rails.first()),
-      next_first_(first_rail_) {
+    : config_(&config), rails_(rails), limits_(limits_of(config, rails)), batch_size_(bss_batch(config, rails.size())),
+      bss_paths_(rails.first(bss_paths(config, rails.size()))), first_rail_(rails.first()), next_first_(first_rail_) {
     small_.next = large_.next = first_rail_;
     feedback_.set_limits(limits_.min, config);
     take_fixed_weights(config.weights);
@@ -90,12 +90,11 @@ Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
 void Scheduler::take_fixed_weights(const Weights& weights) noexcept {
     const bool nominal = all_nominals_known(rails_);
     for (RailIndex rail : each(rails_.all())) {
-        if (weights.count != 0)
-            fixed_[rail] = weights.of[rail];
+        if (weights.count != 0) fixed_[rail] = weights.of[rail];
         else if (nominal)
-            fixed_[rail] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rails_[rail].info.bytes_per_s / kUnitOfNominal, 1, kMaxWeight));
-        else
-            fixed_[rail] = 1;
+            fixed_[rail] = static_cast<std::uint32_t>(
+                std::clamp<std::uint64_t>(rails_[rail].info.bytes_per_s / kUnitOfNominal, 1, kMaxWeight));
+        else fixed_[rail] = 1;
     }
 }
 
@@ -314,7 +313,8 @@ bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) 
     for (RailIndex rail : each(rails)) weights += rails_[rail].weight;
     const double enough = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
     for (RailIndex rail : each(busy))
-        if (static_cast<double>(rails_[rail].backlog_bytes() + least) < enough * rails_[rail].weight / weights) return false;
+        if (static_cast<double>(rails_[rail].backlog_bytes() + least) < enough * rails_[rail].weight / weights)
+            return false;
     return true;
 }
 
@@ -332,7 +332,8 @@ RailMask Scheduler::batch(RailMask paths) const noexcept {
     return chosen;
 }
 
-void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept {
+void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns,
+                    Schedule& schedule) const noexcept {
     Queues queues;
     const bool balance = row_of(policy).measures && config_->count_backlog;
     if (balance) rails = queues.level(rails_, rails, bytes, now_ns);
@@ -348,7 +349,8 @@ void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uin
 }
 
 // The probed rail gets the end of the message: the minimum, and the remainder from alignment.
-void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept {
+void Scheduler::cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns,
+                               Schedule& schedule) const noexcept {
     const std::uint64_t bytes = schedule.header.bytes;
     schedule.clear();
     const std::uint64_t others = (bytes - limits_.min) / limits_.alignment * limits_.alignment;
@@ -392,13 +394,12 @@ void Scheduler::on_posted(RailIndex at, std::uint64_t bytes, std::uint64_t poste
     ++rail.outstanding_stripes;
 }
 
-void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
+void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns,
+                             std::uint64_t now_ns) noexcept {
     Rail& rail = rails_[at];
     feedback_.settle(rails_, now_ns);
-    if (posted_ns != kNotMeasured)
-        feedback_.on_completed(rails_, at, bytes, posted_ns, now_ns);
-    else
-        feedback_.on_others_completed(at, now_ns);
+    if (posted_ns != kNotMeasured) feedback_.on_completed(rails_, at, bytes, posted_ns, now_ns);
+    else feedback_.on_others_completed(at, now_ns);
     rail.begun_ns = now_ns;
     rail.outstanding_bytes -= bytes;
     --rail.outstanding_stripes;

@@ -39,7 +39,9 @@ public:
 
     // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
     // the weights.
-    bool would_measure(std::uint64_t bytes, Marker marker) const noexcept { return row_of(choose(bytes, marker).policy).measures; }
+    bool would_measure(std::uint64_t bytes, Marker marker) const noexcept {
+        return row_of(choose(bytes, marker).policy).measures;
+    }
 
     // Whether striping this message can wait: it would be striped by measured weights, and each of its rails
     // has enough queued, namely its share of two such messages and of kBusyBytes per rail. A wrong weight then
@@ -50,8 +52,11 @@ public:
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes) noexcept;
-    // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small one.
-    RailIndex rail_of_fragment(std::uint64_t bytes) noexcept { return rail_of_small(std::min(bytes, config_->striping_threshold - 1)); }
+    // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small
+    // one.
+    RailIndex rail_of_fragment(std::uint64_t bytes) noexcept {
+        return rail_of_small(std::min(bytes, config_->striping_threshold - 1));
+    }
 
     // on_waiting(): a stripe cannot be posted yet (send queue full, or too many reads outstanding).
     // on_waited(): it is about to be posted. Meanwhile its bytes count as queued on the rail.
@@ -82,8 +87,8 @@ private:
     // Small and large messages take turns separately. Otherwise a program that alternates between them would
     // send all messages of one kind over the same rails.
     struct Rotation {
-        RailIndex next = 0;        // round robin: search from here
-        std::uint32_t sent = 0;    // window_round_robin: messages on this rail so far
+        RailIndex next = 0;                            // round robin: search from here
+        std::uint32_t sent = 0;                        // window_round_robin: messages on this rail so far
         std::array<std::int64_t, kMaxRails> credit{};  // weighted_round_robin
     };
 
@@ -100,12 +105,16 @@ private:
     void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
     RailMask batch(RailMask paths) const noexcept;
-    RailMask striped_rails(Policy policy, RailMask paths) const noexcept { return policy == Policy::kBss ? batch(paths) : paths; }
+    RailMask striped_rails(Policy policy, RailMask paths) const noexcept {
+        return policy == Policy::kBss ? batch(paths) : paths;
+    }
     RailMask idle_among(RailMask rails) const noexcept;
     RailMask rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes) const noexcept;
     bool have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept;
-    void cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns, Schedule& schedule) const noexcept;
-    void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns, Schedule& schedule) const noexcept;
+    void cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns,
+             Schedule& schedule) const noexcept;
+    void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns,
+                        Schedule& schedule) const noexcept;
     std::uint32_t weight(Policy policy, RailIndex rail) const noexcept;
     RailIndex overdue(RailMask passed_by, std::uint64_t bytes) noexcept;
 
@@ -122,7 +131,7 @@ private:
     RailIndex first_rail_;      // rail of binding; first in turn and among equal weights
     RailIndex next_first_;      // rail of the first stripe; among equal weights the last to be left out
     Rotation small_, large_;
-    std::array<std::uint32_t, kMaxRails> fixed_{};    // configured weights, or nominal bandwidths
+    std::array<std::uint32_t, kMaxRails> fixed_{};      // configured weights, or nominal bandwidths
     std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had a stripe
     Schedule::Header last_small_;
     RailIndex last_small_rail_ = kNoRailIndex;  // a small message has one stripe

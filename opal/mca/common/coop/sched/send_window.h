@@ -42,7 +42,9 @@ public:
         }
     }
 
-    std::uint32_t under_way() const noexcept { return next_ - first_; }  // messages from the first one that has not landed
+    std::uint32_t under_way() const noexcept {
+        return next_ - first_;
+    }  // messages from the first one that has not landed
 
 private:
     static_assert((kSendWindow & (kSendWindow - 1)) == 0 && kSendWindow % 64 == 0);

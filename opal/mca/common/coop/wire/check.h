@@ -61,8 +61,10 @@ static_assert(sizeof(MatchWords) == sizeof(MatchHeader));
 // field, computing the check word and the transport's copy would read it back before its stores have left the
 // store buffer. There they queue after the payload of earlier messages, whose cache lines the receiver holds:
 // half of a short message's time.
-inline MatchWords sealed_match(std::uint16_t context, std::int32_t source, std::int32_t tag, std::uint16_t sequence) noexcept {
-    const std::uint64_t first = field_at(0, static_cast<std::uint8_t>(Kind::kMatch)) | field_at(2, context) | field_at(4, source);
+inline MatchWords sealed_match(std::uint16_t context, std::int32_t source, std::int32_t tag,
+                               std::uint16_t sequence) noexcept {
+    const std::uint64_t first = field_at(0, static_cast<std::uint8_t>(Kind::kMatch)) | field_at(2, context) |
+                                field_at(4, source);
     const std::uint64_t second = field_at(0, tag) | field_at(4, sequence);
     const std::uint16_t check = fold((kSeed + first) * (kFactor * kFactor) + second * kFactor);
     return MatchWords{first, second | field_at(6, check)};

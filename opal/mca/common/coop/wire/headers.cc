@@ -35,21 +35,30 @@ std::uint16_t check_of(const Header& header, std::size_t bytes) noexcept {
 }
 
 // Returns the protocol of a row, or null if the row is out of range.
-const rndv::Protocol* protocol_of(std::uint8_t row) noexcept { return row < rndv::kRows ? &rndv::protocol(static_cast<rndv::Row>(row)) : nullptr; }
+const rndv::Protocol* protocol_of(std::uint8_t row) noexcept {
+    return row < rndv::kRows ? &rndv::protocol(static_cast<rndv::Row>(row)) : nullptr;
+}
 
 // Bytes between the header and its payload.
 std::size_t behind(const RtsHeader& h) noexcept {
     const rndv::Protocol* protocol = protocol_of(h.row);
-    return h.handle_bytes + (protocol && protocol->starts_at_once ? sizeof(SlotWords) : 0) + (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
+    return h.handle_bytes + (protocol && protocol->starts_at_once ? sizeof(SlotWords) : 0) +
+           (h.match.flags & kFlagPieces ? h.inline_bytes : 0);
 }
 std::size_t behind(const CtsHeader& h) noexcept { return h.handle_bytes + h.pieces * sizeof(Piece); }
 
 std::uint16_t check_of(const RtsHeader& h) noexcept {
     return check_of<RtsHeader, offsetof(RtsHeader, match) + offsetof(MatchHeader, check)>(h, sizeof h + behind(h));
 }
-std::uint16_t check_of(const CtsHeader& h) noexcept { return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + behind(h)); }
-std::uint16_t check_of(const FragHeader& h) noexcept { return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h); }
-std::uint16_t check_of(const FinHeader& h) noexcept { return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h); }
+std::uint16_t check_of(const CtsHeader& h) noexcept {
+    return check_of<CtsHeader, offsetof(CtsHeader, check)>(h, sizeof h + behind(h));
+}
+std::uint16_t check_of(const FragHeader& h) noexcept {
+    return check_of<FragHeader, offsetof(FragHeader, check)>(h, sizeof h);
+}
+std::uint16_t check_of(const FinHeader& h) noexcept {
+    return check_of<FinHeader, offsetof(FinHeader, check)>(h, sizeof h);
+}
 
 static_assert(rndv::kReasons < 255 && rndv::kRows <= 256);
 
@@ -92,7 +101,8 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
 // Whether the CTS names a slot of the receiver's board. A protocol that starts at once names its slot in the
 // RTS.
 bool has_slot(const CtsHeader& h, const rndv::Protocol& protocol) noexcept {
-    return !protocol.starts_at_once && protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
+    return !protocol.starts_at_once &&
+           protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
 }
 
 // SlotWords must be zero unless the copy is cooperative.

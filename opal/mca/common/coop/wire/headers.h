@@ -30,8 +30,8 @@
 
 namespace coop::wire {
 
-constexpr std::uint32_t kVersion = 7;            // of these headers and of boards; part of the modex and of every check word
-constexpr std::size_t kMaxHandleBytes = 128;     // registration handle of a BTL
+constexpr std::uint32_t kVersion = 7;  // of these headers and of boards; part of the modex and of every check word
+constexpr std::size_t kMaxHandleBytes = 128;  // registration handle of a BTL
 
 enum class Kind : std::uint8_t { kMatch = 1, kRts, kCts, kFrag, kFin };
 constexpr std::size_t kKinds = 5;
@@ -40,9 +40,9 @@ COOP_EXPORT const char* name(Kind kind) noexcept;
 // First header of every message, and the only one of an eager message: the data for matching.
 struct MatchHeader {
     Kind kind;
-    std::uint8_t flags;      // kFlag…
-    std::uint16_t context;   // communicator id
-    std::int32_t source;     // sender's rank in that communicator
+    std::uint8_t flags;     // kFlag…
+    std::uint16_t context;  // communicator id
+    std::int32_t source;    // sender's rank in that communicator
     std::int32_t tag;
     std::uint16_t sequence;  // per (communicator, source), wraps
     std::uint16_t check;
@@ -71,24 +71,25 @@ constexpr std::size_t kMaxPieces = 240;  // keeps the packet below 4 KiB, a comm
 // the 4 KiB that btl/vader has for each peer.
 struct RtsHeader {
     MatchHeader match;
-    std::uint64_t length;        // of the whole message
-    std::uint64_t send_id;       // names the send request in the answer; 0: no answer is due (bounce)
-    std::uint64_t address;       // of the send buffer, valid with kFlagGet; in row bounce: generation << 32 | index of the bounce buffer
+    std::uint64_t length;   // of the whole message
+    std::uint64_t send_id;  // names the send request in the answer; 0: no answer is due (bounce)
+    std::uint64_t address;  // of the send buffer, valid with kFlagGet; in row bounce: generation << 32 | index of the
+                            // bounce buffer
     std::uint32_t inline_bytes;  // of payload or Pieces in this packet
     std::uint8_t handle_bytes;
-    std::uint8_t row;            // rndv::Row that the sender offers
-    std::uint8_t reason;         // rndv::Reason for the row
-    std::uint8_t call;           // rndv::SendCall
+    std::uint8_t row;     // rndv::Row that the sender offers
+    std::uint8_t reason;  // rndv::Reason for the row
+    std::uint8_t call;    // rndv::SendCall
 };
 static_assert(sizeof(RtsHeader) == 48 && offsetof(RtsHeader, length) == 16 && offsetof(RtsHeader, call) == 47);
 
 // The slot of the receiver's board that a cooperative copy uses, and how the copy is split.
 struct SlotWords {
-    std::uint32_t slot;          // its index
+    std::uint32_t slot;  // its index
     std::uint32_t generation;
-    std::uint32_t chunk;         // bytes per chunk
-    std::uint8_t split;          // rndv::Split
-    std::uint8_t reserved[3];    // zero
+    std::uint32_t chunk;       // bytes per chunk
+    std::uint8_t split;        // rndv::Split
+    std::uint8_t reserved[3];  // zero
 };
 static_assert(sizeof(SlotWords) == 16);
 
@@ -108,33 +109,35 @@ inline const Piece* pieces_of(const RtsHeader& rts) noexcept {
 // then by Pieces. length 0: all data has arrived already.
 struct CtsHeader {
     Kind kind;
-    std::uint8_t row;            // rndv::Row granted
+    std::uint8_t row;  // rndv::Row granted
     std::uint16_t check;
-    std::uint32_t sender;        // rank, in the job, of this header's sender
-    std::uint64_t send_id;       // from the RTS
-    std::uint64_t recv_id;       // names the receive request in FRAG and FIN
-    std::uint64_t offset;        // granted range of the message
+    std::uint32_t sender;   // rank, in the job, of this header's sender
+    std::uint64_t send_id;  // from the RTS
+    std::uint64_t recv_id;  // names the receive request in FRAG and FIN
+    std::uint64_t offset;   // granted range of the message
     std::uint64_t length;
-    std::uint64_t address;       // destination of the byte at `offset`; valid for RPUT and COOP
-    SlotWords copy;              // for COOP, and for RPUT between processes that share memory; otherwise zero
+    std::uint64_t address;  // destination of the byte at `offset`; valid for RPUT and COOP
+    SlotWords copy;         // for COOP, and for RPUT between processes that share memory; otherwise zero
     std::uint8_t handle_bytes;
-    std::uint8_t reason;         // rndv::Reason for the row
-    std::uint8_t pieces;         // RPUT, COOP: number of Pieces that follow and describe the whole receive buffer; 0: it is contiguous
-    std::uint8_t counted;        // RPUT, COOP: 1: the receiver has added the sender's share to the sender's load; the sender must subtract it
-    std::uint8_t offloads;       // COOP: 1: an HCA may copy a part; the sender must put the key of its buffer into the slot
-    std::uint8_t sees;           // 1: the receiver has mapped the sender's shared memory, so it can read bounce buffers
-    std::uint8_t reserved[2];    // zero
+    std::uint8_t reason;  // rndv::Reason for the row
+    std::uint8_t
+        pieces;  // RPUT, COOP: number of Pieces that follow and describe the whole receive buffer; 0: it is contiguous
+    std::uint8_t counted;   // RPUT, COOP: 1: the receiver has added the sender's share to the sender's load; the sender
+                            // must subtract it
+    std::uint8_t offloads;  // COOP: 1: an HCA may copy a part; the sender must put the key of its buffer into the slot
+    std::uint8_t sees;      // 1: the receiver has mapped the sender's shared memory, so it can read bounce buffers
+    std::uint8_t reserved[2];  // zero
 };
 static_assert(sizeof(CtsHeader) == 72 && offsetof(CtsHeader, send_id) == 8 && offsetof(CtsHeader, copy) == 48);
 
 // A fragment of a send pipeline, followed by its payload.
 struct FragHeader {
     Kind kind;
-    std::uint8_t reserved;       // zero
+    std::uint8_t reserved;  // zero
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t recv_id;
-    std::uint64_t offset;        // of the payload in the message
+    std::uint64_t offset;  // of the payload in the message
 };
 static_assert(sizeof(FragHeader) == 24);
 
@@ -142,11 +145,12 @@ static_assert(sizeof(FragHeader) == 24);
 // shares a fast box with RTS packets.
 struct FinHeader {
     Kind kind;
-    std::uint8_t what;           // 0: to the receiver, `id` names a receive request; otherwise to the sender, 1 + rndv::Reason
+    std::uint8_t what;  // 0: to the receiver, `id` names a receive request; otherwise to the sender, 1 + rndv::Reason
     std::uint16_t check;
     std::uint32_t sender;
     std::uint64_t id;
-    std::uint64_t bytes;         // lower 48 bits: bytes of the message; upper bits, to the sender: fin_row(), fin_parts(), kFinSees
+    std::uint64_t
+        bytes;  // lower 48 bits: bytes of the message; upper bits, to the sender: fin_row(), fin_parts(), kFinSees
 };
 static_assert(sizeof(FinHeader) == 24);
 
@@ -161,7 +165,9 @@ constexpr std::uint64_t fin_parts(const FinHeader& h) noexcept { return (h.bytes
 constexpr bool fin_sees(const FinHeader& h) noexcept { return h.bytes & kFinSees; }
 
 // In a FIN to the sender: the row that moved the data, and the reason for it (rndv::Row, rndv::Reason).
-constexpr std::uint8_t fin_row(const FinHeader& h) noexcept { return static_cast<std::uint8_t>(h.bytes >> kFinRowShift); }
+constexpr std::uint8_t fin_row(const FinHeader& h) noexcept {
+    return static_cast<std::uint8_t>(h.bytes >> kFinRowShift);
+}
 constexpr std::uint8_t fin_reason(const FinHeader& h) noexcept { return static_cast<std::uint8_t>(h.what - 1); }
 constexpr void set_fin_choice(FinHeader& h, std::uint8_t row, std::uint8_t reason) noexcept {
     h.what = static_cast<std::uint8_t>(1 + reason);
@@ -188,7 +194,8 @@ COOP_EXPORT void seal(FinHeader& header) noexcept;
 // packet's first segment, which must contain header and handle; `packet_bytes` is the length of the whole
 // packet.
 COOP_EXPORT bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
-COOP_EXPORT bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes, Damage& damage) noexcept;
+COOP_EXPORT bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes,
+                           Damage& damage) noexcept;
 COOP_EXPORT bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
 COOP_EXPORT bool valid_frag(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
 COOP_EXPORT bool valid_fin(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;

@@ -21,7 +21,8 @@ AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& loc
 bool AddressHandles::make_room() {
     auto oldest = handles_.end();
     for (auto it = handles_.begin(); it != handles_.end(); ++it)
-        if (it->second.in_flight == 0 && (oldest == handles_.end() || it->second.last_use < oldest->second.last_use)) oldest = it;
+        if (it->second.in_flight == 0 && (oldest == handles_.end() || it->second.last_use < oldest->second.last_use))
+            oldest = it;
     if (oldest == handles_.end()) return false;
     handles_.erase(oldest);
     return true;

@@ -25,7 +25,8 @@ public:
         std::uint64_t last_use = 0;
     };
 
-    AddressHandles(ibv_pd* pd, std::size_t most, const AddressOptions& options) noexcept : pd_(pd), most_(most), options_(options) {}
+    AddressHandles(ibv_pd* pd, std::size_t most, const AddressOptions& options) noexcept
+        : pd_(pd), most_(most), options_(options) {}
 
     // Returns null if the device cannot create a handle, or if all cached ones are in use and the limit is
     // reached.

@@ -24,7 +24,8 @@ struct Way {
 // Returns all ways to the peer. The first ones have no port in common, so that a second attempt avoids both
 // ports of the first. These are between HCAs at the same position on their nodes, as rails are
 // (path/port_pairs.h).
-std::vector<Way> ways_to(std::span<const path::PortRecord> remote, const std::vector<std::unique_ptr<DatagramQp>>& qps) {
+std::vector<Way> ways_to(std::span<const path::PortRecord> remote,
+                         const std::vector<std::unique_ptr<DatagramQp>>& qps) {
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
         if (port.ud_qpn != 0) ends.push_back(&port);
@@ -48,7 +49,8 @@ Connector::Connector(Connector&&) noexcept = default;
 Connector& Connector::operator=(Connector&&) noexcept = default;
 Connector::~Connector() = default;
 
-Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics) {
+Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options,
+                                  std::vector<Diagnostic>& diagnostics) {
     auto parts = std::make_unique<Parts>();
     for (Hca& hca : hcas) {
         auto qp = DatagramQp::make(hca, options, parts->counts);
@@ -63,7 +65,8 @@ Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& o
     return Connector(std::move(parts));
 }
 
-Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt) {
+Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram,
+                       std::uint32_t attempt) {
     const std::vector<Way> ways = ways_to(remote, parts_->qps);
     if (ways.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
     const Way& way = ways[attempt % ways.size()];

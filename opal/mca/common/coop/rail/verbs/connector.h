@@ -27,10 +27,10 @@
 namespace coop::rail {
 
 struct ConnectorOptions {
-    std::uint32_t receives = 256;  // posted on each HCA
-    std::uint32_t sends = 64;      // in flight on each HCA
+    std::uint32_t receives = 256;         // posted on each HCA
+    std::uint32_t sends = 64;             // in flight on each HCA
     std::uint32_t address_handles = 128;  // kept on each HCA
-    std::uint32_t qkey = 0x636f6f70;  // not privileged: the upper bit is 0
+    std::uint32_t qkey = 0x636f6f70;      // not privileged: the upper bit is 0
     AddressOptions address;
 };
 
@@ -45,14 +45,16 @@ class Connector {
 public:
     // Writes ud_qpn and ud_qkey into the record of each HCA's first port. Reports an HCA whose queue pair
     // cannot be created in `diagnostics`; returns Trouble if none can.
-    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options, std::vector<Diagnostic>& diagnostics);
+    static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options,
+                                  std::vector<Diagnostic>& diagnostics);
 
     Connector(Connector&&) noexcept;
     Connector& operator=(Connector&&) noexcept;
     ~Connector();
 
     // Sends to the process that has these ports. `attempt` selects the way. A failure is not fatal.
-    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, std::uint32_t attempt = 0);
+    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram,
+                std::uint32_t attempt = 0);
 
     // Calls back for each datagram that has arrived; returns their number. The bytes are valid during the
     // callback, which may call send(), and must be validated with path::decode().

@@ -32,9 +32,11 @@ CompChannel make_nonblocking_channel(ibv_context* device) {
 void DatagramQp::FreeMemory::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
 DatagramQp::DatagramQp(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts)
-    : port_(hca.ports()[0]), options_(options), counts_(counts), handles_(hca.pd(), options.address_handles, options.address) {}
+    : port_(hca.ports()[0]), options_(options), counts_(counts),
+      handles_(hca.pd(), options.address_handles, options.address) {}
 
-Wanted<std::unique_ptr<DatagramQp>> DatagramQp::make(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts) {
+Wanted<std::unique_ptr<DatagramQp>> DatagramQp::make(const Hca& hca, const ConnectorOptions& options,
+                                                     ConnectorCounts& counts) {
     ConnectorOptions fitting = options;
     const std::uint32_t most = std::max(hca.caps().max_qp_wr, 1u);
     fitting.receives = std::clamp(options.receives, 1u, most);
@@ -96,7 +98,8 @@ Status DatagramQp::to_rts(const Hca& hca) {
 std::byte* DatagramQp::slot_address(std::uint32_t slot) const noexcept { return memory_.get() + slot * kSlotBytes; }
 
 int DatagramQp::post_receive(std::uint32_t slot) noexcept {
-    ibv_sge sge{reinterpret_cast<std::uintptr_t>(slot_address(slot)), static_cast<std::uint32_t>(kSlotBytes), mr_->lkey};
+    ibv_sge sge{reinterpret_cast<std::uintptr_t>(slot_address(slot)), static_cast<std::uint32_t>(kSlotBytes),
+                mr_->lkey};
     ibv_recv_wr wr{}, *bad = nullptr;
     wr.wr_id = slot;
     wr.sg_list = &sge;
@@ -106,7 +109,8 @@ int DatagramQp::post_receive(std::uint32_t slot) noexcept {
 
 Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byte> datagram) {
     const std::size_t most = std::min<std::size_t>(kMaxBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
-    if (datagram.size() > most) return trouble(qp_->context, EMSGSIZE, "a datagram of " + std::to_string(datagram.size()) + " bytes");
+    if (datagram.size() > most)
+        return trouble(qp_->context, EMSGSIZE, "a datagram of " + std::to_string(datagram.size()) + " bytes");
     AddressHandles::Handle* handle = free_sends_.empty() ? nullptr : handles_.find_or_make(port_, remote);
     if (handle == nullptr) {
         ++counts_.dropped_here;
@@ -114,7 +118,8 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     }
     const std::uint32_t slot = free_sends_.back();
     std::memcpy(slot_address(slot), datagram.data(), datagram.size());
-    ibv_sge sge{reinterpret_cast<std::uintptr_t>(slot_address(slot)), static_cast<std::uint32_t>(datagram.size()), mr_->lkey};
+    ibv_sge sge{reinterpret_cast<std::uintptr_t>(slot_address(slot)), static_cast<std::uint32_t>(datagram.size()),
+                mr_->lkey};
     ibv_send_wr wr{}, *bad = nullptr;
     wr.wr_id = slot;
     wr.sg_list = &sge;
@@ -124,7 +129,8 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     wr.wr.ud.ah = handle->ah;
     wr.wr.ud.remote_qpn = remote.ud_qpn;
     wr.wr.ud.remote_qkey = remote.ud_qkey;
-    if (const int error = ibv_post_send(qp_, &wr, &bad); error != 0) return trouble(qp_->context, error, "cannot send a datagram");
+    if (const int error = ibv_post_send(qp_, &wr, &bad); error != 0)
+        return trouble(qp_->context, error, "cannot send a datagram");
     free_sends_.pop_back();
     used_by_[slot - options_.receives] = handle;
     ++handle->in_flight;

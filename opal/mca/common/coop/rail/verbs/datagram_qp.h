@@ -28,7 +28,8 @@ namespace coop::rail {
 class DatagramQp {
 public:
     // Creates a queue pair on the HCA's first port, in RTS and with all receives posted.
-    static Wanted<std::unique_ptr<DatagramQp>> make(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts);
+    static Wanted<std::unique_ptr<DatagramQp>> make(const Hca& hca, const ConnectorOptions& options,
+                                                    ConnectorCounts& counts);
 
     std::uint32_t qpn() const noexcept { return qp_->qp_num; }
     const path::PortRecord& port() const noexcept { return port_; }
@@ -67,9 +68,9 @@ private:
     CompChannel channel_;
     Cq cq_;
     AddressHandles handles_;
-    Qp qp_;                                          // must be destroyed before the members above
-    std::vector<std::uint32_t> free_sends_;          // slots
-    std::vector<AddressHandles::Handle*> used_by_;   // by send slot
+    Qp qp_;                                         // must be destroyed before the members above
+    std::vector<std::uint32_t> free_sends_;         // slots
+    std::vector<AddressHandles::Handle*> used_by_;  // by send slot
 };
 
 }  // namespace coop::rail

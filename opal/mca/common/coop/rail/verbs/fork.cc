@@ -12,7 +12,8 @@ Status make_forks_safe() {
     const int number = ibv_fork_init();
     if (number == 0) return Done{};
     // EINVAL: another library of this process has already registered memory.
-    return Trouble{number, "cannot protect registered memory from children of fork(): ibv_fork_init: " + std::generic_category().message(number)};
+    return Trouble{number, "cannot protect registered memory from children of fork(): ibv_fork_init: " +
+                               std::generic_category().message(number)};
 }
 
 }  // namespace coop::rail

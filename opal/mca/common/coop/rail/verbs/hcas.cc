@@ -36,7 +36,8 @@ HcaCaps caps_of(const ibv_device_attr& attr, std::uint32_t most_reads) noexcept 
 bool makes_qp(ibv_pd* pd, ibv_cq* cq, std::uint32_t inline_bytes) {
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = cq;
-    wanted.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = inline_bytes};
+    wanted.cap = {
+        .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = inline_bytes};
     wanted.qp_type = IBV_QPT_RC;
     return static_cast<bool>(Qp(ibv_create_qp(pd, &wanted)));
 }
@@ -56,7 +57,9 @@ class Choice {
 public:
     explicit Choice(const HcaOptions& options) : include_(options.include), exclude_(options.exclude) {}
 
-    bool wants(const std::string& hca) { return !exclude_.names_all_of(hca) && (include_.empty() || include_.names_some_of(hca)); }
+    bool wants(const std::string& hca) {
+        return !exclude_.names_all_of(hca) && (include_.empty() || include_.names_some_of(hca));
+    }
     bool wants(const std::string& hca, std::uint8_t port) {
         const bool out = exclude_.names(hca, port);
         return (include_.empty() || include_.names(hca, port)) && !out;
@@ -64,7 +67,8 @@ public:
     void report_missing(std::vector<Diagnostic>& diagnostics) const {
         for (const auto& [list, what] : {std::pair(&include_, "include"), {&exclude_, "exclude"}})
             for (const std::string& entry : list->not_found())
-                diagnostics.push_back({About::kInterfaces, "the list of HCAs to " + std::string(what) + " names '" + entry + "', which this node does not have"});
+                diagnostics.push_back({About::kInterfaces, "the list of HCAs to " + std::string(what) + " names '" +
+                                                               entry + "', which this node does not have"});
     }
 
 private:
@@ -77,8 +81,9 @@ Diagnostic diagnostic_of(const PortFlaw& flaw, const std::string& hca, std::uint
     return {flaw.about, hca + ":" + number + ": " + flaw.why};
 }
 
-std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::string& name, std::uint8_t count, const PortWishes& wishes, Choice& choice,
-                                           std::uint32_t& max_message_bytes, std::vector<Diagnostic>& diagnostics) {
+std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::string& name, std::uint8_t count,
+                                           const PortWishes& wishes, Choice& choice, std::uint32_t& max_message_bytes,
+                                           std::vector<Diagnostic>& diagnostics) {
     std::vector<path::PortRecord> ports;
     for (std::uint8_t number = 1; number <= count; ++number) {
         if (!choice.wants(name, number)) continue;
@@ -94,10 +99,13 @@ std::vector<path::PortRecord> usable_ports(ibv_context* device, const std::strin
     return ports;
 }
 
-void open_hca(ibv_device* device, std::size_t position, const HcaOptions& options, Choice& choice, std::vector<Hca>& hcas, std::vector<Diagnostic>& diagnostics) {
+void open_hca(ibv_device* device, std::size_t position, const HcaOptions& options, Choice& choice,
+              std::vector<Hca>& hcas, std::vector<Diagnostic>& diagnostics) {
     const std::string name = ibv_get_device_name(device);
     const auto not_used = [&](const std::string& why, int number) {
-        diagnostics.push_back({About::kDevice, name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
+        diagnostics.push_back(
+            {About::kDevice,
+             name + " is not used: " + why + (number != 0 ? ": " + std::generic_category().message(number) : "")});
     };
     if (device->transport_type != IBV_TRANSPORT_IB && device->transport_type != IBV_TRANSPORT_UNKNOWN)
         return not_used("it is neither InfiniBand nor RoCE", 0);
@@ -106,7 +114,8 @@ void open_hca(ibv_device* device, std::size_t position, const HcaOptions& option
     ibv_device_attr attr{};
     if (const int error = ibv_query_device(context, &attr); error != 0) return not_used("it cannot be queried", error);
     HcaCaps caps = caps_of(attr, options.most_reads);
-    auto ports = usable_ports(context, name, attr.phys_port_cnt, options.ports, choice, caps.max_message_bytes, diagnostics);
+    auto ports = usable_ports(context, name, attr.phys_port_cnt, options.ports, choice, caps.max_message_bytes,
+                              diagnostics);
     if (ports.empty()) return;
     Pd pd(ibv_alloc_pd(context));
     if (!pd) return not_used("it has no protection domain left", errno);
@@ -123,7 +132,9 @@ void open_hca(ibv_device* device, std::size_t position, const HcaOptions& option
 // Owns the device list; sorted by name as for hca_names().
 class Devices {
 public:
-    Devices() : list_(ibv_get_device_list(&count_), ibv_free_device_list), by_name_(list_.get(), list_.get() + (list_ ? count_ : 0)) {
+    Devices()
+        : list_(ibv_get_device_list(&count_), ibv_free_device_list),
+          by_name_(list_.get(), list_.get() + (list_ ? count_ : 0)) {
         std::stable_sort(by_name_.begin(), by_name_.end(), [](ibv_device* a, ibv_device* b) {
             return strverscmp(ibv_get_device_name(a), ibv_get_device_name(b)) < 0;
         });
@@ -162,7 +173,8 @@ void Hca::set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept {
 std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Diagnostic>& diagnostics) {
     std::vector<Hca> hcas;
     if (!options.include.empty() && !options.exclude.empty()) {
-        diagnostics.push_back({About::kInterfaces, "there is a list of HCAs to include and one to exclude: only one of them may be given"});
+        diagnostics.push_back({About::kInterfaces,
+                               "there is a list of HCAs to include and one to exclude: only one of them may be given"});
         return hcas;
     }
     const Devices devices;
@@ -172,7 +184,8 @@ std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Diagnostic>& d
         if (choice.wants(ibv_get_device_name(device))) open_hca(device, i, options, choice, hcas, diagnostics);
     }
     while (port_count(hcas) > path::kMaxPorts) {
-        diagnostics.push_back({About::kDevice, hcas.back().name() + " is not used: there are more than " + std::to_string(path::kMaxPorts) + " ports"});
+        diagnostics.push_back({About::kDevice, hcas.back().name() + " is not used: there are more than " +
+                                                   std::to_string(path::kMaxPorts) + " ports"});
         hcas.pop_back();
     }
     choice.report_missing(diagnostics);

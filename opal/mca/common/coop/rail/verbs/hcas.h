@@ -23,9 +23,9 @@
 namespace coop::rail {
 
 struct HcaOptions {
-    std::string include;  // use only these; "": all
-    std::string exclude;  // do not use these; include and exclude must not both be set
-    std::uint32_t want_inline = 256;  // bytes; upper limit of caps().max_inline
+    std::string include;                         // use only these; "": all
+    std::string exclude;                         // do not use these; include and exclude must not both be set
+    std::uint32_t want_inline = 256;             // bytes; upper limit of caps().max_inline
     std::uint32_t most_reads = path::kMaxReads;  // upper limit of caps().max_rd_atomic and max_dest_rd_atomic
     PortWishes ports;
 };
@@ -38,20 +38,20 @@ struct Diagnostic {
 };
 
 struct HcaCaps {
-    std::uint32_t max_inline = 0;      // bytes
-    std::uint32_t max_rd_atomic = 0;   // outstanding reads and atomics of a queue pair as initiator
+    std::uint32_t max_inline = 0;          // bytes
+    std::uint32_t max_rd_atomic = 0;       // outstanding reads and atomics of a queue pair as initiator
     std::uint32_t max_dest_rd_atomic = 0;  // as responder
     std::uint32_t max_qp_wr = 0;
     std::uint32_t max_cqe = 0;
     std::uint32_t max_sge = 0;
-    std::uint32_t max_srq_wr = 0;      // 0: no shared receive queues
+    std::uint32_t max_srq_wr = 0;  // 0: no shared receive queues
     std::uint32_t max_srq_sge = 0;
     std::uint64_t max_mr_bytes = 0;
     std::uint32_t max_message_bytes = 0;  // smallest value of its ports
-    bool atomics = false;              // 64-bit atomics, atomic at least with respect to this HCA
-    bool global_atomics = false;       // also with respect to the CPU
-    bool path_migration = false;       // APM
-    std::uint8_t most_retries = 7;     // largest finite packet retry count: Soft-RoCE retries forever with 7
+    bool atomics = false;                 // 64-bit atomics, atomic at least with respect to this HCA
+    bool global_atomics = false;          // also with respect to the CPU
+    bool path_migration = false;          // APM
+    std::uint8_t most_retries = 7;        // largest finite packet retry count: Soft-RoCE retries forever with 7
 
     bool has_srq() const noexcept { return max_srq_wr != 0; }
 };
@@ -62,8 +62,9 @@ public:
 
     ibv_context* context() const noexcept { return context_; }
     ibv_pd* pd() const noexcept { return pd_; }
-    std::string name() const;         // "mlx5_0"
-    std::string sysfs_folder() const; // "/sys/class/infiniband/mlx5_0": identifies the device for hwloc and node/numa.h
+    std::string name() const;  // "mlx5_0"
+    std::string sysfs_folder()
+        const;  // "/sys/class/infiniband/mlx5_0": identifies the device for hwloc and node/numa.h
     const HcaCaps& caps() const noexcept { return caps_; }
     // The active ports that the options select, at least one, ordered by number. Their `hca` is the index of
     // this HCA.

@@ -19,7 +19,8 @@ std::string memlock_words() {
 }  // namespace
 
 Trouble trouble(ibv_context* device, int number, const std::string& what) {
-    return {number, std::string(ibv_get_device_name(device->device)) + ": " + what + ": " + std::generic_category().message(number)};
+    return {number, std::string(ibv_get_device_name(device->device)) + ": " + what + ": " +
+                        std::generic_category().message(number)};
 }
 
 Wanted<CompChannel> make_comp_channel(ibv_context* device) {
@@ -30,7 +31,8 @@ Wanted<CompChannel> make_comp_channel(ibv_context* device) {
 
 Wanted<Cq> make_cq(ibv_context* device, int entries, ibv_comp_channel* channel, void* user) {
     Cq cq(ibv_create_cq(device, entries, user, channel, 0));
-    if (!cq) return trouble(device, errno, "cannot create a completion queue of " + std::to_string(entries) + " entries");
+    if (!cq)
+        return trouble(device, errno, "cannot create a completion queue of " + std::to_string(entries) + " entries");
     return cq;
 }
 
@@ -40,7 +42,9 @@ Wanted<Srq> make_srq(ibv_pd* pd, std::uint32_t receives, std::uint32_t sge, void
     wanted.attr.max_wr = receives;
     wanted.attr.max_sge = sge;
     Srq srq(ibv_create_srq(pd, &wanted));
-    if (!srq) return trouble(pd->context, errno, "cannot create a shared receive queue of " + std::to_string(receives) + " receives");
+    if (!srq)
+        return trouble(pd->context, errno,
+                       "cannot create a shared receive queue of " + std::to_string(receives) + " receives");
     return srq;
 }
 

@@ -20,26 +20,26 @@ namespace {
 // Data rate of one lane in MB/s, after encoding (8b/10b up to QDR, 64b/66b above).
 std::uint32_t lane_mbytes_per_s(std::uint8_t speed) noexcept {
     switch (speed) {
-        case 1: return 250;     // SDR
-        case 2: return 500;     // DDR
-        case 4: return 1000;    // QDR
-        case 8: return 1250;    // FDR10
-        case 16: return 1704;   // FDR
-        case 32: return 3125;   // EDR
-        case 64: return 6250;   // HDR
-        case 128: return 12500; // NDR
-        default: return 0;
+    case 1: return 250;      // SDR
+    case 2: return 500;      // DDR
+    case 4: return 1000;     // QDR
+    case 8: return 1250;     // FDR10
+    case 16: return 1704;    // FDR
+    case 32: return 3125;    // EDR
+    case 64: return 6250;    // HDR
+    case 128: return 12500;  // NDR
+    default: return 0;
     }
 }
 
 std::uint32_t lanes(std::uint8_t width) noexcept {
     switch (width) {
-        case 1: return 1;
-        case 2: return 4;
-        case 4: return 8;
-        case 8: return 12;
-        case 16: return 2;
-        default: return 0;
+    case 1: return 1;
+    case 2: return 4;
+    case 4: return 8;
+    case 8: return 12;
+    case 16: return 2;
+    default: return 0;
     }
 }
 
@@ -50,7 +50,9 @@ bool is_ipv4(const ibv_gid& gid) noexcept {
 
 bool is_link_local(const ibv_gid& gid) noexcept { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 
-bool is_zero(const ibv_gid& gid) noexcept { return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](std::uint8_t b) { return b == 0; }); }
+bool is_zero(const ibv_gid& gid) noexcept {
+    return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](std::uint8_t b) { return b == 0; });
+}
 
 // Smaller is better: v2 before v1, then IPv4, then a global address, then link-local.
 int rank_of(const ibv_gid_entry& entry) noexcept {
@@ -60,7 +62,8 @@ int rank_of(const ibv_gid_entry& entry) noexcept {
 
 std::optional<ibv_gid_entry> gid_of_roce(ibv_context* device, std::uint8_t number, int index) {
     ibv_gid_entry entry{};
-    if (ibv_query_gid_ex(device, number, static_cast<std::uint32_t>(index), &entry, 0) != 0 || is_zero(entry.gid)) return std::nullopt;
+    if (ibv_query_gid_ex(device, number, static_cast<std::uint32_t>(index), &entry, 0) != 0 || is_zero(entry.gid))
+        return std::nullopt;
     if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 && entry.gid_type != IBV_GID_TYPE_ROCE_V1) return std::nullopt;
     return entry;
 }
@@ -68,7 +71,8 @@ std::optional<ibv_gid_entry> gid_of_roce(ibv_context* device, std::uint8_t numbe
 std::optional<ibv_gid_entry> best_gid_of_roce(ibv_context* device, std::uint8_t number, int entries) {
     std::optional<ibv_gid_entry> best;
     for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i)
-        if (const auto entry = gid_of_roce(device, number, i); entry && (!best || rank_of(*entry) < rank_of(*best))) best = entry;
+        if (const auto entry = gid_of_roce(device, number, i); entry && (!best || rank_of(*entry) < rank_of(*best)))
+            best = entry;
     return best;
 }
 
@@ -98,21 +102,25 @@ std::uint8_t prefix_bits_of(const ibv_gid& gid) {
     return 0;
 }
 
-void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept { std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin()); }
+void take_gid(path::PortRecord& record, const ibv_gid& gid) noexcept {
+    std::copy(std::begin(gid.raw), std::end(gid.raw), record.gid.begin());
+}
 
 // Returns the indices of the port's GIDs, such as "0, 1, 4".
 std::string indices_of_gids(ibv_context* device, std::uint8_t number, int entries) {
     std::string text;
     for (int i = 0; i < std::min(entries, UINT8_MAX + 1); ++i) {
         ibv_gid gid{};
-        if (ibv_query_gid(device, number, i, &gid) == 0 && !is_zero(gid)) text += (text.empty() ? "" : ", ") + std::to_string(i);
+        if (ibv_query_gid(device, number, i, &gid) == 0 && !is_zero(gid))
+            text += (text.empty() ? "" : ", ") + std::to_string(i);
     }
     return text.empty() ? "none" : text;
 }
 
 using Wrong = std::optional<PortFlaw>;
 
-Wrong add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr, int gid_index) {
+Wrong add_address_of_infiniband(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr,
+                                int gid_index) {
     ibv_gid gid{};
     const int index = std::max(gid_index, 0);
     if (ibv_query_gid(device, record.port, index, &gid) != 0 || is_zero(gid)) {
@@ -130,8 +138,10 @@ Wrong add_address_of_infiniband(path::PortRecord& record, ibv_context* device, c
 }
 
 Wrong add_address_of_roce(path::PortRecord& record, ibv_context* device, const ibv_port_attr& attr, int gid_index) {
-    const auto entry = gid_index >= 0 ? gid_of_roce(device, record.port, gid_index) : best_gid_of_roce(device, record.port, attr.gid_tbl_len);
-    if (!entry && gid_index >= 0) return PortFlaw{About::kGidIndex, indices_of_gids(device, record.port, attr.gid_tbl_len)};
+    const auto entry = gid_index >= 0 ? gid_of_roce(device, record.port, gid_index)
+                                      : best_gid_of_roce(device, record.port, attr.gid_tbl_len);
+    if (!entry && gid_index >= 0)
+        return PortFlaw{About::kGidIndex, indices_of_gids(device, record.port, attr.gid_tbl_len)};
     if (!entry) return PortFlaw{About::kDevice, "it has no GID (has its network interface an address?)"};
     record.link_layer = path::LinkLayer::kEthernet;
     record.roce = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
@@ -145,7 +155,8 @@ Wrong add_address_of_roce(path::PortRecord& record, ibv_context* device, const i
 // one can beat.
 std::vector<std::uint16_t> read_pkeys(ibv_context* device, std::uint8_t number, int entries, std::uint16_t wanted) {
     const auto is_best = [=](std::uint16_t key) {
-        return path::is_full_member(key) && path::partition_of(key) != 0 && (wanted == 0 || path::partition_of(key) == path::partition_of(wanted));
+        return path::is_full_member(key) && path::partition_of(key) != 0 &&
+               (wanted == 0 || path::partition_of(key) == path::partition_of(wanted));
     };
     std::vector<std::uint16_t> table;
     for (int i = 0; i < entries; ++i) {

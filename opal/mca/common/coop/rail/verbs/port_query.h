@@ -20,7 +20,8 @@ std::uint32_t rate_mbytes_per_s(std::uint8_t active_width, std::uint8_t active_s
 // Requirements on a port.
 struct PortWishes {
     std::uint16_t pkey = 0;  // partition of its key (path::choose_pkey); 0: any
-    int gid_index = -1;      // index of its GID; -1: 0 on InfiniBand; on RoCE the best one: v2 with IPv4, then other v2, then v1
+    int gid_index =
+        -1;  // index of its GID; -1: 0 on InfiniBand; on RoCE the best one: v2 with IPv4, then other v2, then v1
     bool crosses_subnets = false;  // copied to the record
 };
 

@@ -36,8 +36,8 @@ int to_init(ibv_qp* qp, const path::PortRecord& local, bool atomics) noexcept {
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-int to_rtr(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path::PortRecord& remote, const path::PathChoice& path,
-           const path::RailEnds& ends, const RcTimes& times) noexcept {
+int to_rtr(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path::PortRecord& remote,
+           const path::PathChoice& path, const path::RailEnds& ends, const RcTimes& times) noexcept {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = static_cast<ibv_mtu>(std::min(local.mtu, remote.mtu));
@@ -46,11 +46,13 @@ int to_rtr(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path
     attr.max_dest_rd_atomic = static_cast<std::uint8_t>(hca.caps().max_dest_rd_atomic);
     attr.min_rnr_timer = times.min_rnr_timer;
     attr.ah_attr = address_of(local, remote, path.local_bits, path.remote_bits, times.address);
-    return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                        IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    return ibv_modify_qp(qp, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
-int to_rts(const Hca& hca, ibv_qp* qp, const path::PortRecord& remote, const path::RailEnds& ends, const RcTimes& times) noexcept {
+int to_rts(const Hca& hca, ibv_qp* qp, const path::PortRecord& remote, const path::RailEnds& ends,
+           const RcTimes& times) noexcept {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = times.timeout;
@@ -58,8 +60,9 @@ int to_rts(const Hca& hca, ibv_qp* qp, const path::PortRecord& remote, const pat
     attr.rnr_retry = times.rnr_retries;
     attr.sq_psn = ends.local_psn;
     attr.max_rd_atomic = rd_atomic_depth(hca, remote);
-    return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                        IBV_QP_MAX_QP_RD_ATOMIC);
+    return ibv_modify_qp(
+        qp, &attr,
+        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 std::string rail_words(const path::PortRecord& local, const path::PortRecord& remote) {
@@ -68,19 +71,22 @@ std::string rail_words(const path::PortRecord& local, const path::PortRecord& re
 
 }  // namespace
 
-Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq, ibv_srq* srq,
-                        const RcCaps& caps, void* user) {
+Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq,
+                        ibv_srq* srq, const RcCaps& caps, void* user) {
     ibv_qp_init_attr attr = init_attr(send_cq, receive_cq, srq, caps, user);
     Qp qp(ibv_create_qp(hca.pd(), &attr));
-    if (!qp) return trouble(hca.context(), errno, "cannot create a queue pair of " + std::to_string(caps.sends) + " sends");
+    if (!qp)
+        return trouble(hca.context(), errno, "cannot create a queue pair of " + std::to_string(caps.sends) + " sends");
     if (const int error = to_init(qp, local, hca.caps().atomics); error != 0)
         return trouble(hca.context(), error, "cannot initialize a queue pair on port " + std::to_string(local.port));
-    const RcCaps got = {attr.cap.max_send_wr, attr.cap.max_recv_wr, attr.cap.max_send_sge, attr.cap.max_recv_sge, attr.cap.max_inline_data};
+    const RcCaps got = {attr.cap.max_send_wr, attr.cap.max_recv_wr, attr.cap.max_send_sge, attr.cap.max_recv_sge,
+                        attr.cap.max_inline_data};
     return RcQp{std::move(qp), got};
 }
 
 std::uint8_t rd_atomic_depth(const Hca& initiator, const path::PortRecord& responder) noexcept {
-    return static_cast<std::uint8_t>(std::min<std::uint32_t>(initiator.caps().max_rd_atomic, responder.max_dest_rd_atomic));
+    return static_cast<std::uint8_t>(
+        std::min<std::uint32_t>(initiator.caps().max_rd_atomic, responder.max_dest_rd_atomic));
 }
 
 Status connect_rc_qp(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path::PortRecord& remote,
@@ -103,7 +109,8 @@ bool writes_land_in_order(ibv_qp* qp) noexcept {
 std::uint32_t path_mtu_bytes(ibv_qp* qp) noexcept {
     ibv_qp_attr attr{};
     ibv_qp_init_attr init{};
-    const bool known = ibv_query_qp(qp, &attr, IBV_QP_PATH_MTU, &init) == 0 && attr.path_mtu >= IBV_MTU_256 && attr.path_mtu <= IBV_MTU_4096;
+    const bool known = ibv_query_qp(qp, &attr, IBV_QP_PATH_MTU, &init) == 0 && attr.path_mtu >= IBV_MTU_256 &&
+                       attr.path_mtu <= IBV_MTU_4096;
     return path::mtu_bytes(static_cast<std::uint8_t>(known ? attr.path_mtu : IBV_MTU_256));
 }
 

@@ -34,14 +34,14 @@ struct RcQp {
 
 // Creates a queue pair in INIT on `local` (a port of `hca`), for send, write, read and atomics. If `srq` is
 // null, it has its own receive queue. Sends complete only if they request it (IBV_SEND_SIGNALED).
-Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq, ibv_srq* srq,
-                        const RcCaps& caps, void* user = nullptr);
+Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq,
+                        ibv_srq* srq, const RcCaps& caps, void* user = nullptr);
 
 // Timeouts, retries and address options of a connection.
 struct RcTimes {
-    std::uint8_t timeout = 18;      // for the acknowledgement of a packet, about 1 s
-    std::uint8_t retries = 7;       // per packet
-    std::uint8_t rnr_retries = 7;   // 7: forever
+    std::uint8_t timeout = 18;        // for the acknowledgement of a packet, about 1 s
+    std::uint8_t retries = 7;         // per packet
+    std::uint8_t rnr_retries = 7;     // 7: forever
     std::uint8_t min_rnr_timer = 12;  // IBTA code: 0.64 ms
     AddressOptions address;
 };

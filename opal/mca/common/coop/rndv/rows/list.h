@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The list of protocols ("rows", after the table of protocols that choose() reads). To add one: write rows/NAME.cc with its Protocol, and
-// enter it here, once by number and once by preference. Nothing else names rows one by one.
+// The list of protocols ("rows", after the table of protocols that choose() reads). To add one: write rows/NAME.cc with
+// its Protocol, and enter it here, once by number and once by preference. Nothing else names rows one by one.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,14 @@ struct Protocol;
 
 // The numbers travel in control headers: append, or change the wire version.
 enum class Row : std::uint8_t {
-    kEager,   // the payload is in the first packet, whether or not a receive is posted
-    kSend,    // RTS, CTS, then fragments that both sides copy
-    kRput,    // RTS, CTS with the receive buffer, put by the sender, FIN; between two that share memory: like coop, led by the sender
-    kRget,    // RTS with the send buffer, get by the receiver, FIN
-    kCoop,    // RTS with the send buffer, CTS with the receive buffer; both sides copy and see the end on the receiver's board
-    kRtr,     // the receive was offered: RTS; both sides copy at once and see the end on the receiver's board
+    kEager,  // the payload is in the first packet, whether or not a receive is posted
+    kSend,   // RTS, CTS, then fragments that both sides copy
+    kRput,   // RTS, CTS with the receive buffer, put by the sender, FIN; between two that share memory: like coop, led
+             // by the sender
+    kRget,   // RTS with the send buffer, get by the receiver, FIN
+    kCoop,   // RTS with the send buffer, CTS with the receive buffer; both sides copy and see the end on the receiver's
+             // board
+    kRtr,    // the receive was offered: RTS; both sides copy at once and see the end on the receiver's board
     kBounce,  // RTS; the payload lies in memory that the sender shares, and the receiver copies it from there
 };
 

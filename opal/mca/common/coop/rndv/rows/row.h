@@ -44,7 +44,10 @@ inline void lacks_for_both(Situation& s, Lack lack) noexcept {
 constexpr bool can_get(const Situation& s) noexcept { return s.can_get && !s.get_refused; }
 constexpr bool can_put(const Situation& s) noexcept { return s.can_put && !s.put_refused; }
 
-// Whether pml_coop_protocol asks for rget or rput: a row that carries the message instead gives the reason kForcedUnavailable.
-constexpr bool other_is_asked_for(const Situation& s) noexcept { return s.wish == Wish::kRget || s.wish == Wish::kRput; }
+// Whether pml_coop_protocol asks for rget or rput: a row that carries the message instead gives the reason
+// kForcedUnavailable.
+constexpr bool other_is_asked_for(const Situation& s) noexcept {
+    return s.wish == Wish::kRget || s.wish == Wish::kRput;
+}
 
 }  // namespace coop::rndv::rows

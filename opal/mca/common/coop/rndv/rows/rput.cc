@@ -4,8 +4,8 @@
 namespace coop::rndv::rows {
 namespace {
 
-// Between two processes that share memory the sender leads a cooperative copy, so that the receiver can take over from a sender that
-// computes. Inside a node without a shared board, the receiver reads for the same reason.
+// Between two processes that share memory the sender leads a cooperative copy, so that the receiver can take over from
+// a sender that computes. Inside a node without a shared board, the receiver reads for the same reason.
 std::optional<Choice> can_use(const Situation& s) noexcept {
     if (may_share(s)) {
         const auto shared = share_out(s);
@@ -19,7 +19,9 @@ std::optional<Choice> can_use(const Situation& s) noexcept {
     return Choice{Row::kRput, other_is_asked_for(s) ? Reason::kForcedUnavailable : Reason::kNoGet};
 }
 
-Mover mover(const Choice& choice) noexcept { return choice.split == Split::kSenderLeads ? Mover::kBoth : Mover::kSender; }
+Mover mover(const Choice& choice) noexcept {
+    return choice.split == Split::kSenderLeads ? Mover::kBoth : Mover::kSender;
+}
 bool receiver_may_have_to_read(const Situation& s) noexcept { return s.can_share && !s.get_refused; }
 Shares sender_copies(const Choice&, std::uint64_t bytes) noexcept { return {bytes, 0}; }
 

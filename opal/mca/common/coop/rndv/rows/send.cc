@@ -7,8 +7,8 @@ namespace {
 // Below this share of the bandwidth, RDMA over one transport is slower than fragments over all transports of the peer.
 constexpr double kWorthwhileShare = 0.5;
 
-// Between nodes, a sender that does not wait sends more messages. The head of such a message, which comes with the RTS, fills the link
-// until the rest follows. A message that somebody waits for arrives sooner by one read.
+// Between nodes, a sender that does not wait sends more messages. The head of such a message, which comes with the RTS,
+// fills the link until the rest follows. A message that somebody waits for arrives sooner by one read.
 constexpr bool is_stream(const Situation& s) noexcept {
     return !s.same_node && (s.can_get || s.can_put) && !sender_waits(s.send_call) && s.bytes < s.isend_rdma_min;
 }
