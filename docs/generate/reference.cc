@@ -401,16 +401,16 @@ constexpr Case kCases[] = {
 };
 
 const char* copiers(const Choice& choice) {
-    switch (choice.row) {
-    case Row::kEager:
-    case Row::kSend: return "–";
-    case Row::kBounce: return "sender, then receiver";
-    case Row::kRget: return "receiver";
-    case Row::kRput:
-        return choice.split == Split::kSenderLeads ? "sender; receiver if the sender makes no progress" : "sender";
-    case Row::kRtr: return "as without the offer";
-    case Row::kCoop: break;
+    const coop::rndv::Protocol& protocol = coop::rndv::protocol(choice.row);
+    if (protocol.uses_bounce) return "sender, then receiver";
+    if (protocol.starts_at_once) return "as without the offer";
+    switch (protocol.mover(choice)) {
+    case coop::rndv::Mover::kPackets: return "–";
+    case coop::rndv::Mover::kSender: return "sender";
+    case coop::rndv::Mover::kReceiver: return "receiver";
+    case coop::rndv::Mover::kBoth: break;
     }
+    if (!protocol.idle_side_helps) return "sender; receiver if the sender makes no progress";
     switch (choice.split) {
     case Split::kBoth: return "both, chunk by chunk";
     case Split::kHalves: return "each one half; all if the other side makes no progress";
@@ -500,7 +500,7 @@ void print_decisions() {
             std::size_t i = 0;
             while (!kCases[i].holds(s)) ++i;
             Choice choice = coop::rndv::choose(s);
-            if (choice.row == Row::kRtr) choice.split = Split::kBoth;  // as without the offer
+            if (coop::rndv::protocol(choice.row).starts_at_once) choice.split = Split::kBoth;  // as without the offer
             if (answers[i] && *answers[i] != choice)
                 fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
             answers[i] = choice;

@@ -84,6 +84,10 @@ TEST(CtsHeaders, each_field_is_named) {
         kFormats[2],
         {
             sealed<CtsHeader>("row", good_cts(), [](auto& h) { h.row = rndv::kRows; }),
+            sealed<CtsHeader>("row (of a grant)", good_cts(),
+                              [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kRtr); }),
+            sealed<CtsHeader>("row (of a grant)", good_cts(),
+                              [](auto& h) { h.row = static_cast<std::uint8_t>(rndv::Row::kBounce); }),
             sealed<CtsHeader>("reason", good_cts(), [](auto& h) { h.reason = rndv::kReasons; }),
             sealed<CtsHeader>("handle bytes", good_cts(), [](auto& h) { h.handle_bytes = kMaxHandleBytes + 1; }),
             sealed<CtsHeader>("length", good_cts(), [](auto& h) { h.length = UINT64_MAX; }),
@@ -187,7 +191,8 @@ TEST(CtsHeaders, a_grant_to_copy_together_names_its_slot_and_its_chunks) {
 
 TEST(CtsHeaders, only_a_grant_to_copy_together_names_a_slot) {
     for (unsigned row = 0; row < rndv::kRows; ++row) {
-        if (row == static_cast<unsigned>(rndv::Row::kCoop)) continue;
+        const rndv::Protocol& protocol = rndv::protocol(static_cast<rndv::Row>(row));
+        if (protocol.row == rndv::Row::kCoop || protocol.starts_at_once || protocol.uses_bounce) continue;
         const auto with = [row](SlotWords words) {
             return [row, words](CtsHeader& h) { h.row = static_cast<std::uint8_t>(row), h.copy = words; };
         };

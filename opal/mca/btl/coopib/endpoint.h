@@ -34,9 +34,13 @@ namespace coop::ib {
 
 struct Module;
 
-// A rail of this transport.
-struct Rail : rail::Rail<QueuePair, Work> {
+struct RailReceives {
     std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // without a shared receive queue
+};
+
+// A rail of this transport. The order of the bases matters: the queue pair must be destroyed before the buffers that it
+// receives into, because a peer may still send.
+struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint32_t local_hca = 0, remote_hca = 0;
     std::uint64_t early = 0;  // arrivals over this rail ahead of an earlier one
 };

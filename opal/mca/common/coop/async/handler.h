@@ -167,23 +167,26 @@ private:
 // handler's functions.
 class HandlerLink {
 public:
-    void attach(Handler* handler) noexcept { handler_ = handler; }  // null: none
-    Handler* get() const noexcept { return handler_; }
+    void attach(Handler* handler) noexcept { handler_.store(handler, std::memory_order_relaxed); }  // null: none
+    Handler* get() const noexcept { return handler_.load(std::memory_order_relaxed); }
 
     // Whether the caller is the handler, in its turn.
-    bool is_handler() const noexcept { return handler_ && handler_->turn().is_handler(); }
+    bool is_handler() const noexcept {
+        Handler* const handler = get();
+        return handler && handler->turn().is_handler();
+    }
     void under_way(int more) const noexcept {
-        if (handler_) handler_->under_way(more);
+        if (Handler* const handler = get()) handler->under_way(more);
     }
     void swept() const noexcept {
-        if (handler_) handler_->swept();
+        if (Handler* const handler = get()) handler->swept();
     }
     void leaves_callback() const noexcept {
-        if (handler_) handler_->leaves_callback();
+        if (Handler* const handler = get()) handler->leaves_callback();
     }
 
 private:
-    Handler* handler_ = nullptr;
+    std::atomic<Handler*> handler_{nullptr};  // a tool's thread may read a variable while MPI_Finalize detaches it
 };
 
 // The application is inside the library while one of these lives; where it is about

@@ -53,8 +53,7 @@ public:
         claims_.start(slot, side, generation, static_cast<std::uint32_t>(plan_.count()),
                       choice.split == Split::kHalves && plan_.count() <= 2);
         from_ = from;
-        // A receiver that leads nothing in rput leaves the copy to the sender until it takes over.
-        helps_ = choice.row != Row::kRput;
+        helps_ = protocol(choice.row).idle_side_helps;
         halves_ = choice.split == Split::kHalves;
         chunk_.reset();
         failed_.store(false, std::memory_order_relaxed);

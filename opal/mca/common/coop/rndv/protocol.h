@@ -54,6 +54,7 @@ struct Protocol {
     bool may_be_in_pieces = false;  // the RTS may list a send buffer that is not contiguous
     bool uses_bounce = false;       // the payload lies in a bounce buffer of the sender; the receiver does not answer
     bool starts_at_once = false;    // both sides copy before any answer: the RTS names a slot of the receiver's board
+    bool idle_side_helps = true;    // in a copy of both sides: a side that does not lead copies while it is idle
     bool allows_hcas = false;       // an HCA of the receiver may copy some chunks
 
     // -- abort: notes that the receiver lacks memory or a slot, so that choose() passes over this row from now on

@@ -5,6 +5,7 @@
 #include "coop/rndv/board.h"
 #include "coop/rndv/chunk.h"
 #include "coop/rndv/protocol.h"
+#include "coop/sched/rail_set.h"
 
 namespace coop::wire {
 namespace {
@@ -61,6 +62,7 @@ std::uint16_t check_of(const FinHeader& h) noexcept {
 }
 
 static_assert(rndv::kReasons < 255 && rndv::kRows <= 256);
+static_assert(kMaxFinParts >= sched::kMaxRails);
 
 // Checks fields against bounds and records the first one out of bounds.
 class Fields {
@@ -98,11 +100,12 @@ void check_matches(Fields& fields, std::uint16_t seen, std::uint16_t computed) n
     fields.in("check word", seen, computed, computed);
 }
 
-// Whether the CTS names a slot of the receiver's board. A protocol that starts at once names its slot in the
-// RTS.
+// Whether a receiver may grant the protocol. The others name their slot or buffer in the RTS.
+bool is_granted(const rndv::Protocol& protocol) noexcept { return !protocol.starts_at_once && !protocol.uses_bounce; }
+
+// Whether the CTS names a slot of the receiver's board.
 bool has_slot(const CtsHeader& h, const rndv::Protocol& protocol) noexcept {
-    return !protocol.starts_at_once &&
-           protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
+    return protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
 }
 
 // SlotWords must be zero unless the copy is cooperative.
@@ -199,6 +202,7 @@ bool valid_cts(const void* bytes, std::size_t first_bytes, Damage& damage) noexc
         .in("handle bytes", sizeof h + behind(h), 0, first_bytes)
         .in("length", h.length, 0, UINT64_MAX - h.offset);
     if (!fields.ok()) return false;
+    fields.in("row (of a grant)", is_granted(*protocol) ? 0 : h.row, 0, 0);
     slot_fields(fields, has_slot(h, *protocol), h.copy);
     if (fields.ok()) check_matches(fields, h.check, check_of(h));
     return fields.ok();

@@ -157,7 +157,7 @@ static_assert(sizeof(FinHeader) == 24);
 // A read over several rails may end with one FIN per rail; each then carries their number. 0: there is only
 // this FIN.
 constexpr unsigned kFinRowShift = 48, kFinPartsShift = 56;
-constexpr std::uint64_t kMaxFinParts = 16;
+constexpr std::uint64_t kMaxFinParts = 32;
 constexpr std::uint64_t kFinSees = std::uint64_t{1} << 63;  // same meaning as CtsHeader::sees
 constexpr std::uint64_t kMaxMessageBytes = (std::uint64_t{1} << kFinRowShift) - 1;
 constexpr std::uint64_t fin_bytes(const FinHeader& h) noexcept { return h.bytes & kMaxMessageBytes; }

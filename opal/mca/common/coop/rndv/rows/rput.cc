@@ -34,6 +34,7 @@ constinit const Protocol rput{
     .mover = mover,
     .shows_buffer = receiver_may_have_to_read,
     .may_be_in_pieces = true,
+    .idle_side_helps = false,
     .abort = lacks_for_both,
     .shares = sender_copies,
 };
