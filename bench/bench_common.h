@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The code that all benchmarks here share. A benchmark is a bench_spec: a kernel that moves messages and returns its
- * time, and a function that computes the figure of the second column from this time. bench_main() does everything else:
- * options, sizes, iteration counts, batches, medians, headers, verification.
+ * The code that the benchmarks share, except coop_mem, coop_stream and coop_wait. A benchmark is a bench_spec: a kernel
+ * that moves messages and returns its time, and a function that computes the figure of the second column from this
+ * time. bench_main() does everything else: options, sizes, iteration counts, batches, medians, headers, verification.
  *
  * Units: sizes in bytes, times in seconds. Threading: none. Errors: MPI errors abort the job (MPI_ERRORS_ARE_FATAL);
  * a wrong option ends every rank with exit code 2 after one message from rank 0.
@@ -50,7 +50,7 @@ struct bench_extra {
     const char* name;
     const char* value; /* its name in the help; NULL: a switch, which sets 1 */
     const char* help;
-    const char* const* words; /* the allowed words, up to a NULL: stores the index; NULL: a number from low to high */
+    const char* const* words; /* NULL-terminated list of allowed words, whose index is stored; NULL: takes a number */
     double low, high;
     bool whole;     /* a number without a fraction */
     double* target; /* holds the default value at first */
@@ -69,12 +69,12 @@ struct bench_spec {
     size_t default_min_bytes, default_max_bytes;
     size_t element_bytes;              /* every size must be a multiple of this; 0: any size */
     int (*slots)(const struct bench*); /* messages in a buffer without a window; NULL: one */
-    const struct bench_extra* extra;   /* up to one without a name; NULL: none */
+    const struct bench_extra* extra;   /* ends with an entry without a name; NULL: none */
     const char* const* more;           /* names of the further columns, up to a NULL; NULL: none */
-    bool running; /* they are totals of the size until now: the last batch's values are printed, not medians */
+    bool running; /* `more` has running totals of this size: prints the last batch's values, not medians */
 
-    void (*start)(struct bench*); /* called by every rank, when the buffers exist; end: after the last size; NULL:
-                                     nothing to do */
+    /* Called by every rank: start() when the buffers exist, end() after the last size. NULL: nothing to do. */
+    void (*start)(struct bench*);
     void (*end)(struct bench*);
 
     /* Called by every rank; the result counts on rank 0 only. */
@@ -84,9 +84,8 @@ struct bench_spec {
     /* Called by every rank after the line of a size; NULL: nothing to add. Lines that it prints begin with #. */
     void (*after_size)(struct bench*, size_t bytes);
 
-    /* Number of points of a size, between which something else varies. After the line of a size, each point is
-     * measured, too, and printed as
-     * '# point SIZE NUMBER FIGURE ...' with numbers from 1. NULL: there are none. */
+    /* Returns how many further measurements (points) follow the line of a size. at_point() changes a parameter other
+     * than the size before each, which is printed as '# point SIZE NUMBER FIGURE ...', numbered from 1. NULL: none. */
     int (*points)(const struct bench*);
     void (*at_point)(struct bench*, size_t bytes, int number,
                      int points); /* called by every rank, before the point is measured */
@@ -96,17 +95,18 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec);
 
 double bench_now_s(void);
 
-/* Messages in flight at this size, and the start of each one's buffer. */
+/* The number of messages in flight at this size, the distance between their buffers, and the address of one of them. */
 int bench_window(const struct bench* b, size_t bytes);
 size_t bench_stride(const struct bench* b, size_t bytes);
 unsigned char* bench_slot(const struct bench* b, unsigned char* buffer, size_t bytes, int slot);
 
-/* The windowed kernels in three steps: post, complete, check. Only with -d they fill and check the data. */
+/* Parts of the windowed kernels: post sends, post receives, and, when they are complete, check the received data. Data
+ * is filled and checked only with -d. */
 int bench_post_sends(struct bench* b, size_t bytes, int to, MPI_Request* requests);
 int bench_post_receives(struct bench* b, size_t bytes, int from, MPI_Request* requests);
 void bench_check_window(struct bench* b, size_t bytes, int from);
 
-/* The same with one blocking call per message; checking is left to bench_check_window(). */
+/* Send or receive the messages of a window one by one with blocking calls. bench_check_window() checks them. */
 void bench_send_window(struct bench* b, size_t bytes, int to);
 void bench_receive_window(struct bench* b, size_t bytes, int from);
 
@@ -122,8 +122,8 @@ struct bench_operation {
 double bench_operations(struct bench* b, size_t bytes, long iterations, const struct bench_operation* operation);
 double bench_operation_us(const struct bench* b, size_t bytes, long iterations, double seconds);
 
-/* A program with one operation that has rank 0 at one end: a message per rank, or with --collective one collective
- * call. */
+/* A program whose operation has rank 0 as its root: one message from or to every rank, or, with --collective, one
+ * collective call. */
 struct bench_rooted {
     const char* name;
     const char* summary;
@@ -137,7 +137,7 @@ struct bench_rooted_now {
 extern struct bench_rooted_now bench_rooted_now; /* valid inside of an operation */
 int bench_rooted_main(int argc, char** argv, const struct bench_rooted* program);
 
-/* One element per slot for collectives, or the equivalent of MPI_BYTE where slots are packed. The caller frees it. */
+/* Returns a datatype with the data of one message and the extent of a slot, for collectives. The caller frees it. */
 MPI_Datatype bench_slot_type(const struct bench* b, size_t bytes);
 
 /* bench_options.c. Returns NULL, or an error message of one line. */

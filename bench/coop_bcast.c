@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcast along a chain 0, 1, 2, ...: a message in chunks. A rank passes each chunk on (MPI_Isend) as soon as it has
- * arrived (MPI_Irecv of all chunks at the start), so that all links are busy with different chunks.
+ * Broadcast of a message in chunks along the chain of ranks 0, 1, 2, ... A rank posts receives for all chunks at the
+ * start (MPI_Irecv) and forwards each chunk as soon as it has arrived (MPI_Isend), so that different chunks are in
+ * flight on all links at the same time.
  */
 #include "bench_common.h"
 
@@ -15,7 +16,7 @@ static int slots(const struct bench* b) {
     return 1;
 }
 
-/* Chunks of nearly the same size; never more than there are bytes. */
+/* The number of chunks, whose sizes differ by at most one byte; at most one chunk per byte. */
 static int chunks_of(size_t bytes) { return bytes < (size_t)chunks ? (int)bytes : (int)chunks; }
 
 static size_t begin_of(size_t bytes, int chunk) { return bytes * (size_t)chunk / (size_t)chunks_of(bytes); }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The upper limit of what two processes can move with copies by the kernel: without MPI, only flags in shared memory. A
- * message goes from rank 0 to rank 1. Both announce it and wait for each other; rank 1 reads the first half
+ * The highest bandwidth that two processes can reach when the kernel copies between them. They do not use MPI for this,
+ * only flags in shared memory. A message goes from rank 0 to rank 1. Both announce it and wait for each other; rank 1
+ * reads the first half
  * (process_vm_readv) while rank 0 writes the second (process_vm_writev); both announce the end and wait for each other
  * again. With --one rank 1 reads all of it. Buffers, messages per iteration and the acknowledgement after them are as
  * in coop_bw --blocking.
  *
- * MPI starts the processes, tells each the other's address space, and decides on the number of iterations. Both ranks
- * must be on one host and allowed to touch each other's memory.
+ * MPI starts the processes, exchanges their process numbers and addresses, and synchronises them before each batch.
+ * Both ranks must be on one host and be permitted to access each other's memory.
  */
 #define _GNU_SOURCE
 #include "bench_common.h"
@@ -26,7 +27,7 @@
 
 enum { kSpinsBeforeYield = 10000 };
 
-/* Each rank writes only its own cache lines. Values are message numbers from 1, which only grow. */
+/* Each rank writes only its own cache lines. The values are those of `number`, which increase from 1. */
 struct flags {
     _Alignas(64) atomic_ulong ready[2][8];
     _Alignas(64) atomic_ulong done[2][8];
@@ -41,7 +42,7 @@ struct address_space {
 static double one = 0;
 static struct flags* flags;
 static struct address_space spaces[2];
-static unsigned long number; /* of the message, or of the acknowledgement */
+static unsigned long number; /* counts messages and acknowledgements; the flags hold it */
 
 static void give_up(const struct bench* b, const char* what) {
     fprintf(stderr, "coop_copy_limit: rank %d: %s: %s (both ranks must be on one host, and may need CAP_SYS_PTRACE)\n",
@@ -60,7 +61,7 @@ static void tell_each_other(struct bench* b, int fd) {
 static int new_flags(const struct bench* b) {
     const int fd = memfd_create("coop_copy_limit", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof *flags) != 0) {
-        give_up(b, "cannot map shared memory");
+        give_up(b, "cannot create shared memory");
     }
     return fd;
 }
@@ -178,7 +179,7 @@ int main(int argc, char** argv) {
         {.name = "one", .help = "only the receiver copies: it reads the whole message", .target = &one},
         {.name = NULL}};
     const struct bench_spec spec = {.name = "coop_copy_limit",
-                                    .summary = "copies by the kernel without MPI, each side copies half",
+                                    .summary = "upper limit of kernel copies, without MPI; each side copies half",
                                     .unit = "MB/s",
                                     .better = "higher",
                                     .decimals = 3,

@@ -2,25 +2,26 @@
 /*
  * How much of a transfer overlaps with computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver:
  * MPI_Irecv), computes without calling MPI (except with --tests), and waits for it; rank 1 is in the blocking MPI_Recv
- * or MPI_Send of the other side. In turn with that, rank 0 measures the transfer alone and the computing alone:
+ * or MPI_Send of the other side. Each of these is preceded by the transfer alone and the computing alone:
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
  *
- * The computing alone is in processor time: a library may still be sending after the sender's wait has returned.
+ * The computing alone is measured in processor time, so that it does not include work of the library's threads that
+ * are still sending after the sender's wait has returned.
  *
  * This includes the tests of "RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.1: its ratio W/T
  * is compute/total, and --points varies W.
  *
- * With --tests the computing is interrupted by evenly spread calls of MPI_Test: only there can rank 0 do its part of
- * the transfer, such as answering the sender's request.
+ * With --tests, evenly spaced calls of MPI_Test interrupt the computing. A library without asynchronous progress can
+ * do rank 0's part of the transfer, such as answering the sender's request, only in these calls.
  *
  * A message of one byte precedes each transfer, so that both sides start together: the receiver signals that it is
  * about to receive, or (--side receiver) that its receive is posted.
  *
  * On a software subnet, rank 0's HCA is a thread of rank 0, which takes time from the computing if it has no core of
  * its own. `lost` is the time that the computing thread did not run while it computed, `engine` the time of the HCA's
- * thread during the whole transfer. The last column subtracts the smaller of both from the total, which is at most the
- * time that the emulation took from the computing.
+ * thread during the whole transfer. The last column subtracts the smaller of the two from the total. The
+ * emulation cannot have taken more than that from the computing.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -41,7 +42,7 @@ static size_t known_bytes; /* the size that `steps` and `span_s` are for */
 static double span_s;      /* duration of the computing at this size */
 static long steps;
 
-/* Times of one transfer, CLOCK_MONOTONIC. Rank 1 only has call and return. */
+/* Times of one transfer, CLOCK_MONOTONIC. Rank 1 only sets call_s and return_s. */
 struct moments {
     double call_s, compute_s, wait_s, return_s;
 };
@@ -60,8 +61,8 @@ struct sums {
     double total_s, own_s, engine_s, others_s, lost_s, taken_s;
 };
 
-static struct moments kept[kMostStamps]; /* of the last transfers of a size with computing */
-static int transfers;                    /* with computing, of this size */
+static struct moments kept[kMostStamps]; /* of the last transfers during which rank 0 computed; a ring buffer */
+static int transfers;                    /* number of such transfers at this size */
 
 static void start(struct bench* b) {
     (void)b;
@@ -263,13 +264,13 @@ int main(int argc, char** argv) {
          .target = &factor},
         {.name = "compute-us",
          .value = "US",
-         .help = "computing time in microseconds instead",
+         .help = "computing time in microseconds, instead of --compute",
          .low = 0.1,
          .high = 1e7,
          .target = &compute_us},
         {.name = "rate",
          .value = "MB/S",
-         .help = "make --compute a multiple of the time of the size at this rate",
+         .help = "make --compute a multiple of the time that the message needs at this rate",
          .low = 0.001,
          .high = 1e7,
          .target = &rate},

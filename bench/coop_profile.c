@@ -2,8 +2,8 @@
 /*
  * How a sender and a receiver spend their time: rank 0 sends messages with MPI_Send, rank 1 receives them with
  * MPI_Recv, and each rank divides its time into copying (by pml/coop's counters), polling (the rest of the time in MPI)
- * and computing (outside of MPI: --compute, and the loop itself). With components that do not count their copies, only
- * the time in MPI is known.
+ * and computing (outside of MPI: --compute, and the loop itself). With components that do not count their copies, the
+ * time in MPI cannot be divided into copying and polling.
  */
 #include "bench_common.h"
 #include "bench_compute.h"
@@ -30,7 +30,7 @@ static void end(struct bench* b) {
     bench_pvars_close();
 }
 
-/* Time in MPI. */
+/* Sends or receives one message. Returns the time spent in MPI. */
 static double one_message(struct bench* b, size_t bytes) {
     const int peer = 1 - b->rank;
     if (b->options.verify && b->rank == 0) {
@@ -58,7 +58,7 @@ static void share(double* percent, double elapsed_s, double in_mpi_s, double cop
     percent[kPoll] = fmax(0, in_mpi_s - copy_s) * per_second;
     percent[kCompute] = (elapsed_s - in_mpi_s) * per_second;
     if (isnan(copy_s)) {
-        percent[kPoll] = NAN; /* fmax() would return the number */
+        percent[kPoll] = NAN; /* fmax(0, NAN) is 0 */
     }
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Time in MPI's calls, of any program: a library to preload (LD_PRELOAD) that intercepts the calls through MPI's
- * profiling interface (MPI 3.1, section 14.2). At MPI_Finalize rank 0 prints, for every rank, two lines
+ * Measures the time that a C program spends in MPI calls: a library to preload (LD_PRELOAD) that intercepts the calls
+ * through MPI's profiling interface (MPI 3.1, section 14.2). At MPI_Finalize rank 0 prints, for every rank, two lines
  *
  *     # mpi PART RANK elapsed_s wait_s blocking_s testing_s starting_s collective_s calls
  *
- * PART `all` is the time between MPI_Init and MPI_Finalize. PART `split` is the part of it during which there was a
- * communicator split from a communicator other than MPI_COMM_WORLD. In HPC Challenge that is the solver HPL, with its
- * grid; the rest of the suite works on MPI_COMM_WORLD. `wait` is MPI_Wait and the like; `blocking` is blocking sends,
+ * PART `all` is the time between MPI_Init and MPI_Finalize. PART `split` is the time during which a communicator
+ * existed that MPI_Comm_split made from one other than MPI_COMM_WORLD. In HPC Challenge only the solver HPL does this,
+ * for its process grid. `wait` is MPI_Wait and the like; `blocking` is blocking sends,
  * receives and probes; `testing` is tests and nonblocking probes; `starting` is nonblocking sends and receives;
  * `collective` is the collectives listed below. A call costs two readings of the clock, about 50 ns. Other calls are
- * not counted, nor are calls that MPI makes internally. Threading: any; the times of concurrent threads add up. Errors:
+ * not counted, nor are calls that MPI makes internally. Threading: the times of
+ * concurrent threads add up; only one thread at a time may split or free communicators. Errors:
  * MPI's. Only C programs are covered.
  */
 #include <mpi.h>
@@ -24,15 +25,15 @@ enum kind { kWait, kBlocking, kTesting, kStarting, kCollective, kKinds };
 enum part { kAll, kSplit, kParts };
 enum { kMostCommunicators = 64 };
 
-/* The times of a part in nanoseconds, in the order of printing. */
+/* The times of a part in nanoseconds and its number of calls, in the order of printing. */
 struct account {
     uint64_t elapsed, spent[kKinds], calls;
 };
 enum { kFields = sizeof(struct account) / sizeof(uint64_t) };
 
 static _Atomic uint64_t spent[kParts][kKinds], calls[kParts];
-static _Atomic int splits;                         /* open communicators of the part `split` */
-static MPI_Comm communicators[kMostCommunicators]; /* the handles of these; MPI_COMM_NULL or 0 if unused */
+static _Atomic int splits;                         /* number of communicators that make the part `split` last */
+static MPI_Comm communicators[kMostCommunicators]; /* their handles; an unused entry is MPI_COMM_NULL or 0 */
 static uint64_t begun_ns, split_begun_ns, split_ns;
 
 static uint64_t now_ns(void) {

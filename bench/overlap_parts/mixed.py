@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A message inside a node and one between nodes at once: figure 3 of "Cooperative Rendezvous Protocols for Improved Performance and
-Overlap", and the remedy of its section II-C, copies in chunks. Two virtual hosts, two ranks on the first."""
+"""Measures how a message inside a node and one between nodes overlap: figure 3 of "Cooperative Rendezvous Protocols for Improved
+Performance and Overlap", and the remedy in section II-C of that paper, copying in chunks. Two virtual hosts, two ranks on the first."""
 
 from coop_ab import plot, stats
 from coop_ab.errors import BadInput
@@ -12,7 +12,7 @@ from .subnet import on_subnet
 
 TITLE = "Receiving inside a node and from another node at once: share of the shorter transfer that overlaps with the longer"
 RANKS = 3
-RATIO = 24  # about 6 GB/s of one core to 250 MB/s of the rail: both messages take about the same time
+RATIO = 24  # a core copies about 6 GB/s, the rail carries 250 MB/s: both messages take about the same time
 SIZES = (1 << 20, 1 << 22)
 QUICK_SIZES = (1 << 18,)
 # The columns of coop_mixed: the first in percent, the others in microseconds.
@@ -43,7 +43,7 @@ def read(text):
     if not kept or any(None in row for row in kept.values()):
         raise ValueError("no line of a size, or a column is missing")
     if len(hosts) != RANKS or hosts[0] != hosts[1] or hosts[0] == hosts[2]:
-        raise ValueError(f"the ranks are on {' '.join(hosts) or 'unknown hosts'}, not the first two on one and the third on another")
+        raise ValueError(f"the ranks are on {' '.join(hosts) or 'unknown hosts'}: ranks 0 and 1 must share a host, rank 2 must be on another")
     return {size: row[0] for size, row in kept.items()}, kept
 
 

@@ -8,7 +8,7 @@ from coop_ab.reading import number
 from . import rounds
 from .subnet import COMPARED, LABELS, LOOKS, RATE_MB_PER_S, SETTINGS, command
 
-TITLE = "Computing time by total time (W/T): share of a transfer that overlaps with computing"
+TITLE = "Computing time / total time (W/T): 1 if the whole transfer overlaps with computing"
 SIDES = ("sender", "receiver")
 SIZES = (1 << 16, 1 << 18, 1 << 20)
 QUICK_SIZES = (1 << 16, 1 << 18)
@@ -61,14 +61,14 @@ def points(runs, side, setting, size):
 
 
 def sizes_in(runs):
-    """The measured sizes that the paper has, too."""
+    """The measured sizes that are also in the paper."""
     return sorted({int(size) for sample in runs for size in sample["kept"] or {}} & set(SIZES))
 
 
 def table(runs):
-    """Lines: W/T where the computing takes as long as the message on the rail, and twice as long, without and with a correction for
-    the time of the emulated HCA; then processor time per transfer at twice as long."""
-    lines = [f"{'side':8} {'size':>8} {'setting':10} {'W/T at 1':>9} {'at 2':>7} {'±':>6} | {'without':>8} {'HCA':>7} | "
+    """The lines of the table: W/T for a computing time of once and of twice the message's time on the rail; the same two values
+    without the time of the emulated HCA; then the processor time per transfer for the longer computing time."""
+    lines = [f"{'side':8} {'size':>8} {'setting':10} {'W/T at 1':>9} {'at 2':>7} {'±':>6} | {'no HCA 1':>8} {'at 2':>7} | "
              f"{'cpu us':>8} {'HCA us':>7} {'others us':>9}"]
     for side in SIDES:
         for size in sizes_in(runs):

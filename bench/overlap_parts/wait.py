@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time in MPI of programs on four virtual hosts, one rank each, measured with the library coop_wait: HPL, the solver of
-Debian's HPC Challenge (the paper's section 5.2 gives the share of MPI_Wait in it), and coop_stencil, a halo exchange with
-computing between posting and waiting."""
+"""The time that two programs spend in MPI on four virtual hosts, one rank each, measured with the library coop_wait: HPL, the
+solver of Debian's HPC Challenge ("RDMA Read Based Rendezvous Protocol for MPI over InfiniBand", section 5.2, gives the share of
+MPI_Wait in it), and coop_stencil, a halo exchange with computing between posting and waiting."""
 
 import gzip
 import os
@@ -26,11 +26,11 @@ HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
 def read(part):
-    """A reader that returns the elapsed seconds as the figure, and all columns; both are means over the ranks."""
+    """Returns a function that reads the lines '# mpi PART': the figure is the elapsed time; it and all columns are means over the ranks."""
     def reader(text):
         rows = [[float(word) for word in found.split()] for found in re.findall(rf"^# mpi {part} +\d+ (.*)$", text, re.M)]
         if len(rows) != RANKS or any(len(row) != len(COLUMNS) for row in rows):
-            raise ValueError(f"{len(rows)} lines '# mpi {part}', not {RANKS}")
+            raise ValueError(f"{len(rows)} lines '# mpi {part}', expected {RANKS} with {len(COLUMNS)} columns each")
         mean = {name: sum(values) / len(values) for name, values in zip(COLUMNS, zip(*rows))}
         if mean["elapsed"] <= 0:
             raise ValueError(f"part '{part}' took no time")

@@ -57,11 +57,11 @@ int run_scenario(Words words) {
 
 }  // namespace
 
-const Command kCountersCommand = {"counters", "print the counters of ports, links and queue pairs",
+const Command kCountersCommand = {"counters", "print the counters of ports, links, queue pairs and processes",
                                   R"(coop-fabric counters [--links] [--qp] [--json]
 
-Prints for each port what it sent and received, what was lost or damaged, and how long messages waited for its link;
-for each process, the CPU time that its engine took.
+Prints, for each port, the traffic sent, received, lost and damaged, and how long messages waited for its link; for
+each process, the CPU time of the thread that emulates its HCAs.
 
   --links         also each direction of each cable
   --qp            also each queue pair
@@ -73,10 +73,10 @@ for each process, the CPU time that its engine took.
 const Command kTraceCommand = {"trace", "print the events on a subnet, with times",
                                R"(coop-fabric trace [--follow]
 
-Prints the events since the subnet was made, with times relative to that: state changes, retries, errors, migrations,
-asynchronous events, processes; also messages, if it was made with --trace-messages. The last 32768 entries are kept.
+Prints the subnet's latest events, at most 32768, with the time since the subnet was made: state changes, retries,
+errors, migrations, asynchronous events, processes; also messages, if it was made with --trace-messages.
 
-  --follow        go on until the subnet is removed
+  --follow        keep printing new events until the subnet is removed
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
                                run_trace};
@@ -84,8 +84,8 @@ asynchronous events, processes; also messages, if it was made with --trace-messa
 const Command kScenarioCommand = {"scenario", "perform actions at given times or counts",
                                   R"(coop-fabric scenario FILE [--check]
 
-Performs the actions in FILE. Each line has a time or a count, followed by an action as the commands port, link, lid,
-hca, sm, fault and kill take it; '#' begins a comment:
+Performs the actions in FILE. Each line has a time or a count, followed by an action in the syntax of the commands
+port, link, lid, hca, sm, fault and kill; '#' begins a comment:
 
   at 1.2s port h1/coop0/1 down
   at 1.5s port h1/coop0/1 up
@@ -93,7 +93,8 @@ hca, sm, fault and kill take it; '#' begins a comment:
   at 2s fault all rnr --count 20
   at 3s kill h1
 
-Times are relative to the start. Counts are messages that all ports have sent since then, checked every millisecond.
+Times are relative to the start of this command. A count is the number of messages that all ports together have sent
+since then; it is checked every millisecond.
 If a line is wrong, no action is performed.
 
   --check         only check the lines

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# How messages are spread over the rails of btl/coopib. The rates are so low that the machine's speed does not matter, and only
-# shares and ratios are asserted.
+# How messages are spread over the rails of btl/coopib. Only shares and ratios are asserted. Where they depend on the rates
+# (pairs_of_ranks), the links are so slow that the machine's speed does not matter; elsewhere the rates are unlimited.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 striping_build() {
@@ -16,8 +16,8 @@ striping_build() {
 
 # --- site_03: pairing of ports -----------------------------------------------------------------------------------------------
 
-# links_allow RATE0 RATE1: the bandwidth that the two hosts would reach with the byte counts of the subnet's counters if only the links
-# limited them, as a part of the sum of both rates (MB/s). The link with the longest time decides. It does not depend on the machine.
+# links_allow RATE0 RATE1: reads the counters of the subnet and prints which fraction of RATE0 + RATE1 (MB/s) this distribution of bytes
+# allows: all bytes, divided by the time of the link that takes longest. The result does not depend on the machine's speed.
 links_allow() {
     awk -v rate0="$1" -v rate1="$2" '$1 ~ "^h[01]/coop[01]/1$" && $2 == "active" {
             rate = substr($1, 8, 1) == 0 ? rate0 : rate1
@@ -28,7 +28,7 @@ links_allow() {
 }
 
 # pairs_of_ranks LEAST PML RANKS BINDING MESSAGES [MPIRUN ARGUMENT…]: RANKS ranks on each of two hosts, whose HCAs have 50 and 20 MB/s.
-# When each rank sends to each rank of the other host, pair by pair, this must reach the part LEAST of the sum.
+# Each rank of the first host sends to each rank of the second, one pair after the other. links_allow must be at least LEAST.
 pairs_of_ranks() {
     local output reached least=$1 pml=$2 ranks=$3 binding=$4 messages=$5
     shift 5
@@ -37,7 +37,7 @@ pairs_of_ranks() {
         { local status=$?; echo "$output"; return $status; }
     echo "$output"
     reached=$(links_allow 50 20 <<<"$output")
-    echo "$reached of the sum"
+    echo "the distribution of bytes allows $reached of the sum of both rates"
     [ "$(grep -c '^local ranks .* MB/s$' <<<"$output")" = $((ranks * ranks)) ] && awk -v x="$reached" -v least="$least" 'BEGIN { exit !(x >= least && x <= 1) }'
 }
 
@@ -53,7 +53,8 @@ crosses_no_spine() { # PML [MPIRUN ARGUMENT…]
         END { print cables " links to and from spines, " crossed " bytes, " used " ports used"; exit !(cables == 8 && crossed == 0 && used == 6) }' <<<"$output"
 }
 
-# The second rank has its HCAs in swapped planes: most bytes must go from the first HCA of one host to the second of the other.
+# The two ranks assign their HCAs to planes in opposite order, and the weights are 9 and 1: bytes must pass only between the first HCA
+# of one host and the second of the other, and one of these two pairs must carry most of them.
 pairs_planes() {
     local output
     # shellcheck disable=SC2016 # expanded where a rank starts
@@ -85,21 +86,23 @@ striping_pairs() {
     check site_03.no_byte_crosses_a_spine.bound crosses_no_spine coop --bind-to core:overload-allowed
     check site_03.planes_are_paired_as_each_host_says pairs_planes
     check site_03.with_one_rail_each_process_keeps_its_hca one_rail_of_two
-    # With exact weights, one pair of sixteen with crossed ports would give less than 0.92. Rails have the same numbers for all pairs.
+    # The weights match the rates exactly, so a single pair (of sixteen) with crossed ports would lower the result below 0.92. All pairs
+    # number their rails alike, so one list of weights fits them all.
     local weights=(--mca btl_coopib_large_policy weighted_striping --mca btl_coopib_weights "5,2")
     check site_03.each_pair_of_local_ranks_has_the_sum.ob1.2 pairs_of_ranks 0.95 ob1 2 none 3 "${weights[@]}"
     for ranks in 1 2 4; do
         check "site_03.each_pair_of_local_ranks_has_the_sum.$ranks" pairs_of_ranks 0.95 coop $ranks none 3 "${weights[@]}"
         check "site_03.each_pair_of_local_ranks_has_the_sum.bound.$ranks" pairs_of_ranks 0.95 coop $ranks core:overload-allowed 3 "${weights[@]}"
     done
-    # By default the weights begin equal, because slow HCAs all report 250 MB/s, and each pair learns its own.
+    # Without given weights, all pairs start with equal ones, because HCAs as slow as these all report 250 MB/s. Each pair then learns
+    # its own.
     check site_03.each_pair_learns_its_weights pairs_of_ranks 0.8 coop 2 none 24
 }
 
 # --- site_27: messages too short for striping --------------------------------------------------------------------------------
 
-# striped_whole PML ARGUMENT…: two hosts with two rails, and a shortest stripe longer than the messages of coop_bw. Each message must
-# go whole, and both rails must be used.
+# striped_whole PML ARGUMENT…: two hosts with two rails, and btl_coopib_min_stripe above the message size of coop_bw, so that messages
+# are not striped. The messages must still be spread over both rails.
 striped_whole() {
     local pml=$1 output
     shift
@@ -107,7 +110,8 @@ striped_whole() {
         --mca btl_coopib_min_stripe 1m --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$bench/coop_bw" -w 8 -i 5 -b 2 "$@" 2>&1) ||
         { local status=$?; echo "$output"; return $status; }
     echo "$output"
-    # Column 8 of the report is the number of stripes. The side that reads or writes has posted them all.
+    # Column 8 of the report is the number of RDMA operations posted on the rail; an unstriped message is one of them. Only the
+    # side that reads or writes posts any.
     awk '/^btl.coopib: rank/ { rank = $3 } / coop[01] / { if ($8 > 0) ++used[rank] } END { exit !(used[0] == 2 || used[1] == 2) }' <<<"$output" ||
         { echo "a rail was not used"; return 1; }
 }

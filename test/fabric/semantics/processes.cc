@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Verbs objects of processes that fork, end or die, and many queue pairs at once. IBTA does not mention processes: the
-// operating system destroys the objects of a dead one, so that its peers find a queue pair that does not answer.
+// Verbs objects of processes that fork, exit or are killed; and many queue pairs at once. IBTA does not specify this.
+// The operating system destroys the objects of a process that ends, so its peers no longer get acknowledgements.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -57,7 +57,8 @@ CASE(parent_goes_on_while_its_child_lives) {
         close(ends[1]);
         _exit(::read(ends[0], &c, 1) == 0 ? 0 : 1);
     }
-    // Pages are shared until one of them writes: the device must see the parent's (MADV_DONTFORK, or a copy on fork).
+    // Parent and child share pages until one of the two writes. The device must keep using the parent's copy
+    // (MADV_DONTFORK, or pages copied at fork).
     for (std::uint64_t id = 1; id < 10; ++id) pair.exchange(id, 5000);
     close(ends[0]);
     close(ends[1]);
@@ -185,7 +186,7 @@ CASE(killed_processes_give_back_what_they_held) {
     b->check(1, 0, 64);
 }
 
-// A new process on the host has new queue pairs: the old number must not lead to any of them.
+// Packets to the queue pair number of a killed process must not reach a queue pair of a new process on that host.
 CASE(successor_of_a_killed_process_is_not_mistaken_for_it) {
     Node a;
     std::unique_ptr<End> old = make_far({});
@@ -209,7 +210,7 @@ CASE(process_killed_by_a_fault_is_gone) {
     tool({"fault", b->port_name(), "kill-process", "--count", "1"});
     a.qp.post(write(1, a.memory.sge(0, 8), at_b.remote()));
     a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
-    kill_far(*b);  // waits for its end
+    kill_far(*b);  // already killed by the fault: only waits for the process
 }
 
 CASE(process_that_ends_without_destroying_anything_is_as_good_as_dead) {
@@ -218,7 +219,8 @@ CASE(process_that_ends_without_destroying_anything_is_as_good_as_dead) {
     const auto at = process.channel().get<Address>();
     process.channel().put(a.address());
     a.connect(at);
-    process.channel().get<char>();  // until it is connected: retries do not wait for a process without a core
+    // Wait until the peer is connected: on a busy machine the retries could be exhausted before that.
+    process.channel().get<char>();
     a.qp.post(write(1, a.memory.sge(0, 8), at.remote()));
     a.scq.expect(1);
     CHECK_EQ(process.finish(), 0);
@@ -243,7 +245,7 @@ ROLE(leaves_everything_open) {
 CASE(two_thousand_queue_pairs_work) {
     constexpr std::size_t kPairs = 1000;
     const Context context_a, context_b(-1);
-    if (context_a.device().max_qp < 2100) skip("the device has fewer");
+    if (context_a.device().max_qp < 2100) skip("the device supports fewer than 2100 queue pairs");
     const Pd pd_a(context_a), pd_b(context_b);
     const Cq cq_a(context_a, 4096), cq_b(context_b, 4096);
     Memory from(pd_a, kPairs * 64), to(pd_b, kPairs * 64);

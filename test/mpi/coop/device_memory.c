@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Buffers in the memory of an accelerator, as an Open MPI with CUDA support passes them to a pml: a flag of the
  * convertor marks them, and only the convertor may copy them. Two ranks. There is no accelerator here: a range of
- * addresses, the same in both ranks, stands for it. This program intercepts Open MPI's functions that prepare
- * convertors, to set the flag, and the kernel's copies and the registration of memory, which must never see the range.
- * Exit code 1 if one of them does, or if data is wrong. */
+ * addresses, the same in both ranks, stands for it. This program intercepts the functions of
+ * Open MPI that prepare convertors, and sets the flag there. It also intercepts process_vm_readv, process_vm_writev and
+ * ibv_reg_mr, which must never get an address of the range. Exit code 1: one of them did, data is wrong, no convertor
+ * was flagged, or CUDA was not initialised exactly once; 2: the range cannot be mapped. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,7 +61,8 @@ EXPORTED int32_t opal_convertor_prepare_for_recv(opal_convertor_t* convertor, co
         convertor, type, count, buffer);
 }
 
-/* As in an Open MPI with CUDA support, which is on from the start and looks for the driver when first used. */
+/* Imitates an Open MPI with CUDA support: opal_cuda_support is set during MPI_Init, and the first use calls
+ * mca_common_cuda_stage_one_init() to load the driver. */
 EXPORTED int mca_bml_base_init(bool progress_threads, bool mpi_threads) {
     opal_cuda_support = true;
     return ((int (*)(bool, bool))next(__func__))(progress_threads, mpi_threads);
@@ -110,7 +112,8 @@ EXPORTED struct ibv_mr* ibv_reg_mr_iova2(struct ibv_pd* pd, void* at, size_t byt
 
 static unsigned char expected(size_t i, int seed) { return (unsigned char)(i * 7 + i / 251 + (size_t)seed); }
 
-/* Sends several messages at once from `out` of rank 0 to `in` of rank 1. Exit code 1 if a byte is wrong. */
+/* Sends several messages at once from `out` of rank 0 to `in` of rank 1. `early`: both sides start together; otherwise
+ * the receives are posted before rank 0 sends. Exit code 1 if a byte is wrong. */
 static void send_some(int rank, char* out, char* in, int count, MPI_Datatype type, size_t extent, int early) {
     MPI_Request requests[MESSAGES];
     const size_t bytes = (size_t)count * extent;
@@ -135,7 +138,7 @@ static void send_some(int rank, char* out, char* in, int count, MPI_Datatype typ
             const int inside = b % extent < (size_t)size;
             if (inside && (unsigned char)in[(size_t)i * LONGEST + b] == expected(b, i)) continue;
             if (!inside && in[(size_t)i * LONGEST + b] == 0) continue;
-            fprintf(stderr, "message %d of %d times %d bytes: byte %zu is wrong\n", i, count, size, b);
+            fprintf(stderr, "message %d (%d elements of %d bytes): byte %zu is wrong\n", i, count, size, b);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
 }
@@ -165,7 +168,8 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&seen, &all_seen, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&flagged, &all_flagged, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("%d buffers on the device, seen %d times by functions that cannot read it\n", all_flagged, all_seen);
+        printf("at least %d convertors flagged in each rank; device addresses reached other functions %d times\n",
+               all_flagged, all_seen);
     opal_cuda_support = false;
     MPI_Type_free(&gaps);
     MPI_Type_free(&pieces);

@@ -15,7 +15,8 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 
 constexpr std::size_t kSizes[] = {0, 8, sizes::kEager, 50000, sizes::kRendezvous, (1u << 20) + 1};
 
-// All ranks to all ranks of the other group and back; `side` distinguishes the two groups.
+// Sends messages of all sizes between each rank and each rank of the other group, both ways, and checks them. `side`: 0
+// or 1, the group of the caller.
 void exchange(MPI_Comm inter, int side) {
     int rank = 0, remote = 0;
     MPI_Comm_rank(inter, &rank);

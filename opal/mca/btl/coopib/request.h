@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Verbs work requests, built from a fragment or a stripe for one rail. Channel::build()
-// is here.
+// Builds verbs work requests from a fragment or a stripe, for one rail. request.cc also
+// defines Channel::build().
 //
 // Threading: under Module::lock. Errors: none.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace coop::ib {
 
-// An RDMA write into the peer's ring, at `address`.
+// Makes `wr` an RDMA write to `address` in the peer's ring.
 void fill_ring_write(const Outbox& ring, std::uint64_t address, const Rail& rail, ibv_send_wr& wr);
 
 }  // namespace coop::ib

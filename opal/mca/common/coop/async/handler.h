@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The asynchronous handler: a thread that sleeps until a transport interrupts,
-// and then runs the progress engine in the application's place, while that
-// computes (RDMA Read Based Rendezvous, section 4.3):
+// and then runs the progress engine while the application computes (RDMA Read
+// Based Rendezvous, section 4.3):
 //
-//   selective interrupt    transports are asked to interrupt for messages that are
-//                          marked as urgent; while operations of ours are under
-//                          way whose end others wait for, for any completion
-//   interrupt suppression  an interrupt switches interrupts off; one wake-up
-//                          drains everything, then they are requested again
-//   dynamic requests       only while something is expected and the application is
-//                          on its way out of the library; what is in force is
-//                          remembered and not requested again
+//   selective interrupt    transports interrupt only for messages marked as urgent;
+//                          but for every completion while the PML has RDMA
+//                          operations in flight that a peer may be waiting for
+//   interrupt suppression  an interrupt disables further interrupts; the handler
+//                          drains all sources and then requests them again
+//   dynamic requests       interrupts are requested only when the application leaves
+//                          the library while it expects something; a request that
+//                          is still in force is not repeated
 //   hybrid progress        turn.h
 //
 //                      leave(), something expected
@@ -19,28 +19,29 @@
 //            │                                          ▼
 //       nothing armed ◄──interrupt, nothing expected── armed ──interrupt──► drained,
 //         ▲  │          any more, or the application    ▲                   something
-//         │  │          polls and will see to it        │                   expected
+//         │  │          polls and drains the sources    │                   expected
 //         │  │                                          │                       │
 //         │  └─leave_polling(), something expected───►──┤                       │
 //         │    (the handler, a moment later)            │                       │
 //         └─────────────────────────────────────────────┴──────armed again──────┘
 //
-// A device may interrupt for what comes after the request only. So a request is
-// followed by looks at all sources until nothing is left.
+// A device may interrupt only for events that arrive after the request. So after a
+// request the same thread drains all sources until no events are left.
 //
-// An application may poll by calls that tell nothing of it (MPI_Win_flush,
-// MPI_Request_get_status), and then compute. Behind a poll interrupts are not
-// requested at once, because the next poll most often follows. If they should be,
-// the handler is asked to see to it: it waits a millisecond, and takes a turn.
+// An application may poll with calls that bypass the PML (MPI_Win_flush,
+// MPI_Request_get_status), and then compute. After such a poll interrupts are not
+// requested at once, because another poll usually follows. If they are needed, the
+// application wakes the handler, which waits a millisecond, drains the sources in a
+// turn of its own, and requests interrupts.
 //
-// Whose it is: pml/coop has the one handler of a process, starts and stops it. There
-// is no global: a transport knows a handler only after BtlExtension::serve() has
-// named one, and keeps it in a HandlerLink. So a transport under another PML has
-// none, and what the two tell each other is what HandlerLink has functions for.
+// Ownership: pml/coop owns the only handler of a process and starts and stops it. A
+// transport gets it from BtlExtension::serve() and keeps it in a HandlerLink; under
+// another PML it has none. The transport calls the handler through HandlerLink; the
+// handler calls the transport through Source.
 //
-// Threading: start(), stop(), add() by one thread, outside of turns; the rest by
-// anybody who has the turn. Errors: start() returns the reason as an errno. A
-// descriptor that fails is watched no longer, and its source is told.
+// Threading: one thread calls start(), stop() and add(), outside of turns; any
+// thread that enters or holds the turn calls the others. Errors: start() returns an
+// errno. The handler stops watching a descriptor that fails, and calls Source::lost().
 #pragma once
 
 #include <poll.h>
@@ -59,15 +60,15 @@ namespace coop::async {
 
 enum class Notice : std::uint8_t { kNone, kUrgent, kAny };  // each includes those before it
 
-// A transport that can interrupt. Lives until the handler has stopped.
+// A transport that can interrupt. It must exist until Handler::stop() returns.
 class Source {
 public:
     virtual ~Source() = default;
     virtual std::span<const int> descriptors() const noexcept = 0;  // readable: it has interrupted
-    virtual void request(Notice notice) noexcept = 0;               // once; in force until it interrupts
+    virtual void request(Notice notice) noexcept = 0;               // requests one interrupt for such an event
     virtual bool acknowledge(int descriptor) noexcept = 0;          // false: the descriptor is broken
-    virtual void lost(int descriptor) noexcept = 0;                 // it is broken, and is watched no longer
-    virtual int drain() noexcept = 0;  // events handled; 0: there were none, of all that the source has
+    virtual void lost(int descriptor) noexcept = 0;                 // the handler no longer watches this descriptor
+    virtual int drain() noexcept = 0;  // returns the number of events handled; 0: no queue of the source had any
 };
 
 class COOP_EXPORT Handler {
@@ -81,12 +82,13 @@ public:
     bool active() const noexcept { return active_; }
 
     Turn& turn() noexcept { return turn_; }
-    // Whether the caller is the handler, at work.
+    // Returns true if the handler's thread calls this (and, if exclusive, holds the turn).
     bool is_running_here() const noexcept {
         return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id();
     }
 
-    // Messages that the application expects, and operations whose end somebody waits for.
+    // Add `more` (1 or -1) to the number of messages that the application expects, and to the number of RDMA operations
+    // in flight that a peer may be waiting for.
     void expect(int more) noexcept {
         if (active_) add_to(expected_, more);
     }
@@ -94,7 +96,7 @@ public:
         if (active_) add_to(operations_, more);
     }
 
-    // A source has been drained by whoever calls this.
+    // Transports call this after each poll of their queues, so that the handler can see that the application polls.
     void swept() noexcept {
         if (active_ && !turn_.is_handler())
             sweeps_.store(sweeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -110,13 +112,14 @@ public:
         if (exclusive) turn_.leave();
     }
 
-    // Of a stay in which the application only polls: it may be about to poll again.
+    // leave() after a poll. Does not request interrupts, because the application may poll again soon; if they are
+    // needed, wakes the handler to request them later.
     void leave_polling() noexcept {
         if (active_ && turn_.on() && turn_.leave() && wanted() > armed_.load(std::memory_order_relaxed)) [[unlikely]]
             ask();
     }
 
-    // In its turn it has found something whose callback is not for it.
+    // Counts a callback of another part of Open MPI that the handler left to the application's next call.
     void leaves_callback() noexcept { counts_.callbacks_left.fetch_add(1, std::memory_order_relaxed); }
 
     const HandlerCounts& counts() const noexcept { return counts_; }
@@ -154,14 +157,14 @@ private:
     HandlerCounts counts_;
     std::vector<Source*> sources_;
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> asked_{false};   // to take a turn, and has not begun to
+    std::atomic<bool> asked_{false};   // the application has asked the handler for a turn that has not begun yet
     int wake_ = -1;                    // eventfd that ends the sleep
     std::vector<pollfd> watched_;      // [0]: wake_; then the descriptors of the sources
-    std::vector<Source*> sources_of_;  // of each in watched_; [0]: null
+    std::vector<Source*> sources_of_;  // the source of each descriptor in watched_; [0]: null
     std::thread thread_;
 };
 
-// A transport's way to the handler that it serves. Without one, every function does nothing.
+// The functions of the handler that a transport may call. They do nothing if no handler is attached.
 //
 // Threading: attach() by one thread, outside of turns and while the handler's thread does not run; the rest as the
 // handler's functions.
@@ -189,8 +192,8 @@ private:
     std::atomic<Handler*> handler_{nullptr};  // a tool's thread may read a variable while MPI_Finalize detaches it
 };
 
-// The application is inside the library while one of these lives; where it is about
-// to leave, what it expects may interrupt.
+// RAII scope: the application is inside the library. The destructor of the outermost
+// one requests the interrupts that are needed while the application is outside.
 class Inside {
 public:
     explicit Inside(Handler& handler) noexcept : handler_(handler) { handler_.enter(); }
@@ -202,7 +205,7 @@ private:
     Handler& handler_;
 };
 
-// The same of a transport's part: no interrupts are requested at once at its end.
+// RAII scope around a poll by a transport or a callback: like Inside, but the destructor calls leave_polling().
 class Polling {
 public:
     explicit Polling(Handler* handler) noexcept : handler_(handler) {

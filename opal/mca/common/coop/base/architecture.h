@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A process's architecture word (Open MPI's opal_local_arch: byte order and sizes of types), as bytes that any
-// architecture can read. Headers, boards and rings have the native layout, so all processes of a job must have
-// the same architecture.
+// A process's architecture word (Open MPI's opal_local_arch: byte order and sizes of types), in a byte order that
+// does not depend on the architecture, so that a peer of another architecture is recognised and reported. A job
+// cannot mix architectures, because packet headers and shared-memory structures have the native layout.
 #pragma once
 
 #include <array>

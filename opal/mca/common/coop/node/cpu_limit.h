@@ -7,7 +7,7 @@
 // /proc/self/cgroup names the groups, and /proc/self/mountinfo the mount points of their folders. Each group on
 // the way up to the mount point may have a limit; the smallest applies.
 //
-// Units: CPUs; 1.5 is the time of one and a half. Threading: none. Ownership: plain values. Errors: a limit
+// Units: CPUs; 1.5 means the CPU time of one and a half CPUs. Threading: none. Ownership: plain values. Errors: a limit
 // that cannot be read or parsed is ignored.
 #pragma once
 
@@ -41,7 +41,7 @@ COOP_EXPORT double limit_of(std::string_view quota_us,
 // The limit of this process. `root` is a prefix of all paths, for tests.
 COOP_EXPORT double cpu_limit(const std::string& root = "");
 
-// Whether there are more processes than CPUs, or than their CPU time suffices for.
+// Returns true if there are more processes than CPUs, or more than the CPU time limit can keep running.
 constexpr bool is_crowded(std::size_t processes, std::size_t cpus, double limit) noexcept {
     return processes > cpus || static_cast<double>(processes) > limit;
 }

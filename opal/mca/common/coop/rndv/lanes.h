@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shares the fragments of one message among the transports to its peer, by weight.
+// Distributes the fragments of one message over the transports (lanes) to the peer, in proportion to their weights.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ class Lanes {
 public:
     void start() noexcept { bytes_.fill(0); }
 
-    // The lane whose bytes are furthest below its share; weight(i) is the share of lane i of `count`.
+    // Returns the lane that has carried the fewest bytes relative to its weight. `count` is the number of lanes;
+    // weight(i) returns the weight of lane i.
     template <class Weight>
     std::size_t next(std::size_t count, Weight weight) const noexcept {
         std::size_t chosen = 0;

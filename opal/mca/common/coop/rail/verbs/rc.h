@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The reliable connected (RC) queue pair of a rail. It is created in INIT, so that receives can be posted
-// before the peer knows it, and then connected to the peer's queue pair over one path (RTR, RTS).
+// before the peer can send, and then connected to the peer's queue pair over one path (RTR, RTS).
 //
 // Units: timeouts as IBTA codes: 4.096 us x 2^code. Ownership: the caller's. Threading: as the verbs. Errors: a
 // Trouble that names the step and the rail.
@@ -33,7 +33,7 @@ struct RcQp {
 };
 
 // Creates a queue pair in INIT on `local` (a port of `hca`), for send, write, read and atomics. If `srq` is
-// null, it has its own receive queue. Sends complete only if they request it (IBV_SEND_SIGNALED).
+// null, it has its own receive queue. Only sends with IBV_SEND_SIGNALED generate a completion.
 Wanted<RcQp> make_rc_qp(const Hca& hca, const path::PortRecord& local, ibv_cq* send_cq, ibv_cq* receive_cq,
                         ibv_srq* srq, const RcCaps& caps, void* user = nullptr);
 
@@ -50,7 +50,7 @@ struct RcTimes {
 // and what the remote one can serve.
 std::uint8_t rd_atomic_depth(const Hca& initiator, const path::PortRecord& responder) noexcept;
 
-// INIT -> RTR -> RTS. `ends`: from Connection::rail().
+// Takes `qp` from INIT through RTR to RTS. `ends` comes from Connection::rail().
 Status connect_rc_qp(const Hca& hca, ibv_qp* qp, const path::PortRecord& local, const path::PortRecord& remote,
                      const path::PathChoice& path, const path::RailEnds& ends, const RcTimes& times = {});
 
