@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kTag = 7, kBufferAlign = 2 << 20 }; /* huge-page aligned, so that runs do not differ in their pages */
+enum { kTag = 7, kBufferAlign = 2 << 20 }; /* aligned to huge pages, so that all runs get the same page sizes */
 
 double bench_now_s(void) {
     struct timespec now;
@@ -19,7 +19,7 @@ double bench_now_s(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Slots start on cache lines; while verifying, a page after each holds its guard. */
+/* Slots start on cache lines; while verifying, a gap of 4096 bytes after each one holds its guard bytes. */
 size_t bench_stride(const struct bench* b, size_t bytes) {
     return (bytes + 63) / 64 * 64 + (b->options.verify ? 4096 : 0);
 }

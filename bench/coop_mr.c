@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Message rate of all pairs together: rank i of the lower half sends windows of messages to rank i + ranks/2, which
- * acknowledges each window. The figure is for the slowest pair.
+ * acknowledges each window. The figure is the messages of all pairs, divided by the time of the slowest pair.
  */
 #include "bench_common.h"
 

@@ -2,7 +2,7 @@
 /*
  * How much of a transfer overlaps with computing. Rank 0 starts a transfer (--side sender: MPI_Isend, receiver:
  * MPI_Irecv), computes without calling MPI (except with --tests), and waits for it; rank 1 is in the blocking MPI_Recv
- * or MPI_Send of the other side. Each of these is preceded by the transfer alone and the computing alone:
+ * or MPI_Send of the other side. Before each such measurement, transfer and computing are measured separately:
  *
  *     hidden = (transfer + compute - total) / min(transfer, compute) * 100 %
  *
@@ -154,7 +154,7 @@ static struct passage transfer(struct bench* b, size_t bytes, long computing) {
 
 static double time_of(struct passage p) { return p.at.return_s - p.at.call_s; }
 
-/* The shortest of a few transfers decides how long the computing of this size is. */
+/* Sets the computing time of this size: from --compute-us, from --rate, or from the shortest of a few transfers. */
 static void choose_steps(struct bench* b, size_t bytes) {
     double best_s = 1e9;
     for (int i = 0; i < kProbes; ++i) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A sum of float vectors on rank 0, by reduce-scatter and gather of messages. Reduce-scatter: rank i is responsible for
- * block i; in step s = 1, 2, ... each rank gives rank i + s that rank's block and gets its own from rank i - s
- * (MPI_Sendrecv), which it adds up. Gather: all send their block (MPI_Send) to rank 0 (MPI_Irecv, MPI_Waitall). Any
- * number of ranks. With --collective it is MPI_Reduce_scatter followed by MPI_Gatherv.
+ * block i; in step s = 1, 2, ... rank i sends its part of block i + s to rank i + s, receives a part of block i
+ * from rank i - s (MPI_Sendrecv), and adds it to its sum. Gather: all send their block (MPI_Send) to rank 0 (MPI_Irecv,
+ * MPI_Waitall). Any number of ranks. With --collective it is MPI_Reduce_scatter followed by MPI_Gatherv.
  *
  * Slots of the receive buffer: 0 the result, 1 the rank's own block so far, 2 an arriving block.
  */

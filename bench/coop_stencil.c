@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Halo exchange of a 3-D stencil of 7 points: every rank exchanges a message with up to six neighbours of a process
- * grid (MPI_Dims_create) with MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute (--compute) and wait for a
- * random time of up to --skew, which differs for each rank and iteration and repeats with the same --seed. Between
+ * grid (MPI_Dims_create) with MPI_Irecv, MPI_Isend, MPI_Waitall. Before that it may compute for a fixed time
+ * (--compute) and for a random time of up to --skew, which differs for each rank and iteration and repeats with the
+ * same --seed. Between
  * MPI_Isend and MPI_Waitall it may compute (--interior), as an application computes its inner points, to overlap this
  * with the transfers.
  *
- * After each size it prints the copies of every rank, from pml/coop's counters. A message is one copy, which its two
+ * After each size it prints each rank's copy count, from pml/coop's counters. A message is one copy, which its two
  * ends may share, so the copies of a rank are its copied bytes divided by the size of a message. The ideal is half of
  * the messages that a rank sends and receives; the ideal time is the time of all copies of all ranks, divided in the
  * same proportion. Deviations are the differences of the ranks from the ideal, in percent of it, over all batches of a
@@ -231,7 +232,7 @@ static void after_size(struct bench* b, size_t bytes) {
 
 int main(int argc, char** argv) {
     const struct bench_extra extra[] = {
-        {.name = "periodic", .help = "the grid wraps around: every rank has the same neighbours", .target = &periodic},
+        {.name = "periodic", .help = "the grid wraps around: every rank has as many neighbours", .target = &periodic},
         {.name = "compute",
          .value = "US",
          .help = "microseconds of computing before each exchange (default 0)",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bandwidth over the course of a long transfer, to show the effect of changes in the network. Rank 0 sends messages of
- * one size, a window of them in flight; rank 1 records the arrival of each and checks its first and last bytes. At
- * given messages rank 1 runs a command, which may load a cable or pull it.
+ * one size, a window of them in flight; rank 1 records the arrival of each and checks its first and last bytes. When
+ * given messages have arrived, rank 1 runs a command, for example to load or pull a cable.
  */
 #include <limits.h>
 #include <mpi.h>

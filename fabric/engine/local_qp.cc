@@ -110,8 +110,7 @@ void LocalQp::unlock() {
     if (call) client_.call();
 }
 
-// --- attributes and states
-// --------------------------------------------------------------------------------------------
+// --- attributes and states -----------------------------------------------------------------------------------------
 
 void LocalQp::wait_until_nobody_works() {
     while (working_) {

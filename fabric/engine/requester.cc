@@ -130,8 +130,7 @@ std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
     return due_ns;
 }
 
-// --- onto the links
-// ---------------------------------------------------------------------------------------------------
+// --- onto the links ------------------------------------------------------------------------------------------------
 
 bool LocalQp::may_send(const SendWork& work) const {
     // While the queue drains, requests that were begun are finished, including their retries.
@@ -190,8 +189,7 @@ void LocalQp::leave_first_link(SendWork& work) {
     if (routed_) work.due_ns = take_other_links(subnet_, route_, work.chunk, work.first_link);
 }
 
-// --- at the responder
-// ---------------------------------------------------------------------------------------------------
+// --- at the responder ----------------------------------------------------------------------------------------------
 
 bool LocalQp::execute_next(std::int64_t now, bool posting) {
     if (executed_ == sent_ || failing_) return false;
@@ -296,8 +294,7 @@ void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) 
     if (&work == &at(executed_)) ++executed_;
 }
 
-// --- the response of a read
-// ---------------------------------------------------------------------------------------------
+// --- the response of a read ----------------------------------------------------------------------------------------
 
 void LocalQp::respond_chunk(SendWork& work, std::int64_t ready_ns) {
     work.stage = Stage::responding;
@@ -335,8 +332,7 @@ bool LocalQp::respond_next(std::int64_t now) {
     return true;
 }
 
-// --- completions
-// --------------------------------------------------------------------------------------------------------
+// --- completions ---------------------------------------------------------------------------------------------------
 
 // If the sender sleeps until its completion, complete on arrival of the message when the acknowledgement takes no
 // longer than the engine's thread would sleep. Otherwise an answer to the message could arrive before the thread wakes

@@ -165,8 +165,7 @@ Answer put(const Segment& subnet, std::uint32_t process, const Arrival& arrival,
                           arrival.requester.path_mtu_bytes));
 }
 
-// --- operations
-// -------------------------------------------------------------------------------------------------------
+// --- operations ----------------------------------------------------------------------------------------------------
 
 // An access violation: a reliable responder fails, and its owner gets an event (InfiniBand 9.9.3.2). An unreliable one
 // ignores the request (9.8.2).
@@ -303,8 +302,7 @@ Answer execute(const Segment& subnet, std::uint32_t process, QueuePair& qp, cons
     return is_write(opcode) ? do_write(subnet, process, qp, arrival) : do_send(subnet, process, qp, arrival);
 }
 
-// --- state, paths, migration
-// ------------------------------------------------------------------------------------------
+// --- state, paths, migration ---------------------------------------------------------------------------------------
 
 bool can_receive(std::uint32_t state) {
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
@@ -412,8 +410,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     return Answer::ack;
 }
 
-// --- datagrams
-// ----------------------------------------------------------------------------------------------------------
+// --- datagrams -----------------------------------------------------------------------------------------------------
 
 // The first 40 bytes of a datagram's receive: the global routing header, or undefined (InfiniBand 8.3).
 void write_grh(const Segment& subnet, const Arrival& arrival, std::byte (&grh)[kGrhBytes]) {

@@ -408,8 +408,7 @@ private:
     bool has_subnet_ = false;
 };
 
-// --- back to text
-// -------------------------------------------------------------------------------------------------------
+// --- back to text --------------------------------------------------------------------------------------------------
 
 template <class T, class ToText>
 std::string setting_text(const char* key, T there, T back, ToText&& to_text) {

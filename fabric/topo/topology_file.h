@@ -12,9 +12,8 @@
 //     link   leaf0 spine0 rate=2GB/s latency=400ns load=500MB/s
 //     route  h0/coop0/1+1 0x21 via leaf0 spine1 leaf1
 //
-//   subnet  at most once. link-layer=ib|roce (ib), prefix= of the GIDs, islands=no|yes (no): whether ports may be
-//   unable to
-//           reach each other
+//   subnet  at most once. link-layer=ib|roce (ib), prefix= of the GIDs, islands=no|yes (no): whether some
+//           ports may be unable to reach each other
 //   switch  one or more names
 //   host    one or more names
 //   hca     one or more HOST/NAME, all with the same settings: ports= 1..4 (1), profile= (default), lmc= 0..7 (0),
@@ -24,13 +23,11 @@
 //           statements.
 //   port    one or more HOST/HCA/NUMBER that differ from their HCA: lid= (the lowest free ones), lmc=, mtu=, pkeys=,
 //           grh=, prefix=
-//   link    a cable between two ends, each HOST/HCA/NUMBER or SWITCH: rate= (unlimited), latency= (0), loss= (0), load=
-//   (none),
-//           each with one value, or with two: from the first end to the second, and back (rate=2GB/s,500MB/s).
+//   link    a cable between two ends, each HOST/HCA/NUMBER or SWITCH: rate= (unlimited), latency= (0), loss= (0),
+//           load= (none), each with one value, or with two: from the first end to the second, and back (rate=2GB/s,500MB/s).
 //           load= is constant background traffic. A port has one cable; switches may have several between them.
-//   route   from source LID to destination LID, overriding the forwarding tables: the switches in order, SWITCH:K for
-//   the
-//           K-th cable to it. A LID is a number, or a port plus an offset to its base LID. With 'nowhere' instead of
+//   route   from source LID to destination LID, overriding the forwarding tables: the switches in order, SWITCH:K
+//           for the K-th cable to it. A LID is a number, or a port plus an offset to its base LID. With 'nowhere' instead of
 //           'via …' packets from one to the other are lost; the opposite direction is another route.
 //
 // Statements may be in any order. A name consists of letters, digits, '_', '.' and '-' and begins with a letter or '_'.

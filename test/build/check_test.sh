@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of ./check's counting of tests, with steps and programs made up for it: lost, skipped, empty, hung or repeated tests must
-# not look like a pass.
+# Tests how ./check counts tests, using artificial steps and programs: lost, skipped, empty, hung or repeated tests must not look
+# like a pass.
 # shellcheck disable=SC2016,SC2317 # single quotes: the text is for another shell
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,7 +11,7 @@ export top
 
 # --- steps, parts, and the closing line (lib/steps.sh) ----------------------------------------------------------------
 
-# in_check COMMANDS: runs the commands like a ./check. `reports LINE…` is the command of a step.
+# in_check COMMANDS: runs the commands as ./check would. `reports LINE…` is the command of a step.
 in_check() {
     rm -rf "$scratch/check"
     mkdir "$scratch/check"
@@ -90,7 +90,7 @@ says site_33.an_empty_mpich_folder_fails '^FAIL mpich\.pt2pt: 0 tests pass, of a
     mkdir -p "$results/tree/pt2pt" && echo "sendself 1" >"$results/tree/pt2pt/testlist"
     ! python3 "$top/test/mpi/foreign/conformance.py" --tree "$results/tree" --pml coop --log "$results" --folders pt2pt -- true'
 
-# --- reaching the time limit is not a found error (lib/ends.sh) ----------------------------------------------------------
+# --- a timeout does not count as the expected error (lib/ends.sh) ----------------------------------------------------------
 
 ends() { says "site_34.$1" "" in_run "$2"; }
 does_not() { refuses "site_34.$1" "$2" in_run "$3"; }
@@ -107,7 +107,7 @@ does_not another_signal_may_not 'signal 11 ended it' 'check it is_status_of_an_e
 refuses site_34.no_test_takes_any_failure_for_the_wanted_one '^$' \
     sh -c "grep -nE '\)? *&& *\{ *echo \"[^\"]*(went on|should|succeeded)|! +(launch|on_subnet)' $top/test/*/parts/*.sh || { echo; false; }"
 
-# --- tried again ----------------------------------------------------------------------------------------------------------
+# --- retries of tests ----------------------------------------------------------------------------------------------------------
 
 again() { says "site_35.$1" "$2" in_run "$3"; }
 dies_once='dies_once() { [ -e "$results/once" ] || { : >"$results/once"; echo pmix_server_log_fn; return 1; }; }; rm -f "$results/once";'

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# For the tests of the build: each prints lines 'PASS name' and 'FAIL name', which ./check counts. Source it from the top
-# of the tree. Scratch files go to $scratch.
+# For the tests of the build: each prints lines 'PASS name' and 'FAIL name', which ./check counts. Scratch
+# files go to $scratch.
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/ompi-coop.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 

@@ -275,8 +275,7 @@ TEST_F(HandlerTest, with_threads_it_does_not_wait_for_the_application) {
     handler.leave();
 }
 
-// --- 28: messages present when interrupts are requested do not interrupt
-// -----------------------------------------------------------
+// --- 28: messages present when interrupts are requested do not interrupt -------------------------------------------
 
 using Site28Look = HandlerTest;
 
@@ -351,8 +350,7 @@ TEST_F(Site28Look, at_an_endless_stream_is_left_to_the_handler) {
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
 }
 
-// --- 30: an application that polls, and makes no call that requests interrupts again
-// ----------------------------------------------------
+// --- 30: an application that polls, and makes no call that requests interrupts again -------------------------------
 
 using Site30Polling = HandlerTest;
 
@@ -419,8 +417,7 @@ TEST_F(Site30Polling, inside_of_a_call_wakes_nobody) {
     EXPECT_EQ(transport.requested_by, std::this_thread::get_id());
 }
 
-// --- 32: a descriptor that has failed is ready forever
-// ------------------------------------------------------------------------------
+// --- 32: a descriptor that has failed is ready forever -------------------------------------------------------------
 
 using Site32Descriptor = HandlerTest;
 

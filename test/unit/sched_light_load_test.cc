@@ -105,8 +105,7 @@ TEST(Site31LightLoad, stripes_found_at_the_same_time_are_equally_fast) {
     }
 }
 
-// --- a change of the rates
-// -------------------------------------------------------------------------------------------------
+// --- a change of the rates -----------------------------------------------------------------------------------------
 
 // The number of messages until `rail` gets a stripe of at least `part` of a message; `most` if it never does.
 int messages_until(Channel& channel, RailIndex rail, double part, std::uint64_t bytes, int most, bool with_fragments) {

@@ -4,17 +4,17 @@
 // to receive from. The algorithms are those of the dissertation's MPI (8.4.2; Thakur
 // and Gropp).
 //
-//   ring       displaced ring (3): in step j rank i sends to i + j
+//   ring       displaced ring: in step j rank i sends to rank i + j
 //   alltoall   pairwise exchange; the partner is i XOR j for a power of two of
 //              ranks, else the displaced ring
 //   allgather  ring: each step one block to the right
-//   allreduce  a power of two: reduce-scatter by pairwise exchange, then the ring;
-//              else recursive doubling, with the ranks above the power of two
-//              folded in
+//   allreduce  a power of two of ranks: reduce-scatter by pairwise exchange, then
+//              allgather by the ring; else recursive doubling over the largest power
+//              of two, after each surplus rank has sent its vector to a neighbour
 //   shifts     steps of the displaced ring in random order, endlessly: traffic of a
 //              neighbour job
 //
-// Units: bytes. Threading: pure functions. Errors: a sentence.
+// Units: bytes. Threading: pure functions. Errors: pattern_named() returns nothing for an unknown name.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ watched() {
     return $status
 }
 
-# Reads that queue for one of the few places start when others complete, and completions interrupt, too.
+# With at most READS outstanding RDMA reads, queued reads must start when others complete, and completions must still interrupt.
 burst_of_few_reads() { # READS
     # shellcheck disable=SC2016 # expanded where a rank starts
     watched --hosts 2 --hcas 2 -- --mca pml_coop_protocol rget --mca pml_coop_fin after --mca btl_coopib_max_reads "$1" --mca btl_coopib_report 1 \
@@ -71,7 +71,8 @@ message_moves() {
     return $status
 }
 
-# While the handler is awake for a message of the PML, put, get and messages of other users of the transport complete or arrive.
+# The handler handles a message of the PML while puts, gets and messages of other users of the transport complete or arrive. Their
+# callbacks must run in the application's thread.
 callbacks_run_in_the_application() {
     on_subnet --hosts 2 --hcas 2 --rate 100MB/s --virtual-hosts -- mpirun -np 2 --mca pml coop --mca btl coopib,self --mca osc rdma \
         --mca osc_rdma_btls coopib --mca pml_coop_async interrupt --mca mpi_yield_when_idle 1 "$kept_callbacks"
@@ -99,8 +100,8 @@ turns_beside_a_copy() {
         sh "$turns" "$@"
 }
 
-# A rank on another host is answered between two chunks of a copy inside the node. During a copy in one piece it is answered only if
-# the handler is a thread that needs no turn.
+# A rank on another host is answered between two chunks of a copy inside the node. During a copy in one piece it is answered only
+# by the handler, and only with MPI_THREAD_MULTIPLE: otherwise the handler leaves the PML to the application.
 beside_a_copy() {
     local whole=(--mca pml_coop_protocol rput --mca pml_coop_copy_chunk 64m)
     # A chunk takes longer than a machine with two cores needs to wake a thread.

@@ -3,8 +3,10 @@
  * often or never.
  *
  *     burst [MOST]    rank 0 sends 64 long messages back to back to posted receives: all must be read while rank 1
- * computes, with every byte right, and with at most MOST interrupts (default: 2) in most of five rounds quiet short
- * messages go back and forth, and long ones to a receiver that waits in MPI_Recv: rank 1 is never interrupted */
+ *                     computes, with every byte right, and with at most MOST interrupts (default: 2) in most of five
+ *                     rounds
+ *     quiet           short messages go back and forth, and long ones to a receiver that waits in MPI_Recv: rank 1 is
+ *                     never interrupted */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

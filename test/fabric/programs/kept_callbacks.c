@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a long message wakes the thread of pml_coop_async, where do callbacks of other users than the PML run? Two ranks
- * over btl/coopib with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must run in the thread that calls
- * MPI. Exit code 1 if one ran elsewhere, if data is wrong, or if none was ever due while the application computed.
+/* Tests in which thread callbacks of users other than the PML run when a long message wakes the thread of
+ * pml_coop_async. Two ranks over btl/coopib with MPI_THREAD_SINGLE: Open MPI takes no locks, so these callbacks must
+ * run in the thread that calls MPI. Exit code 1 if one ran elsewhere, if data is wrong, or if none was ever due while
+ * the application computed.
  *
  * One-sided communication (osc/rdma): the transport's put and get are wrapped to record the thread of each callback.
- * The PML does not use these two, but those of the extension (coop/extension/btl_extension.h). Messages: one goes in
- * each direction, bypassing the PML with its own tag; the threads of its arrival and of its completion are recorded.
+ * The PML does not call these two functions; it has its own in coop/extension/btl_extension.h. Messages: in each round,
+ * each rank sends one directly through the transport, with a separate tag; the threads that run the callbacks of its
+ * arrival and completion are recorded.
  * Argument: the number of rounds (default 30). */
 #include <mpi.h>
 #include <pthread.h>
@@ -92,7 +94,7 @@ static void on_arrival(mca_btl_base_module_t* btl, mca_btl_base_tag_t tag, mca_b
     note_thread();
     if (tag != TAG || descriptor->des_segments->seg_len != sizeof arrived ||
         *(int*)descriptor->des_segments->seg_addr.pval != arrived) {
-        printf("message %d past the PML is wrong\n", arrived);
+        printf("message %d, sent without the PML, is wrong\n", arrived);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     ++arrived;

@@ -3,8 +3,9 @@
  * ranks of one node with pml_coop_async=interrupt; exit code 1 if a message does not move.
  *
  *     moves backlog FILE     100 short messages and the request of a long one are there when the receive is posted
- *     moves get_status FILE  the receiver polls for an earlier message with MPI_Request_get_status, which does not show
- * that polling ended moves flush FILE       likewise with MPI_Win_flush
+ *     moves get_status FILE  the receiver polls for an earlier message with MPI_Request_get_status, which does not
+ *                            show that polling ended
+ *     moves flush FILE       likewise with MPI_Win_flush
  *
  * FILE is an empty file through which the ranks synchronise without MPI. */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* To be preloaded: the HCA named by $REFUSE_RAIL makes no reliable queue pair after it has made one for datagrams. To
- * btl/coopib it is usable, but rails on it do not open. */
+/* To be preloaded. On the HCA named by $REFUSE_RAIL, creating an RC queue pair fails once a UD queue pair has been
+ * created. So btl/coopib finds the HCA usable, but cannot open rails on it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -94,8 +94,7 @@ CASE(another_way_is_taken_if_one_hca_loses_everything) {
     tool({"fault", "clear"});
 }
 
-// --- which HCAs and ports are opened
-// --------------------------------------------------------------------------------------
+// --- which HCAs and ports are opened -------------------------------------------------------------------------------
 
 namespace {
 

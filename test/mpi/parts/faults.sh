@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The storm while the transport refuses operations, and jobs with a damaged control header (pml_coop_fault, see
+# Runs the storm while the transport refuses operations, and jobs with a damaged control header (pml_coop_fault, see
 # opal/mca/common/coop/base/fault.h).
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
@@ -33,7 +33,7 @@ damaged() { # KIND HEADER-BYTES PROTOCOL
 part_faults() {
     local ground
     if [ "$pml" != coop ]; then
-        report_skip faults "only pml/coop has them"
+        report_skip faults "only pml/coop can inject faults"
         return
     fi
     for ground in vader tcp; do

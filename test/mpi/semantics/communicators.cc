@@ -64,7 +64,7 @@ CASE(message_may_be_there_before_the_communicator) {
 }
 
 CASE(nonblocking_duplicate_and_traffic_meet) {
-    // MPI_Comm_idup completes at different times on the ranks, which is most likely to make messages early.
+    // MPI_Comm_idup completes at different times on the ranks, so messages often arrive before the communicator exists.
     for (int round = 0; round < 50; ++round) {
         MPI_Comm comm;
         MPI_Request made;
@@ -87,7 +87,7 @@ CASE(nonblocking_duplicate_and_traffic_meet) {
 }
 
 CASE(communicator_may_be_freed_with_receives_pending) {
-    // MPI keeps it until they complete.
+    // MPI keeps a freed communicator until its pending operations complete.
     for (std::size_t n : {std::size_t{10}, sizes::kRendezvous}) {
         MPI_Comm comm;
         MPI_Comm_dup(env.comm, &comm);

@@ -12,8 +12,7 @@ namespace {
 
 using namespace test;
 
-// --- every event in every state
-// ---------------------------------------------------------------------------------------
+// --- every event in every state ------------------------------------------------------------------------------------
 
 enum class Event {
     kWant,
@@ -168,8 +167,7 @@ TEST(Connection, every_state_and_reason_has_words) {
     for (int r = 0; r <= static_cast<int>(Reason::kRefused); ++r) EXPECT_STRNE(describe(static_cast<Reason>(r)), "?");
 }
 
-// --- datagrams for other connections
-// -------------------------------------------------------------------------------------
+// --- datagrams for other connections -------------------------------------------------------------------------------
 
 TEST(Connection, datagrams_of_others_change_nothing) {
     for (std::size_t s = 0; s < kStates; ++s)
@@ -204,8 +202,7 @@ TEST(Connection, answer_without_our_generation_is_none) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply, 0), 0)), "");
 }
 
-// --- its contents
-// ------------------------------------------------------------------------------------------------------
+// --- its contents --------------------------------------------------------------------------------------------------
 
 TEST(Connection, knows_both_ends_of_each_rail) {
     const Connection c = in_state(State::kEstablished);
@@ -322,8 +319,7 @@ TEST(Site01Connection, a_late_answer_is_told_once) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply), 0)), "connect") << "it is as good as an early one";
 }
 
-// --- probes
-// -------------------------------------------------------------------------------------------------------------
+// --- probes --------------------------------------------------------------------------------------------------------
 
 TEST(Site16Connection, rail_that_stays_silent_is_closed_on_both_sides) {
     Connection c = in_state(State::kProbing);
@@ -362,8 +358,7 @@ TEST(Site16Connection, looks_become_rare_while_nothing_answers) {
     EXPECT_EQ(pauses, (std::vector<Nanoseconds>{1, 2, 4, 8, 16, 32, 40, 40}));
 }
 
-// --- crossing requests
-// --------------------------------------------------------------------------------------------------
+// --- crossing requests ---------------------------------------------------------------------------------------------
 
 TEST(Connection, the_request_of_the_lower_number_counts) {
     Connection c(kPeer, kSelf, kTheirs, of_peer(kPaths), kPatience, kTheirWord);
@@ -389,8 +384,7 @@ TEST(Connection, process_connects_to_itself) {
     EXPECT_EQ(text(c.on_datagram(c.datagram(Kind::kDone), 0)), "");
 }
 
-// --- datagrams
-// ----------------------------------------------------------------------------------------------------------
+// --- datagrams -----------------------------------------------------------------------------------------------------
 
 TEST(Datagram, every_flipped_bit_is_seen) {
     const auto whole = encode(from_peer(Kind::kReply));

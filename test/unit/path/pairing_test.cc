@@ -172,8 +172,7 @@ TEST_F(RandomPorts, the_rails_are_as_many_as_allowed) {
     });
 }
 
-// --- the order of ports
-// -------------------------------------------------------------------------------------------------
+// --- the order of ports --------------------------------------------------------------------------------------------
 
 PortRecord port_of(std::uint8_t hca, std::uint8_t number) {
     PortRecord port = ib_port(hca, static_cast<std::uint16_t>(1 + 2 * hca + number));

@@ -119,8 +119,7 @@ TEST(Site03Pairing, planes_go_before_rates_and_places) {
     EXPECT_EQ(pair_ports(a, b), (Pairs{{0, 0}, {1, 1}})) << "a single plane changes nothing";
 }
 
-// --- ranks and distances do not matter
-// ------------------------------------------------------------------------------------
+// --- ranks and distances do not matter -----------------------------------------------------------------------------
 
 // The pairs as GIDs.
 std::vector<std::pair<Gid, Gid>> ends_of(const Ports& a, const Ports& b, std::size_t most = 0) {
@@ -171,8 +170,7 @@ TEST(Site03Pairing, networks_that_the_first_ports_do_not_share_are_still_found) 
     EXPECT_NE(std::find(all.begin(), all.end(), one[0]), all.end());
 }
 
-// --- properties, for random nodes
-// -------------------------------------------------------------------------------------------
+// --- properties, for random nodes ----------------------------------------------------------------------------------
 
 constexpr std::uint32_t kRates[] = {50, 100, 250, 400};
 

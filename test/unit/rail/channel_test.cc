@@ -153,8 +153,7 @@ protected:
 
 constexpr RailState kUp = RailState::kUp, kClosed = RailState::kClosed;
 
-// --- send queues
-// ---------------------------------------------------------------------------------------------------------
+// --- send queues ---------------------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, posts_messages_on_the_rails_in_turn_and_numbers_them) {
     open({kUp, kUp});
@@ -196,8 +195,7 @@ TEST_F(ChannelTest, lets_nothing_overtake_what_waits_on_a_rail) {
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, &put);
 }
 
-// --- credits
-// ------------------------------------------------------------------------------------------------------------
+// --- credits -------------------------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, sends_as_many_messages_as_it_has_credits) {
     open({kUp}, true);
@@ -263,8 +261,7 @@ TEST_F(ChannelTest, returns_the_credits_of_the_rail_that_owes_most) {
     EXPECT_EQ(channel.take_owed_receives().count, 0u);
 }
 
-// --- inline data and marks
-// --------------------------------------------------------------------------------------------------
+// --- inline data and marks -----------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, asks_for_one_completion_of_several_inline_sends) {
     open({kUp});
@@ -311,8 +308,7 @@ TEST_F(ChannelTest, asks_for_inline_sends_when_the_window_is_full) {
     EXPECT_EQ(channel.window.under_way(), 0u);
 }
 
-// --- reads
-// ----------------------------------------------------------------------------------------------------------------
+// --- reads ---------------------------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, posts_as_many_reads_as_there_are_tokens) {
     open({kUp, kUp});
@@ -339,8 +335,7 @@ TEST_F(ChannelTest, posts_a_fenced_read_without_a_token) {
     EXPECT_EQ(channel.rails[0].reads.outstanding(), 0u);
 }
 
-// --- failures and numbers
-// ------------------------------------------------------------------------------------------------------
+// --- failures and numbers ------------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, reports_the_first_error_of_a_rail_and_ignores_what_follows_from_it) {
     open({kUp, kUp});

@@ -81,8 +81,7 @@ std::optional<std::string> Connections::start_thread() {
     return std::nullopt;
 }
 
-// --- the thread
-// -------------------------------------------------------------------------------------------------------
+// --- the thread ----------------------------------------------------------------------------------------------------
 
 void Connections::run() noexcept {
     while (!stopping_.load(std::memory_order_acquire)) {
@@ -162,8 +161,7 @@ void Connections::poll() noexcept {
     if (guard.owns_lock()) serve();
 }
 
-// --- events
-// -----------------------------------------------------------------------------------------------------------
+// --- events --------------------------------------------------------------------------------------------------------
 
 // `remote`: null if only the peer's id is known. Null: no path leads there.
 Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* remote) {
@@ -196,8 +194,7 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
 }
 
-// --- actions
-// ----------------------------------------------------------------------------------------------------------
+// --- actions -------------------------------------------------------------------------------------------------------
 
 void Connections::carry_out(Link& link, const path::Actions& actions) {
     for (const path::Action& action : actions) carry_out(link, action);
@@ -328,8 +325,7 @@ void Connections::give_up(Link& link, path::Reason reason) {
     tell(std::move(news));
 }
 
-// --- news
-// -------------------------------------------------------------------------------------------------------------
+// --- news ----------------------------------------------------------------------------------------------------------
 
 void Connections::tell(News news) {
     news_.push_back(std::move(news));

@@ -22,7 +22,7 @@
 // If the peer reports its reads before ours are over, kProbed is skipped.
 // kRequested, kReplied and kProbed repeat their datagram on a timer. A repeated
 // REPLY means that READY was lost, a repeated PROBED that DONE was. Any state can
-// change to kGivenUp, which answers every datagram with a refusal.
+// change to kGivenUp, which answers every datagram of the peer, except a refusal, with a refusal.
 #include "coop/path/connect.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 namespace coop::path {
 namespace {
 
-// Connections must differ in their sequence numbers, so that an old packet does not fit.
+// Connections start at different sequence numbers, so that packets of an earlier connection are rejected.
 std::uint32_t first_psn(std::uint32_t generation, std::size_t rail) noexcept {
     const std::uint64_t mixed = (std::uint64_t{generation} + rail + 1) * 0x9E3779B97F4A7C15ull;
     return static_cast<std::uint32_t>(mixed >> 40);
@@ -302,10 +302,9 @@ Actions Connection::on_tick(Nanoseconds now) {
                                                         : Kind::kProbed));
 }
 
-// --- steps
-// ------------------------------------------------------------------------------------------------------------
+// --- steps ----------------------------------------------------------------------------------------------------------
 
-// Whether the datagram is for this connection and from the one that we know at the peer.
+// True if both generations in the datagram, as far as known, are those of this connection.
 bool Connection::concerns_us(const Datagram& d) const noexcept {
     if (d.sender != peer_ || d.receiver != self_) return false;
     const bool knows_us = d.echo == generation_ || (d.kind == Kind::kRequest && d.echo == 0);
@@ -393,8 +392,7 @@ Action Connection::send(Kind kind) noexcept {
     return {Do::kSend, kind};
 }
 
-// --- what to carry out
-// --------------------------------------------------------------------------------------------------
+// --- what to carry out ----------------------------------------------------------------------------------------------
 
 Datagram Connection::datagram(Kind kind) const {
     Datagram d{kind, self_, peer_, own_word_, generation_, peer_generation_, {}};

@@ -27,18 +27,20 @@
 //
 //     for (const Action& action : connection.on_datagram(datagram, now)) switch (action.what) {
 //         case Do::kMakeQueuePairs:    create them in INIT; then on_qps_ready(numbers, now)
-//         case Do::kConnectQueuePairs: bring every rail of live() to RTR and RTS with rail(i); then on_connected(failed
-//         rails, now) case Do::kProbe:             over every rail of live(), read the word at peer_word() case
-//         Do::kLook:              on_probed(rails whose read has completed, rails in error, now) case Do::kSend:
-//         connector.send(…, encode(connection.datagram(action.kind)), connection.attempt()) case Do::kEstablished:
-//         rails of live() carry data; destroy the queue pairs of the others case Do::kTellLate:          tell the user
-//         once that the peer has not answered for Patience::notice case Do::kGiveUp:            report
-//         describe(action.reason); destroy all queue pairs
+//         case Do::kConnectQueuePairs: bring every rail of live() to RTR and RTS with rail(i);
+//                                      then on_connected(failed rails, now)
+//         case Do::kProbe:             over every rail of live(), read the word at peer_word()
+//         case Do::kLook:              on_probed(rails whose read has completed, rails in error, now)
+//         case Do::kSend:              connector.send(…, encode(connection.datagram(action.kind)),
+//                                      connection.attempt())
+//         case Do::kEstablished:       rails of live() carry data; destroy the queue pairs of the others
+//         case Do::kTellLate:          tell the user once that the peer has not answered for Patience::notice
+//         case Do::kGiveUp:            report describe(action.reason); destroy all queue pairs
 //     }
 //
 // An action that requires an event in return is always the last of its list. A datagram that cannot be sent
-// counts as lost. A timeout alone never ends a connection attempt: the peer may be stopped, or its network
-// down, and return.
+// counts as lost. A timeout alone never ends a connection attempt: a stopped peer or a failed network may
+// recover.
 //
 // Time: nanoseconds of any steady clock. Threading: the owner's lock. Ownership: values only. Errors: kGiveUp
 // with a reason, once.
@@ -82,8 +84,8 @@ enum class Reason : std::uint8_t {
     kNoPath,         // no local port reaches a port of the peer
     kPathsDiffer,    // the peer computed different paths
     kNoQueuePairs,   // none could be created here
-    kNoRailOpened,   // both sides could open none of the rails
-    kNoRailAnswers,  // all queue pairs went into error during the probe
+    kNoRailOpened,   // no rail could be opened on both sides
+    kNoRailAnswers,  // no rail passed the probe on both sides
     kRefused,        // the peer refused, or has given up
 };
 COOP_EXPORT const char* describe(Reason reason) noexcept;
@@ -180,8 +182,8 @@ public:
     const PathChoice& path(std::size_t i) const noexcept { return paths_[i]; }
     std::size_t rails() const noexcept { return paths_.size(); }
     std::uint64_t peer_word() const noexcept {
-        return peer_word_;
-    }  // address in the peer's memory; valid once the peer has sent a REQUEST or REPLY
+        return peer_word_;  // address in the peer's memory; valid once the peer has sent a REQUEST or REPLY
+    }
 
     // When to call on_tick() next; nothing: not before another event.
     std::optional<Nanoseconds> next_tick() const noexcept { return waits() ? std::optional(next_) : std::nullopt; }
@@ -190,7 +192,7 @@ public:
     Reason reason() const noexcept { return reason_; }  // valid in kGivenUp
     std::uint64_t peer() const noexcept { return peer_; }
     const ConnectionCounts& counts() const noexcept { return counts_; }
-    // Number of repetitions so far; Connector::send() takes another way for each.
+    // Number of repetitions so far; Connector::send() uses another pair of ports for each.
     std::uint32_t attempt() const noexcept { return counts_.repeated; }
 
 private:
@@ -229,8 +231,9 @@ private:
     Reason reason_ = Reason::kNone;
     bool told_late_ = false;
     Patience patience_;
-    Nanoseconds since_ = 0, pause_ = 0,
-                next_ = 0;  // of a wait: its begin, the current interval, and the time of the next repetition or check
+    Nanoseconds since_ = 0;                  // when the current wait began
+    Nanoseconds pause_ = 0;                  // current interval between repetitions or checks
+    Nanoseconds next_ = 0;                   // when the next repetition or check is due
     RailMask answered_ = 0, broken_ = 0;     // valid in kProbing
     std::optional<Nanoseconds> probe_ends_;  // valid in kProbing, once a rail has answered
     bool peer_has_probed_ = false;           // the peer's PROBED or DONE has arrived

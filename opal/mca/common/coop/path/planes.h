@@ -4,9 +4,9 @@
 // are paired first (port_pairs.h).
 //
 //     rate                 no port has a plane: ports of the same rate are paired
-//     position             HCAs at the same position on their nodes are paired, whatever their rates: each position is
-//     a plane mlx5_0=1,mlx5_1:2=2  all ports of mlx5_0 are in plane 1, and port 2 of mlx5_1 in plane 2; other ports
-//     have no plane
+//     position             HCAs at the same position on their nodes are paired, whatever their rates: each position
+//                          is a plane
+//     mlx5_0=1,mlx5_1:2=2  all ports of mlx5_0 are in plane 1, and port 2 of mlx5_1 in plane 2; other ports have none
 //
 // Nodes may use different values: only the resulting plane numbers are sent to peers.
 //

@@ -15,8 +15,9 @@
 //     receiver ->  0  1  2  3 ...            ... n-2  n-1  <- sender
 //
 // The receiver works from the front, the sender from the back. There are as many tickets as chunks, so the two never
-// meet in one chunk, each side accesses its memory in order, and the faster or earlier side copies more. A chunk whose
-// copy is refused, permanently or temporarily, is returned for the other side to take. An HCA that reads some of the
+// meet in one chunk, each side accesses its memory sequentially, and the faster or earlier side copies more. A chunk
+// whose copy is refused, permanently or temporarily, is returned, and either side may claim it unless it has been
+// refused permanently. An HCA that reads some of the
 // receiver's chunks by loopback (COOP-hca) uses the receiver's tickets and the key of the send buffer, which the sender
 // publishes in the slot.
 //
@@ -25,7 +26,7 @@
 //
 // Threading: the words of a board are atomics, changed by two processes. A Claims is one side's view and belongs to one
 // thread at a time. Ownership: the process that owns the board frees and reuses its slots. Errors: a board is a peer's
-// memory and may hold anything; a claim still stays within the plan.
+// memory and may hold anything; claim() still returns only chunk numbers below `chunks`.
 #pragma once
 
 #include <array>
@@ -57,8 +58,8 @@ struct Offer {
     std::atomic<std::uint64_t> capacity{0};  // bytes
     std::atomic<std::uint32_t> context{0};   // communicator id
     std::atomic<std::int32_t> tag{0};
-    std::atomic<std::uint32_t> expected{
-        0};  // sequence number that the offer is for: all earlier messages of the sender matched other receives
+    // Sequence number of the message that the offer is for: the sender's earlier messages have all been matched.
+    std::atomic<std::uint32_t> expected{0};
     std::atomic<std::uint32_t> blocking{0};  // the receiver waits in MPI_Recv
 };
 
@@ -146,8 +147,8 @@ inline std::uint32_t arm(Slot& slot) noexcept {
     return generation;
 }
 
-// Publishes the sender's key. If it comes late it may spoil the key of the next generation, whose receiver then works
-// without HCAs.
+// Publishes the sender's key. A late call may overwrite the key of the next generation; the receiver of that
+// generation then copies without HCAs.
 inline void publish_key(Slot& slot, std::uint32_t generation, const Key& key) noexcept {
     for (std::size_t i = 0; i < kKeyWords; ++i)
         slot.key[i].store(stamped(generation, key[i]), std::memory_order_release);
@@ -164,7 +165,7 @@ inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generati
     return key;
 }
 
-// The state of a copy, as a side that waits for it sees it on the board.
+// The state of a copy, for a side that waits for it.
 struct Progress {
     std::uint64_t moves = 0;       // changes when a chunk is claimed, or copied
     bool is_being_copied = false;  // a chunk is claimed, and neither copied nor returned: its copy is under way
@@ -190,7 +191,7 @@ public:
     // Returns a chunk to copy, or nothing if there is none for this side at present.
     std::optional<std::uint32_t> claim() noexcept {
         if (refused_) return std::nullopt;
-        // Take back our own chunk first, because refused() may need its place.
+        // Take back our own returned chunk first: refused() overwrites this side's `returned` word.
         if (auto chunk = take_returned(side_)) return chunk;
         if (auto chunk = take_returned(other(side_))) return chunk;
         if (mine_ >= chunks_ || (one_each_ && mine_ == 1)) return std::nullopt;
@@ -239,7 +240,7 @@ public:
         return {stamped(claimed, done), claimed > done + returned};
     }
 
-    // True if all chunks are copied. If the slot already serves another message, they were.
+    // True if all chunks are copied. The slot is reused only after that, so a different generation means true.
     bool over() const noexcept {
         return generation_of(slot_->tickets.load(std::memory_order_acquire)) != generation_ ||
                slot_->done.load(std::memory_order_acquire) >= chunks_;
@@ -283,7 +284,7 @@ private:
 
 // -- offers (RTR) ----------------------------------------------------------------
 
-// The message that a sender is about to send, and the offer that it took.
+// The message that a sender is about to send, to be compared with offers.
 struct OfferKey {
     std::uint64_t sender;
     std::uint32_t context;
@@ -291,6 +292,7 @@ struct OfferKey {
     std::uint32_t sequence;  // of the message that it is about to send
     std::uint64_t bytes;     // of that message
 };
+// An offer that the sender has taken.
 struct Taken {
     std::uint32_t slot;
     std::uint32_t generation;
@@ -313,7 +315,8 @@ inline void open_offer(Board& board, std::uint32_t index, std::uint32_t generati
     board.open_offers.fetch_or(std::uint64_t{1} << index, std::memory_order_release);
 }
 
-// Another message of the sender did not match the offered receive: the offer is now for the next message. Owner only.
+// Call this when a message of the sender was matched by another receive: the offer is then for the sender's next
+// message, number `expected`. Owner only.
 inline void message_passed(Board& board, std::uint32_t index, std::uint32_t expected) noexcept {
     board.slots[index].offer.expected.store(expected, std::memory_order_release);
 }

@@ -18,10 +18,12 @@
 //
 //     side.begin_turn();
 //     for (;;) switch (side.next(hands)) {
-//         case CopyDo::kCopy:     copy from at(), at most until end(): issued(), no_room(), or fail() if it is refused
-//         for good case CopyDo::kBusy:     return; a completion of the transport comes back case CopyDo::kNoRoom:
-//         return; try again later case CopyDo::kYield:    return; go on after other messages had their turn case
-//         CopyDo::kStandBy:  return; look again case CopyDo::kOver, kStuck, kPeerDied: return
+//         case CopyDo::kCopy:     copy from at() until at most end(), then issued(), no_room() or fail()
+//         case CopyDo::kBusy:     return; a completion of the transport comes back
+//         case CopyDo::kNoRoom:   return; try again later
+//         case CopyDo::kYield:    return; go on after other messages had their turn
+//         case CopyDo::kStandBy:  return; look again
+//         case CopyDo::kOver: case CopyDo::kStuck: case CopyDo::kPeerDied: return
 //     }
 //
 // `Hands` is what a side knows of its process; see the members that next() calls.

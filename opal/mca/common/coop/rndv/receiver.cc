@@ -64,8 +64,7 @@ RecvDo Receiver::next() noexcept {
     return RecvDo::kEnd;
 }
 
-// --- outcomes
-// ---------------------------------------------------------------------------------------------------------
+// --- outcomes ------------------------------------------------------------------------------------------------------
 
 bool Receiver::prepared() noexcept {
     if (!is(RecvStep::kPrepare)) return false;
@@ -132,8 +131,7 @@ bool Receiver::stuck(std::uint64_t from) noexcept {
     return true;
 }
 
-// --- bytes
-// ------------------------------------------------------------------------------------------------------------
+// --- bytes ---------------------------------------------------------------------------------------------------------
 
 bool Receiver::on_bytes(std::uint64_t bytes) noexcept {
     return takes_bytes() && landed_.fetch_add(bytes, std::memory_order_acq_rel) + bytes <= wanted_;

@@ -24,9 +24,11 @@
 //
 //     for (;;) switch (receiver.next()) {
 //         case RecvDo::kWait:    return until something happens
-//         case RecvDo::kPrepare: register [from(), wanted()); if is_shared(choice()), take a slot, too; then prepared()
-//         or lacks() case RecvDo::kGrant:   granting() before the CTS is handed over, grant_refused() if it was not
-//         taken case RecvDo::kGet:     get [from(), wanted()); then read_to() case RecvDo::kSendFin: then fin_out()
+//         case RecvDo::kPrepare: register [from(), wanted()); if is_shared(choice()), take a slot;
+//                                then prepared() or lacks()
+//         case RecvDo::kGrant:   granting() before the CTS is handed over; grant_refused() if it was not taken
+//         case RecvDo::kGet:     get [from(), wanted()); then read_to()
+//         case RecvDo::kSendFin: then fin_out()
 //         case RecvDo::kCopy:    drive the cooperative copy (copy_side.h); then copied() or stuck()
 //         case RecvDo::kEnd:     once: release everything
 //     }

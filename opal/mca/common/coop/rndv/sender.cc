@@ -65,8 +65,7 @@ SendDo Sender::next(bool packets_in_flight) noexcept {
         }
 }
 
-// --- outcomes
-// ---------------------------------------------------------------------------------------------------------
+// --- outcomes ------------------------------------------------------------------------------------------------------
 
 bool Sender::eager_out() noexcept {
     if (!is(SendStep::kStart)) return false;
@@ -120,8 +119,7 @@ bool Sender::copied() noexcept {
     return true;
 }
 
-// --- answers
-// ----------------------------------------------------------------------------------------------------------
+// --- answers -------------------------------------------------------------------------------------------------------
 
 bool Sender::takes_grant(Row row, bool copy_is_stuck) const noexcept {
     if (step() == SendStep::kAnswer) return !is_answered();

@@ -22,11 +22,13 @@
 //
 //     for (;;) switch (sender.next(packets_in_flight)) {
 //         case SendDo::kWait:          return until something happens
-//         case SendDo::kStart:         choose(); eager_out(), or rts_out() before the RTS is handed over and
-//         rts_refused() if it was not taken case SendDo::kSendFragments: fragment_out() for each packet, from at() to
-//         end() case SendDo::kPut:           put the range [at(), end()); then put_done() case SendDo::kSendFin: tell
-//         the receiver that put_bytes() were put; then fin_out() case SendDo::kCopy:          drive the cooperative
-//         copy (copy_side.h); then copied() case SendDo::kEnd:           once: release everything
+//         case SendDo::kStart:         choose(); then eager_out(), or rts_out() before the RTS is handed over,
+//                                      and rts_refused() if it was not taken
+//         case SendDo::kSendFragments: fragment_out() for each packet, from at() to end()
+//         case SendDo::kPut:           put the range [at(), end()); then put_done()
+//         case SendDo::kSendFin:       tell the receiver that put_bytes() were put; then fin_out()
+//         case SendDo::kCopy:          drive the cooperative copy (copy_side.h); then copied()
+//         case SendDo::kEnd:           once: release everything
 //     }
 //
 // An event that does not fit the step changes nothing and returns false. The events of the peer (on_grant, on_fin) must
