@@ -100,10 +100,10 @@ inline constexpr std::array kVariables = {
 constexpr bool is_of_hca(Quantity quantity) noexcept {
     return quantity == Quantity::kRegistrations || quantity == Quantity::kEvents;
 }
-// Counted by the process for itself, not for each peer.
+// Counted once for the process, not for each peer.
 constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity::kRegistrations; }
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
-// The others only grow.
+// A level may fall. The other quantities only grow.
 constexpr bool is_level(Quantity quantity) noexcept {
     return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes;
 }
