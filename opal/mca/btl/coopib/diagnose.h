@@ -36,7 +36,7 @@ void too_many_hcas(std::size_t all, const std::string& used, const std::string& 
 
 // Rails and HCAs that have failed.
 struct RailTrouble {
-    const char* operation;  // from operation_of(), or "receive"
+    const char* operation;  // the operation that failed, as printed
     std::uint32_t hca;
     const char* status;
     std::uint32_t vendor_code;
