@@ -173,7 +173,7 @@ void too_many_hcas(std::size_t all, const std::string& used, const std::string& 
 void answers_by_polling(const std::string& why) { say_once_per_node("no-thread", host(), why.c_str()); }
 
 void interrupts_lost(const char* hca) noexcept {
-    static bool said = false;  // by the asynchronous handler alone
+    static bool said = false;  // only the asynchronous handler uses this
     if (!std::exchange(said, true)) say("interrupts-lost", host(), hca);
 }
 

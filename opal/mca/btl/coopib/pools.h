@@ -47,7 +47,7 @@ public:
     static constexpr std::size_t kPerChunk = 64;
     // Makes the first chunk. Returns false if there is no memory or it cannot be registered (errno is set).
     bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
-    Fragment* take();  // null: no memory
+    Fragment* take();  // returns null if there is no memory
     void give_back(Fragment& fragment);
     void close();
 

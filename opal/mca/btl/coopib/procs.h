@@ -12,7 +12,8 @@ namespace coop::ib {
 
 struct Module;
 
-Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // with Module::lock held; null: no path leads there
+// Call this with Module::lock held. Returns null if no path leads to the process.
+Endpoint* find_endpoint(Module& m, opal_proc_t* proc);
 std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 opal_process_name_t name_of(std::uint64_t id) noexcept;
 std::optional<path::PortList> published_ports(std::uint64_t id);  // any thread; empty: none that this process can use

@@ -75,7 +75,7 @@ struct Inbox {
 
     Inboxes& list;
     Endpoint& endpoint;
-    RegisteredMemory memory;  // on every HCA
+    RegisteredMemory memory;  // registered on every HCA
     sched::RingReceiver slots;
     std::vector<ReceiveBuffer> buffers;                          // one for each slot
     std::atomic<const volatile std::uint8_t*> watched{nullptr};  // last byte of the next slot
@@ -88,7 +88,7 @@ struct Outbox {
 
     sched::RingSender slots;
     std::uint64_t address = 0;
-    std::uint32_t rkey[kMostRkeys] = {};  // on each HCA of the peer
+    std::uint32_t rkey[kMostRkeys] = {};  // of the ring, on each HCA of the peer
 };
 
 // Counts a message from the receive queue. After enough of them, offers the peer a ring.
@@ -97,7 +97,7 @@ void count_towards_ring(Module& m, Endpoint& endpoint);
 void take_control(Endpoint& endpoint, const Header& header);
 // The peer has returned credits: slots of its ring that are free again.
 void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);
-ReceiveBuffer* take_slot(Inbox& ring);  // null: the next slot is empty
+ReceiveBuffer* take_slot(Inbox& ring);  // returns null if the next slot is empty
 // Frees the slot. Call this when no one reads it any more.
 void finish_slot(Module& m, const ReceiveBuffer& slot);
 

@@ -44,7 +44,7 @@ struct Work {
     ListNode node;
     Endpoint* endpoint = nullptr;
     std::uint64_t posted_ns =
-        sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
+        sched::kNotMeasured;  // time at which the operation of a stripe was cut, if the scheduler measures it
     std::uint32_t bytes = 0;  // bytes of a stripe, or of a message with its header
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;

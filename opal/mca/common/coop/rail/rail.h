@@ -54,7 +54,7 @@ concept RailWork = requires(W& work) {
     { work.node } -> std::same_as<ListNode&>;
     { work.kind } -> std::same_as<WorkKind&>;
     { work.rail } -> std::same_as<sched::RailIndex&>;      // the number of its rail
-    { work.bytes } -> std::same_as<std::uint32_t&>;        // as the scheduler counts them
+    { work.bytes } -> std::same_as<std::uint32_t&>;        // the size that the scheduler counts
     { work.posted_ns } -> std::same_as<std::uint64_t&>;    // of a stripe that is measured; else sched::kNotMeasured
     { work.psn } -> std::same_as<sched::SequenceNumber&>;  // valid if ordered
     { work.ordered } -> std::same_as<bool&>;               // a message with a place in the sequence of the channel
