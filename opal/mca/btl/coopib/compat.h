@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one place where Open MPI's headers come in and where its versions may
-// differ. Supported: 4.1.x (BTL 3.1).
+// Includes Open MPI's headers; differences between its versions are handled here.
+// Supported: 4.1.x (BTL 3.1).
 //
-// coop_ompi_prologue.h makes them acceptable to a C++ compiler.
+// coop_ompi_prologue.h lets a C++ compiler accept the headers.
 #pragma once
 
 #include <cstddef>

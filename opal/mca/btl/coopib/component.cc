@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The component as Open MPI finds it: parameters, and the one module for all
-// HCAs. It serves only where the parameter btl names it (--mca btl coopib,…):
-// installed alone, it changes nothing.
+// The component: registers the parameters and starts the module for all HCAs. It is
+// used only if the parameter btl names it (--mca btl coopib,…); installing it changes
+// nothing.
 #include "component.h"
 
 #include <array>
@@ -47,7 +47,7 @@ static_assert(kMostOperationBytes <= UINT32_MAX, "StripeWork::bytes");
 
 void set_defaults(mca_btl_base_module_t& b) {
     b.btl_component = &mca_btl_coopib_component;
-    b.btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT - 1;  // below stock openib's
+    b.btl_exclusivity = MCA_BTL_EXCLUSIVITY_DEFAULT - 1;  // lower than that of btl/openib
     b.btl_eager_limit = b.btl_rndv_eager_limit = b.btl_max_send_size = kFragmentBytes;
     b.btl_rdma_pipeline_send_length = b.btl_rdma_pipeline_frag_size = 1 << 30;
     b.btl_min_rdma_pipeline_size = 0;
@@ -104,7 +104,7 @@ extern "C" int mca_btl_coopib_close(void) {
     return OPAL_SUCCESS;
 }
 
-// Whether the parameter btl is a list that has our name in it.
+// Whether `list`, the value of the parameter btl, contains the name of this component.
 bool is_named(const char* list) {
     if (list == nullptr || *list == '^') return false;
     const std::string words = std::string(",") + list + ",";
@@ -134,7 +134,7 @@ bool check_sizes(mca_btl_base_module_t& b) {
     return true;
 }
 
-// What was said about each thing, in one line.
+// Joins the diagnostics about each subject into one line.
 std::array<std::string, rail::kAbouts> by_subject(const std::vector<rail::Diagnostic>& said) {
     std::array<std::string, rail::kAbouts> lines;
     for (const rail::Diagnostic& each : said) {
@@ -163,17 +163,17 @@ bool devices_serve(const Module& m, const std::vector<rail::Diagnostic>& said) {
     return no_device(notes.empty() ? "there is no HCA" : notes), false;
 }
 
-// False: the parameter fork demands what cannot be had, and that has been reported.
+// Returns false, after a report, if the parameter fork demands protection that is not available.
 bool prepare_for_forks(const Module& m) {
     if (m.given.fork == static_cast<std::int64_t>(Fork::kOff)) return true;
     const rail::Status safe = rail::make_forks_safe();
     if (safe) return true;
     if (m.given.fork == static_cast<std::int64_t>(Fork::kOn)) return cannot_start(safe.trouble().sentence), false;
-    opal_warn_fork();  // when it happens
+    opal_warn_fork();  // warns when the application forks
     return true;
 }
 
-// False: something that was asked for is not there, and has been said.
+// Returns false, after a report, if there is no HCA or one that the parameters name is missing.
 bool open_devices(Module& m) {
     rail::HcaOptions options;
     options.include = m.given.if_include ? m.given.if_include : "";
@@ -187,7 +187,7 @@ bool open_devices(Module& m) {
     return devices_serve(m, said);
 }
 
-// What is registered before the first message: receive buffers, a first chunk
+// Bytes that are registered before the first message: receive buffers, a first chunk
 // of fragments, and the connector's datagrams, each on every HCA.
 std::uint64_t bytes_to_start(const Module& m) {
     std::uint64_t buffers = FragmentPool::kPerChunk;
@@ -211,7 +211,7 @@ bool open_queues(Module& m) {
         rail::Hca& hca = m.hcas[i];
         ibv_comp_channel* const channel = m.interrupts->open_channel(hca.context());
         auto cq = rail::make_cq(hca.context(), kFirstCqEntries, channel);
-        // Not every driver lets one grow. Such a queue is large from the start.
+        // Some drivers cannot resize a completion queue. There it is made large at once.
         if (cq && ibv_resize_cq(*cq, (*cq)->cqe) != 0)
             cq = rail::make_cq(hca.context(), static_cast<int>(std::min(hca.caps().max_cqe, kFixedCqEntries)), channel);
         if (!cq) return cannot_start(cq.trouble().sentence), false;
@@ -233,7 +233,7 @@ bool open_connections(Module& m) {
     return done || refused(m, done.trouble().number, done.trouble().sentence);
 }
 
-// What every port takes as one message; one that does not say takes what we ask for.
+// The largest message that every port accepts. A port that reports no limit is ignored.
 std::size_t most_message_bytes(const Module& m) {
     std::size_t least = kMostOperationBytes;
     for (const rail::Hca& hca : m.hcas)
@@ -241,8 +241,8 @@ std::size_t most_message_bytes(const Module& m) {
     return least;
 }
 
-// An operation may go whole over any rail, so all of them have to take it. Larger limits, which parameters may have
-// set, are cut. (ob1 cuts its puts by rdma_pipeline_frag_size.)
+// Limits operations to a size that every rail accepts, because an operation may use any rail as a whole. Parameters may
+// have set larger limits. (ob1 cuts its puts by rdma_pipeline_frag_size.)
 bool limit_operations(Module& m) {
     mca_btl_base_module_t& b = m.base;
     const std::size_t most = most_message_bytes(m);
@@ -258,7 +258,7 @@ bool limit_operations(Module& m) {
     return true;
 }
 
-// The weakest HCA's abilities are the module's.
+// The module has only the abilities that all HCAs have.
 void set_abilities(Module& m) {
     std::uint32_t inline_bytes = UINT32_MAX;
     bool reads = true, atomics = true;
@@ -271,7 +271,7 @@ void set_abilities(Module& m) {
     }
     mca_btl_base_module_t& b = m.base;
     if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
-    // With fewer rails than ports a peer may have none to the HCA that is named for atomic operations.
+    // With fewer rails than ports, a peer may have no rail to the HCA that is named for atomic operations.
     if (m.given.num_rails != 0 && static_cast<std::size_t>(m.given.num_rails) < rail::ports_of(m.hcas).size())
         atomics = false;
     if (!atomics) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_ATOMIC_FOPS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The component, as Open MPI finds it.
+// The symbol under which Open MPI finds the component.
 #pragma once
 
 #include "compat.h"

@@ -30,15 +30,15 @@ void end_connecting(Module& m, Channel& channel, ChannelState state) {
     channel.state = state;
 }
 
-// The peer that a piece of news is about. It may have asked for a connection before this process had an endpoint for
-// it. Null: there is no such peer.
+// Finds the peer that a piece of news is about, and makes its endpoint if it has none: the peer may have requested the
+// connection first. Returns null if there is no such peer.
 Endpoint* endpoint_of(Module& m, std::uint64_t id) {
     if (const auto known = m.endpoints.find(id); known != m.endpoints.end()) return known->second.get();
     opal_proc_t* proc = opal_proc_for_name(name_of(id));
     return proc != nullptr ? find_endpoint(m, proc) : nullptr;
 }
 
-// All rails by their numbers. One that has not opened is down for the scheduler.
+// Describes all rails, by number, to the scheduler. A rail that has not opened is down.
 sched::RailSet describe_rails(const Module& m, const Endpoint& endpoint, const std::vector<path::PathChoice>& paths) {
     sched::RailSet set;
     const sched::RailMask up = endpoint.channel->rails.up();
@@ -59,7 +59,7 @@ sched::RailSet describe_rails(const Module& m, const Endpoint& endpoint, const s
     return set;
 }
 
-// The settings describe all rails. If they name more than have opened, the user is told.
+// The settings must fit the number of all rails. If they do not fit the number of open rails, the user is told.
 void check_settings(const Module& m, const Endpoint& endpoint) {
     const rail::Rails<Rail>& rails = endpoint.channel->rails;
     const std::size_t all = rails.numbers(), open = sched::count_of(rails.up());
@@ -77,8 +77,8 @@ void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
     rail.mark.endpoint = &endpoint;
 }
 
-// The channel takes its rails, each by the number of its path. It keeps closed ones, too: completions of what was
-// posted on them may still come.
+// Moves the rails into the channel; the number of a rail is that of its path. Closed rails are kept, too, because
+// requests posted on them may still complete.
 void take_rails(Module& m, Endpoint& endpoint, std::vector<std::unique_ptr<Rail>>& rails) {
     Channel& channel = *endpoint.channel;
     for (std::unique_ptr<Rail>& rail : rails) {
@@ -109,7 +109,7 @@ bool owes_half_of_a_rail(const Channel& channel) {
     return false;
 }
 
-// The rails that both sides have opened carry data from now on.
+// Both sides have opened the rails, which carry data from now on.
 void on_established(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
     take_rails(m, endpoint, news.rails);
@@ -127,8 +127,8 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
 
 bool is_waited_for(const Endpoint& endpoint) { return !endpoint.waiting.empty() || !endpoint.waiting_ops.empty(); }
 
-// If nothing waits for the connection and the peer is on this node, there is another way to it, and no error is
-// reported.
+// Ends the job, unless nothing waits for the connection and the peer is on this node, where another transport reaches
+// it.
 void on_given_up(Module& m, Endpoint& endpoint, News& news) {
     if (is_waited_for(endpoint) || !OPAL_PROC_ON_LOCAL_NODE(endpoint.proc->proc_flags))
         cannot_connect(endpoint.proc, path::describe(news.reason));

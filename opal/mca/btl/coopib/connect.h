@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The application's side of connections.h: a channel asks for its connection, and
-// carries data once the news of it has been taken.
+// The application's side of connections.h: requests the connection of a channel, and
+// lets the channel carry data when the news says that it is established.
 //
-// Threading: under Module::lock where nothing else is said.
+// Threading: under Module::lock unless noted.
 #pragma once
 
 #include "endpoint.h"
@@ -12,9 +12,9 @@ namespace coop::ib {
 
 struct Module;
 
-// Begins to connect, unless that has begun already.
+// Starts connecting, unless that has been started already.
 void connect(Module& m, Endpoint& endpoint);
 void take_news(Module& m);
-int progress_connections(Module& m);  // without the lock
+int progress_connections(Module& m);  // call it without the lock
 
 }  // namespace coop::ib

@@ -20,7 +20,7 @@
 namespace coop::ib {
 namespace {
 
-// Before that, do not spend a system call to tell a rail in error from one that has yet to answer.
+// A rail that has not answered its probe for this long is checked for an error, which costs a system call.
 constexpr path::Nanoseconds kAskQueuePairAfter = 50'000'000;
 
 path::Patience patience_of(const Module& m) {
@@ -30,7 +30,7 @@ path::Patience patience_of(const Module& m) {
     return patience;
 }
 
-// Without the thread the application reads the HCAs' events. This takes a system call for each HCA, so it is done
+// If there is no thread, the application reads the HCAs' events. This takes a system call for each HCA, so it is done
 // rarely.
 constexpr std::uint32_t kPollsPerLookAtEvents = 4096;
 
@@ -105,7 +105,7 @@ std::optional<path::Nanoseconds> Connections::until_first_timer() const noexcept
 // Sleeps until a datagram arrives, an HCA reports an event, a timer is due or the application wants a connection.
 void Connections::sleep() noexcept {
     std::vector<pollfd> all{{wake_, POLLIN, 0}};
-    for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() passes over -1
+    for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() ignores -1
     for (const int descriptor : arrivals_) all.push_back({descriptor, POLLIN, 0});
     const auto wait = until_first_timer();
     timespec pause{};
@@ -145,7 +145,7 @@ void Connections::take_events(std::size_t hca) {
     }
 }
 
-// All datagrams and timers. With the lock held.
+// Handles all datagrams and timers. Call it with the lock held.
 void Connections::serve() noexcept {
     while (connector_->poll([this](std::span<const std::byte> bytes) { take_datagram(bytes); }) > 0) {
     }
@@ -163,7 +163,8 @@ void Connections::poll() noexcept {
 
 // --- events --------------------------------------------------------------------------------------------------------
 
-// `remote`: null if only the peer's id is known. Null: no path leads there.
+// Finds or makes the link to a peer. `remote` is null if only the peer's id is known. Returns null if the peer has
+// published no usable ports.
 Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* remote) {
     if (const auto known = links_.find(peer); known != links_.end()) return known->second.get();
     std::optional<path::PortList> published;
@@ -189,7 +190,7 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
     const path::Decoded decoded = path::decode(bytes);
     const auto* datagram = std::get_if<path::Datagram>(&decoded);
     if (datagram == nullptr || datagram->receiver != m_.id)
-        return;  // of another job, or broken on the way: it is repeated
+        return;  // of another job, or damaged: the sender repeats it
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
 }
@@ -218,7 +219,7 @@ void Connections::carry_out(Link& link, const path::Action& action) {
     }
 }
 
-// The thread sleeps for no longer than until the first timer.
+// Sets the timer of the link, and wakes the thread if this timer is now the first.
 void Connections::schedule(Link& link) {
     const auto before = link.due;
     timers_.set(link, link.due, link.connection.next_tick());
@@ -239,7 +240,7 @@ void Connections::make_rails(Link& link) {
         ends.back() = {rail->qp.number(), probe_memory_.rkey(rail->local_hca)};
         news.names.push_back({rail->local_hca, rail->qp.number()});
     }
-    tell(std::move(news));  // before the peer hears of them
+    tell(std::move(news));  // before the peer knows them
     carry_out(link, connection.on_qps_ready(ends, now_ns()));
 }
 
@@ -307,7 +308,7 @@ void Connections::establish(Link& link) {
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         const path::PathChoice& path = connection.path(i);
         news.paths.push_back(path);
-        // Probed, but not used: it did not answer.
+        // The rail was probed and did not answer.
         if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
             news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " +
                                   std::to_string(m_.own.ports[path.local_port].port) + " to " +

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The connections of this process to its peers: path/connect.h decides, this
-// carries out: queue pairs, probes, datagrams, repetitions.
+// The connections of this process to its peers. path/connect.h makes the decisions;
+// this carries them out: it makes queue pairs, probes rails and sends datagrams.
 //
 //     application, first message ─► want() ─┐
 //     datagram or timer ─► thread ──────────┼─► path::Connection ─► news ─► application: take_news()
 //     application, while it waits ─► poll() ┘
 //
-// A peer is answered even while the application computes: a thread sleeps until a
-// datagram arrives, a repetition is due or an HCA reports an event. It touches
-// nothing that the application uses: rails become part of a channel when the
-// application takes the news. Where no thread can be had, the application polls.
+// A thread answers peers even while the application computes. It sleeps until a
+// datagram arrives, a datagram has to be repeated or an HCA reports an event. It does
+// not touch anything that the application uses: rails become part of a channel when
+// the application takes the news. If no thread can be started, the application polls.
 //
-// Threading: any thread; a lock of its own, taken after Module::lock and never
-// before it. Ownership: the rails, until they are news. Errors: open() says;
-// later ones are news.
+// Threading: any thread. This has its own lock; a thread that needs both takes
+// Module::lock first. Ownership: this owns the rails until it passes them on as news.
+// Errors: open() returns its error; later errors are news.
 #pragma once
 
 #include <array>
@@ -48,17 +48,17 @@ struct News {
     enum class What : std::uint8_t {
         kQueuePairs,   // the queue pairs of `names` belong to the peer; messages may arrive on them from now on
         kEstablished,  // the rails that are not closed carry data
-        kGivenUp,      // for `reason`
+        kGivenUp,      // there is no connection, for `reason`
         kLate,         // the peer has not answered for a while
         kEvent,        // HCA `hca` has reported `event`
     };
     What what;
-    std::uint64_t peer = 0;  // its id
+    std::uint64_t peer = 0;  // id of the peer
     std::vector<QueuePairName> names;
     std::vector<std::unique_ptr<Rail>>
-        rails;  // kEstablished, kGivenUp: one for each path, closed where it is not open; null: it could not be made
+        rails;  // kEstablished, kGivenUp: one for each path; closed: it does not work; null: it could not be made
     std::vector<path::PathChoice> paths;
-    std::vector<std::string> silent;  // rails that opened and did not answer their probe, in words
+    std::vector<std::string> silent;  // descriptions of the rails that opened but did not answer their probe
     path::Reason reason = path::Reason::kNone;
     std::uint32_t hca = 0;
     rail::HcaEvent event{};
@@ -71,25 +71,25 @@ public:
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    // Writes the numbers of its datagram queue pairs into the HCAs' ports. Publish the ports only after that.
+    // Opens the datagram queue pairs and writes their numbers into the records of the HCAs' ports. Publish the ports
+    // afterwards.
     rail::Status open();
-    // Call it once the ports of this process are known. Returns nothing, or the reason why there is no thread and the
+    // Call it when the ports of this process are known. If the thread cannot be started, returns the reason, and the
     // application has to poll.
     std::optional<std::string> start_thread();
-    // Does nothing in a child of fork(), which has no such thread.
+    // Does nothing in a child process after fork(), because the thread does not exist there.
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return thread_.joinable(); }
 
     void want(std::uint64_t peer, const path::PortList& remote);
-    // For a caller that waits for a connection, or where there is no thread. Returns at once if another thread is
-    // polling.
+    // Call this while waiting for a connection, or if there is no thread. Returns at once if another thread is polling.
     void poll() noexcept;
 
     bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
     std::vector<News> take_news();
 
-    std::uint32_t repeated(std::uint64_t peer) const;  // datagrams
-    std::uint64_t events(std::size_t hca) const;       // that an HCA has reported
+    std::uint32_t repeated(std::uint64_t peer) const;  // datagrams that were sent again
+    std::uint64_t events(std::size_t hca) const;       // reported by the HCA
 
 private:
     struct Link {
@@ -99,7 +99,7 @@ private:
         std::vector<std::unique_ptr<Rail>> rails;  // one for each path; null if it could not be made
         ProbeMemory::Block block;
         path::Nanoseconds probing_since = 0;
-        std::optional<path::Nanoseconds> due;  // as listed in timers_
+        std::optional<path::Nanoseconds> due;  // the entry in timers_
     };
 
     void run() noexcept;
@@ -133,12 +133,12 @@ private:
     std::vector<News> news_;
     std::atomic<bool> has_news_{false};
     int wake_ = -1;                   // an eventfd
-    std::vector<int> arrivals_;       // the thread sleeps on these and on
-    std::vector<int> event_sources_;  // the one of each HCA; -1: none, or it is at its end
+    std::vector<int> arrivals_;       // descriptors on which the thread sleeps, besides wake_ and
+    std::vector<int> event_sources_;  // the event descriptor of each HCA; -1: none, or it has failed
     std::atomic<std::uint32_t> polls_{0};
     std::atomic<bool> stopping_{false};
     std::thread thread_;
-    pid_t process_ = 0;  // that has it
+    pid_t process_ = 0;  // the process that started thread_
 };
 
 }  // namespace coop::ib

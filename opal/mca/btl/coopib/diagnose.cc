@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The texts are printed here and not through opal_show_help, which loses messages
-// of jobs that end (seen with Open MPI 4.1.4).
+// The texts are printed directly, because opal_show_help loses messages when the job
+// ends (seen with Open MPI 4.1.4).
 //
-// If all processes of a node would print the same message, one of them does.
+// If all processes of a node would print the same message, only one prints it.
 #include "diagnose.h"
 
 #include <sys/resource.h>
@@ -85,7 +85,7 @@ void memory_locked(const Module& m, std::uint64_t needed_bytes) {
                       static_cast<unsigned>(m.hcas.size()));
 }
 
-// Each process reports it: the system may refuse one process what it gives another.
+// Each process reports it, because the start may fail in one process only.
 void cannot_start(const std::string& why) { say("cannot-start", host(), why.c_str()); }
 
 void architectures_differ(const opal_proc_t* peer, std::uint32_t theirs) {
@@ -173,7 +173,7 @@ void too_many_hcas(std::size_t all, const std::string& used, const std::string& 
 void answers_by_polling(const std::string& why) { say_once_per_node("no-thread", host(), why.c_str()); }
 
 void interrupts_lost(const char* hca) noexcept {
-    static bool said = false;  // by the asynchronous handler alone
+    static bool said = false;  // only the asynchronous handler uses this
     if (!std::exchange(said, true)) say("interrupts-lost", host(), hca);
 }
 

@@ -2,8 +2,8 @@
 //
 // User-facing error messages and notices. The texts are in the help file.
 //
-// Threading: under Module::lock, or while one thread alone starts. Errors: the
-// functions that do not return end the job.
+// Threading: under Module::lock, or at start, when there is only one thread. Errors:
+// the functions marked [[noreturn]] end the job.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace coop::ib {
 
 struct Module;
 
-// At start.
+// Problems found at start.
 void parameter_out_of_range(const ParamError& error);
-void not_there(const Module& m, const std::string& why);  // what if_include or if_exclude names
+void not_there(const Module& m, const std::string& why);  // an HCA or port that if_include or if_exclude names
 void no_device(const std::string& why);
 void memory_locked(const Module& m, std::uint64_t needed_bytes);
 void cannot_start(const std::string& why);
@@ -36,7 +36,7 @@ void too_many_hcas(std::size_t all, const std::string& used, const std::string& 
 
 // Rails and HCAs that have failed.
 struct RailTrouble {
-    const char* operation;  // as operation_of() names it
+    const char* operation;  // the operation that failed, as printed
     std::uint32_t hca;
     const char* status;
     std::uint32_t vendor_code;
@@ -45,7 +45,7 @@ const char* operation_of(const Work& work) noexcept;
 [[noreturn]] void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble);
 [[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 
-// Notices. Each is reported once, or by one process of the node.
+// Notices. A process reports each at most once, or only one process of the node reports it.
 void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);
 void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent);

@@ -5,13 +5,13 @@
 //     unused ──first use──► connecting ──all rails ready──► connected
 //                               │
 //                               └──no rail can be opened──► broken
-//                                (inside the node, where nothing waits for it:
-//                                nobody uses it; else the end of the job)
+//                                (ends the job, unless the peer is on this node and
+//                                nothing waits for the channel: then it is not used)
 //
 // Fragments and operations that are started before the channel is connected wait in
 // `waiting` and `waiting_ops`, in order.
 //
-// Threading: under Module::lock. Ownership: the module's.
+// Threading: under Module::lock. Ownership: the module owns endpoints.
 #pragma once
 
 #include <array>
@@ -35,18 +35,19 @@ namespace coop::ib {
 struct Module;
 
 struct RailReceives {
-    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // without a shared receive queue
+    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // empty with a shared receive queue
 };
 
 // A rail of this transport. The order of the bases matters: the queue pair must be destroyed before the buffers that it
 // receives into, because a peer may still send.
 struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint32_t local_hca = 0, remote_hca = 0;
-    std::uint64_t early = 0;  // arrivals over this rail ahead of an earlier one
+    std::uint64_t early = 0;  // messages that arrived over this rail before an earlier message of the sequence
 };
 
-// How far ahead of a missing message another may be seen. The peer goes no further ahead than its window of one that
-// has not landed; but one that has landed may wait in a receive queue or a ring that is looked at after others.
+// How far ahead of a missing message another message may be. The peer sends at most its window ahead of a message that
+// has not landed. A message that has landed may still wait in a receive queue or a ring that is polled later than
+// others.
 constexpr std::size_t kMostAhead = 1 << 16;
 static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMaxRingSlots);
 
@@ -68,22 +69,23 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     ChannelState state = ChannelState::kUnused;
     std::unique_ptr<Inbox> inbox;   // the ring that the peer writes into
     std::optional<Outbox> outbox;   // the peer's ring
-    bool has_own_receives = false;  // of some rail
-    std::uint32_t until_ring = 0;   // messages that the peer has yet to send before it is offered one; 0: it is not
-    std::string why_broken;         // kBroken
-    OpList uncut;                   // wait whole: cut into stripes when a rail has less to do
-    sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // of messages whose turn has come
+    bool has_own_receives = false;  // some rail has receive buffers of its own
+    std::uint32_t until_ring = 0;   // messages left until the peer is offered a ring; 0: no offer will follow
+    std::string why_broken;         // if kBroken
+    OpList uncut;                   // operations that will be cut into stripes when a rail has less to do
+    sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // messages that can be handed on
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     std::optional<sched::RailIndex>
-        atomic_rail;                 // to the HCA that the peer names for atomic operations; nothing: it has not opened
+        atomic_rail;                 // a rail to the HCA that the peer names for atomic operations; empty: none is open
     std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
-    std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by the reason
+    std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by scheduling reason
     std::uint64_t ring_messages = 0,
-                  credit_messages = 0;  // that we have put into the peer's ring; that carried nothing but credits
+                  credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
 };
 
-// Queue pairs of two HCAs may have the same number; 0: it came by the ring, which is no rail's.
+// Counts a message that arrived before an earlier one. The HCA is needed because queue pairs of two HCAs may have the
+// same number. qp_number 0: it came through the ring, so it is counted for no rail.
 inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {
     ++channel.out_of_order;
     for (Rail& rail : channel.rails)
@@ -94,13 +96,13 @@ inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_nu
 
 struct mca_btl_base_endpoint_t {
     opal_proc_t* proc = nullptr;
-    std::uint64_t id = 0;  // how datagrams name it
+    std::uint64_t id = 0;  // identifies the peer in datagrams
     coop::path::PortList remote;
-    coop::ib::HcaMask local_hcas = 0;            // ours that have rails to it
-    std::uint32_t atomic_hca = 0;                // of its HCAs, the one for atomic operations on its memory
+    coop::ib::HcaMask local_hcas = 0;            // our HCAs that have rails to it
+    std::uint32_t atomic_hca = 0;                // the HCA of the peer that executes atomic operations on its memory
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
-    std::atomic<bool> connected{false};          // the channel is there and connected: read without the lock
+    std::atomic<bool> connected{false};          // the channel exists and is connected; may be read without the lock
     coop::ib::WorkList waiting;
     coop::ib::OpList waiting_ops;
-    coop::sched::BegunOperations operations;  // RDMA operations that have begun and are not complete
+    coop::sched::BegunOperations operations;  // RDMA operations in progress
 };

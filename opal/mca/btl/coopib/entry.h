@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions that Open MPI calls, as the BTL interface has them.
+// The functions of the BTL interface, which Open MPI calls.
 #pragma once
 
 #include "work.h"

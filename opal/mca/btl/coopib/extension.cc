@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table by which our other components use this transport.
+// The table of functions through which our other components use this transport.
 #include "extension.h"
 
 #include "coop/extension/registry.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// This transport's side of coop/extension/btl_extension.h, which says what each
-// function does.
+// Implements coop/extension/btl_extension.h, which documents each function.
 //
-// Threading: publish and withdraw by one thread, with no lock held.
+// Threading: one thread calls publish and withdraw, with no lock held.
 #pragma once
 
 #include "coop/extension/btl_extension.h"
@@ -11,7 +10,7 @@
 
 namespace coop::ib {
 
-void publish_extension(const Module& m);  // once the module can be used
+void publish_extension(const Module& m);  // call it when the module is ready
 void withdraw_extension(const Module& m) noexcept;
 
 // rdma.cc

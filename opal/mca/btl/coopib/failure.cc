@@ -34,7 +34,7 @@ void Channel::on_refused(Rail& rail, Work& work, int error) {
 }
 
 void on_send_error(const Work& work, const ibv_wc& wc) {
-    if (work.endpoint == nullptr) return;  // the probe of a rail that is no part of a channel yet
+    if (work.endpoint == nullptr) return;  // the probe of a rail that is not part of a channel
     Channel& channel = *work.endpoint->channel;
     const auto decision = channel.on_failed(work,
                                             is_flush(wc) ? rail::RailEvent::kSendFlushed : rail::RailEvent::kSendError);
@@ -58,7 +58,7 @@ void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& eve
     carry_out(decision, channel, {"none: the HCA reports it", hca, ibv_event_type_str(event.type), 0});
 }
 
-// An HCA without a rail ends the job, too: the next peer may need it.
+// Ends the job even if no rail uses the HCA, because a later peer may need it.
 void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
     for (const auto& [id, endpoint] : m.endpoints) {
         if (!endpoint->channel) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Trouble of rails: each function turns what verbs report into an event of a rail,
-// asks its channel for the decision (coop/rail/failure.h), and carries it out.
-// Channel::on_refused() is here.
+// Failures of rails. Each function translates an error that verbs report into an event
+// of a rail, lets its channel decide (coop/rail/failure.h) and carries the decision
+// out. failure.cc also defines Channel::on_refused().
 //
-// Threading: under Module::lock. Errors: a decision may be to end the job.
+// Threading: under Module::lock. Errors: the functions may end the job.
 #pragma once
 
 #include "coop/rail/verbs/async_events.h"
@@ -18,7 +18,7 @@ struct Module;
 void on_send_error(const Work& work, const ibv_wc& wc);
 // A receive on a queue pair of `hca` has completed with an error.
 void on_receive_error(Endpoint& endpoint, std::uint32_t hca, const ibv_wc& wc);
-// The HCA has reported an event of a queue pair, or one that concerns all its rails.
+// The HCA has reported an error of one queue pair, or one that affects all of its rails.
 void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 

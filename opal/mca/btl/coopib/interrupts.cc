@@ -41,7 +41,7 @@ bool Interrupts::acknowledge(int descriptor) noexcept {
     void* user;
     errno = 0;
     while (ibv_get_cq_event(*channel, &cq, &user) == 0) ibv_ack_cq_events(cq, 1);
-    return errno == EAGAIN || errno == EINTR;  // else: the end of the file, or EIO of a device that is gone
+    return errno == EAGAIN || errno == EINTR;  // other errors: end of file, or EIO after the device was removed
 }
 
 void Interrupts::lost(int descriptor) noexcept {
@@ -51,7 +51,7 @@ void Interrupts::lost(int descriptor) noexcept {
 
 int Interrupts::drain() noexcept { return progress(); }
 
-// The handler's turns are taken also by a transport that cannot interrupt.
+// A transport that cannot interrupt is attached, too: it must still take turns with the handler.
 bool serve(mca_btl_base_module_t* btl, async::Handler* handler) {
     Module& m = Module::of(btl);
     m.handler.attach(handler);

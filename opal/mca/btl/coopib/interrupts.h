@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the asynchronous handler asks of this transport: a completion channel on
-// each HCA, asked for an event by ibv_req_notify_cq: for the next solicited
-// message, or for the next completion of any kind.
+// The source of interrupts for the asynchronous handler: a completion channel on each
+// HCA. ibv_req_notify_cq requests an event for the next solicited message or for the
+// next completion of any kind.
 //
-// Threading: as async/handler.h has it. Errors: a channel that cannot be opened
+// Threading: see async/handler.h. Errors: a channel that cannot be opened
 // leaves its HCA without interrupts; one that fails later is reported once.
 #pragma once
 
@@ -21,7 +21,7 @@ class Interrupts final : public async::Source {
 public:
     explicit Interrupts(Module& m) : m_(m) {}
 
-    // A channel for the completion queue of the next HCA; null: there is none.
+    // Opens a channel for the completion queue of the next HCA. Returns null if that fails.
     ibv_comp_channel* open_channel(ibv_context* device);
 
     std::span<const int> descriptors() const noexcept override { return descriptors_; }

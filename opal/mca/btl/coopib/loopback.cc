@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// For copies inside the node: the way to its processes through an HCA, and the
-// load of the HCAs (coop/rndv/hca_load.h).
+// Supports copies inside the node: connections to its processes through an HCA, and
+// the load of the HCAs (coop/rndv/hca_load.h).
 #include "loopback.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept {
     stripe.load_place = *place + 1;
 }
 
-// The board may have gone since the operation was counted: then nobody looks at it any more.
+// The board may have been withdrawn since the operation was counted. Then there is nothing to count.
 void count_completed(const Module& m, StripeWork& stripe) noexcept {
     if (stripe.load_place == 0) return;
     if (rndv::HcaLoads* loads = m.hca_loads.load(std::memory_order_acquire))

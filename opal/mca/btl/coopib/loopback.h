@@ -12,7 +12,7 @@ namespace coop::ib {
 
 struct Module;
 
-// With Module::lock held. A stripe of a large operation counts on the load board while it is under way.
+// Call these with Module::lock held. A stripe of a large operation is counted on the load board while it is in flight.
 void count_posted(Module& m, StripeWork& stripe, std::uint32_t hca) noexcept;
 void count_completed(const Module& m, StripeWork& stripe) noexcept;
 

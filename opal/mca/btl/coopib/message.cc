@@ -16,8 +16,8 @@ void seal(Header& header, sched::SequenceNumber psn) {
     header.check = check_of(header);
 }
 
-// The address in the peer's ring where a message of `length` is to be written, its tail added; 0: the ring does not
-// take it.
+// Takes a slot of the peer's ring and appends the tail to the message. Returns the address to which the message has to
+// be written; 0 if the ring cannot take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length) {
     if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
         !channel.outbox->slots.fits(length))
@@ -30,7 +30,7 @@ std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length)
     return channel.outbox->end_of(place->slot) - sched::written(length);
 }
 
-// Null: no memory.
+// Returns null if there is no memory.
 Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload) {
     Fragment* fragment = m.fragments.take();
     if (fragment == nullptr) return nullptr;
@@ -55,7 +55,7 @@ void Channel::prepare(Work& message) {
     seal(header, message.psn);
 }
 
-// Add credits only when posting; a queued message holding them could deadlock both sides.
+// Call this only when posting. If queued messages held credits, both sides could wait for each other.
 void load_credits(Channel& channel, Header& header) {
     header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
     header.receive_credits = channel.has_own_receives ? channel.take_owed_receives().word() : std::uint16_t{0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of a channel on their way out: their headers, the peer's ring, and the
-// credits that travel with them. Channel::prepare() is here.
+// Outgoing messages of a channel: their headers, the peer's ring, and the credits that
+// they carry. message.cc also defines Channel::prepare().
 //
-// Threading: under Module::lock. Ownership: a fragment of the upper layer comes
-// back by its callback; a control message is given back when it has gone.
+// Threading: under Module::lock. Ownership: the callback of a fragment returns it to
+// the upper layer; a control message returns to its pool when it has completed.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ namespace coop::ib {
 struct Module;
 
 void post_fragment(Endpoint& endpoint, Fragment& fragment);
-// Sends the header and the payload after it inline, at once. False: this is not possible now, and nothing was sent.
-// Behind the payload there is room for sched::written() of the whole.
+// Sends the header and the payload that follows it inline, at once. Returns false, and sends nothing, if this is not
+// possible now. The buffer must have room for sched::written() of header and payload.
 bool post_inline(Endpoint& endpoint, Header& header, bool urgent);
-// A control message. False: there is no memory for it.
+// Sends a control message. Returns false if there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
 
-// Returns all owed credits in a control message of their own. Without memory for it they go with a later message.
+// Returns all owed credits in a control message of their own. If there is no memory for it, a later message carries
+// them.
 void post_credits(Module& m, Endpoint& endpoint);
 // Puts owed credits into a header that is about to be posted.
 void load_credits(Channel& channel, Header& header);

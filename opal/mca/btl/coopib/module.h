@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The module: one for all HCAs of the process, because to Open MPI a channel of
-// many rails is one transport.
+// The module. There is one for all HCAs of the process, because Open MPI sees a channel
+// of several rails as one transport.
 //
 //     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
@@ -12,8 +12,8 @@
 // asynchronous handler, and diagnose.cc, which ends the job from anywhere.
 //
 // Threading: everything under `lock`, except that the upper layer is called with
-// the lock released. Without threads the lock costs nothing, and the turn keeps
-// the asynchronous handler out.
+// the lock released. If Open MPI uses no threads, the lock costs nothing, and the turn
+// (async/turn.h) excludes the asynchronous handler.
 #pragma once
 
 #include <pthread.h>
@@ -35,23 +35,23 @@
 
 namespace coop::ib {
 
-// What all rails of an HCA share.
+// The objects and counters that all rails of an HCA share.
 struct HcaUse {
-    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // of `srq`
+    std::vector<std::unique_ptr<ReceiveBuffer>> receives;  // the buffers of `srq`
     rail::Cq cq;
     rail::Srq srq;                    // empty: the device has none
-    std::uint32_t cq_needed = 0;      // entries, if everything completes at once
+    std::uint32_t cq_needed = 0;      // entries that are needed if everything completes at once
     std::uint32_t held = 0;           // buffers of `srq` in which messages wait for an earlier one
-    std::uint64_t registrations = 0;  // of the upper layer's memory
-    std::uint64_t guid = 0;           // of the HCA: how the load board names it
-    // By the number of the queue pair: two HCAs give the same numbers.
+    std::uint64_t registrations = 0;  // registrations of the upper layer's memory
+    std::uint64_t guid = 0;           // identifies the HCA on the load board
+    // By queue pair number. Each HCA has a table, because two HCAs may use the same number.
     std::unordered_map<std::uint32_t, Endpoint*> qp_users;
 };
 
-// Messages that wait for an earlier one outside of receive buffers.
+// Counts the messages that wait for an earlier one in a copy instead of a receive buffer.
 struct EarlyCopies {
     std::uint64_t count = 0;                  // since the start
-    std::uint64_t bytes = 0, most_bytes = 0;  // now, and at most so far
+    std::uint64_t bytes = 0, most_bytes = 0;  // now, and the maximum so far
 
     void add(std::uint64_t more) noexcept {
         ++count;
@@ -61,31 +61,31 @@ struct EarlyCopies {
 };
 
 struct Module {
-    mca_btl_base_module_t base{};  // first: Open MPI has only this
+    mca_btl_base_module_t base{};  // first: Open MPI knows the module by the address of this
     opal_mutex_t lock;
 
-    Config given;  // as registered
+    Config given;  // values of the parameters
     sched::SchedConfig sched;
     std::vector<rail::Hca> hcas;
-    std::vector<HcaUse> uses;  // of each HCA
+    std::vector<HcaUse> uses;  // one for each HCA
     std::unique_ptr<Interrupts> interrupts;
     async::HandlerLink handler;
-    std::atomic<rndv::HcaLoads*> hca_loads{nullptr};  // where large operations are counted; null: nowhere
-    path::PortList own;                               // ports and limits, as peers see them
-    path::Nearness nearness;                          // of the HCAs to this process
-    std::uint64_t id = 0;                             // of this process
+    std::atomic<rndv::HcaLoads*> hca_loads{nullptr};  // counts large operations; null: they are not counted
+    path::PortList own;                               // the ports and limits that this process publishes
+    path::Nearness nearness;                          // how near the HCAs are to this process
+    std::uint64_t id = 0;                             // identifies this process
     mca_rcache_base_module_t* rcache = nullptr;
     FragmentPool fragments;
     OpPool ops;
-    KeptCalls kept;  // of the upper layer, until the application comes
+    KeptCalls kept;  // calls of the upper layer that the application has to make
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
-    std::atomic<std::uint32_t> connecting{0};                                // channels on their way to a connection
+    std::atomic<std::uint32_t> connecting{0};                                // channels that are connecting
     Inboxes inboxes;                                                         // all rings that peers write into
     EarlyCopies early_copies;
     std::uint64_t begun = 0;                   // RDMA operations so far
-    std::size_t immediate_bytes = 0;           // what every HCA takes inline
-    std::unique_ptr<Connections> connections;  // ends before what its rails are made of
-    bool asked_for = false;                    // by name, in the parameter btl
+    std::size_t immediate_bytes = 0;           // the most that every HCA sends inline
+    std::unique_ptr<Connections> connections;  // destroyed before the objects that its rails use
+    bool asked_for = false;                    // the parameter btl names this component
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
 
     static Module& of(mca_btl_base_module_t* m) { return *reinterpret_cast<Module*>(m); }
@@ -94,7 +94,8 @@ struct Module {
     }
 };
 
-// finalize() closes what a module has. Where MPI_Finalize is not called, only the connecting thread ends.
+// finalize() releases the resources of the module. If MPI_Finalize is not called, the destructor only ends the
+// connecting thread.
 struct ModuleHolder : Undestroyed<Module> {
     ~ModuleHolder();
 };
@@ -102,7 +103,7 @@ struct ModuleHolder : Undestroyed<Module> {
 extern ModuleHolder module_holder;
 inline constexpr Module& module = module_holder.value;
 
-std::uint32_t local_rank() noexcept;  // among the processes of the job on this node
+std::uint32_t local_rank() noexcept;  // rank among the processes of the job on this node
 
 class Guard {
 public:
@@ -112,16 +113,16 @@ public:
     Guard& operator=(const Guard&) = delete;
 
 private:
-    async::Polling turn_;  // the asynchronous handler's, where there are no threads
+    async::Polling turn_;  // excludes the asynchronous handler if Open MPI uses no threads
     opal_mutex_t& lock_;
 };
 
-// As sched/delivery.h names threads. Without threads there is one.
+// The id of this thread for sched/delivery.h. If Open MPI uses no threads, 0.
 inline std::uint64_t this_thread() noexcept {
     return opal_using_threads() ? static_cast<std::uint64_t>(pthread_self()) : 0;
 }
 
-// What the addresses of all queue pairs have in common.
+// The address options of all queue pairs.
 inline rail::AddressOptions address_options(const Config& given) noexcept {
     return {static_cast<std::uint8_t>(given.service_level), static_cast<std::uint8_t>(given.traffic_class)};
 }

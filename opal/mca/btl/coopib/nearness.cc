@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this process tells of its ports: the planes that they have been put into,
-// and which HCAs it uses first: near ones before far ones, and of equally near ones
-// another than the processes beside it.
+// Assigns the planes of the ports and the order in which this process prefers its HCAs:
+// near before far. Of equally near HCAs, neighbouring processes prefer different ones.
 #include "nearness.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ std::vector<std::uint32_t> distances_of(const std::vector<rail::Hca>& hcas) {
     return node::distances(folders, node::own_cpus());
 }
 
-// What Open MPI knows of where a process of this node is; nothing: it is not bound.
+// Whether a process of this node is bound to our NUMA node, as far as Open MPI knows.
 bool shares_our_memory(opal_process_name_t name) {
     std::uint16_t locality = 0, *place = &locality;
     int rc;
@@ -36,7 +35,7 @@ bool shares_our_memory(opal_process_name_t name) {
     return rc == OPAL_SUCCESS && OPAL_PROC_ON_LOCAL_NUMA(locality);
 }
 
-// "0,1,2": the processes of the job on this node.
+// The ranks of the job's processes on this node, such as "0,1,2".
 std::string local_peers() {
     opal_process_name_t all = OPAL_PROC_MY_NAME;
     all.vpid = OPAL_VPID_WILDCARD;
@@ -47,7 +46,7 @@ std::string local_peers() {
     return rc == OPAL_SUCCESS && text != nullptr ? text : "";
 }
 
-// Our number among the processes that have the same HCAs near.
+// Our rank among the processes on our NUMA node, which are near the same HCAs.
 std::uint32_t rank_among_neighbours() {
     std::uint32_t before = 0;
     std::istringstream words(local_peers());
@@ -59,7 +58,7 @@ std::uint32_t rank_among_neighbours() {
     return before;
 }
 
-// A list may name HCAs that this process does not use, but none that the node does not have.
+// The list may name HCAs that this process does not use, but not HCAs that the node does not have.
 std::optional<ParamError> name_that_is_not_there(const Module& m, const path::Planes& planes) {
     const std::vector<std::string> names = rail::hca_names();
     for (const path::Planes::Entry& entry : planes.entries) {

@@ -13,8 +13,8 @@ struct Module;
 
 // Drops the HCAs beyond kMaxHcas, the far ones first.
 void keep_near_hcas(Module& m);
-// Orders the ports by preference. To be called once the HCAs and Connections are open. Returns what is wrong with a
-// parameter.
+// Orders the ports by preference. Call it when the HCAs and Connections are open. Returns the error of a parameter, if
+// there is one.
 std::optional<ParamError> order_ports(Module& m);
 
 }  // namespace coop::ib

@@ -11,7 +11,7 @@
 namespace coop::ib {
 namespace {
 
-// Makes a fragment for each stripe that carries the rider's packet. False: there is no memory, and nothing was taken.
+// Makes a fragment with the rider's packet for each stripe. Returns false, and takes nothing, if there is no memory.
 bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     Rider& rider = *op.rider;
     for (std::uint32_t i = 0; i < stripes; ++i) {
@@ -36,11 +36,11 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
-    m.handler.under_way(-1);  // the operation's end needs no attention any more
+    m.handler.under_way(-1);  // no process has to notice the end of the operation now
     return true;
 }
 
-// The rail keeps the order of the two.
+// The rail keeps the stripe before the rider.
 void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     rider.work.rail = stripe.rail;
     rider.work.endpoint = stripe.endpoint;
@@ -75,13 +75,13 @@ void cut(Module& m, RdmaOp& op) {
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
     if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
-    // Once its last stripe is posted, the operation may have completed: `op` is not used after the loop.
+    // The operation may complete when its last stripe is posted, so `op` must not be used after the loop.
     std::uint32_t i = 0;
     for (const sched::Stripe& stripe : schedule)
         add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
-// Defer striping until the operation can start.
+// Whether the operation should wait before it is cut into stripes.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
     return scheduler.may_wait(op.bytes, op.marker) ||
@@ -105,7 +105,7 @@ void start_op(Module& m, RdmaOp& op) {
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
-    // A rider is only offered during this call, so an operation that has one is cut at once.
+    // A rider is valid only during this call, so an operation with a rider is cut at once.
     if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;

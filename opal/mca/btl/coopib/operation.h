@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RDMA operations on their way out: cut into stripes, each for one rail. An
-// operation of several stripes may wait whole, in Channel::uncut, while the rails
-// are busy: the later it is cut, the better the scheduler knows how fast they are.
+// Starts RDMA operations: cuts them into stripes, each for one rail. An operation of
+// several stripes may wait in Channel::uncut while the rails are busy: the later it is
+// cut, the better the scheduler knows how fast they are.
 //
 // Threading: under Module::lock. Ownership: an operation belongs to its pool and
 // may have completed when start_op() returns.
@@ -15,7 +15,7 @@ namespace coop::ib {
 struct Module;
 
 void start_op(Module& m, RdmaOp& op);
-// A rail has less to do, or may read again: cuts the operations that need not wait any longer.
+// Call this when a rail has less to do or can read again. Cuts the operations that need not wait any longer.
 void cut_waiting(Module& m, Channel& channel);
 
 }  // namespace coop::ib

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostReceives = 16384;  // largest value of `receives`
 enum class RingInOrder : std::uint8_t { kAuto, kYes, kNo };
 inline constexpr const char* kRingInOrderNames[] = {"auto", "yes", "no"};
 
-// Values in the units of their rows. Ranges hold after check().
+// Values in the units of their rows. They are in range after check().
 struct Config {
     const char* if_include = nullptr;
     const char* if_exclude = nullptr;
@@ -69,7 +69,7 @@ enum class Fork : std::uint8_t { kAuto, kOn, kOff };
 const ParamTable<Config>& param_table() noexcept;
 inline std::span<const ParamRow> params() noexcept { return param_table().rows(); }
 
-// Returns the first value that its row does not allow; sets the index of each kChoice.
+// Returns the first value that its row does not allow; sets the index of each kChoice parameter.
 std::optional<ParamError> check(Config& config);
 
 // The settings of the schedulers. The error names the parameter.

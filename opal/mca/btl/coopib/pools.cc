@@ -11,7 +11,7 @@ constexpr std::size_t kPage = 4096;
 
 }  // namespace
 
-// Allocates whole pages, so that the registered pages hold no other data.
+// Allocates whole pages, so that registered pages contain no other data.
 bool RegisteredMemory::make(std::size_t bytes, std::span<rail::Hca* const> hcas, int access) {
     bytes_ = (bytes + kPage - 1) / kPage * kPage;
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

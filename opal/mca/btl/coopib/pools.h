@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of the module that is registered on every HCA: fragments to send, and
-// receive buffers; and records of RDMA operations. Grows in chunks, never
-// shrinks while the module lives.
+// Memory that is registered on every HCA, for fragments and receive buffers, and pools
+// of fragments and of RDMA operations. The pools grow in chunks and do not shrink while
+// the module exists.
 //
 // Threading: under Module::lock.
 #pragma once
@@ -15,10 +15,11 @@
 
 namespace coop::ib {
 
-// Bytes registered on one HCA after the other, by their position in the module.
+// Memory registered on several HCAs. The keys are indexed by position in `hcas`.
 class RegisteredMemory {
 public:
-    // `access`: a combination of ibv_access_flags. False: no memory, or it cannot be registered (errno says why).
+    // `access`: a combination of ibv_access_flags. Returns false if there is no memory or it cannot be registered
+    // (errno is set).
     bool make(std::size_t bytes, std::span<rail::Hca* const> hcas, int access = IBV_ACCESS_LOCAL_WRITE);
     ~RegisteredMemory();
     RegisteredMemory() = default;
@@ -44,9 +45,9 @@ struct FragmentChunk {
 class FragmentPool {
 public:
     static constexpr std::size_t kPerChunk = 64;
-    // With a first chunk. False: no memory, or it cannot be registered (errno says why).
+    // Makes the first chunk. Returns false if there is no memory or it cannot be registered (errno is set).
     bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
-    Fragment* take();  // null: no memory
+    Fragment* take();  // returns null if there is no memory
     void give_back(Fragment& fragment);
     void close();
 
@@ -75,16 +76,16 @@ struct Rail;
 
 // Where a message has arrived: a buffer of a receive queue, a slot of a ring, or a copy of an early message.
 struct ReceiveBuffer {
-    std::shared_ptr<RegisteredMemory> memory;  // of one HCA
-    std::byte* data = nullptr;                 // its header
-    Rail* rail = nullptr;                      // without a shared receive queue
+    std::shared_ptr<RegisteredMemory> memory;  // registered memory that contains `data`
+    std::byte* data = nullptr;                 // begins with the header
+    Rail* rail = nullptr;                      // set if the HCA has no shared receive queue
     ibv_srq* srq = nullptr;
-    Inbox* ring = nullptr;              // of a slot
-    std::uint32_t slot = 0;             // its number
-    std::uint32_t bytes = 0;            // of the message with its header: in a slot that holds one, or of a copy
-    std::unique_ptr<std::byte[]> copy;  // of an early message, whose own buffer serves again
-    HcaUse* held_by = nullptr;          // an early message is in it, and counts there
-    ListNode due;                       // while its message waits to be handed on
+    Inbox* ring = nullptr;              // set for a slot
+    std::uint32_t slot = 0;             // number of the slot
+    std::uint32_t bytes = 0;            // bytes of header and message; valid for a filled slot and for a copy
+    std::unique_ptr<std::byte[]> copy;  // of an early message, whose receive buffer was posted again
+    HcaUse* held_by = nullptr;          // set while this holds an early message that the HCA counts
+    ListNode due;                       // linked while the message waits to be handed on
 };
 
 }  // namespace coop::ib

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kBlocksPerChunk = 8;
 
-// What no process is called while it is not `peer`.
+// The value of a place before the word of `peer` arrives: any value other than its id.
 constexpr std::uint64_t not_yet(std::uint64_t peer) noexcept { return ~peer; }
 
 }  // namespace
@@ -53,7 +53,7 @@ Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Blo
                      bool ask_queue_pair) {
     const std::uint64_t word = __atomic_load_n(block.places + index, __ATOMIC_ACQUIRE);
     if (word == peer) return Probed::kAnswered;
-    if (!ask_queue_pair) return Probed::kSilent;  // also where the word of another process has come
+    if (!ask_queue_pair) return Probed::kSilent;  // also if the word of another process has arrived
     return rail.qp.works() ? Probed::kSilent : Probed::kBroken;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probes of rails: RDMA reads of a word that names the peer (path/connect.h says
-// when and why). The word of this process, and the places where the words of
-// peers land, are registered on every HCA.
+// Probes of rails: RDMA reads of a word that identifies the peer (path/connect.h
+// explains when and why). The word of this process, and the places into which the
+// words of peers are read, are registered on every HCA.
 //
-// The read asks for no completion: whether it has arrived is seen in memory, so
-// that the thread that answers peers never touches the completion queues, which
-// are the application's. A read that fails does complete, with the rail's mark,
-// whose endpoint is null while the rail is not part of a channel.
+// The read asks for no completion; the result is seen in memory. So the thread that
+// answers peers never touches the completion queues, which only the application polls.
+// A read that fails does complete, as the rail's mark, whose endpoint is null while
+// the rail is not part of a channel.
 //
-// Threading: under the lock of Connections. Ownership: a block of places belongs
-// to whoever took it; it may be given back when no rail writes there any more.
+// Threading: under the lock of Connections. Ownership: the caller of take() owns the
+// block and gives it back when no rail writes there any more.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ enum class Probed : std::uint8_t { kSilent, kAnswered, kBroken };
 
 class ProbeMemory {
 public:
-    // `own_id` names this process. False: no memory, or it cannot be registered (errno says why).
+    // `own_id` identifies this process. Returns false if there is no memory or it cannot be registered (errno is set).
     bool open(std::uint64_t own_id, std::vector<rail::Hca*> hcas);
 
     std::uint64_t own_word() const noexcept { return reinterpret_cast<std::uint64_t>(words_.data()); }
     std::uint32_t rkey(std::uint32_t hca) const { return words_.rkey(hca); }
 
-    // Places for the words of all rails to one peer, which are filled with something else than its id.
+    // Places for the words of all rails to one peer. take() fills them with a value other than its id.
     struct Block {
         std::uint64_t* places = nullptr;  // one for each rail; null: there is no memory
         const RegisteredMemory* memory = nullptr;
@@ -49,12 +49,12 @@ private:
     std::vector<Block> free_;
 };
 
-// Posts the read of rail `index`. False: the queue pair refuses it.
+// Posts the read of rail `index`. Returns false if the queue pair refuses it.
 bool post_probe(Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer_word,
                 std::uint32_t rkey);
 
-// Whether the word of `peer` has arrived over rail `index`; `ask_queue_pair`: also look whether the rail is in error,
-// which costs a system call.
+// Checks whether the word of `peer` has arrived over rail `index`. `ask_queue_pair`: also checks whether the rail is in
+// error, which costs a system call.
 Probed look_at_probe(const Rail& rail, std::size_t index, const ProbeMemory::Block& block, std::uint64_t peer,
                      bool ask_queue_pair);
 

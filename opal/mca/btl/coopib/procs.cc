@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Peers: what they have told of their ports, and whether a path leads there.
+// Peers: the ports that they have published, and whether a path leads there.
 #include "procs.h"
 
 #include <cstdlib>
@@ -20,18 +20,18 @@ namespace {
 
 struct Card {
     std::uint16_t wire_version;
-    std::uint16_t atomic_hca;      // the one of its HCAs to which all atomic operations on its memory go
-    std::uint32_t max_send_bytes;  // what its receive buffers hold
+    std::uint16_t atomic_hca;      // the HCA that executes all atomic operations on its memory
+    std::uint32_t max_send_bytes;  // size of the largest message that its receive buffers hold
     Architecture architecture;
 };
 static_assert(sizeof(Card) == 12);
 
-// The atomic operations of different HCAs are not atomic to each other. So the owner of memory names one HCA, and it is
-// the same for all processes of a node, which may share that memory.
+// Operations of different HCAs are not atomic with respect to each other. So the owner of memory names one HCA. It is
+// the same for all processes of a node, because they may share that memory.
 constexpr std::uint16_t kAtomicHca = 0;
 
-// What a peer has published; `card` is set if it is long enough to hold one. Nothing: it cannot be used, for the reason
-// `why`.
+// Reads the ports that a peer has published, and its card if the data are long enough. Returns nothing if the data
+// cannot be used; `why` gives the reason if they are damaged.
 std::optional<path::PortList> read_ports(const opal_process_name_t& name, Card& card, std::string& why) {
     std::uint8_t* bytes = nullptr;
     std::size_t size = 0;
@@ -67,7 +67,7 @@ void publish_ports(Module& m) {
     std::memcpy(bytes.data() + sizeof card, list.data(), list.size());
     int rc;
     OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_coopib_component.btl_version, bytes.data(), bytes.size());
-    static_cast<void>(rc);  // a peer that finds nothing goes by another transport
+    static_cast<void>(rc);  // a peer that finds no ports uses another transport
 }
 
 std::uint64_t id_of(const opal_process_name_t& name) noexcept { return std::uint64_t{name.jobid} << 32 | name.vpid; }
@@ -100,7 +100,7 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     for (const path::PathChoice& path : path::choose_paths(m.own, endpoint->remote))
         endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
     if (endpoint->local_hcas == 0) {
-        // To itself a process has other ways.
+        // A process reaches itself through other transports.
         if (const auto why = path::partition_trouble(m.own, endpoint->remote); why && proc != opal_proc_local_get())
             other_partition(proc, *why);
         return nullptr;
@@ -112,8 +112,8 @@ int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs
               opal_bitmap_t* reachable) {
     Module& m = Module::of(btl);
     for (std::size_t i = 0; i < count; ++i) {
-        // To itself a process needs a channel for atomic operations: those of an HCA know nothing of the processor's
-        // (osc/rdma).
+        // A process needs a channel to itself only for atomic operations (osc/rdma): those of the processor are
+        // not atomic with respect to those of an HCA.
         if (procs[i] == opal_proc_local_get() && (m.base.btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0) continue;
         Guard guard(m);
         endpoints[i] = find_endpoint(m, procs[i]);
@@ -122,7 +122,7 @@ int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs
     return OPAL_SUCCESS;
 }
 
-// Endpoints stay until the module goes: the peer may still have something under way to us.
+// Endpoints exist until finalize(), because messages from the peer may still be in flight.
 int del_procs(mca_btl_base_module_t*, std::size_t, opal_proc_t**, mca_btl_base_endpoint_t**) { return OPAL_SUCCESS; }
 
 int register_error(mca_btl_base_module_t* btl, mca_btl_base_module_error_cb_fn_t callback) {
@@ -134,7 +134,7 @@ int finalize(mca_btl_base_module_t* btl) {
     Module& m = Module::of(btl);
     withdraw_extension(m);
     if (m.given.report > 0) print_report(m);
-    // Queue pairs before what they complete to and receive from; registrations before protection domains.
+    // Queue pairs go before their completion and receive queues, and registrations before protection domains.
     m.connections.reset();
     m.endpoints.clear();
     m.kept.forget();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Peers: what they have published of their ports, and whether a path leads there.
+// Peers: the ports that they have published, and whether a path leads there.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace coop::ib {
 
 struct Module;
 
-Endpoint* find_endpoint(Module& m, opal_proc_t* proc);  // with Module::lock held; null: no path leads there
+// Call this with Module::lock held. Returns null if no path leads to the process.
+Endpoint* find_endpoint(Module& m, opal_proc_t* proc);
 std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 opal_process_name_t name_of(std::uint64_t id) noexcept;
-std::optional<path::PortList> published_ports(
-    std::uint64_t id);  // any thread; nothing: none that this process could use
+std::optional<path::PortList> published_ports(std::uint64_t id);  // any thread; empty: none that this process can use
 void publish_ports(Module& m);
 
 }  // namespace coop::ib

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One sweep over the rings and the completion queues of all HCAs. A completion is
-// taken off its rail under the lock; the upper layer is called with the lock
-// released.
+// Polls the rings and the completion queues of all HCAs. The rail of a completed request
+// is updated under the lock; the upper layer is called with the lock released.
 #include "progress.h"
 
 #include <time.h>
@@ -21,9 +20,9 @@ namespace coop::ib {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr unsigned kMostRingsAlone = 8;  // sweeps over rings that found something, before the queues have their turn
+constexpr unsigned kMostRingsAlone = 8;  // sweeps that may find ring messages and skip the completion queues
 
-// Reported to the upper layer; null: nothing yet.
+// The fragment or operation to report to the upper layer as complete; null: none.
 struct Finished {
     Fragment* fragment = nullptr;
     RdmaOp* op = nullptr;
@@ -32,7 +31,7 @@ struct Finished {
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
     if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
-    if (work.endpoint == nullptr) return {};  // the probe of a rail that was left out
+    if (work.endpoint == nullptr) return {};  // the probe of a rail that is not part of a channel
     Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
@@ -60,9 +59,9 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return 1;
 }
 
-// Poll all queues before anything is handled, and take all completions for simultaneous: a rail must not look slower
-// because its HCA is polled later (sched/feedback.h). Not inlined, to spare messages that arrive by rings its large
-// frame.
+// Polls all queues before it handles anything, and gives all completions the same time, so that a rail does not look
+// slower because its HCA is polled later (sched/feedback.h). Not inlined, so that messages from rings do not pay for
+// its large stack frame.
 [[gnu::noinline]] int sweep_queues(Module& m) {
     ibv_wc wcs[kMaxHcas][kBatch];
     int counts[kMaxHcas];
@@ -77,7 +76,7 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     return all;
 }
 
-// Round robin: a ring that is never empty must not starve the others.
+// Takes at most one message of each ring, so that a ring that is never empty does not starve the others.
 int poll_rings(Module& m) {
     int events = 0;
     const std::uint32_t count = m.inboxes.size();
@@ -99,9 +98,9 @@ private:
     std::atomic<unsigned> n_{0};
 };
 
-// With threads, only one at a time takes arrivals. If a thread were preempted while it holds completions, the
-// completions that other threads take could pile up after them without bound. A thread may call progress() again from
-// within.
+// Lets only one thread at a time take arrivals. If several did and one of them were preempted while it holds
+// completions, later messages that other threads take would have to wait for these, without a limit on their number.
+// The thread may call progress() recursively.
 class Taker {
 public:
     bool begin(std::uint64_t thread) noexcept {
@@ -118,7 +117,7 @@ public:
 
 private:
     std::atomic<std::uint64_t> owner_{0};
-    unsigned depth_ = 0;  // the owner's
+    unsigned depth_ = 0;  // nesting of the owner's calls
 };
 
 int take_arrivals(Module& m) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The progress function, and the clock of everything that it measures.
+// The progress function, and the clock for all measurements.
 #pragma once
 
 #include <cstdint>

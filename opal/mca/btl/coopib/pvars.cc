@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_T performance variables: the rows of variables.h, read off the rails.
+// MPI_T performance variables: the rows of variables.h, computed from the counters of rails, channels and HCAs.
 #include "pvars.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // The queue pair of a rail as the core sees it (coop/rail/rail.h), over verbs.
 //
-// Threading: as the verbs. Ownership: the queue pair. Errors: errno, or false.
+// Threading: as verbs. Ownership: it owns the queue pair. Errors: an errno, or false.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,7 @@
 
 namespace coop::ib {
 
-// A work request with one scatter/gather entry. Without bytes it has none.
+// A work request with one scatter/gather entry. post() removes the entry if it is empty.
 struct Request {
     Request() noexcept {
         wr.sg_list = &sge;

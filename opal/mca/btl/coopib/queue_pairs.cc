@@ -12,12 +12,12 @@
 namespace coop::ib {
 namespace {
 
-constexpr std::uint32_t kLeastSends = 8;        // of a queue pair
-constexpr std::uint32_t kMostOwnReceives = 64;  // of a queue pair without a shared receive queue
+constexpr std::uint32_t kLeastSends = 8;        // smallest send queue of a queue pair
+constexpr std::uint32_t kMostOwnReceives = 64;  // largest receive queue of a queue pair, if none is shared
 
 bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* srq, Rail* rail,
                    std::vector<std::unique_ptr<ReceiveBuffer>>& buffers) {
-    rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes there
+    rail::Hca* const own[] = {&m.hcas[hca]};  // no other HCA writes into these buffers
     const std::size_t each = (m.buffer_bytes() + 63) / 64 * 64;
     auto memory = std::make_shared<RegisteredMemory>();
     if (!memory->make(each * count, own)) return false;
@@ -31,12 +31,12 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
 
-// If a completion queue cannot grow, a new queue pair takes this part of the entries left, so that later ones find
-// some, too.
+// If a completion queue cannot grow, a new queue pair gets 1/kPartOfTheRest of the remaining entries, so that some are
+// left for later ones.
 constexpr std::uint32_t kPartOfTheRest = 8;
 
 // Reserves entries of the completion queue for a queue pair: `wanted`, or at least `least` if the queue cannot grow.
-// Returns how many; 0: the queue could overflow, which would end the job.
+// Returns the number reserved; 0 if the queue could overflow, which would end the job.
 std::uint32_t make_room(Module& m, std::uint32_t hca, std::uint32_t wanted, std::uint32_t least) {
     HcaUse& use = m.uses[hca];
     const std::uint32_t needed = use.cq_needed + wanted, has = static_cast<std::uint32_t>(use.cq->cqe);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The queue pairs of rails: made, with the receive buffers that they need, and
-// connected to the peer's.
+// Makes the queue pairs of rails, with the receive buffers that they need, and connects
+// them to the peer's.
 //
 // Threading: rails are made under the lock of Connections, by the application's
-// thread or by the one that answers peers; no other thread uses a rail before it
-// is part of a channel. open_receives() is called before that thread starts.
-// Errors: printed as a sentence; the caller gets a null pointer or false.
+// thread or by the thread that answers peers; no other thread uses a rail before it
+// is part of a channel. open_receives() is called before the latter starts.
+// Errors: a message is printed, and the caller gets a null pointer or false.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ namespace coop::ib {
 
 struct Module;
 
-// Posts the buffers of the HCA's shared receive queue. False: they cannot be registered (errno says why).
+// Posts the buffers of the HCA's shared receive queue. Returns false if they cannot be registered (errno is set).
 bool open_receives(Module& m, std::uint32_t hca);
 
-// In INIT, with its own receive buffers where the HCA has no shared receive queue. Null: the rail is not used.
+// Makes a rail whose queue pair is in state INIT, with its own receive buffers if the HCA has no shared receive queue.
+// Returns null if the rail cannot be used.
 std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const path::PortRecord& remote);
 
-// To RTR and RTS. False: the rail is not used.
+// Changes the queue pair to RTR and RTS. Returns false if the rail cannot be used.
 bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
                   const path::RailEnds& ends);
 

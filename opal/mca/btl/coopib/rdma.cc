@@ -37,7 +37,7 @@ int begin(Module& m, RdmaOp& op) {
     Endpoint& endpoint = *op.endpoint;
     endpoint.operations.begin(op.begun, ++m.begun);
     if (op.marker != sched::Marker::kNone)
-        m.handler.under_way(1);  // the PML's: the other side may wait for what follows its end
+        m.handler.under_way(1);  // an operation of the PML: the peer may be waiting for its end
     if (endpoint.connected.load(std::memory_order_relaxed)) {
         start_op(m, op);
     } else {
@@ -122,8 +122,8 @@ int compare_and_swap(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoi
     return begin(m, *op);
 }
 
-// Waits for all operations that have begun so far, and not for those that other threads begin meanwhile. (On several
-// queue pairs no later operation could tell by its end that the earlier ones are over.)
+// Waits for all operations that have begun so far, but not for those that other threads begin meanwhile. (With several
+// queue pairs, the completion of a later operation does not imply that earlier ones have completed.)
 int flush(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint) {
     Module& m = Module::of(btl);
     const auto so_far = [&] {

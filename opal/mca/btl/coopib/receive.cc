@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages arrive over any rail, by a receive queue or a ring, and are handed on in
+// Messages arrive over any rail, through a receive queue or a ring, and are handed on in
 // the order in which they were sent.
 //
 //     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
@@ -81,11 +81,11 @@ void stop_holding(ReceiveBuffer& buffer) {
     if (HcaUse* use = std::exchange(buffer.held_by, nullptr)) --use->held;
 }
 
-// Early messages may hold one in kHeldPart buffers of a shared receive queue. If they held all of them, the message
-// that they wait for would find no buffer.
+// Early messages may occupy 1/kHeldPart of the buffers of a shared receive queue. If they occupied all, the message for
+// which they wait would find no buffer.
 constexpr std::uint32_t kHeldPart = 4;
 
-// A copy of an early message, so that its buffer can be posted again; null: there is no memory.
+// Copies an early message, so that its buffer can be posted again. Returns null if there is no memory.
 ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t bytes) {
     auto copy = std::unique_ptr<ReceiveBuffer>(new (std::nothrow) ReceiveBuffer);
     if (copy) copy->copy.reset(new (std::nothrow) std::byte[bytes]);
@@ -97,7 +97,7 @@ ReceiveBuffer* copy_of(Module& m, const ReceiveBuffer& buffer, std::uint32_t byt
     return copy.release();
 }
 
-// An early message waits in its receive buffer; if many do, it is copied and the buffer is posted again.
+// An early message waits in its receive buffer. If many do, it is copied, and the buffer is posted again.
 ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, std::uint32_t bytes) {
     if (buffer.srq == nullptr) return buffer;
     ReceiveBuffer* copy = use.held >= use.receives.size() / kHeldPart ? copy_of(m, buffer, bytes) : nullptr;
@@ -112,7 +112,7 @@ ReceiveBuffer& place_for_early(Module& m, HcaUse& use, ReceiveBuffer& buffer, st
 
 std::uint32_t hca_of(const Module& m, const HcaUse& use) { return static_cast<std::uint32_t>(&use - m.uses.data()); }
 
-// How a message has arrived. `use` is null if it came by a ring.
+// How a message has arrived. `use` is null if it came through a ring.
 struct Origin {
     HcaUse* use;
     std::uint32_t qp_number;
@@ -139,7 +139,7 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     return arrival;
 }
 
-// With the lock held: the message is due, and with it the early ones that follow it.
+// Makes a message due, together with the early messages that follow it. Call it with the lock held.
 void make_due(Channel& channel, ReceiveBuffer& first) {
     channel.delivery.due(first);
     while (ReceiveBuffer* early = channel.arrivals.pop_next()) {
@@ -148,13 +148,14 @@ void make_due(Channel& channel, ReceiveBuffer& first) {
     }
 }
 
-// What is to be done with a message that has arrived.
+// The action that an arrived message needs.
 enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
 
-// With the lock held. The window keeps an early message. A message in order is due, with the early ones that follow it.
+// Checks a message and puts it into the sequence: an early message waits in the window, a message in order becomes due.
+// Call it with the lock held.
 Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
     check(m, buffer, arrived, endpoint.proc);
-    const Header header = header_of(buffer);  // a copy: an early message may move
+    const Header header = header_of(buffer);  // copied, because place_for_early() may post the buffer again
     const bool ordered = is_ordered(header.kind);
     const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin)
                                            : sched::Arrival::kInOrder;
@@ -180,7 +181,7 @@ void hand_on_due(Module& m, Endpoint& endpoint) {
 Channel::~Channel() {
     while (ReceiveBuffer* early = arrivals.pop_any())
         if (early->copy) delete early;
-    rails = {};  // before the ring, which the peer writes into
+    rails = {};  // before the inbox, into which the peer writes over the rails
 }
 
 void post_receive(Module& m, ReceiveBuffer& buffer) {
@@ -192,14 +193,14 @@ void post_receive(Module& m, ReceiveBuffer& buffer) {
     request.num_sge = 1;
     const int error = buffer.srq != nullptr ? ibv_post_srq_recv(buffer.srq, &request, &bad)
                                             : buffer.rail->qp.post_receive(request);
-    // Only a queue that is being taken down refuses a buffer that it had before.
+    // Only a queue that is being destroyed refuses a buffer that it had before.
     if (error != 0) opal_output(0, "btl/coopib: a receive buffer could not be posted again: %s", strerror(error));
 }
 
 namespace {
 
-// The peer at the other end of a queue pair. If it is not known, the news of its connection may not have been taken
-// yet. Null: the queue pair is closed.
+// Finds the peer of a queue pair. If it is unknown, takes the news first, which may name it. Returns null if the queue
+// pair is closed.
 Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     auto user = use.qp_users.find(qp_number);
     if (user == use.qp_users.end()) {
@@ -209,7 +210,7 @@ Endpoint* find_user(Module& m, const HcaUse& use, std::uint32_t qp_number) {
     return user != use.qp_users.end() ? user->second : nullptr;
 }
 
-// A closed queue pair has used a buffer of the shared receive queue: post it again.
+// A message arrived on a closed queue pair: posts the buffer of the shared receive queue again.
 void give_up_arrival(Module& m, ReceiveBuffer& buffer, ibv_wc_status status) {
     if (buffer.srq != nullptr && status == IBV_WC_SUCCESS) post_receive(m, buffer);
 }
@@ -238,7 +239,7 @@ int on_slot_filled(Module& m, Inbox& ring) {
         ReceiveBuffer* buffer = take_slot(ring);
         if (buffer == nullptr) return 0;
         then = take_in(m, ring.endpoint, *buffer, buffer->bytes,
-                       {nullptr, 0});  // never alone: check() has seen that it is a message
+                       {nullptr, 0});  // never kHandOnAlone: check() accepts only kMessage
     }
     if (then == Then::kHandOnDue) hand_on_due(m, ring.endpoint);
     return 1;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages that arrive, over any rail or by a ring.
+// Handles messages that arrive over any rail or through a ring.
 //
-// Threading: the lock is held where that is said; calls of the upper layer are
-// made without it.
+// Threading: call without the lock unless noted. The upper layer is called without it.
 #pragma once
 
 #include "endpoint.h"
@@ -13,10 +12,11 @@ namespace coop::ib {
 struct HcaUse;
 struct Module;
 
-void post_receive(Module& m, ReceiveBuffer& buffer);  // with Module::lock held
-// Handles the completion of a receive. Returns how many messages that was.
+void post_receive(Module& m, ReceiveBuffer& buffer);  // call it with Module::lock held
+// Handles the completion of a receive. Returns the number of messages handled, 0 or 1.
 int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc);
-// The next slot of the ring looks full; another thread may have taken it meanwhile. Returns how many messages that was.
+// Call this when the next slot of the ring looks full. Another thread may have taken its message meanwhile. Returns the
+// number of messages handled, 0 or 1.
 int on_slot_filled(Module& m, Inbox& ring);
 
 }  // namespace coop::ib

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of the upper layer: registered on the HCAs that have rails to the peer
-// it is for, and kept so by Open MPI's registration cache (rcache/grdma), which
-// also hears when memory goes away. The handle travels before it is known which
-// rails its user takes, so it has the keys of all of these HCAs. What the cache
-// has, and is then wanted for a peer behind other HCAs, is registered there, too.
+// Registers memory of the upper layer on the HCAs that have rails to the peer. Open
+// MPI's registration cache (rcache/grdma) keeps the registration, and is told when
+// memory is unmapped. The handle is sent before the peer chooses its rails, so it has
+// the keys of all these HCAs. If cached memory is needed for a peer that is reached
+// through other HCAs, it is registered on those, too.
 #include "registration.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace coop::ib {
 namespace {
 
 struct Registration {
-    mca_rcache_base_registration_t base;  // first: the cache has only this
+    mca_rcache_base_registration_t base;  // first: the cache knows the registration by its address
     Handle handle;
     std::uint32_t lkey[kMaxHcas];
     ibv_mr* regions[kMaxHcas];
@@ -44,12 +44,12 @@ extern "C" int mca_btl_coopib_deregister_region(void*, mca_rcache_base_registrat
     return OPAL_SUCCESS;
 }
 
-// For the cache, which does not hand on for whom it is.
+// Passes the HCAs to register_region(), because the cache does not pass on the endpoint.
 thread_local HcaMask wanted_hcas = 0;
 
 ibv_mr* register_on(const rail::Hca& hca, void* address, std::size_t bytes, int access) {
     ibv_mr* region = ibv_reg_mr(hca.pd(), address, bytes, access);
-    // Memory that nobody may write can still be read from.
+    // Read-only memory cannot be registered for local writes.
     if (region == nullptr && (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) == 0) {
         const int read_only = access & ~IBV_ACCESS_LOCAL_WRITE;
         region = ibv_reg_mr(hca.pd(), address, bytes, read_only);
@@ -57,7 +57,7 @@ ibv_mr* register_on(const rail::Hca& hca, void* address, std::size_t bytes, int 
     return region;
 }
 
-// On those of `hcas` where it is not yet. False: one refuses.
+// Registers the memory on those of `hcas` where it is not registered yet. Returns false if one fails.
 bool register_where_missing(Module& m, Registration& registration, HcaMask hcas) {
     const std::size_t bytes = static_cast<std::size_t>(registration.base.bound - registration.base.base) + 1;
     for (std::size_t i = 0; i < m.hcas.size(); ++i) {
@@ -122,7 +122,7 @@ Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* end
         return register_where_missing(m, registration, wanted_hcas);
     };
     while (!complete()) {
-        if (m.rcache->rcache_evict(m.rcache)) continue;  // something that nobody uses any more makes room
+        if (m.rcache->rcache_evict(m.rcache)) continue;  // an unused registration was removed: try again
         m.rcache->rcache_deregister(m.rcache, base);
         return nullptr;
     }

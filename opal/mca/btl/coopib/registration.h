@@ -11,10 +11,10 @@ namespace coop::ib {
 
 struct Module;
 
-bool open_registration(Module& m);  // false: the cache is missing
+bool open_registration(Module& m);  // returns false if the cache is missing
 void close_registration(Module& m);
 
-// The local key of registered memory on an HCA; 0 without a handle.
+// Returns the local key of registered memory on an HCA; 0 if `handle` is null.
 std::uint32_t lkey_of(const mca_btl_base_registration_handle_t* handle, std::uint32_t hca) noexcept;
 
 }  // namespace coop::ib

@@ -27,7 +27,7 @@ std::string line_of(const Module& m, const Rail& rail, const sched::RailSet& kno
     return line;
 }
 
-// A line for each reason that there was.
+// One line for each scheduling reason that has occurred.
 std::string operations_of(const Channel& channel) {
     std::string lines;
     for (std::size_t i = 0; i < sched::kReasons; ++i)
@@ -38,7 +38,7 @@ std::string operations_of(const Channel& channel) {
     return lines;
 }
 
-// Open MPI's record of a process on another host may be gone by now.
+// Uses the id, because Open MPI may have freed endpoint.proc by now.
 std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
 
 std::string table_of(const Module& m, const Endpoint& endpoint) {
@@ -67,7 +67,7 @@ void print_report(const Module& m) {
     for (const auto& [id, endpoint] : m.endpoints)
         if (endpoint->channel && endpoint->channel->state == ChannelState::kConnected) peers.push_back(endpoint.get());
     std::sort(peers.begin(), peers.end(), [](const Endpoint* a, const Endpoint* b) { return a->id < b->id; });
-    // In one piece, or the lines of several processes would mix.
+    // Written at once, so that the lines of several processes do not mix.
     std::string all;
     for (const Endpoint* peer : peers) all += table_of(m, *peer);
     std::fputs(all.c_str(), stderr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The report of the parameter `report`: what the rails of this process carried.
+// The report that the parameter `report` enables: the traffic of this process's rails.
 #pragma once
 
 namespace coop::ib {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rings: made and offered to the peer, accepted, read; their credits.
+// Makes, offers, accepts and reads rings, and handles their credits.
 #include "ring.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::uint16_t check_of(const RingOffer& offer) {
     return path::check_of(std::as_bytes(std::span(&offer, 1)), offsetof(RingOffer, check), kOfferSeed);
 }
 
-// How many bytes of a write by the peer land in order, whichever rail it takes.
+// The number of bytes of a peer's write that arrive in order on every rail.
 std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
     std::uint32_t bytes = sched::kWholeWrite;
@@ -36,7 +36,7 @@ sched::RingShape shape_of(const Module& m, const Channel& channel) {
     return {static_cast<std::uint32_t>(m.given.ring_slots), sched::slot_bytes_for(wanted, in_order_bytes(m, channel))};
 }
 
-// Null: no memory, or it cannot be registered. That is no error: the peer goes on sending.
+// Returns null if there is no memory or it cannot be registered. This is not an error: the peer continues to send.
 std::unique_ptr<Inbox> make_inbox(Module& m, Endpoint& endpoint) {
     const sched::RingShape shape = shape_of(m, *endpoint.channel);
     std::vector<rail::Hca*> hcas;
@@ -73,7 +73,7 @@ void offer_ring(Module& m, Endpoint& endpoint) {
     endpoint.channel->inbox = std::move(inbox);
 }
 
-// The number of HCAs of the peer, as its published ports tell.
+// The number of the peer's HCAs, according to its published ports.
 std::uint32_t hcas_of(const path::PortList& remote) {
     std::uint32_t hcas = 0;
     for (const path::PortRecord& port : remote.ports) hcas = std::max<std::uint32_t>(hcas, port.hca + 1u);
@@ -111,7 +111,7 @@ void take_offer(Endpoint& endpoint, const Header& header) {
 
 void count_towards_ring(Module& m, Endpoint& endpoint) {
     Channel& channel = *endpoint.channel;
-    // The peer may send before this side knows that the channel is connected. An offer cannot be sent before.
+    // Messages may arrive before this side has taken the news of the connection. Until then no offer can be sent.
     if (channel.until_ring == 0 || channel.state != ChannelState::kConnected) return;
     if (--channel.until_ring == 0) offer_ring(m, endpoint);
 }
@@ -127,7 +127,7 @@ void take_ring_credits(Endpoint& endpoint, std::uint32_t credits) {
 
 ReceiveBuffer* take_slot(Inbox& ring) {
     const std::byte* const end = ring.end_of_next();
-    // Acquire: what was written before the last byte is read after it.
+    // Acquire: the rest of the slot, written before the last byte, is read after it.
     const std::uint8_t last = __atomic_load_n(reinterpret_cast<const std::uint8_t*>(end - 1), __ATOMIC_ACQUIRE);
     const sched::SlotState state = ring.slots.state(last);
     if (state == sched::SlotState::kEmpty) return nullptr;

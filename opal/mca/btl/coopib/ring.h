@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rings: short messages that the sender writes into the receiver's memory, where
-// it polls them (coop/sched/ring.h: slots, laps, credits).
+// Rings: the sender writes short messages into the memory of the receiver, which polls
+// it (coop/sched/ring.h explains slots, laps and credits).
 //
-//     inbox    ours: made for a peer that has sent `ring_threshold` messages, and
-//              offered to it; the peer writes, we poll
-//     outbox   the peer's: we write while we have credits; else we send
+//     inbox    a ring in our memory: made for a peer that has sent `ring_threshold`
+//              messages, and offered to it; the peer writes, we poll
+//     outbox   a ring in the peer's memory: we write while we have credits, and
+//              otherwise send
 //
-// A message in a ring has its number in the channel's sequence like any other and
-// may be on any rail. So rings, receive queues and rails need no order among them.
+// A message in a ring has a sequence number of the channel like any other and can use
+// any rail. So messages of rings, receive queues and rails may arrive in any order.
 //
-// Credits go back with whatever goes to the peer; when nothing does, and half of
-// them are owed, in a message of their own. Nobody ever waits for one.
+// Any message to the peer returns credits. If half of them are owed, a message of its
+// own returns them. A sender without credits does not wait; it uses an ordinary send.
 //
-// Threading: under Module::lock, but for Inbox::may_have_message() and Inboxes.
-// Ownership: the channel's; `Inboxes` only lists them.
+// Threading: under Module::lock, except Inbox::may_have_message() and reading Inboxes.
+// Ownership: the channel owns its rings; `Inboxes` only lists them.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,8 @@ namespace coop::ib {
 struct Inbox;
 struct Module;
 
-// All inboxes of the process, to poll without the lock. They are added one at a time; they go when nobody polls any
-// more.
+// All inboxes of the process, for polling without the lock. Only one thread adds inboxes at a time; they are removed
+// when no thread polls any more.
 class Inboxes {
 public:
     std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -63,7 +64,7 @@ struct Inbox {
 
     const std::byte* end_of_next() const noexcept { return memory.data() + slots.shape().end_of(slots.next_slot()); }
 
-    // A look without the lock, at one byte; it may be wrong while another thread takes the message.
+    // Checks one byte, without the lock. The result may be wrong while another thread takes the message.
     bool may_have_message() const noexcept {
         return *watched.load(std::memory_order_relaxed) != empty_lap.load(std::memory_order_relaxed);
     }
@@ -74,9 +75,9 @@ struct Inbox {
 
     Inboxes& list;
     Endpoint& endpoint;
-    RegisteredMemory memory;  // on every HCA
+    RegisteredMemory memory;  // registered on every HCA
     sched::RingReceiver slots;
-    std::vector<ReceiveBuffer> buffers;                          // of each slot
+    std::vector<ReceiveBuffer> buffers;                          // one for each slot
     std::atomic<const volatile std::uint8_t*> watched{nullptr};  // last byte of the next slot
     std::atomic<std::uint8_t> empty_lap{0};
 };
@@ -87,17 +88,17 @@ struct Outbox {
 
     sched::RingSender slots;
     std::uint64_t address = 0;
-    std::uint32_t rkey[kMostRkeys] = {};  // on each HCA of the peer
+    std::uint32_t rkey[kMostRkeys] = {};  // of the ring, on each HCA of the peer
 };
 
-// A message has come by the receive queue: after enough of them the peer is offered a ring.
+// Counts a message from the receive queue. After enough of them, offers the peer a ring.
 void count_towards_ring(Module& m, Endpoint& endpoint);
-// A control message, whose bytes follow the header.
+// Handles a control message, whose bytes follow the header.
 void take_control(Endpoint& endpoint, const Header& header);
-// The peer has returned slots of its ring.
+// The peer has returned credits: slots of its ring that are free again.
 void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);
-ReceiveBuffer* take_slot(Inbox& ring);  // null: the next slot is empty
-// Nobody reads the slot any more.
+ReceiveBuffer* take_slot(Inbox& ring);  // returns null if the next slot is empty
+// Frees the slot. Call this when no one reads it any more.
 void finish_slot(Module& m, const ReceiveBuffer& slot);
 
 }  // namespace coop::ib

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fragments: taken, filled, sent, given back.
+// Allocates, fills, sends and frees fragments.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -34,7 +34,7 @@ Fragment* take_fragment(Module& m, std::size_t bytes, std::uint32_t flags) {
     return fragment;
 }
 
-// What the upper layer sends without a descriptor.
+// A message that the upper layer sends without a descriptor.
 struct Immediate {
     opal_convertor_t* convertor;
     const void* header;  // the upper layer's
@@ -47,7 +47,7 @@ struct Immediate {
         return {0, static_cast<std::uint32_t>(bytes()), tag, static_cast<std::uint8_t>(Kind::kMessage), 0, 0, 0};
     }
 
-    // False: the convertor does not give all of it.
+    // Returns false if the convertor does not provide the whole payload.
     bool pack(std::byte* to) const {
         std::memcpy(to, header, header_bytes);
         if (payload_bytes == 0) return true;
@@ -56,7 +56,7 @@ struct Immediate {
         std::size_t packed = payload_bytes;
         return opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes;
     }
-    // The upper layer packs again.
+    // Resets the convertor, because the upper layer will pack again.
     void unpack() const {
         std::size_t start = 0;
         if (payload_bytes != 0) opal_convertor_set_position(convertor, &start);
@@ -92,8 +92,7 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
     return false;
 }
 
-// What is short goes from the stack, anything else through a fragment: either way the upper layer is done with it at
-// once.
+// Sends a short message from the stack, a longer one from a fragment. The upper layer can reuse its buffers at once.
 bool send_now(Module& m, Endpoint& endpoint, const Immediate& message) {
     if (!endpoint.connected.load(std::memory_order_acquire)) return false;
     const bool is_short = sizeof(Header) + message.bytes() <= std::min<std::size_t>(kMostImmediate, m.immediate_bytes);

@@ -7,14 +7,14 @@
 namespace coop::ib {
 namespace {
 
-// The tags of the PML, whichever it is.
+// The range of tags reserved for the PML.
 bool is_of_pml(const Header& header) noexcept {
     return header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA;
 }
 bool is_of_pml(const Fragment& fragment) noexcept { return is_of_pml(*fragment.header); }
 bool is_of_pml(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }
 
-// Whether the caller is the handler in its turn, which must not call anybody but the PML.
+// Whether the caller is the handler in its turn, which must call nothing but the PML.
 template <class Call>
 bool has_to_wait(const Module& m, const Call& call) noexcept {
     return m.handler.is_handler() && !is_of_pml(call);
@@ -51,7 +51,7 @@ void call(Module& m, const Header& header, std::byte* payload) {
 
 void complete(Module& m, RdmaOp& op) { has_to_wait(m, op) ? m.kept.keep(m, op) : call(m, op); }
 
-// Our own control messages call nobody.
+// Control messages have no callback, so they never have to wait.
 void complete(Module& m, Fragment& fragment) {
     fragment.base.des_cbfunc != nullptr&& has_to_wait(m, fragment) ? m.kept.keep(m, fragment) : call(m, fragment);
 }
@@ -80,7 +80,7 @@ void KeptCalls::keep(const Module& m, const Header& header, const std::byte* pay
     count(m);
 }
 
-// Whoever is called may come back here through the progress engine, and finds the rest.
+// A callback may call progress(), and so this function, which then makes the remaining calls.
 int KeptCalls::make(Module& m) {
     int calls = 0;
     for (; RdmaOp* op = ops_.pop_front(); ++calls) call(m, *op);

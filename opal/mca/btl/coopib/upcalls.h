@@ -3,16 +3,16 @@
 // Calls of the upper layer: an operation or a fragment is complete, a message has
 // arrived.
 //
-// Whose it is decides which thread may call. pml/coop expects to be called by the
-// asynchronous handler; it is told by the marker of its operations and by the tags
-// of its messages. Other parts of Open MPI (osc/rdma) are not prepared for it
-// below MPI_THREAD_MULTIPLE: the application may be inside of them, outside of
-// any stay that the handler knows of. What the handler finds for these is kept,
-// and the application's next progress() calls them, in order.
+// The receiver of a call decides which thread may make it. pml/coop can be called by
+// the asynchronous handler; its operations are recognized by their marker and its
+// messages by their tag. Other parts of Open MPI (osc/rdma) do not expect calls from
+// another thread below MPI_THREAD_MULTIPLE: the application may be executing their code
+// without the handler knowing it. Calls for them that the handler finds are kept, and
+// the application's next progress() makes them, in the order of each kind.
 //
-// Threading: by whoever has the turn, with Module::lock released. Nothing is kept
-// with MPI_THREAD_MULTIPLE, where the handler takes no turns. Ownership: kept
-// operations and fragments are their pools'; a kept message is a copy.
+// Threading: the thread that has the turn, with Module::lock released. With
+// MPI_THREAD_MULTIPLE the handler takes no turns, and nothing is kept. Ownership: the
+// pools own kept operations and fragments; a kept message is a copy.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +35,9 @@ public:
     void keep(const Module& m, RdmaOp& op);
     void keep(const Module& m, Fragment& fragment);
     void keep(const Module& m, const Header& header, const std::byte* payload);
-    // By the application. Returns how many.
+    // The application calls this. Makes the kept calls and returns their number.
     int make(Module& m);
-    void forget() noexcept;  // before their pools are closed
+    void forget() noexcept;  // call it before the pools are closed
 
 private:
     struct Message {
@@ -50,7 +50,7 @@ private:
     bool any_ = false;
     OpList ops_;
     WorkList fragments_;
-    std::list<Message> messages_;  // unlike a deque it has no memory until it is used
+    std::list<Message> messages_;  // an empty list, unlike a deque, allocates no memory
 };
 
 }  // namespace coop::ib

@@ -17,7 +17,7 @@ enum class Quantity : std::uint8_t {
     kWaits,
     kReadWaits,
     kEarly,
-    kWeight,  // of a rail
+    kWeight,  // the last quantity of a rail
     kWhole,
     kStriped,
     kOutOfOrder,
@@ -25,13 +25,13 @@ enum class Quantity : std::uint8_t {
     kRepeats,
     kRingMessages,
     kCreditMessages,
-    kConnections,  // of a peer
-    kWindowWaits,
+    kConnections,
+    kWindowWaits,  // the last quantity of a peer
     kRegistrations,
-    kEvents,  // of an HCA
+    kEvents,  // the last quantity of an HCA
     kEarlyCopies,
     kEarlyBytes,
-    kMostEarlyBytes,  // of the process
+    kMostEarlyBytes,  // the last quantity of the process
 };
 
 // The elements of a variable. An array has the maximum number of HCAs, or of
@@ -100,10 +100,10 @@ inline constexpr std::array kVariables = {
 constexpr bool is_of_hca(Quantity quantity) noexcept {
     return quantity == Quantity::kRegistrations || quantity == Quantity::kEvents;
 }
-// Counted by the process for itself, not for each peer.
+// Counted once for the process, not for each peer.
 constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity::kRegistrations; }
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
-// The others only grow.
+// A level may fall. The other quantities only grow.
 constexpr bool is_level(Quantity quantity) noexcept {
     return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes;
 }

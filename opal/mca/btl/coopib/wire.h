@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The header in front of every message, whether it is sent or written into a
-// ring (ring.h): its place in the channel's one sequence, its tag, its length,
-// and a check word. What it says is checked before it is used, also that of a
-// control message.
+// ring (ring.h): its place in the channel's sequence, its tag, its length, and a
+// check word. All fields are checked before they are used, also those of control
+// messages.
 //
-// Same byte order on both sides: the modex refuses a peer that differs.
+// Both sides have the same byte order: find_endpoint() rejects a peer that differs.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@ namespace coop::ib {
 constexpr std::uint16_t kWireVersion = 6;
 
 struct Header {
-    std::uint32_t psn;    // of the channel, over all rails; 0 where the kind has no place in the sequence
-    std::uint32_t bytes;  // behind the header
+    std::uint32_t psn;    // sequence number of the channel, over all rails; 0 if the kind has no place in the sequence
+    std::uint32_t bytes;  // length of the data after the header
     std::uint8_t tag;
     std::uint8_t kind;  // Kind
     std::uint16_t check;
-    std::uint16_t ring_credits;     // slots of the ring that goes the other way: free again
-    std::uint16_t receive_credits;  // receive buffers likewise: a sched::Grant
+    std::uint16_t ring_credits;     // slots that are free again in the ring of the opposite direction
+    std::uint16_t receive_credits;  // receive buffers that are free again: a sched::Grant
 };
 static_assert(sizeof(Header) == 16);
 
-// Messages are the upper layer's; the others, control messages of the channel, are always sent, with tag 0.
+// kMessage and kUnordered are messages of the upper layer. The others are control messages of the channel, which are
+// always sent, with tag 0.
 enum class Kind : std::uint8_t {
     kMessage = 1,
-    kRingOffer = 2,  // a RingOffer lies behind the header
-    kCredits = 3,    // nothing does: the header has them. No place in the sequence
-    kUnordered = 4,  // a message with no place in the sequence, handed on as it comes: always sent
+    kRingOffer = 2,  // a RingOffer follows the header
+    kCredits = 3,    // only a header, which has the credits. No place in the sequence
+    kUnordered = 4,  // a message with no place in the sequence, handed on when it arrives; always sent
 };
 
 constexpr bool is_ordered(std::uint8_t kind) noexcept {
@@ -42,17 +43,17 @@ constexpr bool is_control(std::uint8_t kind) noexcept {
     return kind != static_cast<std::uint8_t>(Kind::kMessage) && kind != static_cast<std::uint8_t>(Kind::kUnordered);
 }
 
-constexpr std::size_t kMostRkeys = 8;  // HCAs of a process
+constexpr std::size_t kMostRkeys = 8;  // most HCAs of a process
 
-// "Write to me here": a ring that its receiver has made.
+// Offers the peer a ring in the memory of this message's sender.
 struct RingOffer {
     std::uint64_t address;
     std::uint32_t slots;
     std::uint32_t slot_bytes;
     std::uint32_t rkey[kMostRkeys];  // on each HCA of the receiver
     std::uint32_t reserved;
-    std::uint16_t hcas;   // how many of these there are
-    std::uint16_t check;  // of all the rest: coop/path/seal.h
+    std::uint16_t hcas;   // number of valid rkeys
+    std::uint16_t check;  // check word of all other fields (coop/path/seal.h)
 };
 static_assert(sizeof(RingOffer) == 56 && offsetof(RingOffer, check) == 54);
 

@@ -6,7 +6,7 @@
 //
 //     Fragment   a descriptor of Open MPI with its buffer, in memory that is
 //                registered on every HCA
-//     mark       of a rail: the one in many inline sends that asks for a completion
+//     mark       a request of a rail whose completion covers the inline sends before it
 //     RdmaOp     a put, get or atomic operation of the upper layer; it is
 //                complete when all its stripes are
 #pragma once
@@ -23,7 +23,7 @@
 #include "coop/sched/stripe_filter.h"
 #include "wire.h"
 
-// As it travels: the key of the region on each HCA of its owner.
+// Sent to the peer: the key of the region on each HCA of its owner.
 struct mca_btl_base_registration_handle_t {
     std::uint32_t rkey[coop::ib::kMostRkeys];
 };
@@ -39,13 +39,13 @@ using Endpoint = mca_btl_base_endpoint_t;
 
 using rail::WorkKind;
 
-// As coop/rail/rail.h wants it.
+// Satisfies rail::RailWork (coop/rail/rail.h).
 struct Work {
     ListNode node;
     Endpoint* endpoint = nullptr;
     std::uint64_t posted_ns =
-        sched::kNotMeasured;  // of a stripe: when its operation was cut, if the scheduler measures that
-    std::uint32_t bytes = 0;  // of a message with its header, or of a stripe
+        sched::kNotMeasured;  // time at which the operation of a stripe was cut, if the scheduler measures it
+    std::uint32_t bytes = 0;  // bytes of a stripe, or of a message with its header
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
@@ -57,13 +57,13 @@ using WorkList = List<Work, &Work::node>;
 struct FragmentChunk;
 
 struct Fragment {
-    mca_btl_base_descriptor_t base{};      // first: the upper layer has only this
-    mca_btl_base_segment_t segments[2]{};  // [1]: the user's memory, sent in place behind the buffer
+    mca_btl_base_descriptor_t base{};      // first: the upper layer knows the fragment by its address
+    mca_btl_base_segment_t segments[2]{};  // only [0] is used
     Work work;
-    Header* header = nullptr;        // the data lie behind it, and room for the tail of a ring slot
-    std::uint64_t ring_address = 0;  // of the peer: where it is written; 0: it is sent
+    Header* header = nullptr;        // followed by the data, and by room for the tail of a ring slot
+    std::uint64_t ring_address = 0;  // address in the peer's ring to which it is written; 0: it is sent
     bool fenced = false;             // waits for the reads that were posted before it
-    bool urgent = false;             // interrupts a receiver that has asked for that
+    bool urgent = false;             // interrupts the receiver if it has requested interrupts
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 
@@ -80,11 +80,11 @@ struct StripeWork : Work {
     RdmaOp* op = nullptr;
     std::uint64_t local_address = 0, remote_address = 0;
     std::uint32_t stripe = 0;
-    std::uint32_t load_place = 0;  // of the load board, counted from 1: it counts there; 0: it does not
+    std::uint32_t load_place = 0;  // entry of the load board that counts it, from 1; 0: it is not counted
 };
 
 struct RdmaOp {
-    ListNode node;  // of those that wait for the connection, or to be cut
+    ListNode node;  // linked while it waits for the connection, or to be cut
     sched::Begun begun;
     WorkKind kind = WorkKind::kPut;
     Endpoint* endpoint = nullptr;
@@ -93,16 +93,16 @@ struct RdmaOp {
     mca_btl_base_registration_handle_t* local_handle = nullptr;
     mca_btl_base_registration_handle_t remote{};
     std::uint64_t bytes = 0;
-    bool swap = false;  // an atomic: compare and swap, else fetch and add
+    bool swap = false;  // atomic operation: compare and swap; false: fetch and add
     std::uint64_t operand = 0, value = 0;
     mca_btl_base_rdma_completion_fn_t callback = nullptr;
     void* context = nullptr;
     void* data = nullptr;
     sched::Marker marker = sched::Marker::kNone;
     sched::SentStripes missing{1};
-    Fragment* riders[sched::kMaxRails];  // of a get: behind the stripe of the same number, fenced
+    Fragment* riders[sched::kMaxRails];  // of a get: each is posted after the stripe of the same number, fenced
     bool has_riders = false;
-    Rider* rider = nullptr;  // offered, while it is being started
+    Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];
 };

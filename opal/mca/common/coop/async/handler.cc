@@ -12,15 +12,16 @@
 namespace coop::async {
 namespace {
 
-// How long the handler waits for an application that is inside, between looks.
+// While the application is inside the library, the handler tries to take the turn at this interval.
 constexpr timespec kWait{0, 50'000};
-// After so many sweeps of the application it has seen what we were woken for:
-// the first may have begun before.
+// After this many sweeps the application has handled the event that woke the handler. One sweep is not enough: it may
+// have begun before the event.
 constexpr std::uint64_t kSweeps = 2;
-constexpr std::chrono::microseconds kLinger{5};
-// How long an application that polls is left alone between two turns that the handler was asked to take.
+constexpr std::chrono::microseconds kLinger{5};  // see drain_all()
+// When the application asks for a turn, it probably goes on polling. The handler waits this long before it takes one.
 constexpr timespec kPatience{0, 1'000'000};
-// Looks behind a request. A peer that never stops sending must not hold the application inside: the handler goes on.
+// How often the sources are drained after a request. Without a limit, a peer that never stops sending would keep the
+// application inside the library. After the limit, the handler continues.
 constexpr unsigned kMostLooks = 64;
 
 void wake_up(int eventfd) noexcept {
@@ -50,7 +51,7 @@ int Handler::start(bool exclusive) {
     asked_.store(false, std::memory_order_relaxed);
     armed_.store(Notice::kNone, std::memory_order_relaxed);
     if (exclusive) turn_.switch_on();
-    active_ = true;  // the thread reads it, so it stays as it is from before the thread's begin to behind its end
+    active_ = true;  // the thread reads it, so it changes only while the thread does not run
     const SignalsBlocked blocked;
     try {
         thread_ = std::thread([this] { run(); });
@@ -83,8 +84,9 @@ int Handler::drain() noexcept {
     return events;
 }
 
-// By the application when it is outside already: either the handler, which takes `asked_` back before it tries to take
-// a turn, finds it there, or the application finds that nobody is asked.
+// The application calls this after it has left the library. The handler clears `asked_` before it tries to take a turn.
+// So either the handler sees that the application is outside, or the application sees `asked_` cleared and wakes the
+// handler again.
 void Handler::ask() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!asked_.exchange(true, std::memory_order_relaxed)) wake_up(wake_);
@@ -97,12 +99,13 @@ void Handler::request(Notice notice) noexcept {
     for (Source* source : sources_) source->request(notice);
 }
 
-// What came before the request does not interrupt. If not all of it can be handled now, the request does not count:
-// whoever leaves the library next, or the handler, asks and looks again. Returns the events handled.
+// Requests interrupts, and drains the sources afterwards, because events that came before the request do not interrupt.
+// If not all of them can be handled now, the request counts as not made: the handler, or the thread that leaves the
+// library next, repeats it. Returns the number of events handled.
 std::uint64_t Handler::arm_and_look() noexcept {
     std::uint64_t events = 0;
     for (unsigned looks = 0; looks < kMostLooks && !(looks > 0 && turn_.is_waited_for()); ++looks) {
-        request(wanted());  // each time: what is handled may change it
+        request(wanted());  // repeated: handling events may change wanted()
         const int n = drain();
         if (n == 0) return events;
         events += static_cast<std::uint64_t>(n);
@@ -130,18 +133,18 @@ Handler::Woken Handler::sleep() noexcept {
         hear(i);
         woken = Woken::kInterrupted;
     }
-    if (watched_[0].revents == 0 || woken != Woken::kNot) return woken;  // asked as well: it stays readable
+    if (watched_[0].revents == 0 || woken != Woken::kNot) return woken;  // if asked as well, wake_ stays readable
     std::uint64_t times;
     return read(wake_, &times, sizeof times) > 0 ? Woken::kAsked : Woken::kNot;
 }
 
-// A descriptor that has failed is ready for ever.
+// A failed descriptor would end every poll() at once, so the handler stops watching it.
 void Handler::hear(std::size_t place) noexcept {
     pollfd& watched = watched_[place];
     Source& source = *sources_of_[place];
     if ((watched.revents & POLLIN) != 0 && source.acknowledge(watched.fd)) return;
     source.lost(watched.fd);
-    watched.fd = -1;  // poll() passes over it
+    watched.fd = -1;  // poll() ignores it
 }
 
 void Handler::on_interrupt() noexcept {
@@ -156,8 +159,8 @@ void Handler::on_interrupt() noexcept {
     turn_.give_back();
 }
 
-// The application polls: it is let go on for a while. Whoever finds it inside then need not wait: at the end of its
-// stay it requests interrupts, or asks again.
+// The application polls, so the handler lets it continue for a while. If the application is inside the library after
+// that, the handler need not wait: when the application leaves, it requests interrupts or asks again.
 void Handler::on_asked() noexcept {
     nanosleep(&kPatience, nullptr);
     asked_.store(false, std::memory_order_relaxed);
@@ -169,8 +172,9 @@ void Handler::on_asked() noexcept {
     turn_.give_back();
 }
 
-// False: the application polls, and has seen what we were woken for. It is inside still, and finds that nothing is
-// armed when it leaves: hence another look at the turn behind the last at the sweeps.
+// Returns false if the application polls and has handled the event that woke the handler. It must still be inside then,
+// so that it sees on leaving that no interrupt is armed. Therefore the turn is tried once more after the last check of
+// the sweeps.
 bool Handler::wait_for_turn() noexcept {
     const std::uint64_t before = sweeps_.load(std::memory_order_relaxed);
     bool polls = false;
@@ -182,7 +186,8 @@ bool Handler::wait_for_turn() noexcept {
     return true;
 }
 
-// Drains until nothing has come for a moment: what comes in a row wakes us once. The application pays for that moment.
+// Drains the sources until nothing has come for kLinger, so that events in quick succession cause one interrupt. The
+// application may have to wait for that long.
 std::uint64_t Handler::drain_all() noexcept {
     using Clock = std::chrono::steady_clock;
     std::uint64_t events = 0;

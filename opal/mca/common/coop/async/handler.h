@@ -39,8 +39,8 @@
 // another PML it has none. The transport calls the handler through HandlerLink; the
 // handler calls the transport through Source.
 //
-// Threading: one thread calls start(), stop() and add(), outside of turns; any
-// thread that enters or holds the turn calls the others. Errors: start() returns an
+// Threading: one thread calls start(), stop() and add(), outside of turns. Any
+// thread that enters or holds the turn may call the others. Errors: start() returns an
 // errno. The handler stops watching a descriptor that fails, and calls Source::lost().
 #pragma once
 
@@ -64,8 +64,8 @@ enum class Notice : std::uint8_t { kNone, kUrgent, kAny };  // each includes tho
 class Source {
 public:
     virtual ~Source() = default;
-    virtual std::span<const int> descriptors() const noexcept = 0;  // readable: it has interrupted
-    virtual void request(Notice notice) noexcept = 0;               // requests one interrupt for such an event
+    virtual std::span<const int> descriptors() const noexcept = 0;  // one becomes readable when the source interrupts
+    virtual void request(Notice notice) noexcept = 0;               // requests one interrupt, for the next such event
     virtual bool acknowledge(int descriptor) noexcept = 0;          // false: the descriptor is broken
     virtual void lost(int descriptor) noexcept = 0;                 // the handler no longer watches this descriptor
     virtual int drain() noexcept = 0;  // returns the number of events handled; 0: no queue of the source had any
@@ -73,7 +73,7 @@ public:
 
 class COOP_EXPORT Handler {
 public:
-    // Before start(); stop() forgets the sources.
+    // Call this before start(). stop() removes all sources.
     void add(Source& source);
 
     // `exclusive`: the library takes no locks, so application and handler take turns.
@@ -82,7 +82,7 @@ public:
     bool active() const noexcept { return active_; }
 
     Turn& turn() noexcept { return turn_; }
-    // Returns true if the handler's thread calls this (and, if exclusive, holds the turn).
+    // Whether the caller is the handler's thread (and, if exclusive, holds the turn).
     bool is_running_here() const noexcept {
         return turn_.on() ? turn_.is_handler() : std::this_thread::get_id() == thread_.get_id();
     }
@@ -166,8 +166,8 @@ private:
 
 // The functions of the handler that a transport may call. They do nothing if no handler is attached.
 //
-// Threading: attach() by one thread, outside of turns and while the handler's thread does not run; the rest as the
-// handler's functions.
+// Threading: attach() by one thread, outside of turns and while the handler's thread does not run. The others have
+// the rules of the handler's functions of the same name.
 class HandlerLink {
 public:
     void attach(Handler* handler) noexcept { handler_.store(handler, std::memory_order_relaxed); }  // null: none
@@ -189,7 +189,7 @@ public:
     }
 
 private:
-    std::atomic<Handler*> handler_{nullptr};  // a tool's thread may read a variable while MPI_Finalize detaches it
+    std::atomic<Handler*> handler_{nullptr};  // atomic: a tool's thread may read it while MPI_Finalize detaches
 };
 
 // RAII scope: the application is inside the library. The destructor of the outermost

@@ -7,8 +7,8 @@
 // The version is compared in find_extension(), which is compiled into the caller:
 // transport and caller may be of different builds, and each knows its own version.
 //
-// Threading: any thread. Ownership: of tables: the transport's, which withdraws a
-// table before its module goes. Errors: none; publishing a module again replaces
+// Threading: any thread. Ownership: the transport owns its table and withdraws it
+// before its module is destroyed. Errors: none; publishing a module again replaces
 // its table.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace coop {
 COOP_EXPORT void publish_extension(const mca_btl_base_module_t* module, const BtlExtensionHead& table);
 COOP_EXPORT void withdraw_extension(const mca_btl_base_module_t* module) noexcept;  // harmless if there is none
 COOP_EXPORT const BtlExtensionHead* published_extension(
-    const mca_btl_base_module_t* module) noexcept;  // of any version; null: none
+    const mca_btl_base_module_t* module) noexcept;  // a table of any version; null: none
 
 struct ExtensionLookup {
     const BtlExtension* extension = nullptr;  // null: absent

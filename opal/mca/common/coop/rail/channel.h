@@ -8,13 +8,13 @@
 //                                                        ▲
 //     stripe ──no read token──► Rail::reads ─────────────┘
 //
-//     a completion, a credit or a mark: the next waiting requests are posted
+//     A completion, a credit or a completed mark lets waiting requests be posted.
 //
 // `Self` is the transport's channel, which derives from this and has
 //
 //     void prepare(Work& message)                  a message has its sequence number: complete its header
 //     void build(Rail&, Work&, Request&)           fill the request for this rail
-//     void on_refused(Rail&, Work&, int error)     the queue pair did not take the request, which is nowhere now
+//     void on_refused(Rail&, Work&, int error)     the queue pair did not take the request, and no queue holds it
 //
 // Threading: none; the caller holds the lock of the channel. Ownership: the rails
 // belong to the channel, requests to the caller. Errors: on_rail_event().
@@ -37,10 +37,10 @@ template <class Self, class Rail, RailWork Work>
 class Channel {
 public:
     Rails<Rail> rails;
-    std::optional<sched::Scheduler> scheduler;  // once the rails are known
+    std::optional<sched::Scheduler> scheduler;  // set when the rails are known
     sched::SendWindow window;
     std::array<sched::SendCredits, sched::kMaxRails>
-        credits;                     // by the number of the rail; the peer may give some before this side is connected
+        credits;                     // by rail number; the peer may grant some before this side is connected
     List<Work, &Work::node> beyond;  // messages that wait for room in the window, in order
     std::uint64_t window_waits = 0;
 
@@ -48,7 +48,7 @@ public:
 
     bool may_send() noexcept { return beyond.empty() && window.has_room(); }
 
-    // A message with a place in the sequence. Precondition of this and everything below: some rail is up.
+    // Sends a message with a place in the sequence. Precondition of this and all functions below: some rail is up.
     void send(Work& message) {
         if (may_send()) return send_now(message);
         ++window_waits;
@@ -56,8 +56,8 @@ public:
         send_beyond();
     }
 
-    // A message that needs neither a place in the sequence nor a credit. Jump the queue: both sides may be blocked on
-    // credits.
+    // Sends a message that needs neither a place in the sequence nor a credit. It overtakes waiting messages, because
+    // it returns credits that the peer may be waiting for.
     void send_first(Work& message) {
         message.rail = scheduler->rail_of_fragment(message.bytes);
         Rail& rail = rails[message.rail];
@@ -75,7 +75,8 @@ public:
         rail.waiting.push_back(&work);
     }
 
-    // A stripe of an operation; `with_token`: a read that has to be one of the few that a queue pair has outstanding.
+    // Posts or queues a stripe of an operation. `with_token`: it needs a read token, because a queue pair can have only
+    // a few reads outstanding.
     void submit_stripe(Work& stripe, bool with_token) {
         count_waiting(stripe);
         stripe.has_token = with_token;
@@ -90,17 +91,17 @@ public:
         return false;
     }
 
-    // The rail for this many inline bytes, if they can be posted at once. Null: not now.
+    // Returns the rail for `bytes` of inline data; null if they cannot be posted at once.
     Rail* rail_for_inline(std::uint32_t bytes) noexcept {
         if (!may_send()) return nullptr;
         Rail& rail = rails[scheduler->rail_of_fragment(bytes)];
         return bytes <= rail.max_inline && rail.is_free() ? &rail : nullptr;
     }
-    // False: a message needs a credit on this rail, and there is none.
+    // Returns false if messages need credits on this rail and there is none.
     [[nodiscard]] bool take_credit(const Rail& rail) noexcept {
         return !rail.counts_credits || credits[rail.number()].take();
     }
-    // Posts inline data that carry the number `psn` of the window.
+    // Posts inline data. `psn` was taken from the window.
     void post_inline(Rail& rail, typename Rail::Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {
         if (const int error = rail.post_inline(request, bytes, psn); error != 0)
             self().on_refused(rail, rail.mark, error);
@@ -108,7 +109,7 @@ public:
 
     // --- events -----------------------------------------------------------------------------------------------------
 
-    // A request has completed and is off the send queue.
+    // A request has completed and left the send queue.
     void on_completed(Work& work, std::uint64_t now_ns) {
         scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns);
         Rail& rail = rails[work.rail];
@@ -126,14 +127,14 @@ public:
         send_beyond();
     }
 
-    // The peer has returned receive credits. False: no queue pair has that many.
+    // The peer has returned receive credits. Returns false if there are more than a queue pair can have.
     [[nodiscard]] bool on_grant(sched::Grant grant) {
         if (!credits[grant.rail].give(grant.count)) return false;
         if (Rail* rail = rails.find(grant.rail)) pump(*rail);
         return true;
     }
 
-    // The credits to return with the next message: of the rail that owes most.
+    // Takes the credits to return with the next message: those of the rail that owes most.
     sched::Grant take_owed_receives() noexcept {
         Rail* most = nullptr;
         for (Rail& rail : rails)
@@ -142,8 +143,9 @@ public:
         return {most->number(), most->own_receives.take_owed()};
     }
 
-    // Trouble of a rail; null: of one that is not a part of the channel yet. A rail that fails takes no further
-    // request, and its number stays. What waits on it, or is under way, stays there for the owner of the decision.
+    // Decides about an event of a rail; null: of a rail that is not in the channel yet. A rail that fails accepts no
+    // further requests and keeps its number. The requests that wait on it or are in flight stay there; the caller,
+    // which carries out the decision, handles them.
     [[nodiscard]] RailDecision on_rail_event(Rail* rail, RailEvent event) noexcept {
         if (rail == nullptr) return decide(RailState::kOpening, event);
         const RailDecision decision = decide(rail->state, event);
@@ -154,7 +156,7 @@ public:
         return decision;
     }
 
-    // A posted request has completed with an error. The scheduler learns nothing from it.
+    // A posted request has completed with an error. The scheduler does not count it as a measurement.
     [[nodiscard]] RailDecision on_failed(const Work& work, RailEvent event) noexcept {
         if (work.kind != WorkKind::kMark) scheduler->on_aborted(work.rail, work.bytes, work.posted_ns);
         return on_rail_event(rails.find(work.rail), event);
@@ -172,7 +174,8 @@ private:
         submit(message);
     }
 
-    // If the window stays full, inline sends may have landed whose completion nobody has asked for: ask now.
+    // Sends waiting messages while the window has room. If it stays full, posts marks: inline sends, which ask for no
+    // completion, may have landed.
     void send_beyond() {
         while (!beyond.empty() && window.has_room()) send_now(*beyond.pop_front());
         if (beyond.empty()) return;
@@ -180,8 +183,8 @@ private:
             if (const int error = rail.post_mark(); error != 0) self().on_refused(rail, rail.mark, error);
     }
 
-    // Takes room in the send queue and, where one is needed, a credit. False: one of them is missing, and nothing was
-    // taken.
+    // Checks for room in the send queue and takes a credit if the message needs one. Returns false, and takes nothing,
+    // if there is no room or no credit.
     bool take_place(Rail& rail, const Work& work) noexcept {
         if (!rail.has_room()) return false;
         return !work.wants_credit || take_credit(rail);

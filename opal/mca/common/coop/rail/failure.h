@@ -15,9 +15,10 @@
 //     kQueuePairError  ignore     end job   ignore     ignore
 //     kHcaLost         end job    end job   end job    end job
 //
-// A rail that is being opened is probed, and the probe finds whether it works. Only
-// a receive error means more than that: the peer has broken the protocol. A failed
-// rail has been reported; its further events follow from the first one.
+// Errors of a rail that is being opened are ignored, because its probe will show that
+// it does not work. A receive error is the exception: the peer has violated the
+// protocol. Further events of a failed rail are consequences of the first, which has
+// been reported.
 //
 // Threading: pure. Errors: none.
 #pragma once
@@ -33,7 +34,7 @@ enum class RailState : std::uint8_t {
     kOpening,  // not a part of its channel yet
     kUp,       // carries data
     kFailed,   // was up; nothing is posted on it any more
-    kClosed,   // never was up; completions of what was posted on it may still come
+    kClosed,   // never was up; requests posted on it may still complete
 };
 constexpr std::size_t kRailStates = 4;
 COOP_EXPORT const char* name(RailState state) noexcept;
@@ -52,7 +53,7 @@ COOP_EXPORT const char* name(RailEvent event) noexcept;
 
 enum class RailDecision : std::uint8_t {
     kIgnore,
-    kEndJob,  // no other rail takes over what was under way
+    kEndJob,  // because no other rail takes over the requests in flight
 };
 
 COOP_EXPORT RailDecision decide(RailState state, RailEvent event) noexcept;

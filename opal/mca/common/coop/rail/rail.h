@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A rail: one path between two processes with its own queue pair. It knows what is
-// on the send queue and which requests wait for room there.
+// A rail: one path between two processes, with its own queue pair. It counts the
+// requests on the send queue and keeps those that wait for room there.
 //
 //     request ──► waiting (in order) ──room, and a receive credit──► send queue ──► completion
 //     inline data ──────────────────────room now, or not at all────► send queue
 //
-// Inline data are the HCA's when the post returns, so such a send asks for no
-// completion. A mark now and then, a request that does complete, shows that all
-// requests before it are off the queue, and that their messages have landed.
+// The HCA has copied inline data when the post returns, so such a send asks for no
+// completion. From time to time a request that does complete (a mark) is posted. Its
+// completion shows that all earlier requests have left the queue and that their
+// messages have landed.
 //
 // The queue pair is a template parameter: verbs in production, a fake in the unit
-// tests. Neither costs an indirect call.
+// tests. So there are no indirect calls.
 //
 // Threading: none; the caller holds the lock of the channel. Ownership: requests
 // belong to the caller and are linked through their own node. Errors: a queue pair
-// that refuses a request returns an errno, and the rail has not changed.
+// that refuses a request returns an errno and leaves the rail unchanged.
 #pragma once
 
 #include <concepts>
@@ -33,38 +34,38 @@ namespace coop::rail {
 
 enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
 
-// What a rail needs of a queue pair. `id` comes back with the completion; a request without a completion of its own
-// still completes when it fails.
+// The interface of a queue pair that a rail uses. A completion returns `id`. A request that asks for no completion
+// still completes if it fails.
 template <class Q>
 concept QueuePair = requires(Q& qp, const Q& same, typename Q::Request& request, void* id, bool completes) {
     { qp.post(request, id, completes) }
-    noexcept->std::same_as<int>;  // 0, or the errno with which it was refused
+    noexcept->std::same_as<int>;  // 0, or an errno if the queue pair refuses it
     { qp.post_empty_write(id) }
-    noexcept->std::same_as<int>;  // a write of no bytes, which completes
+    noexcept->std::same_as<int>;  // a write of no bytes that asks for a completion
     { qp.stop() }
-    noexcept->std::same_as<bool>;  // into error: nothing arrives any more, and what is posted is flushed
+    noexcept->std::same_as<bool>;  // sets the error state: nothing more arrives, posted requests are flushed
     { same.works() }
-    noexcept->std::same_as<bool>;  // false: it is in error
+    noexcept->std::same_as<bool>;  // false: it is in the error state
 };
 
-// A request, as a rail and its channel see it. A transport derives nothing from this; its own type has these members.
+// The members that a rail and its channel use of a transport's request type.
 template <class W>
 concept RailWork = requires(W& work) {
     { work.node } -> std::same_as<ListNode&>;
     { work.kind } -> std::same_as<WorkKind&>;
-    { work.rail } -> std::same_as<sched::RailIndex&>;    // the number of its rail
-    { work.bytes } -> std::same_as<std::uint32_t&>;      // as the scheduler counts them
-    { work.posted_ns } -> std::same_as<std::uint64_t&>;  // of a stripe whose time is measured; else sched::kNotMeasured
+    { work.rail } -> std::same_as<sched::RailIndex&>;      // the number of its rail
+    { work.bytes } -> std::same_as<std::uint32_t&>;        // the size that the scheduler counts
+    { work.posted_ns } -> std::same_as<std::uint64_t&>;    // of a stripe that is measured; else sched::kNotMeasured
     { work.psn } -> std::same_as<sched::SequenceNumber&>;  // valid if ordered
     { work.ordered } -> std::same_as<bool&>;               // a message with a place in the sequence of the channel
     { work.wants_credit } -> std::same_as<bool&>;          // a message that needs a receive buffer of the peer
-    { work.has_token } -> std::same_as<bool&>;             // it has a read token of its rail
-    { work.waits } -> std::same_as<bool&>;                 // the scheduler counts it among the waiting bytes
+    { work.has_token } -> std::same_as<bool&>;             // it holds or waits for a read token of its rail
+    { work.waits } -> std::same_as<bool&>;                 // the scheduler counts its bytes as waiting
 };
 
 struct RailCounts {
     std::uint64_t bytes = 0, sends = 0, stripes = 0;
-    std::uint64_t waits = 0, read_waits = 0;  // for the send queue or a credit; for a read token
+    std::uint64_t waits = 0, read_waits = 0;  // waits: for the send queue or a credit; read_waits: for a read token
 };
 
 template <QueuePair Qp, RailWork Work>
@@ -76,12 +77,12 @@ public:
 
     Qp qp;
     RailState state = RailState::kOpening;
-    std::uint32_t max_inline = 0;        // bytes
-    bool counts_credits = false;         // the peer has receive buffers for this rail alone: a message needs a credit
-    sched::ReceiveCredits own_receives;  // valid without a shared receive queue here
+    std::uint32_t max_inline = 0;  // bytes
+    bool counts_credits = false;   // the peer has separate receive buffers for this rail, so messages need credits
+    sched::ReceiveCredits own_receives;  // valid if this side has no shared receive queue
     sched::ReadTokens<Work, &Work::node> reads{0};
     List<Work, &Work::node> waiting;
-    Work mark;  // its completion stands for the inline sends before it
+    Work mark;  // its completion covers the inline sends before it
     RailCounts counts;
 
     sched::RailIndex number() const noexcept { return mark.rail; }  // valid in a channel
@@ -90,7 +91,7 @@ public:
     bool is_free() noexcept { return waiting.empty() && has_room(); }
 
     void set_depth(std::uint32_t requests) noexcept { depth_ = requests; }
-    // The rail has failed: there is no room any more, so every request waits.
+    // Called when the rail has failed: there is no room any more, so every request waits.
     void shut() noexcept { depth_ = 0; }
 
     // Posts a request that completes with `work`. Precondition: has_room().
@@ -103,7 +104,7 @@ public:
     }
     void on_completed() noexcept { --in_flight_; }
 
-    // Posts `bytes` of inline data, the message `psn`. Precondition: is_free().
+    // Posts the message `psn`, which is `bytes` of inline data. Precondition: is_free().
     [[nodiscard]] int post_inline(Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {
         const bool marks = marked_ == 0 && unmarked_ + 1 >= depth_ / 4;
         if (const int error = qp.post(request, &mark, marks); error != 0) return error;
@@ -116,7 +117,7 @@ public:
         return 0;
     }
 
-    // Posts a request that is no message and does not complete: the next mark counts it.
+    // Posts a request that is not a message and asks for no completion. The next mark covers it.
     [[nodiscard]] int post_unmarked(Request& request) noexcept {
         if (const int error = qp.post(request, &mark, false); error != 0) return error;
         ++in_flight_;
@@ -124,7 +125,7 @@ public:
         return 0;
     }
 
-    // Asks for the completion of the messages after the last mark, if there are any and the queue has room.
+    // Posts a mark for the messages after the last one, if there are any, no mark is in flight and the queue has room.
     [[nodiscard]] int post_mark() {
         if (marked_ != 0 || unmarked_psns_.empty() || !has_room()) return 0;
         if (const int error = qp.post_empty_write(&mark); error != 0) return error;
@@ -147,11 +148,11 @@ private:
         marked_psns_.swap(unmarked_psns_);
     }
 
-    std::uint32_t in_flight_ = 0;  // requests on the send queue, as far as completions have shown
-    std::uint32_t depth_ = 0;      // most of them
-    std::uint32_t unmarked_ = 0;   // since the last mark was posted
-    std::uint32_t marked_ = 0;     // complete with the mark under way; 0: none is under way
-    std::vector<sched::SequenceNumber> unmarked_psns_, marked_psns_;  // of the messages among these
+    std::uint32_t in_flight_ = 0;  // requests posted whose completion has not been seen
+    std::uint32_t depth_ = 0;      // limit of in_flight_
+    std::uint32_t unmarked_ = 0;   // requests without a completion since the last mark was posted
+    std::uint32_t marked_ = 0;     // requests that the mark in flight covers; 0: no mark is in flight
+    std::vector<sched::SequenceNumber> unmarked_psns_, marked_psns_;  // the messages among these requests
 };
 
 }  // namespace coop::rail

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The rails of a channel by their numbers. The number of a rail is that of its
-// path: both sides compute the same paths, so they mean the same rail by a number.
-// A rail keeps its number as long as the channel lives, whatever happens to others.
+// path. Both sides compute the same paths, so a number denotes the same rail on both.
+// A rail keeps its number for the lifetime of the channel.
 //
 //     number     0      1      2          3
 //     rail       up     -      closed     up          -: could not be made
 //     for (Rail& rail : rails)            0 and 3: the rails that are up
 //
-// Threading: none; the caller holds the lock of the channel. Ownership: the rails
-// belong to this. Errors: none.
+// Threading: none; the caller holds the lock of the channel. Ownership: this owns
+// the rails. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@
 
 namespace coop::rail {
 
-// A Rail has a member `state`, which only this changes once the rail has been put here.
+// `Rail` must have a member `state`. After put() only this class changes it.
 template <class Rail>
 class Rails {
 public:
-    // The rail takes the next number. Null: the number stays without a rail. Precondition: fewer than kMaxRails have
-    // been put.
+    // Gives the rail the next number. A null rail uses up a number, too. Precondition: fewer than kMaxRails calls so
+    // far.
     Rail* put(std::unique_ptr<Rail> rail) {
         all_.push_back(std::move(rail));
         Rail* const put = all_.back().get();
@@ -37,7 +37,7 @@ public:
     }
 
     std::size_t numbers() const noexcept { return all_.size(); }
-    Rail& operator[](sched::RailIndex number) const noexcept { return *all_[number]; }  // there is one
+    Rail& operator[](sched::RailIndex number) const noexcept { return *all_[number]; }  // must exist
     Rail* find(sched::RailIndex number) const noexcept { return number < all_.size() ? all_[number].get() : nullptr; }
     sched::RailMask up() const noexcept { return up_; }
 
