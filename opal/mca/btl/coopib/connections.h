@@ -55,8 +55,8 @@ struct News {
     What what;
     std::uint64_t peer = 0;  // id of the peer
     std::vector<QueuePairName> names;
-    std::vector<std::unique_ptr<Rail>>
-        rails;  // kEstablished, kGivenUp: one for each path; closed: it does not work; null: it could not be made
+    // kEstablished, kGivenUp: one for each path. A closed rail does not work; null: it could not be made.
+    std::vector<std::unique_ptr<Rail>> rails;
     std::vector<path::PathChoice> paths;
     std::vector<std::string> silent;  // descriptions of the rails that opened but did not answer their probe
     path::Reason reason = path::Reason::kNone;

@@ -75,9 +75,9 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     OpList uncut;                   // operations that will be cut into stripes when a rail has less to do
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // messages that can be handed on
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
-    std::optional<sched::RailIndex>
-        atomic_rail;                 // a rail to the HCA that the peer names for atomic operations; empty: none is open
-    std::uint64_t out_of_order = 0;  // arrivals that had to wait for an earlier one
+    // A rail to the HCA that the peer names for atomic operations; empty: none is open.
+    std::optional<sched::RailIndex> atomic_rail;
+    std::uint64_t out_of_order = 0;   // arrivals that had to wait for an earlier one
     std::uint64_t connect_waits = 0;  // fragments and operations that had to wait for the connection
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by scheduling reason
     std::uint64_t ring_messages = 0,

@@ -16,7 +16,8 @@ struct Module;
 Endpoint* find_endpoint(Module& m, opal_proc_t* proc);
 std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 opal_process_name_t name_of(std::uint64_t id) noexcept;
-std::optional<path::PortList> published_ports(std::uint64_t id);  // any thread; empty: none that this process can use
+// Any thread may call this. Returns nothing if this process cannot use the published ports.
+std::optional<path::PortList> published_ports(std::uint64_t id);
 void publish_ports(Module& m);
 
 }  // namespace coop::ib

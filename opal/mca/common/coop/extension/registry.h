@@ -24,8 +24,8 @@ COOP_EXPORT const BtlExtensionHead* published_extension(
 
 struct ExtensionLookup {
     const BtlExtension* extension = nullptr;  // null: absent
-    const BtlExtensionHead* unusable =
-        nullptr;  // a table of another version or size, which counts as absent; null: there is none
+    // A table of another version or size, which counts as absent; null: there is none.
+    const BtlExtensionHead* unusable = nullptr;
 };
 
 inline ExtensionLookup find_extension(const mca_btl_base_module_t* module) noexcept {
