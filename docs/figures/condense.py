@@ -123,7 +123,7 @@ def of_overlap(data):
     runs = data["runs"]
     panels = [ratio_panel(runs, side, size) for side in ratio.SIDES for size in ratio.sizes_in(runs)]
     source = f"{rounds.describe(data['end'])}; {host.one_line(data['host'])}; {rounds.of_machine(runs)}"
-    return "overlap-ratio", {"title": "Computing time by total time (W/T)", "source": source, "panels": panels}
+    return "overlap-ratio", {"title": "Computing time divided by total time (W/T)", "source": source, "panels": panels}
 
 
 def main():

@@ -111,7 +111,8 @@ const Command kCheckCommand = {"check", "test whether this machine can run a sub
                                R"(coop-fabric check
 
 Tests what a subnet needs of this machine and says how to get what is missing. Every subnet needs the items marked
-MISSING in capitals, and the exit status is 1 then; only the option in brackets needs the others.
+MISSING in capitals, and the exit status is 1 then. An item that is missing in small letters is needed only by the
+option in its brackets, or, with RLIMIT_MEMLOCK there, by programs that register more memory than the limit allows.
 )",
                                run_check};
 

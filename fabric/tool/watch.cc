@@ -58,7 +58,7 @@ int run_scenario(Words words) {
 }  // namespace
 
 const Command kCountersCommand = {"counters", "print the counters of ports, links, queue pairs and processes",
-                                  R"(coop-fabric counters [--links] [--qp] [--json]
+                                  R"(coop-fabric counters [--links] [--qp] [--json] [--subnet NAME]
 
 Prints, for each port, the traffic sent, received, lost and damaged, and how long messages waited for its link; for
 each process, the CPU time of the thread that emulates its HCAs.
@@ -71,7 +71,7 @@ each process, the CPU time of the thread that emulates its HCAs.
                                   run_counters};
 
 const Command kTraceCommand = {"trace", "print the events on a subnet, with times",
-                               R"(coop-fabric trace [--follow]
+                               R"(coop-fabric trace [--follow] [--subnet NAME]
 
 Prints the subnet's latest events, at most 32768, with the time since the subnet was made: state changes, retries,
 errors, migrations, asynchronous events, processes; also messages, if it was made with --trace-messages.
@@ -82,7 +82,7 @@ errors, migrations, asynchronous events, processes; also messages, if it was mad
                                run_trace};
 
 const Command kScenarioCommand = {"scenario", "perform actions at given times or counts",
-                                  R"(coop-fabric scenario FILE [--check]
+                                  R"(coop-fabric scenario FILE [--check] [--subnet NAME]
 
 Performs the actions in FILE. Each line has a time or a count, followed by an action in the syntax of the commands
 port, link, lid, hca, sm, fault and kill; '#' begins a comment:

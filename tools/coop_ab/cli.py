@@ -24,7 +24,7 @@ def parser():
     p.add_argument("--env", action="append", default=[], metavar="NAME:VAR=VALUE", help="environment of a setting")
     p.add_argument("--base", metavar="NAME", help="the setting to compare with (default: the last)")
     p.add_argument("--repeats", type=int, metavar="N",
-                   help="rounds (default: 10 for two settings, 10 to 16 for more, so that each runs first equally often; an "
+                   help="rounds (default: 10 for two settings; at least 10 for more, so that each runs first equally often; an "
                    "interval of 95 %% needs at least 6)")
     p.add_argument("--warmup", type=int, default=0, metavar="N", help="rounds whose numbers are thrown away (default 0)")
     p.add_argument("--seed", type=int, metavar="N", help="seed for the order of the runs (default: a new one, printed)")
