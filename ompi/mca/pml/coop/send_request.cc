@@ -319,7 +319,6 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
 }
 
 void on_read(SendRequest& r) noexcept {
-    r.answer_due = false;
     advance(r);
     drop(r);
 }

@@ -77,7 +77,6 @@ void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
 // Starts our side of the copy into an offered receive.
 void start_offered(SendRequest& r, rndv::Choice choice) noexcept {
     r.offered = true;
-    r.engine.set_choice(choice);
     r.remote_address = r.offer.address;
     const bool offloads = may_offload(r, choice.split);
     const std::uint32_t chunk = shared_chunk(*r.peer->rdma->btl, choice.split, r.bytes(), offloads);

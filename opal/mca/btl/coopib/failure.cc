@@ -34,7 +34,6 @@ void Channel::on_refused(Rail& rail, Work& work, int error) {
 }
 
 void on_send_error(const Work& work, const ibv_wc& wc) {
-    if (work.endpoint == nullptr) return;  // the probe of a rail that is not part of a channel
     Channel& channel = *work.endpoint->channel;
     const auto decision = channel.on_failed(work,
                                             is_flush(wc) ? rail::RailEvent::kSendFlushed : rail::RailEvent::kSendError);

@@ -30,8 +30,8 @@ struct Finished {
 
 Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
-    if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
     if (work.endpoint == nullptr) return {};  // the probe of a rail that is not part of a channel
+    if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
     Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {

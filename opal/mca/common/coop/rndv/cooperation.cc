@@ -4,6 +4,12 @@
 namespace coop::rndv {
 namespace {
 
+// Whether a load is smaller than another by at least kClearMessages messages of this length.
+constexpr std::uint64_t kClearMessages = 3;
+constexpr bool is_clearly_less(std::uint64_t load, std::uint64_t other, std::uint64_t bytes) noexcept {
+    return load < other && (other - load) / kClearMessages >= bytes;
+}
+
 // Table II of the paper. A buffered send leaves its caller free, so the receiver copies if it waits; the table lets the
 // sender copy if the receiver does not wait.
 Choice by_calls(const Situation& s) noexcept {

@@ -20,10 +20,4 @@ constexpr Split lead_of(Row row) noexcept {
     return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth;
 }
 
-// Whether a load is smaller than another by at least kClearMessages messages of this length.
-constexpr std::uint64_t kClearMessages = 3;
-constexpr bool is_clearly_less(std::uint64_t load, std::uint64_t other, std::uint64_t bytes) noexcept {
-    return load < other && (other - load) / kClearMessages >= bytes;
-}
-
 }  // namespace coop::rndv

@@ -87,7 +87,6 @@ public:
     bool is_answered() const noexcept { return answered_.load(std::memory_order_acquire); }
 
     const Choice& choice() const noexcept { return choice_; }
-    void set_choice(const Choice& choice) noexcept { choice_ = choice; }  // of kStart
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t end() const noexcept { return end_; }
     std::uint64_t put_bytes() const noexcept { return put_bytes_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The list of protocols ("rows", after the table of protocols that choose() reads). To add one: write rows/NAME.cc with
-// its Protocol, and enter it here, once by number and once by preference. Nothing else names rows one by one.
+// its Protocol, and enter it here, once by number and once by preference. No other list of rows exists.
 #pragma once
 
 #include <cstddef>
