@@ -84,6 +84,15 @@ std::uint32_t count_steps(Algorithm algorithm, std::uint32_t processes) noexcept
     return 0;
 }
 
+std::uint32_t count_announcements(Algorithm algorithm, std::uint32_t processes) noexcept {
+    const std::uint32_t steps = count_steps(algorithm, processes);
+    switch (algorithm) {
+    case Algorithm::kRing: return std::min(steps, 1u);
+    case Algorithm::kNeighbour: return std::min(steps, 2u);
+    default: return steps;
+    }
+}
+
 Step step_of(Algorithm algorithm, std::uint32_t processes, std::uint32_t rank, std::uint32_t step) noexcept {
     switch (algorithm) {
     case Algorithm::kRecursiveDoubling: return doubling(rank, step);

@@ -50,4 +50,11 @@ COOP_EXPORT bool fits(Algorithm algorithm, std::uint32_t processes) noexcept;
 COOP_EXPORT std::uint32_t count_steps(Algorithm algorithm, std::uint32_t processes) noexcept;
 COOP_EXPORT Step step_of(Algorithm algorithm, std::uint32_t processes, std::uint32_t rank, std::uint32_t step) noexcept;
 
+// Steps with the same sender use the same announcement of the receiver's memory: one in a ring, two between neighbours,
+// one for each step otherwise.
+constexpr std::uint32_t announcement_of(Algorithm algorithm, std::uint32_t step) noexcept {
+    return algorithm == Algorithm::kRing ? 0 : algorithm == Algorithm::kNeighbour ? step % 2 : step;
+}
+COOP_EXPORT std::uint32_t count_announcements(Algorithm algorithm, std::uint32_t processes) noexcept;
+
 }  // namespace coop::coll
