@@ -25,7 +25,7 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
         fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-        fragment.fenced = true;
+        fragment.fenced = op.kind == WorkKind::kGet;
         fragment.base.des_cbfunc = nullptr;
         fragment.work.kind = WorkKind::kSend;
         fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + rider.bytes;
@@ -36,7 +36,8 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
-    m.handler.under_way(-1);  // no process has to notice the end of the operation now
+    // No process has to notice the end of the operation now. Without a marker it was not counted.
+    if (op.marker != sched::Marker::kNone) m.handler.under_way(-1);
     return true;
 }
 
@@ -62,7 +63,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     Channel& channel = *op.endpoint->channel;
     count_posted(m, stripe, channel.rails[rail].local_hca);
-    // The fence makes the HCA execute the reads one by one: they need no read tokens.
+    // The fence of a read's rider makes the HCA execute the reads one by one: they need no read tokens.
     if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
     channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
 }

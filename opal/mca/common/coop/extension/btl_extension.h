@@ -45,13 +45,18 @@ class Handler;
 
 constexpr std::uint32_t kMaxRiderBytes = 64;
 
-// A packet that the HCA sends when an RDMA read has ended: the FIN of a message,
-// posted with the read and fenced, so that no process has to notice the end of the
-// read (the "fenced" FIN of RDMA Read Based Rendezvous, section 4.2). A striped
-// read has one copy on each rail that it uses, and the peer counts them.
+// A packet that the HCA sends after the data of a put or a get. It is posted together
+// with the operation, so that no process has to notice the end of the operation first:
+//
+//     put    it follows the write on the same queue pair, which keeps the order: when
+//            the packet arrives, the data is in the peer's memory
+//     get    it is fenced: the HCA sends it when the read has ended (the "fenced" FIN
+//            of RDMA Read Based Rendezvous, section 4.2)
+//
+// A striped operation has one copy on each rail that it uses, and the peer counts them.
 //
 // The transport copies the packet and sets `taken` before the call returns. If it
-// leaves `taken` false, the caller sends the packet when the read is complete.
+// leaves `taken` false, the caller sends the packet when the operation is complete.
 struct Rider {
     alignas(8) unsigned char packet[kMaxRiderBytes];
     std::uint32_t bytes;
@@ -63,7 +68,7 @@ struct Rider {
 struct RdmaOptions {
     // A marker other than kNone also permits the asynchronous handler to call `done`.
     sched::Marker marker = sched::Marker::kNone;
-    Rider* rider = nullptr;  // only for a get; null: none
+    Rider* rider = nullptr;  // null: none
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
