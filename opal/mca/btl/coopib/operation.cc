@@ -71,7 +71,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now);
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes)
+                                              : channel.scheduler->make_schedule(op.bytes, op.marker, now);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
@@ -106,8 +107,9 @@ void start_op(Module& m, RdmaOp& op) {
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
-    // A rider is valid only during this call, so an operation with a rider is cut at once.
-    if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
+    // so it need not wait for better weights.
+    if (op.whole || op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;
     channel.uncut.push_back(&op);

@@ -69,6 +69,7 @@ struct RdmaOptions {
     // A marker other than kNone also permits the asynchronous handler to call `done`.
     sched::Marker marker = sched::Marker::kNone;
     Rider* rider = nullptr;  // null: none
+    bool whole = false;      // one request on one rail, never stripes
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
@@ -80,7 +81,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 1;
+constexpr std::uint32_t kBtlExtensionAbi = 2;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
