@@ -118,6 +118,12 @@ struct BtlExtension {
     // interrupts, takes turns with the handler and reports to it. Null detaches it. Returns false if the transport
     // cannot interrupt.
     bool (*serve)(Btl*, async::Handler* handler) = nullptr;
+
+    // Whether the last byte of an RDMA write of the peer becomes visible here after all its other bytes, on every rail of
+    // the connection: then this process may poll that byte (with an acquire load). The answer is about one write, not
+    // about several, and about writes into this process only; the peer answers for the other direction. False while not
+    // connected, and if the driver does not know. It asks the driver: keep the answer.
+    bool (*lands_in_order)(Btl*, Endpoint*) = nullptr;
 };
 
 }  // namespace coop
