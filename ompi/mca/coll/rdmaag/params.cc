@@ -61,12 +61,9 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},
-    {&Config::short_max, nullptr},
-    {&Config::ring_min, nullptr},
-    {&Config::algorithm, &Config::algorithm_name},
-    {&Config::report, nullptr},
-    {nullptr, &Config::fault},
+    {&Config::priority, nullptr}, {&Config::short_max, nullptr},
+    {&Config::ring_min, nullptr}, {&Config::algorithm, &Config::algorithm_name},
+    {&Config::report, nullptr},   {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());
