@@ -7,6 +7,7 @@
 
 #include "coop/base/architecture.h"
 #include "module.h"
+#include "peers.h"
 
 namespace coop::ag {
 namespace {
@@ -50,6 +51,11 @@ std::size_t longest_to_partners(ompi_communicator_t& comm) noexcept {
     return shortest;
 }
 
+// The longest short step that packets of `longest` bytes allow.
+std::size_t short_limit(std::size_t longest) noexcept {
+    return std::min(static_cast<std::size_t>(process.config.short_max), longest - sizeof(coll::Packet));
+}
+
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
 
 }  // namespace
@@ -66,26 +72,25 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
 
     state.decided = true;
     ompi_communicator_t& comm = *state.comm;
+    if (!all_use_it(comm)) return left(state.why_not = WhyNot::kPeerWithout);
     std::size_t longest = 0;
-    WhyNot mine = WhyNot::kPeerWithout;
+    WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
     else if (longest = longest_to_partners(comm); longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes)
         mine = WhyNot::kUnreachable;
-    else if (state.group = Group::create(comm, static_cast<std::size_t>(process.config.short_max)); !state.group)
-        mine = WhyNot::kNoMemory;
+    else if (state.group = Group::create(comm, short_limit(longest)); !state.group) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{
-        state.group != nullptr,
-        std::min(c.short_max, static_cast<std::int64_t>(longest) - static_cast<std::int64_t>(sizeof(coll::Packet))),
-        kVersion,
-        -kVersion,
-        architecture(),
-        -architecture(),
-        c.algorithm,
-        -c.algorithm,
-        c.ring_min,
-        -c.ring_min};
+    const Words words{state.group != nullptr,
+                      static_cast<std::int64_t>(state.group ? short_limit(longest) : 0),
+                      kVersion,
+                      -kVersion,
+                      architecture(),
+                      -architecture(),
+                      c.algorithm,
+                      -c.algorithm,
+                      c.ring_min,
+                      -c.ring_min};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);

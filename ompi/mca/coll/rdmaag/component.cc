@@ -9,6 +9,7 @@
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
+#include "peers.h"
 
 extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
 
@@ -66,6 +67,7 @@ extern "C" int mca_coll_rdmaag_register(void) {
 
 extern "C" int mca_coll_rdmaag_open(void) {
     opal_show_help_add_dir(COOP_HELP_DIR);
+    if (process.given.priority > 0) publish_use();
     return OMPI_SUCCESS;
 }
 

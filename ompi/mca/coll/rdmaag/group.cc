@@ -378,7 +378,7 @@ void publish(std::uint32_t context, Group* group) noexcept {
 
 bool receive_packets() noexcept {
     static const bool registered = [] {
-        if (!mca_bml_base_inited() || !mca_bml.bml_register) return false;
+        if (!pml_uses_btls() || !mca_bml.bml_register) return false;
         look_up_extensions();
         return mca_bml.bml_register(kTag, mca_coll_rdmaag_on_packet, nullptr) == OMPI_SUCCESS;
     }();
