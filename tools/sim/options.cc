@@ -48,6 +48,7 @@ std::vector<Row> rows(Options& o) {
          "forwarding tables of a subnet manager, from a file written by 'coop-sim opensm'"},
         {"seed", &o.seed, Unit::kNone, {0, 1e18}, "seed of routes, mapping and neighbours"},
         {"pattern", &o.pattern, Unit::kNone, kAny, "ring, alltoall, allgather, allreduce or shifts"},
+        {"algorithm", &o.algorithm, Unit::kNone, kAny, "of allgather: doubling, bruck, ring or neighbour"},
         {"ranks", &o.ranks, Unit::kNone, {2, kMostHosts}, "processes of the job, one per host"},
         {"bytes", &o.bytes, Unit::kBytes, {1, 1e12}, "length of a message (allreduce: of the vector)"},
         {"iterations", &o.iterations, Unit::kNone, {1, 1e6}, "repetitions of the whole pattern"},

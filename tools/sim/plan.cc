@@ -137,6 +137,23 @@ Defect add_neighbours(const Options& o, std::vector<NodeIndex> free, WorldPlan& 
     return std::nullopt;
 }
 
+// The option `--algorithm`, which only allgather has.
+Defect make_algorithm(const Options& o, Workload& work) {
+    const auto algorithm = algorithm_named(o.algorithm);
+    if (!algorithm) return "--algorithm '" + o.algorithm + "' is not one of doubling, bruck, ring, neighbour";
+    if (work.pattern != Pattern::kAllgather)
+        return o.algorithm == Options{}.algorithm ? std::nullopt
+                                                  : Defect("--algorithm " + o.algorithm +
+                                                           ": only --pattern allgather has "
+                                                           "the option");
+    if (!coll::fits(*algorithm, work.ranks))
+        return "--algorithm " + o.algorithm + " needs " +
+               (*algorithm == coll::Algorithm::kNeighbour ? "an even number" : "a power of two") + " of ranks, not " +
+               std::to_string(work.ranks);
+    work.algorithm = *algorithm;
+    return std::nullopt;
+}
+
 Defect make_jobs(const Options& o, WorldPlan& plan) {
     const std::uint32_t hosts = plan.topology.hosts;
     if (o.cluster > hosts)
@@ -153,6 +170,7 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
                     static_cast<std::uint32_t>(o.iterations),
                     static_cast<std::uint32_t>(o.messages),
                     o.seed};
+    if (Defect bad = make_algorithm(o, job.workload)) return bad;
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
         return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " +
                std::to_string(o.ranks - 1) + ", only this pattern has the option";

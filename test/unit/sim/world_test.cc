@@ -130,6 +130,19 @@ TEST(SimWorld, packets_take_as_long_as_flows_unless_they_hold_each_other_up) {
     }
 }
 
+TEST(SimWorld, every_allgather_moves_all_blocks_in_its_number_of_messages) {
+    const std::pair<const char*, std::uint64_t> algorithms[] = {
+        {"doubling", 3}, {"bruck", 3}, {"ring", 7}, {"neighbour", 4}};
+    for (const auto& [algorithm, steps] : algorithms) {
+        Options o = options("original");
+        o.pattern = "allgather";
+        o.algorithm = algorithm;
+        const Simulated run(o);
+        EXPECT_EQ(run.result().messages, 3 * 8 * steps) << algorithm;
+        EXPECT_NEAR(run.carried(), 3.0 * 8 * 7 * 262144, 1) << algorithm;
+    }
+}
+
 TEST(SimWorld, a_sample_of_the_steps_has_that_many_messages) {
     Options o = options("original");
     o.every = 3;
@@ -248,7 +261,19 @@ TEST(SimPlan, an_impossible_plan_gives_a_sentence) {
     o = options("original");
     o.pattern = "gather";
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
+    o.pattern = "allgather";
+    o.algorithm = "binomial";
+    EXPECT_EQ(flaw(o), "--algorithm 'binomial' is not one of doubling, bruck, ring, neighbour");
+    o.algorithm = "doubling";
+    o.ranks = 6;
+    EXPECT_EQ(flaw(o), "--algorithm doubling needs a power of two of ranks, not 6");
+    o.algorithm = "neighbour";
+    o.ranks = 7;
+    EXPECT_EQ(flaw(o), "--algorithm neighbour needs an even number of ranks, not 7");
+    o.ranks = 8;
     o.pattern = "allreduce";
+    EXPECT_EQ(flaw(o), "--algorithm neighbour: only --pattern allgather has the option");
+    o.algorithm = "ring";
     o.every = 2;
     EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, only these patterns have the option");
     o.pattern = "alltoall";
