@@ -137,20 +137,29 @@ Defect add_neighbours(const Options& o, std::vector<NodeIndex> free, WorldPlan& 
     return std::nullopt;
 }
 
-// The option `--algorithm`, which only allgather has.
-Defect make_algorithm(const Options& o, Workload& work) {
+Defect only_for_allgather(const Options& o) {
+    const Options defaults;
+    const char* given = o.algorithm != defaults.algorithm ? "--algorithm"
+                        : o.announce != defaults.announce ? "--announce"
+                        : o.copy_below != 0               ? "--copy-below"
+                        : o.costs.has_new_buffers()       ? "--register-cost"
+                                                          : nullptr;
+    if (given == nullptr) return std::nullopt;
+    return std::string(given) + ": only --pattern allgather has the option";
+}
+
+Defect make_allgather(const Options& o, Workload& work) {
+    if (work.pattern != Pattern::kAllgather) return only_for_allgather(o);
     const auto algorithm = algorithm_named(o.algorithm);
     if (!algorithm) return "--algorithm '" + o.algorithm + "' is not one of doubling, bruck, ring, neighbour";
-    if (work.pattern != Pattern::kAllgather)
-        return o.algorithm == Options{}.algorithm ? std::nullopt
-                                                  : Defect("--algorithm " + o.algorithm +
-                                                           ": only --pattern allgather has "
-                                                           "the option");
-    if (!coll::fits(*algorithm, work.ranks))
-        return "--algorithm " + o.algorithm + " needs " +
-               (*algorithm == coll::Algorithm::kNeighbour ? "an even number" : "a power of two") + " of ranks, not " +
-               std::to_string(work.ranks);
+    if (!coll::fits(*algorithm, work.ranks)) {
+        const char* needed = *algorithm == coll::Algorithm::kNeighbour ? "an even number" : "a power of two";
+        return "--algorithm " + o.algorithm + " needs " + needed + " of ranks, not " + std::to_string(work.ranks);
+    }
+    if (o.announce != "step" && o.announce != "call") return "--announce '" + o.announce + "' is not one of step, call";
     work.algorithm = *algorithm;
+    work.announce = o.announce == "call" ? Announce::kCall : Announce::kStep;
+    work.copy_below = o.copy_below;
     return std::nullopt;
 }
 
@@ -170,7 +179,7 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
                     static_cast<std::uint32_t>(o.iterations),
                     static_cast<std::uint32_t>(o.messages),
                     o.seed};
-    if (Defect bad = make_algorithm(o, job.workload)) return bad;
+    if (Defect bad = make_allgather(o, job.workload)) return bad;
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
         return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " +
                std::to_string(o.ranks - 1) + ", only this pattern has the option";

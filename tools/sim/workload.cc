@@ -21,7 +21,9 @@ Step alltoall(const Workload& w, std::uint32_t rank, std::uint32_t step) noexcep
 
 Step allgather(const Workload& w, std::uint32_t rank, std::uint32_t step) noexcept {
     const coll::Step blocks = coll::step_of(w.algorithm, w.ranks, rank, step);
-    return {blocks.to, blocks.from, blocks.send.count * w.bytes, 0};
+    const std::uint64_t bytes = blocks.send.count * w.bytes;
+    const bool copied = bytes <= w.copy_below;
+    return {blocks.to, blocks.from, bytes, 0, copied, copied || w.announce == Announce::kCall};
 }
 
 // --- allreduce ------------------------------------------------------------------------------------------------------

@@ -35,6 +35,12 @@ std::optional<Pattern> pattern_named(std::string_view name);
 const char* name(Pattern pattern) noexcept;
 std::optional<coll::Algorithm> algorithm_named(std::string_view name);
 
+// When a receiver tells where the bytes of an allgather are to be written.
+enum class Announce : std::uint8_t {
+    kStep,  // rendezvous in each step: point-to-point messages
+    kCall,  // once per call, to each rank that writes to it: RDMA
+};
+
 struct Workload {
     Pattern pattern = Pattern::kAlltoall;
     std::uint32_t ranks = 2;
@@ -45,12 +51,18 @@ struct Workload {
     std::uint32_t only_step = 0;  // ring: only this step; 0: all
     std::uint32_t every = 1;      // ring and alltoall: only every N-th step, starting with the first
     coll::Algorithm algorithm = coll::Algorithm::kRing;  // of allgather; fits the number of ranks
+    Announce announce = Announce::kStep;                 // of allgather
+    std::uint64_t copy_below = 0;                        // allgather: steps of at most this size go through buffers
+
+    bool has_direct_steps() const noexcept { return announce == Announce::kCall || copy_below != 0; }
 };
 
 struct Step {
     std::uint32_t to = kNone, from = kNone;  // ranks; kNone: no partner
     std::uint64_t bytes = 0;                 // of each message to send
     std::uint64_t reduced_bytes = 0;         // to be reduced by the CPU afterwards
+    bool copied = false;                     // through registered buffers at both ends
+    bool direct = false;                     // without a handshake
 };
 
 std::uint32_t steps_of(const Workload& workload) noexcept;  // of one iteration

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/plan.h"
+#include "simulated.h"
 
 namespace coop::sim {
 namespace {
@@ -20,37 +20,6 @@ Options options(const std::string& policy) {
     o.policy = policy;
     o.slice_ns = 0;
     return o;
-}
-
-struct Simulated {
-    WorldPlan plan;
-    World world;
-    explicit Simulated(const Options& o) : plan(take(o)), world(plan) {
-        const Defect bad = world.run();
-        EXPECT_FALSE(bad) << *bad;
-    }
-    static WorldPlan take(const Options& o) {
-        auto made = make_plan(o);
-        EXPECT_TRUE(std::holds_alternative<WorldPlan>(made)) << std::get<std::string>(made);
-        return std::get<WorldPlan>(made);
-    }
-    const JobResult& result() const { return world.results()[0]; }
-    double last_us() const {
-        const auto& ends = result().iteration_end_ns;
-        return (ends.back() - ends[ends.size() - 2]) / 1e3;
-    }
-    double carried() const {
-        double bytes = 0;
-        for (NodeIndex host = 0; host < world.topology().hosts; ++host)
-            bytes += world.network().bytes_over(world.topology().host_link(host));
-        return bytes;
-    }
-};
-
-std::string flaw(const Options& o) {
-    auto made = make_plan(o);
-    const auto* bad = std::get_if<std::string>(&made);
-    return bad != nullptr ? *bad : "";
 }
 
 // A rendezvous of two idle processes: start and RTS, CTS, the bytes, the FIN, with
@@ -261,19 +230,7 @@ TEST(SimPlan, an_impossible_plan_gives_a_sentence) {
     o = options("original");
     o.pattern = "gather";
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
-    o.pattern = "allgather";
-    o.algorithm = "binomial";
-    EXPECT_EQ(flaw(o), "--algorithm 'binomial' is not one of doubling, bruck, ring, neighbour");
-    o.algorithm = "doubling";
-    o.ranks = 6;
-    EXPECT_EQ(flaw(o), "--algorithm doubling needs a power of two of ranks, not 6");
-    o.algorithm = "neighbour";
-    o.ranks = 7;
-    EXPECT_EQ(flaw(o), "--algorithm neighbour needs an even number of ranks, not 7");
-    o.ranks = 8;
     o.pattern = "allreduce";
-    EXPECT_EQ(flaw(o), "--algorithm neighbour: only --pattern allgather has the option");
-    o.algorithm = "ring";
     o.every = 2;
     EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, only these patterns have the option");
     o.pattern = "alltoall";
