@@ -7,11 +7,12 @@ namespace coop::sim {
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
-// With one address per call, the sends must be complete at the end of the call only.
+// With one address per call, the sends need to be complete at the end of the call only.
 bool World::step_is_over(const Process& process) const noexcept {
     if (process.to_receive != 0 || process.finished) return false;
     const Workload& work = job_of(process).workload;
-    return process.to_send == 0 || (work.announce == Announce::kCall && process.step_number + 1 != steps_of(work));
+    const bool last = process.step_number + 1 == steps_of(work);
+    return process.to_send == 0 || (work.announce == Announce::kCall && !work.await_sends && !last);
 }
 
 // If the step is over: starts the next step that has something to do.

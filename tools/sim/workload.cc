@@ -89,7 +89,8 @@ const char* name(Pattern pattern) noexcept { return kNames[static_cast<std::size
 
 std::uint32_t steps_of(const Workload& w) noexcept {
     if (w.only_step != 0) return 1;
-    if (w.pattern == Pattern::kAllgather) return coll::count_steps(w.algorithm, w.ranks);
+    if (w.pattern == Pattern::kAllgather && w.algorithm != coll::Algorithm::kRing)
+        return coll::count_steps(w.algorithm, w.ranks);
     if (w.pattern != Pattern::kAllreduce) return (w.ranks - 1 + w.every - 1) / w.every;
     return std::has_single_bit(w.ranks) ? 2 * (w.ranks - 1) : RecursiveDoubling(w).steps();
 }
@@ -98,7 +99,7 @@ Step step_of(const Workload& w, std::uint32_t rank, std::uint32_t iteration, std
     switch (w.pattern) {
     case Pattern::kRing: return shift(w.ranks, rank, w.only_step != 0 ? w.only_step : step * w.every + 1, w.bytes);
     case Pattern::kAlltoall: return alltoall(w, rank, step * w.every);
-    case Pattern::kAllgather: return allgather(w, rank, step);
+    case Pattern::kAllgather: return allgather(w, rank, step * w.every);
     case Pattern::kAllreduce:
         return std::has_single_bit(w.ranks) ? reduce_scatter_and_allgather(w, rank, step)
                                             : RecursiveDoubling(w).step(rank, step);

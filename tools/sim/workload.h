@@ -49,9 +49,10 @@ struct Workload {
     std::uint32_t messages = 1;   // messages at once in each step
     std::uint64_t seed = 1;       // for shifts
     std::uint32_t only_step = 0;  // ring: only this step; 0: all
-    std::uint32_t every = 1;      // ring and alltoall: only every N-th step, starting with the first
+    std::uint32_t every = 1;      // ring, alltoall, allgather by ring: only every N-th step, starting with the first
     coll::Algorithm algorithm = coll::Algorithm::kRing;  // of allgather; fits the number of ranks
     Announce announce = Announce::kStep;                 // of allgather
+    bool await_sends = false;                            // allgather, kCall: each step waits for its sends
     std::uint64_t copy_below = 0;                        // allgather: steps of at most this size go through buffers
 
     bool has_direct_steps() const noexcept { return announce == Announce::kCall || copy_below != 0; }

@@ -55,6 +55,8 @@ TEST(SimAllgather, one_announcement_per_call_replaces_the_handshakes) {
     const double first = t.c.post_ns + t.way + t.look - t.c.start_ns;          // the address, less the first start
     // Each completion is handled during the next step.
     EXPECT_NEAR(ended_ns(o), first + 7 * step + t.way, 20);
+    o.await_sends = "step";
+    EXPECT_NEAR(ended_ns(o), first + 7 * (step + t.way), 20);
     o.announce = "step";
     EXPECT_NEAR(ended_ns(o), 7 * (t.c.start_ns + t.handshake + t.c.post_ns + t.wire + 2 * t.way + t.look), 20);
 }
@@ -151,6 +153,9 @@ TEST(SimAllgather, its_options_are_checked) {
     o = options(8, "ring");
     o.announce = "once";
     EXPECT_EQ(flaw(o), "--announce 'once' is not one of step, call");
+    o.announce = "call";
+    o.await_sends = "never";
+    EXPECT_EQ(flaw(o), "--await-sends 'never' is not one of step, call");
     EXPECT_EQ(*read_options({"--register-cost", "90us"}, o), "--register-cost '90us' is not BASE,PER_PAGE");
     EXPECT_EQ(*read_options({"--register-cost", "90us,fast"}, o),
               "--register-cost 'fast' is not allowed (0ns to 1000000000ns)");
@@ -168,6 +173,9 @@ TEST(SimAllgather, other_patterns_do_not_have_its_options) {
     o.announce = "call";
     EXPECT_EQ(flaw(o), "--announce: only --pattern allgather has the option");
     o.announce = "step";
+    o.await_sends = "step";
+    EXPECT_EQ(flaw(o), "--await-sends: only --pattern allgather has the option");
+    o.await_sends = "call";
     o.copy_below = 1;
     EXPECT_EQ(flaw(o), "--copy-below: only --pattern allgather has the option");
     o.copy_below = 0;

@@ -116,8 +116,10 @@ TEST(SimWorld, a_sample_of_the_steps_has_that_many_messages) {
     Options o = options("original");
     o.every = 3;
     EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);  // steps 1, 4 and 7
-    o.pattern = "ring";
-    EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);
+    for (const char* pattern : {"ring", "allgather"}) {
+        o.pattern = pattern;
+        EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3) << pattern;
+    }
 }
 
 // Figure 3.5 of the dissertation: every message of step 12 crosses between leaves,
@@ -232,10 +234,10 @@ TEST(SimPlan, an_impossible_plan_gives_a_sentence) {
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
     o.pattern = "allreduce";
     o.every = 2;
-    EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, only these patterns have the option");
+    EXPECT_EQ(flaw(o), "--every 2: ring, alltoall and a ring allgather have steps 1 to 7, only these have the option");
     o.pattern = "alltoall";
     o.every = 8;
-    EXPECT_EQ(flaw(o), "--every 8: alltoall and the ring have steps 1 to 7, only these patterns have the option");
+    EXPECT_EQ(flaw(o), "--every 8: ring, alltoall and a ring allgather have steps 1 to 7, only these have the option");
     o.every = 1;
     o.blocking = "some";
     EXPECT_EQ(flaw(o), "--blocking 'some' is not one of none, hosts, cables");
