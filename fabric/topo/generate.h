@@ -36,7 +36,7 @@ struct Sizes {
     std::int64_t latency_ns = 0;             // from port to port, over the longest path
     bool ethernet = false;
     const Profile* profile = &profiles().front();
-    std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; otherwise `hosts` is ignored
+    std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; with `leaves`, `hosts` is ignored
     bool rail_optimised = false;                               // requires `spines`; `leaves` is 0
 };
 
