@@ -95,8 +95,8 @@ public:
 
     // To post: begin(), then slot() and add() for each request, then end(), which starts the work.
     void begin() { lock_.lock(); }
-    SendWork* slot();                                                            // null if the queue is full
-    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // number of free slots
+    SendWork* slot();            // null if the queue is full
+    std::uint32_t room() const;  // number of free slots
     std::byte* inline_data(const SendWork& work);                                // room for capacity().inline_bytes
     int add(SendWork& work);  // returns 0, or the errno of a request that cannot be posted
     void end();
