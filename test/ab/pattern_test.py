@@ -138,7 +138,7 @@ class Patterns(unittest.TestCase):
                 ("coop_reduce", ("-m", "6"), "option -m: value '6' not allowed: sizes must be multiples"),
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
                 ("coop_profile", ("--one",), "option --one is unknown"),
-                ("coop_scatter", ("-w", "4"), "one message in flight")):
+                ("coop_scatter", ("-w", "4"), "no window of messages")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
