@@ -15,13 +15,13 @@ rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
 }
 
 part_coop() {
-    local wish wishes=(hybrid coop rget rput send)
+    local wish wishes=(hybrid coop)
     if [ "$pml" != coop ]; then
         report_skip coop "only pml/coop has it"
         return
     fi
-    # These differ from coop only in the shares of the copy: the same code for a sanitizer.
-    ! everywhere || wishes+=(coop_fixed coop_coll coop_load)
+    # The code of these is part of hybrid and coop, which is enough for a sanitizer.
+    ! everywhere || wishes+=(rget rput send coop_fixed coop_coll coop_load)
     for wish in "${wishes[@]}"; do
         rows "rows_by_$wish" "$wish"
     done
