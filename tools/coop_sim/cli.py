@@ -43,11 +43,13 @@ def parser():
     p = Parser(prog=PROGRAM, allow_abbrev=False, description="Runs the schedulers of btl/coopib on simulated InfiniBand subnets.")
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("run", add_help=False, help="one run, printed as JSON; 'coop-sim run --help' lists its options")
-    t = commands.add_parser("tables", help="the tables and figures of the dissertation, and further ones")
+    t = commands.add_parser("tables", help="the tables and figures of the dissertation on multi-pathing with "
+                            "InfiniBand (docs/simulation.rst), and further ones")
     t.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(FIGURES)} (default: all but {' and '.join(LONG)}, which take longest)")
     t.add_argument("--out", default="simulated", metavar="FOLDER", help="where the JSON and SVG files go (default: simulated)")
-    t.add_argument("--forwarding", metavar="FILE", help="forwarding tables of the 144-port switch, from 'coop-sim opensm': ring and "
-                   "collectives use them instead of the simulator's own routes, why in addition to them")
+    t.add_argument("--forwarding", metavar="FILE", help="forwarding tables of the 144-port switch, from 'coop-sim "
+                   "opensm': the tables 'ring' and 'collectives' use them instead of the simulator's own routes, the "
+                   "table 'why' uses both")
     t.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (default 1)")
     t.add_argument("--redraw", action="store_true", help="draw from the JSON files in the folder, run nothing")
     t.add_argument("--quiet", action="store_true", help="no progress on stderr")
