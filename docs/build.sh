@@ -20,7 +20,7 @@ if [ -z "$reference" ]; then
     # shellcheck disable=SC2086 # CXX may hold options
     ${CXX:-c++} -std=gnu++20 -O0 -I"$top" -I"$top/opal/mca/common" -o "$reference" "$docs"/generate/*.cc \
         "$top"/ompi/mca/coll/rdmaag/params.cc "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/btl/coopib/params.cc \
-        "$top"/opal/mca/common/coop/*/*.cc
+        "$top"/opal/mca/common/coop/*/*.cc "$top"/opal/mca/common/coop/rndv/rows/*.cc
 fi
 
 # Sphinx reads one tree: a copy of docs/ with the generated parts in it.
