@@ -2,7 +2,6 @@
 //
 // The component structure that Open MPI loads: registration of parameters and performance variables, one module for
 // each communicator, the report.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -35,33 +34,23 @@ int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
     return OMPI_SUCCESS;
 }
 
-void register_variable(const std::string& name, const std::string& help, Counter& counter) noexcept {
+void register_variable(const Variable& variable, Counter& counter) noexcept {
     mca_base_component_pvar_register(
-        &mca_coll_rdmaag_component.collm_version, name.c_str(), help.c_str(), OPAL_INFO_LVL_4,
+        &mca_coll_rdmaag_component.collm_version, variable.name.c_str(), variable.help.c_str(), OPAL_INFO_LVL_4,
         MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
         static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read_counter,
         nullptr, nullptr, &counter);
-}
-
-std::string with_underscores(std::string text) {
-    std::replace(text.begin(), text.end(), '-', '_');
-    return text;
 }
 
 extern "C" int mca_coll_rdmaag_register(void) {
     for (std::size_t i = 0; i < params().size(); ++i)
         register_parameter(params()[i], param_table().set_default(process.given, i));
     for (std::size_t i = 0; i < std::size(kCountRows); ++i)
-        register_variable(kCountRows[i].name, kCountRows[i].help, process.counts[i]);
-    for (std::size_t i = 0; i < coll::kAlgorithms; ++i) {
-        const std::string name = coll::text(static_cast<coll::Algorithm>(i));
-        register_variable("calls_" + name, "Allgathers of this process by the algorithm " + name + ".",
-                          process.calls[i]);
-    }
+        register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
+    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
+        register_variable(calls_variable(static_cast<coll::Algorithm>(i)), process.calls[i]);
     for (std::size_t i = 0; i < kWhyNots; ++i)
-        register_variable("left_" + with_underscores(kWhyNotTexts[i]),
-                          std::string("Allgathers left to another component: ") + kWhyNotTexts[i] + ".",
-                          process.left_to_others[i]);
+        register_variable(left_variable(static_cast<WhyNot>(i)), process.left_to_others[i]);
     return OMPI_SUCCESS;
 }
 

@@ -11,35 +11,10 @@
 
 #include "coop/base/fault.h"
 #include "coop/base/undestroyed.h"
-#include "coop/coll/choice.h"
 #include "params.h"
-#include "why_not.h"
+#include "variables.h"
 
 namespace coop::ag {
-
-// Exported as MPI_T performance variables.
-enum class Count : std::uint8_t {
-    kShortSteps,
-    kPuts,
-    kDataPackets,
-    kAnnouncements,
-    kRegistrations,
-    kRefusedRegistrations,
-    kCount
-};
-struct CountRow {
-    const char* name;
-    const char* help;
-};
-inline constexpr CountRow kCountRows[] = {
-    {"short_steps", "Steps of allgathers that this process copied through a buffer of the receiver."},
-    {"puts", "RDMA writes of long steps that this process started."},
-    {"data_packets", "Packets in which this process sent long steps because it could not write them."},
-    {"announcements", "Announcements of a receive buffer that this process sent."},
-    {"registrations", "Registrations of a receive buffer that this process asked a transport for."},
-    {"refused_registrations", "Registrations that the transport refused."},
-};
-static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 
 struct Process {
     Config given;  // where Open MPI stores the parameters
