@@ -72,7 +72,7 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
 
     state.decided = true;
     ompi_communicator_t& comm = *state.comm;
-    if (!all_use_it(comm)) return left(state.why_not = WhyNot::kPeerWithout);
+    if (!all_use_it(comm, process.config.priority)) return left(state.why_not = WhyNot::kPeerWithout);
     std::size_t longest = 0;
     WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;

@@ -56,7 +56,7 @@ extern "C" int mca_coll_rdmaag_register(void) {
 
 extern "C" int mca_coll_rdmaag_open(void) {
     opal_show_help_add_dir(COOP_HELP_DIR);
-    if (process.given.priority > 0) publish_use();
+    if (process.given.priority > 0) publish_use(process.given.priority);
     return OMPI_SUCCESS;
 }
 

@@ -24,7 +24,7 @@ inline constexpr const char* kWhyNotTexts[] = {
     "no-bml",            // the PML does not use BTLs
     "unreachable",       // no BTL reaches a partner
     "no-memory",         // no memory for the buffers of the communicator
-    "peer-without",      // a process of the communicator does not use coll/rdmaag
+    "peer-without",      // a process does not use coll/rdmaag, or with another priority
     "peer-refuses",      // another process has one of these reasons
     "parameters-differ"  // the parameters, the version or the architecture
 };
