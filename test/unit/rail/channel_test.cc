@@ -261,6 +261,22 @@ TEST_F(ChannelTest, returns_the_credits_of_the_rail_that_owes_most) {
     EXPECT_EQ(channel.take_owed_receives().count, 0u);
 }
 
+TEST_F(ChannelTest, returns_credits_for_each_rail_that_owes_half) {
+    open({kUp, kUp, kUp});
+    channel.rails[1].own_receives = sched::ReceiveCredits(320);
+    while (channel.take_owed_receives().count != 0) {
+    }
+    EXPECT_EQ(channel.rails_that_owe_half(), 0u);
+    for (int i = 0; i < 100; ++i) channel.rails[1].own_receives.on_free();  // less than half, but most
+    for (int i = 0; i < 14; ++i) channel.rails[0].own_receives.on_free();   // just half
+    for (int i = 0; i < 28; ++i) channel.rails[2].own_receives.on_free();   // all
+    EXPECT_EQ(channel.rails_that_owe_half(), 2u);
+    EXPECT_EQ(channel.take_owed_receives().rail, 2);
+    EXPECT_EQ(channel.take_owed_receives().rail, 0);
+    EXPECT_EQ(channel.rails_that_owe_half(), 0u);
+    EXPECT_EQ(channel.take_owed_receives().rail, 1);
+}
+
 // --- inline data and marks -----------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, asks_for_one_completion_of_several_inline_sends) {

@@ -61,6 +61,10 @@ public:
     void on_free() noexcept { owed_ = std::min(owed_ + 1, all_); }
     std::uint32_t owed() const noexcept { return owed_; }
     bool owes_half() const noexcept { return owed_ * 2 >= all_; }
+    // Compares the parts of the buffers that are owed.
+    bool owes_more_than(const ReceiveCredits& other) const noexcept {
+        return std::uint64_t{owed_} * other.all_ > std::uint64_t{other.owed_} * all_;
+    }
     std::uint32_t take_owed() noexcept {
         const std::uint32_t owed = std::min(owed_, Grant::kMax);
         owed_ -= owed;
