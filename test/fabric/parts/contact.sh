@@ -85,11 +85,11 @@ hca_that_fails_ends_the_job() {
     [ $status != 0 ] && [ $status != 124 ] && grep -q '^An HCA that btl/coopib uses has failed' "$log.job" && grep -qx '  HCA:   coop1' "$log.job"
 }
 
-# With twelve HCAs a process uses eight, and names the others.
-eight_hcas_serve() {
+# With twelve HCAs a process uses eight, and one process of the node names the others.
+eight_hcas_serve() { # [COMMAND that starts its arguments…]
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 12 -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
-        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$@" "$ring" 2>&1) || { echo "$output"; return 1; }
     echo "$output"
     [ "$(grep -cx '  HCAs:     12, of which a process uses at most 8' <<<"$output")" = 1 ] &&
         grep -qx '  Left out: coop8, coop9, coop10, coop11' <<<"$output" && [ "$(grep -cE '^  [0-7] +coop[0-7] ' <<<"$output")" = 16 ]
@@ -117,6 +117,7 @@ part_contact() {
     check site_18.queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=65536
     check site_18.small_queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=1100
     check site_23.eight_of_twelve_hcas_serve eight_hcas_serve
+    check site_23.local_rank_is_known_without_mpirun eight_hcas_serve env -u OMPI_COMM_WORLD_LOCAL_RANK
     check site_18.port_that_goes_down_and_up_is_reported port_that_goes_down_and_up_is_reported
     check site_18.hca_that_fails_ends_the_job hca_that_fails_ends_the_job
     check site_01.thread_sleeps_while_nobody_connects on_subnet --hosts 2 --hcas 2 -- mpirun -np 2 --oversubscribe --mca pml ob1 \

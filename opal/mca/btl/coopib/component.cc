@@ -32,8 +32,7 @@ ModuleHolder::~ModuleHolder() {
 }
 
 std::uint32_t local_rank() noexcept {
-    const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
+    return static_cast<std::uint32_t>(std::max<std::int32_t>(opal_process_info.my_local_rank, 0));
 }
 
 namespace {
