@@ -12,4 +12,7 @@ namespace coop::pml {
 bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int tag,
                     SequenceNumber& sequence, ompi_communicator_t* comm, rndv::SendCall call) noexcept;
 
+// Empties the bounce buffer, if any, of a message that no receive will take.
+void empty_bounce(const Peer& peer, const wire::RtsHeader& h) noexcept;
+
 }  // namespace coop::pml

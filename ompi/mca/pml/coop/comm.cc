@@ -5,6 +5,7 @@
 #include <new>
 
 #include "arrived.h"
+#include "bounce.h"
 #include "diagnose.h"
 #include "hints.h"
 #include "on_match.h"
@@ -82,6 +83,12 @@ void settle_homeless(Comm& c) noexcept {
     }
 }
 
+// Discards a message that no receive will take. Its bounce buffer becomes free.
+void discard_unreceived(const Peer& peer, Arrived* arrived) noexcept {
+    if (arrived->header().kind == wire::Kind::kRts) empty_bounce(peer, arrived->rts());
+    discard(arrived);
+}
+
 }  // namespace
 
 Comm::Comm(ompi_communicator_t* of_comm)
@@ -96,12 +103,12 @@ Comm::~Comm() {
     while (match::Arrival* a = engine.first_unexpected()) {
         engine.remove_unexpected(a);
         module.counters.down(Gauge::kUnexpected);
-        discard(Arrived::from(a));
+        discard_unreceived(peer(a->source), Arrived::from(a));
     }
     for (std::int32_t i = 0; peers && i < size; ++i) {
         Peer* peer = peers[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
         if (!peer) continue;
-        while (match::Arrival* a = peer->source.early.pop_front()) discard(Arrived::from(a));
+        while (match::Arrival* a = peer->source.early.pop_front()) discard_unreceived(*peer, Arrived::from(a));
         peer->let_go();
     }
     OBJ_DESTRUCT(&lock);

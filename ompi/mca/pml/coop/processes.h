@@ -23,6 +23,8 @@ struct Process {
 Process& meet(ompi_proc_t* proc) noexcept;
 void leave(Process& process) noexcept;
 
+bool is_of_our_job(const ompi_proc_t* proc) noexcept;
+
 void forget_processes() noexcept;  // at the end, when no record is held
 
 }  // namespace coop::pml

@@ -141,8 +141,7 @@ int report(ompi_communicator_t*, int, void*, void*) {
 }  // namespace
 
 SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept {
-    if (module.config.report < 2 || proc->super.proc_name.jobid != ompi_proc_local()->super.proc_name.jobid)
-        return nullptr;
+    if (module.config.report < 2 || !is_of_our_job(proc)) return nullptr;
     const auto [at, is_new] = per_peer().try_emplace(static_cast<int>(proc->super.proc_name.vpid), rndv::kRows,
                                                      rndv::kReasons);
     if (is_new) at->second.set_threads(module.threads);
