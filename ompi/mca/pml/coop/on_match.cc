@@ -130,7 +130,7 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
     if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
         wire::Damage damage{};
         static_cast<void>(wire::valid_match(&header, packet.first_bytes(), damage));
-        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.source);
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header));
     }
     deliver(header, packet);
 }
@@ -142,7 +142,7 @@ extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag
     const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());
     wire::Damage damage{};
     if (!wire::valid_rts(&header, packet.first_bytes(), packet.bytes(), damage)) [[unlikely]]
-        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.match.source);
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header.match));
     deliver(header.match, packet);
 }
 
