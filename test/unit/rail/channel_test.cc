@@ -38,12 +38,9 @@ struct FakeQueuePair {
         Request request;
         return post(request, id, true);
     }
-    bool stop() noexcept { return !std::exchange(stopped, true); }
-    bool works() const noexcept { return !stopped; }
 
     std::deque<Posted> posted;
     int refuses = 0;  // an errno
-    bool stopped = false;
 };
 
 struct FakeWork {
@@ -435,12 +432,9 @@ TEST_F(ChannelTest, uses_a_rail_by_its_number_whatever_others_do) {
     EXPECT_EQ(channel.rails[3].in_flight(), 1u);
 }
 
-TEST_F(ChannelTest, flushes_what_is_posted_when_a_queue_pair_is_stopped) {
+TEST_F(ChannelTest, a_flushed_request_is_no_longer_outstanding) {
     open({kUp, kUp});
     send(2);
-    EXPECT_TRUE(channel.rails[1].qp.works());
-    EXPECT_TRUE(channel.rails[1].qp.stop());
-    EXPECT_FALSE(channel.rails[1].qp.works());
     EXPECT_EQ(channel.on_failed(*works[1], RailEvent::kSendFlushed), RailDecision::kEndJob);
     EXPECT_EQ(known(1).outstanding_bytes, 0u);
     complete(0);
