@@ -45,7 +45,6 @@ constinit const Protocol send{
     .payload = Inline::kHead,
     .shows_buffer = always<false>,
     .needs_rdma = false,
-    .may_be_in_pieces = true,
     .abort = cannot_lack,
     .shares = nobody_copies,
 };
