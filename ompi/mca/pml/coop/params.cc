@@ -106,9 +106,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 512 * kKiB,
      .min = 16 * kKiB,
      .max = kGiB,
-     .help = "Largest part of a copy inside a node; between two parts, other messages make progress. A cooperative "
-             "copy of less than eight such parts is divided into eighths, but into parts of at least 256 KiB or half "
-             "the message.",
+     .help = "Bytes of a copy inside a node after which other messages make progress. A cooperative copy of less than "
+             "eight times this value is divided into eighths, but into parts of at least 256 KiB or half the message.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "patience",

@@ -85,7 +85,7 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kMostEarlyBytes, Scope::kProcess, "early_bytes_most",
              "Largest number of bytes in such copies at a time."},
     Variable{Quantity::kWindowWaits, Scope::kProcess, "window_waits",
-             "Fragments that waited because a much earlier one to the same peer had not arrived yet."},
+             "Fragments that waited because one sent 1024 earlier to the same peer was not acknowledged yet."},
     Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits",
              "Fragments and operations that waited for the connection to their peer."},
     Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats",
