@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory of accelerators. Open MPI with CUDA support looks at each buffer when it prepares a convertor for it, and sets
-// a flag for device memory; the convertor then copies with CUDA. Nothing else may access such a buffer: to the kernel's
-// copies and to an HCA its address means nothing, or it means host memory that the driver may move meanwhile. So
-// messages from and to device memory always go through the convertor (row `send`).
+// a flag for device memory; the convertor then copies with CUDA. Nothing else may access such a buffer: for the
+// kernel and for an HCA its address is invalid, or (managed memory) the driver may move the data meanwhile. So messages
+// from and to device memory always go through the convertor (rows `eager` and `send`).
 #pragma once
 
 #include "compat.h"

@@ -77,7 +77,8 @@ int copy_error(const BoardCard& card, bool it_copies) {
         const int error = node::try_copy(card.pid, card.nonce_address, card.nonce);
         return error || it_copies ? error : EPERM;
     }
-    // vader is not in use, obeys the user, or has made its own test
+    // Returns 0 if vader is not in use, or its mechanism was set by the user, or needs no permission (XPMEM, KNEM).
+    // Otherwise vader has found that it cannot copy: EPERM.
     return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" ||
                    mechanism.name == "knem"
                ? 0

@@ -29,9 +29,9 @@ void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
 
 using Due = List<match::Arrival, &match::Arrival::node>;
 
-// Matches the kept messages that are next after the one that has just been matched: those that match a posted receive
-// go to `due`, the others become unexpected. Under Comm::lock; afterwards neither Comm nor Peer may be used, because
-// the communicator may be freed when the last receive completes.
+// Matches the early messages that are now in order: those that match a posted receive go to `due`, the others become
+// unexpected. Under Comm::lock. Without the lock, Comm and Peer may be used only until the last of the matched receives
+// is delivered: the communicator may then be freed.
 void release_early(Comm& c, Peer& peer, Due& due) noexcept {
     while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
         Arrived* arrived = Arrived::from(arrival);

@@ -6,6 +6,9 @@
 //     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //     ring.cc: offers, takes and reads rings
+//     connect.cc, connections.cc, queue_pairs.cc: make the rails of a channel
+//     request.cc: builds work requests
+//     failure.cc: carries out what an error of a rail means
 //
 // Functions take the module as an argument, and channels keep a reference. The
 // global serves only functions that are called without one, by Open MPI or the

@@ -121,7 +121,8 @@ private:
 };
 
 int take_arrivals(Module& m) {
-    // Poll the rings first; sweep completion queues periodically.
+    // Poll the rings first. While they have messages, sweep the completion queues only every kMostRingsAlone-th time,
+    // because a sweep costs more than a ring message.
     static Turns rings_alone;
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;

@@ -49,7 +49,7 @@ public:
 
     bool may_send() noexcept { return beyond.empty() && window.has_room(); }
 
-    // Sends a message with a place in the sequence. Precondition of this and all functions below: some rail is up.
+    // Sends a message with a place in the sequence. Precondition of this and the other requests: some rail is up.
     void send(Work& message) {
         if (may_send()) return send_now(message);
         ++window_waits;

@@ -15,14 +15,15 @@
 //     receiver ->  0  1  2  3 ...            ... n-2  n-1  <- sender
 //
 // The receiver works from the front, the sender from the back. There are as many tickets as chunks, so the two never
-// meet in one chunk, each side accesses its memory sequentially, and the faster or earlier side copies more. A chunk
-// whose copy is refused, permanently or temporarily, is returned, and either side may claim it unless it has been
-// refused permanently. An HCA that reads some of the
-// receiver's chunks by loopback (COOP-hca) uses the receiver's tickets and the key of the send buffer, which the sender
-// publishes in the slot.
+// meet in one chunk, each side accesses its memory sequentially, and the faster or earlier side copies more.
 //
-// Generations: a slot is reused. Every word carries the generation it belongs to, so that a late side finds that its
-// copy is over instead of disturbing the next one.
+// If the transport refuses a chunk, the side returns it, and either side may claim it. A side that is refused for good
+// claims nothing more. An HCA that reads some of the receiver's chunks by loopback (COOP-hca) uses the receiver's
+// tickets and the key of the send buffer, which the sender publishes in the slot.
+//
+// Generations: a slot is reused. Tickets, returned chunks, the phase of an offer and the key carry the generation they
+// belong to, so a late side finds that its copy is over. `done` and `refused` need none: only a side that holds a
+// chunk changes them, and the slot is not reused before all chunks are copied or the receiver has fallen back.
 //
 // Threading: the words of a board are atomics, changed by two processes. A Claims is one side's view and belongs to one
 // thread at a time. Ownership: the process that owns the board frees and reuses its slots. Errors: a board is a peer's

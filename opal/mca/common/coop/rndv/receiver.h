@@ -33,8 +33,9 @@
 //         case RecvDo::kEnd:     once: release everything
 //     }
 //
-// An event that does not fit the step changes nothing and returns false. Bytes of the peer that are not due must be
-// refused with a diagnosis: ask takes_bytes().
+// An event that does not fit the step changes nothing and returns false. on_bytes() also returns false if the bytes
+// exceed what is wanted; they are counted then, and the owner must end the job. Bytes of the peer that are not due must
+// be refused with a diagnosis: ask takes_bytes().
 //
 // Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_bytes() may
 // come from any thread.

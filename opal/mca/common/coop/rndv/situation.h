@@ -84,8 +84,8 @@ constexpr bool may_share(const Situation& s) noexcept {
     return s.can_share && s.wish != Wish::kRget && s.wish != Wish::kSend && !s.get_refused && !s.put_refused;
 }
 
-// Whether the load board counts the message: if both sides could copy, and, under the hybrid, if it is worth the atomic
-// operations.
+// True if the loads of the boards count the message: both sides could copy it, and under hybrid it is long enough to be
+// worth the atomic operations.
 constexpr bool load_matters(const Situation& s) noexcept {
     return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }

@@ -5,7 +5,7 @@
 // holds those ahead of it. send_window.h has the sender's half.
 //
 //     arrival   distance = PSN - ESN (32 bits, wrapping)
-//     < 0                  duplicate: it was replayed, and the original arrived, too
+//     < 0                  duplicate: it was delivered before
 //     0 .. window-1        duplicate, if a packet with this PSN is held; else
 //       0                  in order: delivered; then pop_next() until null
 //       1 .. window-1      held

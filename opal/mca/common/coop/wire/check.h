@@ -5,8 +5,8 @@
 //
 // The check is a linear sum: flipping bit p of the word that is k words from the end changes the state by 2^p *
 // factor^k. So whether the change shows in the upper 16 bits depends on the factor alone; a static_assert below
-// proves that it does for every bit of the longest header. This is not cryptography: it detects damage and
-// mixed-up versions.
+// proves that it does for every bit of the longest header and of all that may follow it. This is not cryptography: it
+// detects damage and mixed-up versions.
 #pragma once
 
 #include <bit>

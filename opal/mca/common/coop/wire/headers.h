@@ -12,9 +12,10 @@
 //     put ...; FIN ---------------------->       granted as RPUT
 //     (both copy; the receiver's board shows both the end)   granted as COOP, or as RPUT with a slot
 //
-// An RTS is answered by exactly one FIN or one CTS; an RTS of row RTR by none. If the system refuses a
-// cooperative copy to both sides, a second CTS follows. Byte order: the host's (Open MPI as packaged refuses
-// mixed architectures). Lengths and offsets in bytes.
+// An RTS is answered by a FIN (one per rail after a fenced read) or a CTS; an RTS of row RTR or BOUNCE by none. If a
+// cooperative copy is refused on both sides, a CTS for fragments follows.
+//
+// Byte order: the host's (Open MPI as packaged refuses mixed architectures). Lengths and offsets in bytes.
 //
 // Trust: all of this comes from a peer. Each header has a check word over all its bytes (and over the
 // registration handle of an RTS or CTS), seeded with the wire version. The valid_…() functions verify it and
