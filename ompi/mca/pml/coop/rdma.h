@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RDMA of one message: a sequence of operations that covers a range of it. The same
-// code serves the gets of a RecvRequest and the puts of a SendRequest; both have
+// RDMA of one message: a sequence of operations that covers a range of it. The same code serves the gets of a
+// RecvRequest and the puts of a SendRequest; both have
 //
 //     rdma            the transport                 run         the sequence
 //     registration    ours, if it requires one      references, advance(), drop()
@@ -236,9 +236,9 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 
 template <class Request>
 void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                  void* context, int status) {
+                  void* data, int status) {
     const Polling turn;
-    auto* op = static_cast<RdmaOp*>(context);
+    auto* op = static_cast<RdmaOp*>(data);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
     give_back(module.rdma_ops, op);
@@ -252,7 +252,7 @@ enum class Rdma {
     kOver,       // all done up to run.done_to()
 };
 
-// `rider`: for a row of one operation.
+// Starts operations until one has to wait. `rider`: only if one operation transfers the whole message.
 template <class Request>
 Rdma drive_rdma(Request& r, const RdmaKind& kind, Rider* rider = nullptr) noexcept {
     std::size_t copied = 0;

@@ -58,7 +58,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
 
 // Takes the offer of the receive that this message will match, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
-    // We offer a receive to the peer, so it may be sending to us: let the receiver choose, because it knows both sides.
+    // If a receive of ours is offered to the peer, the peer may be sending to us. Then it chooses the protocol of this
+    // message when it has matched it, because it then knows both sides.
     if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
     rndv::Board& theirs = r.peer->neighbour->board();
