@@ -58,8 +58,6 @@ void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& eve
 }
 
 // Ends the job even if no rail uses the HCA, because a later peer may need it.
-void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
-    hca_failed(m, hca, event);
-}
+void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) { hca_failed(m, hca, event); }
 
 }  // namespace coop::ib
