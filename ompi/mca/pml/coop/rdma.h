@@ -110,9 +110,6 @@ inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_bt
 
 // Collective components use negative tags; applications cannot.
 constexpr bool is_collective(int tag) noexcept { return tag < 0; }
-constexpr bool waits(rndv::SendCall call) noexcept {
-    return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend;
-}
 constexpr bool waits(rndv::RecvCall call) noexcept { return call == rndv::RecvCall::kRecv; }
 
 using RdmaDone = mca_btl_base_rdma_completion_fn_t;

@@ -398,7 +398,7 @@ void drop(RecvRequest& r) noexcept {
 // Uses the tag of the message, because that of the receive may be MPI_ANY_TAG.
 sched::Marker marker(RecvRequest& r) noexcept {
     const rndv::Situation& s = r.engine.situation();
-    const bool somebody_waits = waits(s.send_call) || waits(s.recv_call);
+    const bool somebody_waits = rndv::sender_waits(s.send_call) || waits(s.recv_call);
     return sched::marker_of(is_collective(r.mpi()->req_status.MPI_TAG), somebody_waits);
 }
 

@@ -261,7 +261,7 @@ void set_blocking(SendRequest& r) noexcept {
 
 sched::Marker marker(SendRequest& r) noexcept {
     const auto& b = r.base.req_base;
-    return sched::marker_of(is_collective(b.req_tag), waits(call_for(b.req_comm, r.call)));
+    return sched::marker_of(is_collective(b.req_tag), rndv::sender_waits(call_for(b.req_comm, r.call)));
 }
 
 void start_send(SendRequest& r, std::uint16_t sequence) noexcept {

@@ -49,7 +49,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         // If the caller does not wait, a put of another transport may still be under way when it leaves the library.
         // Such a message is copied by the receiver alone.
-        s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || waits(r.call));
+        s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || rndv::sender_waits(r.call));
     }
     s.same_node = r.peer->neighbour != nullptr;
     if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
