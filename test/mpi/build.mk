@@ -15,7 +15,7 @@ vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
 # They intercept functions of Open MPI, or call functions that only a transport calls.
-inside := device_memory transport_errors
+inside := bad_packets device_memory transport_errors
 internals := $(foreach folder,$(shell $(MPICC) --showme:incdirs),-I$(folder)/openmpi)
 
 all: $(OUT)/leaver $(inside:%=$(OUT)/%) $(OUT)/other_architecture.so $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so $(OUT)/no_memfd.so $(OUT)/slow.so $(OUT)/deny_copies

@@ -48,10 +48,11 @@ silent_rail_is_left_out() { # TARGET of coop-fabric fault
         grep -qE '^  Rail:   coop[01] port 1 to hca [01] port 1, LID ' <<<"$output" && [ "$(grep -cE '^  [0-9] +coop[01] ' <<<"$output")" = 2 ]
 }
 
-# Without a shared receive queue. The first messages arrive while their receiver is connecting; it accepts them once connected.
-credits_come_after_the_connection() { # MILLISECONDS inside MPI meanwhile
-    limit=60 on_subnet --hosts 2 --hcas 1 --profile nosrq --latency 50ms -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
-        --mca btl_coopib_ring_threshold 0 --mca mpi_yield_when_idle 1 "$results/bin-mpi/late_credits" "$1" 1000
+# Without a shared receive queue. The first messages arrive while their receiver is connecting. Once connected, it returns the credits
+# of each rail.
+credits_come_after_the_connection() { # HCAS, MILLISECONDS inside MPI meanwhile
+    limit=60 on_subnet --hosts 2 --hcas "$1" --profile nosrq --latency 50ms -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
+        --mca btl_coopib_ring_threshold 0 --mca mpi_yield_when_idle 1 "$results/bin-mpi/late_credits" "$2" 1000
 }
 
 # The driver does not let completion queues grow: each of 12 processes needs more rails than the first one has room for.
@@ -84,18 +85,18 @@ hca_that_fails_ends_the_job() {
     [ $status != 0 ] && [ $status != 124 ] && grep -q '^An HCA that btl/coopib uses has failed' "$log.job" && grep -qx '  HCA:   coop1' "$log.job"
 }
 
-# With twelve HCAs a process uses eight, and names the others.
-eight_hcas_serve() {
+# With twelve HCAs a process uses eight, and one process of the node names the others.
+eight_hcas_serve() { # [COMMAND that starts its arguments…]
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 12 -- mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self \
-        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$ring" 2>&1) || { echo "$output"; return 1; }
+        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$@" "$ring" 2>&1) || { echo "$output"; return 1; }
     echo "$output"
     [ "$(grep -cx '  HCAs:     12, of which a process uses at most 8' <<<"$output")" = 1 ] &&
         grep -qx '  Left out: coop8, coop9, coop10, coop11' <<<"$output" && [ "$(grep -cE '^  [0-7] +coop[0-7] ' <<<"$output")" = 16 ]
 }
 
 part_contact() {
-    local pml level inside
+    local pml level hcas inside
     log=$results/log/contact.build.log
     prepare_contact >"$log" 2>&1 || { report_fail contact.build; return; }
     for pml in ob1 coop; do
@@ -108,10 +109,15 @@ part_contact() {
     check site_16.rail_that_hears_nothing_is_left_out silent_rail_is_left_out 'link sw0-h1/coop1/1'
     check site_16.rail_that_is_not_heard_is_left_out silent_rail_is_left_out 'link h1/coop1/1-sw0'
     check site_16.dead_hca_is_left_out silent_rail_is_left_out h1/coop1
-    for inside in 60 120; do check "site_01.credits_come_after_the_connection.$inside" credits_come_after_the_connection $inside; done
+    for hcas in 1 2; do
+        for inside in 60 120; do
+            check "site_01.credits_come_after_the_connection.$hcas.$inside" credits_come_after_the_connection $hcas $inside
+        done
+    done
     check site_18.queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=65536
     check site_18.small_queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=1100
     check site_23.eight_of_twelve_hcas_serve eight_hcas_serve
+    check site_23.local_rank_is_known_without_mpirun eight_hcas_serve env -u OMPI_COMM_WORLD_LOCAL_RANK
     check site_18.port_that_goes_down_and_up_is_reported port_that_goes_down_and_up_is_reported
     check site_18.hca_that_fails_ends_the_job hca_that_fails_ends_the_job
     check site_01.thread_sleeps_while_nobody_connects on_subnet --hosts 2 --hcas 2 -- mpirun -np 2 --oversubscribe --mca pml ob1 \

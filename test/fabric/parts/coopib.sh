@@ -421,7 +421,7 @@ report_has_each_rail() { # PML REASON
             { echo "rail $rail is not there twice"; return 1; }
     done
     [ "$(grep -cE '^  waited for the connection: [0-9]+; datagrams sent again: [0-9]+$' <<<"$output")" = 2 ] &&
-        [ "$(grep -cE '^  written into its ring: [0-9]+; messages with nothing but credits: [0-9]+$' <<<"$output")" = 2 ] &&
+        [ "$(grep -cE "^  written into the peer's ring: [0-9]+; messages with nothing but credits: [0-9]+\$" <<<"$output")" = 2 ] &&
         [ "$(grep -cE '^  last small message: [0-9]+ bytes go whole on rail [0-3] \(shortest_queue\): below ' <<<"$output")" = 2 ] &&
         [ "$(grep -cE "^  last large message: [0-9]+ bytes go .*: $2\$" <<<"$output")" = 2 ] &&
         [ "$(grep -cE "^  RDMA operations: [0-9]+ whole, [1-9][0-9]* in stripes: $2\$" <<<"$output")" = 2 ]

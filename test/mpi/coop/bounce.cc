@@ -122,6 +122,27 @@ CASE(messages_wait_in_bounce_buffers_for_their_receives) {
     }
 }
 
+// The last message in each communicator is not received before the communicator is freed.
+CASE(messages_that_nobody_receives_free_their_bounce_buffers) {
+    if (refused()) return;
+    constexpr int kComms = 2 * kBuffers;
+    const Variable bounced("messages_bounce");
+    const auto before = bounced.read();
+    for (int i = 0; i < kComms; ++i) {
+        mpitest::Env own = env;
+        CHECK_MPI(MPI_Comm_dup(env.comm, &own.comm));
+        if (env.rank == 0) {
+            send(own, 1, 0, 5000, 0);  // the first of the row
+            send(own, 1, 1, 8192, 1);
+        } else {
+            receive(own, 0, 0, 5000, 0);
+            MPI_Probe(0, 1, own.comm, MPI_STATUS_IGNORE);
+        }
+        CHECK_MPI(MPI_Comm_free(&own.comm));
+    }
+    if (env.rank == 0) CHECK_EQ(bounced.read() - before, kComms);
+}
+
 CASE(short_and_long_messages_keep_their_order) {
     constexpr std::size_t kLengths[] = {8, 16384, 4024, 100000, 32768, 0, 5000, 40000, 9000, 1 << 20};
     constexpr int kMessages = 300;

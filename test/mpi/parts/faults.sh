@@ -21,6 +21,14 @@ damaged_header_is_diagnosed() {
     grep -aE 'Sender: *rank [0-9]+' "$log.job" && grep -a 'Field: *[a-z]' "$log.job"
 }
 
+# The error names the rank of the sender in the job, not in the communicator. SENDER is that of the packet.
+bad_packet_is_diagnosed() { # SENDER LINE ARGUMENT…
+    local sender=$1 line=$2
+    shift 2
+    limit=60 ends_with_an_error launch_and_keep vader 4 --mca pml_coop_protocol rget "$bin/bad_packets" "$@" || return 1
+    grep -aqE "^  Sender: *rank $sender$" "$log.job" && grep -aqE "^  $line$" "$log.job"
+}
+
 damaged() { # KIND HEADER-BYTES PROTOCOL
     local byte step=1
     [ "$long" = yes ] || step=$(($2 / 4 - 1))
@@ -47,6 +55,12 @@ part_faults() {
         faulty_storm put_is_often_busy $ground put_busy:2 rput 500
         faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 hybrid 1000 3
     done
+    check faults.damaged_match_names_its_sender bad_packet_is_diagnosed 3 'Field: *check word' damage 1
+    check faults.damaged_rts_names_its_sender bad_packet_is_diagnosed 3 'Field: *check word' damage 2 100000
+    check faults.repeated_match_is_diagnosed bad_packet_is_diagnosed 3 'Error: *the message with sequence number [0-9]+ has arrived before' repeat 1
+    check faults.repeated_rts_is_diagnosed bad_packet_is_diagnosed 3 'Error: *the message with sequence number [0-9]+ has arrived before' \
+        repeat 2 100000
+    check faults.repeated_fin_is_diagnosed bad_packet_is_diagnosed 1 'Error: *no send with the id [0-9]+ is under way' repeat 5 100000
     damaged match 16 hybrid
     damaged rts 48 hybrid
     damaged cts 72 send

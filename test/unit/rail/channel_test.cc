@@ -38,12 +38,9 @@ struct FakeQueuePair {
         Request request;
         return post(request, id, true);
     }
-    bool stop() noexcept { return !std::exchange(stopped, true); }
-    bool works() const noexcept { return !stopped; }
 
     std::deque<Posted> posted;
     int refuses = 0;  // an errno
-    bool stopped = false;
 };
 
 struct FakeWork {
@@ -280,6 +277,22 @@ TEST_F(ChannelTest, returns_the_credits_of_the_rail_that_owes_most) {
     EXPECT_EQ(channel.take_owed_receives().count, 0u);
 }
 
+TEST_F(ChannelTest, returns_credits_for_each_rail_that_owes_half) {
+    open({kUp, kUp, kUp});
+    channel.rails[1].own_receives = sched::ReceiveCredits(320);
+    while (channel.take_owed_receives().count != 0) {
+    }
+    EXPECT_EQ(channel.rails_that_owe_half(), 0u);
+    for (int i = 0; i < 100; ++i) channel.rails[1].own_receives.on_free();  // less than half, but most
+    for (int i = 0; i < 14; ++i) channel.rails[0].own_receives.on_free();   // just half
+    for (int i = 0; i < 28; ++i) channel.rails[2].own_receives.on_free();   // all
+    EXPECT_EQ(channel.rails_that_owe_half(), 2u);
+    EXPECT_EQ(channel.take_owed_receives().rail, 2);
+    EXPECT_EQ(channel.take_owed_receives().rail, 0);
+    EXPECT_EQ(channel.rails_that_owe_half(), 0u);
+    EXPECT_EQ(channel.take_owed_receives().rail, 1);
+}
+
 // --- inline data and marks -----------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, asks_for_one_completion_of_several_inline_sends) {
@@ -438,12 +451,9 @@ TEST_F(ChannelTest, uses_a_rail_by_its_number_whatever_others_do) {
     EXPECT_EQ(channel.rails[3].in_flight(), 1u);
 }
 
-TEST_F(ChannelTest, flushes_what_is_posted_when_a_queue_pair_is_stopped) {
+TEST_F(ChannelTest, a_flushed_request_is_no_longer_outstanding) {
     open({kUp, kUp});
     send(2);
-    EXPECT_TRUE(channel.rails[1].qp.works());
-    EXPECT_TRUE(channel.rails[1].qp.stop());
-    EXPECT_FALSE(channel.rails[1].qp.works());
     EXPECT_EQ(channel.on_failed(*works[1], RailEvent::kSendFlushed), RailDecision::kEndJob);
     EXPECT_EQ(known(1).outstanding_bytes, 0u);
     complete(0);

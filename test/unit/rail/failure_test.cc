@@ -25,7 +25,6 @@ constexpr Row kTable[] = {
     {RailEvent::kReceiveError, {kEndJob, kEndJob, kIgnore, kIgnore}},
     {RailEvent::kReceiveFlushed, {kIgnore, kIgnore, kIgnore, kIgnore}},
     {RailEvent::kQueuePairError, {kIgnore, kEndJob, kIgnore, kIgnore}},
-    {RailEvent::kHcaLost, {kEndJob, kEndJob, kEndJob, kEndJob}},
 };
 static_assert(std::size(kTable) == kRailEvents);
 

@@ -42,10 +42,12 @@ struct Arrived {
         return *static_cast<const wire::MatchHeader*>(segment.seg_addr.pval);
     }
 
+    const wire::RtsHeader& rts() const noexcept { return *static_cast<const wire::RtsHeader*>(segment.seg_addr.pval); }
+
     // Length of the whole message, of which an RTS holds only a part.
     std::size_t message_bytes() const noexcept {
         if (header().kind == wire::Kind::kMatch) return segment.seg_len - sizeof(wire::MatchHeader);
-        return static_cast<const wire::RtsHeader*>(segment.seg_addr.pval)->length;
+        return rts().length;
     }
 
     static Arrived* from(match::Arrival* arrival) noexcept {

@@ -10,7 +10,7 @@ namespace {
 
 ompi_request_fns_t stock;
 
-// Calls the function of Open MPI while it holds an async::Inside.
+// call() holds an Inside while it calls the function of Open MPI.
 template <auto Member, class Function>
 struct FromInside;
 template <auto Member, class... Arguments>
@@ -43,7 +43,7 @@ bool is_worth_it() noexcept {
     return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded;
 }
 
-// Whether one of them can interrupt.
+// Attaches the handler to all transports; null detaches it. Returns true if at least one of them can interrupt.
 bool have_transports_serve(async::Handler* handler) noexcept {
     bool any = false;
     for (const Extended& each : module.extensions.all())

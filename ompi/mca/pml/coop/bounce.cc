@@ -27,11 +27,6 @@ rndv::Situation situation_of(Peer& peer, std::size_t bytes, ompi_communicator_t*
     return s;
 }
 
-// The processes of one job end together, so a bounce buffer exists as long as a receiver may read it.
-bool is_of_our_job(const Peer& peer) noexcept {
-    return peer.proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid;
-}
-
 wire::RtsHeader rts_of(ompi_communicator_t* comm, int tag, std::uint16_t sequence, const rndv::Situation& s,
                        const rndv::Choice& choice, const rndv::BouncePool::Taken& taken) noexcept {
     wire::RtsHeader h{};
@@ -62,7 +57,8 @@ bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     take_in_written_parameters();
     const rndv::Situation s = situation_of(peer, bytes, comm, call);
     const rndv::Choice choice = rndv::choose(s);
-    if (!rndv::protocol(choice.row).uses_bounce || !is_of_our_job(peer)) return false;
+    // The processes of one job end together, so a bounce buffer exists as long as a receiver may read it.
+    if (!rndv::protocol(choice.row).uses_bounce || !is_of_our_job(peer.proc)) return false;
 
     rndv::BounceBuffers& buffers = *my_bounces();
     std::optional<rndv::BouncePool::Taken> taken;
@@ -82,6 +78,15 @@ bool send_by_bounce(Peer& peer, const void* buf, std::size_t count, ompi_datatyp
     not_idle();
     peer.count(choice.row, choice.reason, bytes);
     return true;
+}
+
+// The peer's memory is known if another communicator has reached it.
+void empty_bounce(const Peer& peer, const wire::RtsHeader& h) noexcept {
+    if (!rndv::protocol(static_cast<rndv::Row>(h.row)).uses_bounce) return;
+    Process& process = meet(peer.proc);
+    NodeMemory* const theirs = process.neighbour ? process.neighbour->memory.load(std::memory_order_acquire) : nullptr;
+    if (theirs) rndv::empty(theirs->bounces.all[rndv::value_of(h.address)], rndv::generation_of(h.address));
+    leave(process);
 }
 
 }  // namespace coop::pml

@@ -17,7 +17,8 @@ std::map<std::string, std::string>& refused() {
     return all;
 }
 
-// Accepts also a word that is not in the list. Open MPI would report it and use the default; here check() ends the job.
+// Accepts also a word that is not in the list. Open MPI would report it and use the default; here check() refuses it,
+// and check_parameters() (module.cc) ends the job.
 extern "C" int mca_pml_coop_index_of_word(mca_base_var_enum_t* self, const char* word, int* index) {
     *index = kNone;
     for (const ParamRow& row : params()) {

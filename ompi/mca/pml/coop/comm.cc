@@ -5,6 +5,7 @@
 #include <new>
 
 #include "arrived.h"
+#include "bounce.h"
 #include "diagnose.h"
 #include "hints.h"
 #include "on_match.h"
@@ -17,7 +18,7 @@ match::Contexts<Comm> contexts;
 namespace {
 
 // Chooses the BTL for RDMA to this peer among those that also carry first packets (others exist for one-sided
-// communication only): first one with get, then the fastest.
+// communication only): the fastest one that has get, or the fastest one if none has get.
 void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     const auto carries_first_packets = [&](const mca_bml_base_btl_t& candidate) {
         return mca_bml_base_btl_array_find(&endpoint.btl_eager, candidate.btl) != nullptr;
@@ -45,7 +46,8 @@ void choose_rdma(Peer& peer, mca_bml_base_endpoint_t& endpoint) noexcept {
     peer.rdma_share = sends && all > 0 ? sends->btl_weight / all : 1;
 }
 
-// Puts a message whose communicator has just been created in its place, in order. No receive can have been posted yet.
+// Adds a message that arrived before its communicator was created: to the unexpected messages if it is in order, else
+// to the early ones. No receive can have been posted yet.
 void adopt(Comm& c, Arrived* arrived) noexcept {
     match::Source& source = c.peer(arrived->arrival.source).source;
     for (match::Arrival* a = &arrived->arrival; a; a = match::Engine::next_early(source)) {
@@ -82,6 +84,12 @@ void settle_homeless(Comm& c) noexcept {
     }
 }
 
+// Discards a message that no receive will take. Its bounce buffer becomes free.
+void discard_unreceived(const Peer& peer, Arrived* arrived) noexcept {
+    if (arrived->header().kind == wire::Kind::kRts) empty_bounce(peer, arrived->rts());
+    discard(arrived);
+}
+
 }  // namespace
 
 Comm::Comm(ompi_communicator_t* of_comm)
@@ -96,12 +104,12 @@ Comm::~Comm() {
     while (match::Arrival* a = engine.first_unexpected()) {
         engine.remove_unexpected(a);
         module.counters.down(Gauge::kUnexpected);
-        discard(Arrived::from(a));
+        discard_unreceived(peer(a->source), Arrived::from(a));
     }
     for (std::int32_t i = 0; peers && i < size; ++i) {
         Peer* peer = peers[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
         if (!peer) continue;
-        while (match::Arrival* a = peer->source.early.pop_front()) discard(Arrived::from(a));
+        while (match::Arrival* a = peer->source.early.pop_front()) discard_unreceived(*peer, Arrived::from(a));
         peer->let_go();
     }
     OBJ_DESTRUCT(&lock);

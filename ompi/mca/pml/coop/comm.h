@@ -35,7 +35,7 @@ struct Peer {
     const BtlExtension* rdma_extension = nullptr;  // its extension; null: none
     HcaWay hca;                                    // loopback of the HCAs to it
     Process* process = nullptr;                    // held from connect() until the Peer is destroyed
-    Neighbour* neighbour = nullptr;                // the same as in `process`; null: it is on another node
+    Neighbour* neighbour = nullptr;                // the same as in `process`; null: on another node, or ourselves
     float rdma_share = 1;                          // share of `rdma` in the bandwidth to the peer
     std::size_t eager_payload = 0;                 // largest payload that every transport for first packets takes
     SparseUsage* usage = nullptr;                  // the messages to it, for pml_coop_report 2; null: not counted
@@ -138,7 +138,7 @@ private:
 inline Comm& of(ompi_communicator_t* comm) noexcept { return *reinterpret_cast<Comm*>(comm->c_pml_comm); }
 
 // Finds the transports to the peer. Returns false if there is none, which Open MPI has reported. Ends the job if the
-// peer runs an incompatible version.
+// peer has another architecture or runs an incompatible version.
 bool connect(Peer& peer) noexcept;
 
 inline bool reach(Peer& peer) noexcept {

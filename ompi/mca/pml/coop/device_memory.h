@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Memory of accelerators. Open MPI with CUDA support looks at each buffer when it prepares a convertor for it, and sets
-// a flag for device memory; the convertor then copies with CUDA. Nothing else may access such a buffer: to the kernel's
-// copies and to an HCA its address means nothing, or it means host memory that the driver may move meanwhile. So
-// messages from and to device memory always go through the convertor (row `send`).
+// a flag for device memory; the convertor then copies with CUDA. Nothing else may access such a buffer: for the
+// kernel and for an HCA its address is invalid, or (managed memory) the driver may move the data meanwhile. So messages
+// from and to device memory always go through the convertor (rows `eager` and `send`).
 #pragma once
 
 #include "compat.h"
@@ -14,7 +14,8 @@ namespace coop::pml {
 // its convertors take device memory for host memory.
 void find_devices() noexcept;
 
-// True if buffers may lie in device memory. Open MPI sets opal_cuda_support when it finds the driver's library.
+// True if buffers may lie in device memory. In an Open MPI with CUDA support opal_cuda_support is set from the start;
+// Open MPI clears it if it does not find the driver's library.
 inline bool device_memory_is_possible() noexcept { return opal_cuda_support; }
 
 inline bool is_on_device(const opal_convertor_t& convertor) noexcept {

@@ -15,8 +15,10 @@ constexpr const char* kHelp = "help-mpi-pml-coop.txt";
 
 const char* host() noexcept { return opal_process_info.nodename; }
 
-std::string peer_name(std::int64_t peer) {
-    return peer < 0 ? "an unknown process (the header is too short to name it)" : "rank " + std::to_string(peer);
+std::string rank_name(std::uint32_t job_rank) { return "rank " + std::to_string(job_rank); }
+
+std::string range(std::uint64_t min, std::uint64_t max) {
+    return min == max ? std::to_string(min) : std::to_string(min) + ".." + std::to_string(max);
 }
 
 // Prints a topic of the help file. opal_show_help would send it to mpirun, where messages are sometimes lost (seen with
@@ -42,25 +44,41 @@ void abort_job(const char* why) {
     std::abort();  // not reached: the declaration of ompi_rte_abort does not say that it never returns
 }
 
-void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value, std::uint64_t min,
-                    std::uint64_t max) {
-    const std::string allowed = min == max ? std::to_string(min) : std::to_string(min) + ".." + std::to_string(max);
-    say("corrupt-header", wire::name(kind), host(), module.my_rank, peer_name(peer).c_str(), field,
-        static_cast<unsigned long long>(value), allowed.c_str());
+Sender::Sender() : name("an unknown process (the header is too short to name it)") {}
+
+Sender::Sender(std::uint32_t job_rank) : name(rank_name(job_rank)) {}
+
+Sender::Sender(const wire::MatchHeader& header) {
+    const Comm* const c = find_comm(header.context);
+    if (c != nullptr && header.source >= 0 && header.source < c->size)
+        name = rank_name(ompi_comm_peer_lookup(c->comm, header.source)->super.proc_name.vpid);
+    else name = "rank " + std::to_string(header.source) + " of communicator " + std::to_string(header.context);
+}
+
+void diagnose_header(const wire::Damage& damage, const Sender& sender) {
+    say("corrupt-header", wire::name(damage.kind), host(), module.my_rank, sender.name.c_str(), damage.field,
+        static_cast<unsigned long long>(damage.value), range(damage.min, damage.max).c_str());
     abort_job(nullptr);
 }
 
-void diagnose_header(const wire::Damage& damage, std::int64_t peer) {
-    diagnose_field(damage.kind, damage.field, peer, damage.value, damage.min, damage.max);
+void protocol_error(wire::Kind kind, const Sender& sender, const std::string& what) {
+    say("protocol-error", wire::name(kind), host(), module.my_rank, sender.name.c_str(), what.c_str());
+    abort_job(nullptr);
+}
+
+void diagnose_field(wire::Kind kind, const char* field, const Sender& sender, std::uint64_t value, std::uint64_t min,
+                    std::uint64_t max) {
+    protocol_error(kind, sender, std::string(field) + " is " + std::to_string(value) + ", expected " + range(min, max));
 }
 
 void diagnose_rank(const wire::MatchHeader& header, std::int32_t size) {
-    diagnose_field(header.kind, "source rank", header.source, static_cast<std::uint32_t>(header.source), 0,
+    diagnose_field(header.kind, "source rank", header, static_cast<std::uint32_t>(header.source), 0,
                    static_cast<std::uint64_t>(size) - 1);
 }
 
 void diagnose_repeated(const wire::MatchHeader& header) {
-    diagnose_field(header.kind, "sequence (seen before)", header.source, header.sequence, 0, UINT16_MAX);
+    protocol_error(header.kind, header,
+                   "the message with sequence number " + std::to_string(header.sequence) + " has arrived before");
 }
 
 void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error) {

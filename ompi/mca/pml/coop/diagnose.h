@@ -4,16 +4,29 @@
 // the parameter, the value and the range), and ends the job: these functions do not return.
 #pragma once
 
+#include <string>
+
 #include "comm.h"
 
 namespace coop::pml {
 
-// A header that wire::valid_… has refused. `peer` is the sender's rank in the job, or -1 if the header does not name
-// it.
-[[noreturn]] void diagnose_header(const wire::Damage& damage, std::int64_t peer);
+// The sender of a packet, as an error message names it.
+struct Sender {
+    Sender();  // the header is too short to name it
+    Sender(std::uint32_t job_rank);
+    // The header has the sender's rank in a communicator. This finds the rank in the job if the communicator is known.
+    Sender(const wire::MatchHeader& header);
 
-// A field of an intact header that contradicts our own state.
-[[noreturn]] void diagnose_field(wire::Kind kind, const char* field, std::int64_t peer, std::uint64_t value,
+    std::string name;
+};
+
+// A header that wire::valid_… has refused.
+[[noreturn]] void diagnose_header(const wire::Damage& damage, const Sender& sender);
+
+// An intact packet that contradicts the state of this process. `what` is a sentence without its full stop.
+[[noreturn]] void protocol_error(wire::Kind kind, const Sender& sender, const std::string& what);
+// The same for a field that must be in a range.
+[[noreturn]] void diagnose_field(wire::Kind kind, const char* field, const Sender& sender, std::uint64_t value,
                                  std::uint64_t min, std::uint64_t max);
 [[noreturn]] void diagnose_rank(const wire::MatchHeader& header, std::int32_t size);
 [[noreturn]] void diagnose_repeated(const wire::MatchHeader& header);

@@ -46,8 +46,9 @@ inline void check_chunk(wire::Kind kind, std::uint32_t peer, std::uint64_t bytes
 
 template <class Request>
 void on_chunk_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                   void* context, int status) {
-    auto* op = static_cast<RdmaOp*>(context);
+                   void* data, int status) {
+    const Polling turn;
+    auto* op = static_cast<RdmaOp*>(data);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.copy.fail();
     give_back(module.rdma_ops, op);
@@ -73,7 +74,8 @@ struct CopyHands {
     bool peer_is_alive() const noexcept { return node::is_alive(r.peer->neighbour->card.pid); }
 };
 
-// Copies chunks until CopySide::next() returns anything but kCopy, and returns that.
+// Copies chunks until CopySide::next() returns anything but kCopy, and returns that. Returns kNoRoom if the transport
+// has no room.
 template <class Request>
 rndv::CopyDo drive_copy(Request& r, const RdmaKind& kind) noexcept {
     rndv::CopySide& side = r.copy;

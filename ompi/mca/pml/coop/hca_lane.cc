@@ -77,9 +77,9 @@ void fail(RecvRequest& r, HcaLane::Chunk& chunk) noexcept {
 }
 
 void on_chunk_read(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                   void* context, int status) {
+                   void* data, int status) {
     const Polling turn;
-    auto& chunk = *static_cast<HcaLane::Chunk*>(context);
+    auto& chunk = *static_cast<HcaLane::Chunk*>(data);
     RecvRequest& r = *chunk.request;
     const std::uint64_t bytes = r.copy.plan().bytes(chunk.number);
     r.peer->hca.under_way.fetch_sub(1, std::memory_order_relaxed);

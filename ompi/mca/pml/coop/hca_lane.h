@@ -15,7 +15,7 @@
 //
 // Threading: whoever holds the baton drives a lane; completions may come on any thread. Each read under way holds a
 // reference to the request. Ownership: receiver and sender register their own buffers for the time of the copy. Errors:
-// if there is no loopback, the key does not arrive or a read is refused, the CPUs copy everything.
+// if there is no loopback, the key does not arrive or a read is refused, the CPUs copy all remaining chunks.
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ bool may_offload(RecvRequest& r, std::size_t bytes) noexcept;
 bool may_offload(SendRequest& r, rndv::Split split) noexcept;
 
 void start_lane(RecvRequest& r, bool offloads) noexcept;  // after CopySide::start()
-void end_lane(RecvRequest& r) noexcept;  // when nothing is under way; no effect if no chunk was offloaded
+void end_lane(RecvRequest& r) noexcept;  // when nothing is under way; no effect if the lane was never on
 
 // For the sender: registers its buffer and puts the key into the slot.
 void open_key(SendRequest& r) noexcept;

@@ -96,8 +96,8 @@ private:
     std::atomic<std::uint32_t> bits_{kDone};
 };
 
-// The first caller takes the steps of the request, also for those who call meanwhile. `take_steps` returns true once,
-// when the protocol is over.
+// Takes the steps of the request. If another caller is doing so already (another thread, or one further up this stack),
+// leaves it a note, and that caller repeats its steps. `take_steps` returns true once, when the protocol is over.
 template <class Request, class TakeSteps>
 void drive(Request& r, TakeSteps take_steps) noexcept {
     if (!r.baton.take(module.threads)) return;

@@ -15,7 +15,12 @@
 //   probe.cc        probes                           diagnose.cc     errors and notices
 //   async.cc        progress during computations     hints.cc        settings changed at run time
 //   report.cc       pml_coop_report                  pvars.cc        performance variables
-//   extensions.cc   extensions of transports
+//   extensions.cc   extensions of transports         choices.cc      words of parameters
+//   modex.cc        what a process publishes         processes.cc    processes that this one sends to
+//   pieces.cc       buffers in pieces                device_memory.h memory of accelerators
+//   lifetime.h      references and steps of requests arrived.h       stored packets
+//   pool.h          free lists                       ticks.h         the clock of statistics
+//   stack_convertor.h  a convertor of one call       tsan.h          notes for ThreadSanitizer
 //
 // Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
 // handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under
@@ -95,7 +100,8 @@ inline constexpr Module& module = module_holder.value;
 
 inline const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept { return module.extensions.of(btl); }
 
-// Held by every entry point, and by every callback of a transport (async.h).
+// Inside: held by the entry points for messages and communicators. Polling: held by the callbacks of transports and by
+// the progress function (async.h).
 struct Inside : async::Inside {
     Inside() noexcept : async::Inside(module.handler) {}
 };
@@ -128,7 +134,7 @@ bool defer(Deferred& work) noexcept;
 // queued already.
 bool go_on_copying(Deferred& work, bool in_front) noexcept;
 
-// Called when the application starts an operation: it may compute afterwards.
+// Called when a message starts that may need a cooperative copy: the application may compute afterwards.
 inline void not_idle() noexcept {
     module.quick_returns.store(0, std::memory_order_relaxed);
     module.idle.store(false, std::memory_order_relaxed);
@@ -167,7 +173,7 @@ int mca_pml_coop_start(size_t count, ompi_request_t** requests);
 int mca_pml_coop_dump(ompi_communicator_t* comm, int verbose);
 int mca_pml_coop_ft_event(int state);
 
-int mca_pml_coop_progress(void);  // serves both work queues; registered when work is first queued
+int mca_pml_coop_progress(void);  // serves both work queues; registered with the first work, or by start_async()
 }
 
 }  // namespace coop::pml

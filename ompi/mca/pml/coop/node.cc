@@ -50,8 +50,8 @@ Mechanism vader_mechanism() {
     return mechanism;
 }
 
-// True if this process reports for its node. That is the process of the node with the lowest rank; if copies are denied
-// to rank 0 too, only rank 0 reports.
+// True if this process reports for its node. The process with the lowest rank on the node does; but if copies are
+// denied to rank 0, too, only rank 0 reports.
 bool speaks_for_node() noexcept {
     return opal_process_info.my_local_rank == 0 && (ompi_proc_local()->super.proc_name.vpid == 0 || rank_0_can_copy());
 }
@@ -68,16 +68,17 @@ void announce(int error) {
     no_kernel_copy(error);
 }
 
-// Returns why the transport cannot copy from and to the process, as an errno; 0: it can. CMA needs the permission of
-// the kernel for each pair of processes, so a copy is tested here; the other process may be denied copies although we
-// are not. The other mechanisms need no test.
+// Returns, as an errno, why btl/vader cannot copy from and to the process although it should; 0: it can, or is not
+// meant to. CMA needs the permission of the kernel for each pair of processes, so a copy is tested here; the other
+// process may be denied copies although we are not. The other mechanisms need no test.
 int copy_error(const BoardCard& card, bool it_copies) {
     const Mechanism mechanism = vader_mechanism();
     if (mechanism.name == "cma") {
         const int error = node::try_copy(card.pid, card.nonce_address, card.nonce);
         return error || it_copies ? error : EPERM;
     }
-    // vader is not in use, obeys the user, or has made its own test
+    // Returns 0 if vader is not in use, or its mechanism was set by the user, or needs no permission (XPMEM, KNEM).
+    // Otherwise vader has found that it cannot copy: EPERM.
     return mechanism.name.empty() || (mechanism.is_set && mechanism.name != "emulated") || mechanism.name == "xpmem" ||
                    mechanism.name == "knem"
                ? 0

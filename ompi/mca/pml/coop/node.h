@@ -68,7 +68,7 @@ void report_missing_memory() noexcept;
 rndv::Board* my_board() noexcept;            // null: we have no memory to share
 rndv::BounceBuffers* my_bounces() noexcept;  // null: we have no memory to share
 
-// Starts to count the large operations on the node's HCAs where all its processes see them (HcaLoads).
+// Starts to count the large operations on the node's HCAs, in memory that all processes of the node see (HcaLoads).
 void count_hca_loads() noexcept;
 void stop_counting_hca_loads() noexcept;  // before the transports end
 

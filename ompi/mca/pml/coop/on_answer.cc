@@ -12,10 +12,10 @@
 namespace coop::pml {
 namespace {
 
-// The sender according to a damaged header, or -1 if the packet is too short.
+// The sender according to a damaged header.
 template <class Header>
-std::int64_t sender_in(const Packet& packet) noexcept {
-    if (packet.first_bytes() < sizeof(Header)) return -1;
+Sender sender_in(const Packet& packet) noexcept {
+    if (packet.first_bytes() < sizeof(Header)) return {};
     return static_cast<const Header*>(packet.header())->sender;
 }
 
@@ -29,12 +29,17 @@ const Header& checked(const Packet& packet, bool (*valid)(const void*, std::size
 
 // Returns the request with this id. Ends the job if there is none, or if its peer is not the sender.
 template <class Request>
-Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* field, std::uint64_t id,
+Request& request_of(const HandleTable<Request>& table, wire::Kind kind, const char* what, std::uint64_t id,
                     std::uint32_t sender) noexcept {
     Request* request = table.find(id);
     if (!request || request->peer->job_rank() != sender) [[unlikely]]
-        diagnose_field(kind, field, sender, id, 0, 0);
+        protocol_error(kind, sender,
+                       "no " + std::string(what) + " with the id " + std::to_string(id) + " is under way");
     return *request;
+}
+
+[[noreturn]] void answered_already(wire::Kind kind, std::uint32_t sender, std::uint64_t id) {
+    protocol_error(kind, sender, "the send with the id " + std::to_string(id) + " has been answered before");
 }
 
 // True if our cooperative copy is stuck and waits for a grant of fragments.
@@ -46,7 +51,7 @@ bool is_stuck(const SendRequest& r) noexcept {
 // slot, the chunks of its plan must be countable.
 void check_grant(const SendRequest& r, const wire::CtsHeader& h) noexcept {
     if (!r.engine.takes_grant(static_cast<rndv::Row>(h.row), is_stuck(r)))
-        diagnose_field(wire::Kind::kCts, "send id (answered already)", h.sender, h.send_id, 0, 0);
+        answered_already(wire::Kind::kCts, h.sender, h.send_id);
     if (h.offset > r.bytes()) diagnose_field(wire::Kind::kCts, "offset", h.sender, h.offset, 0, r.bytes());
     if (h.length > r.bytes() - h.offset)
         diagnose_field(wire::Kind::kCts, "length", h.sender, h.length, 0, r.bytes() - h.offset);
@@ -69,7 +74,7 @@ extern "C" void mca_pml_coop_on_cts(mca_btl_base_module_t* btl, mca_btl_base_tag
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::CtsHeader>(packet, wire::valid_cts);
-    SendRequest& r = request_of(module.sends, h.kind, "send id", h.send_id, h.sender);
+    SendRequest& r = request_of(module.sends, h.kind, "send", h.send_id, h.sender);
     check_grant(r, h);
     if (h.sees) r.peer->note_that_it_sees_us();
     on_grant(r, h, &h + 1);
@@ -80,7 +85,7 @@ extern "C" void mca_pml_coop_on_frag(mca_btl_base_module_t* btl, mca_btl_base_ta
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FragHeader>(packet, wire::valid_frag);
-    on_fragment(request_of(module.recvs, h.kind, "receive id", h.recv_id, h.sender), h, packet);
+    on_fragment(request_of(module.recvs, h.kind, "receive", h.recv_id, h.sender), h, packet);
 }
 
 extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag_t, mca_btl_base_descriptor_t* des,
@@ -88,10 +93,10 @@ extern "C" void mca_pml_coop_on_fin(mca_btl_base_module_t* btl, mca_btl_base_tag
     const Polling turn;
     const Packet packet{btl, des->des_segments, des->des_segment_count};
     const auto& h = checked<wire::FinHeader>(packet, wire::valid_fin);
-    if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive id", h.id, h.sender), h);
+    if (h.what == 0) return on_put(request_of(module.recvs, h.kind, "receive", h.id, h.sender), h);
 
-    SendRequest& r = request_of(module.sends, h.kind, "send id", h.id, h.sender);
-    if (!r.engine.takes_fin()) diagnose_field(h.kind, "send id (answered already)", h.sender, h.id, 0, 0);
+    SendRequest& r = request_of(module.sends, h.kind, "send", h.id, h.sender);
+    if (!r.engine.takes_fin()) answered_already(h.kind, h.sender, h.id);
     if (wire::fin_bytes(h) > r.bytes()) diagnose_field(h.kind, "bytes", h.sender, wire::fin_bytes(h), 0, r.bytes());
     if (wire::fin_sees(h)) r.peer->note_that_it_sees_us();
     // After a read over several rails, one FIN follows the last stripe on each rail.

@@ -29,9 +29,9 @@ void keep_unexpected(Comm& c, Peer& peer, const Packet& packet) noexcept {
 
 using Due = List<match::Arrival, &match::Arrival::node>;
 
-// Matches the kept messages that are next after the one that has just been matched: those that match a posted receive
-// go to `due`, the others become unexpected. Under Comm::lock; afterwards neither Comm nor Peer may be used, because
-// the communicator may be freed when the last receive completes.
+// Matches the early messages that are now in order: those that match a posted receive go to `due`, the others become
+// unexpected. Under Comm::lock. Without the lock, Comm and Peer may be used only until the last of the matched receives
+// is delivered: the communicator may then be freed.
 void release_early(Comm& c, Peer& peer, Due& due) noexcept {
     while (match::Arrival* arrival = match::Engine::next_early(peer.source)) {
         Arrived* arrived = Arrived::from(arrival);
@@ -57,7 +57,7 @@ void arrive(Comm& c, const wire::MatchHeader& header, const Packet& packet) noex
     {
         Guard guard(c.lock);
         if (OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(c.comm)) [[unlikely]] {
-            ++peer.source.expected;  // in any order: the number is right again once all have arrived
+            ++peer.source.expected;  // messages match in any order; the number is right once all have arrived
         } else if (const auto order = match::Engine::take_sequence(peer.source, header.sequence);
                    order != match::ArrivalOrder::kInOrder) [[unlikely]] {
             if (order == match::ArrivalOrder::kRepeated) diagnose_repeated(header);
@@ -130,7 +130,7 @@ extern "C" void mca_pml_coop_on_match(mca_btl_base_module_t* btl, mca_btl_base_t
     if (packet.first_bytes() < sizeof header || !wire::match_is_whole(header)) [[unlikely]] {
         wire::Damage damage{};
         static_cast<void>(wire::valid_match(&header, packet.first_bytes(), damage));
-        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.source);
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header));
     }
     deliver(header, packet);
 }
@@ -142,7 +142,7 @@ extern "C" void mca_pml_coop_on_rts(mca_btl_base_module_t* btl, mca_btl_base_tag
     const auto& header = *static_cast<const wire::RtsHeader*>(packet.header());
     wire::Damage damage{};
     if (!wire::valid_rts(&header, packet.first_bytes(), packet.bytes(), damage)) [[unlikely]]
-        diagnose_header(damage, packet.first_bytes() < sizeof header ? -1 : header.match.source);
+        diagnose_header(damage, packet.first_bytes() < sizeof header ? Sender() : Sender(header.match));
     deliver(header.match, packet);
 }
 

@@ -31,12 +31,14 @@ Sent judge(mca_bml_base_btl_t& btl, mca_btl_base_descriptor_t* descriptor, int r
     return refused(Counter::kRetrySendBusy);
 }
 
-// For a packet that has to interrupt its receiver; null: it does not, or the transport cannot have it do so.
+// Returns the extension of the transport if the packet must interrupt its receiver and the transport can do that;
+// otherwise null.
 const BtlExtension* urgent_by(const mca_bml_base_btl_t& btl, wire::Kind kind) noexcept {
     return is_urgent(kind) ? extension_of(*btl.btl) : nullptr;
 }
 
-// By the transport's way for packets that it can copy at once. False: it has none, or no room.
+// Sends the packet with btl_sendi or send_urgent(), which copy it before they return. Returns false if the transport
+// has no such function, or no room.
 bool send_copied(mca_bml_base_btl_t& btl, const BtlExtension* urgent, const void* packet, std::size_t bytes,
                  mca_btl_base_tag_t tag) noexcept {
     static opal_convertor_t no_payload{};  // some transports look at its flags even so

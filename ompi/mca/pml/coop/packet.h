@@ -30,8 +30,8 @@ enum class Sent {
     kRefused,  // no resources just now: retry later
 };
 
-// Sends a control packet: header and handle, no payload, no callback. It is copied before this returns. `kind` also
-// selects the fault knob that may damage it.
+// Sends a control packet without payload and callback: a header, and the handle, slot or pieces that follow it. It is
+// copied before this returns. `kind` also selects the fault knob that may damage it.
 Sent send_control(mca_bml_base_btl_t& btl, wire::Kind kind, const void* header, std::size_t bytes) noexcept;
 
 // A packet whose payload the BTL takes from the convertor's position. The caller writes the header into the first

@@ -43,8 +43,8 @@ constexpr ParamRow kParams[] = {
      .min = 64,
      .max = kGiB,
      .help = "Largest message that is sent at once, without a handshake. If the transport's own eager limit is lower, "
-             "that applies (btl_vader_eager_limit, btl_tcp_eager_limit, ...). It cannot be below the size of a control "
-             "header.",
+             "that applies (btl_vader_eager_limit, btl_tcp_eager_limit, ...). The limit of the transport must have "
+             "room for a control packet.",
      .level = 4},
     {.name = "rndv_inline",
      .type = ParamType::kSize,
@@ -61,8 +61,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 1024 * kGiB,
-     .help = "Smallest message that uses RDMA (rget, rput); shorter ones use fragments. 0: all messages above the "
-             "eager limit.",
+     .help = "Smallest message that uses RDMA; shorter ones use fragments. 0: all messages above the eager limit. If "
+             "the parameter protocol is rget or rput, this limit does not apply.",
      .level = 5},
     {.name = "isend_rdma_min",
      .type = ParamType::kSize,
@@ -72,7 +72,8 @@ constexpr ParamRow kParams[] = {
      .max = 1024 * kGiB,
      .help = "Smallest message between nodes that uses RDMA if its sender does not wait for it (MPI_Isend) and "
              "asynchronous progress is off (parameter async); shorter ones use fragments, the first of which is sent "
-             "with the RTS. 0: all messages above the eager limit.",
+             "with the RTS. 0: all messages above the eager limit. If the parameter protocol is rget or rput, this "
+             "limit does not apply.",
      .level = 5},
     {.name = "rdma_chunk",
      .type = ParamType::kSize,
@@ -80,7 +81,8 @@ constexpr ParamRow kParams[] = {
      .default_value = kGiB,
      .min = 4 * kKiB,
      .max = kGiB,
-     .help = "Largest single RDMA operation. If the transport's get or put limit is lower, that applies.",
+     .help = "Largest single RDMA operation between nodes (inside a node: copy_chunk). If the transport's get or put "
+             "limit is lower, that applies.",
      .level = 5},
     {.name = "rdma_depth",
      .type = ParamType::kInt,
@@ -106,9 +108,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 512 * kKiB,
      .min = 16 * kKiB,
      .max = kGiB,
-     .help = "Largest part of a copy inside a node; between two parts, other messages make progress. A cooperative "
-             "copy of less than eight such parts is divided into eighths, but into parts of at least 256 KiB or half "
-             "the message.",
+     .help = "Bytes of a copy inside a node after which other messages make progress. A cooperative copy of less than "
+             "eight times this value is divided into eighths, but into parts of at least 256 KiB or half the message.",
      .level = 4,
      .settable_at_run_time = true},
     {.name = "patience",

@@ -21,8 +21,8 @@ public:
     std::size_t count() const noexcept { return list_.size(); }
     const wire::Piece* data() const noexcept { return list_.data(); }
 
-    // Collects the pieces of a convertor's buffer. Returns false, and stays empty, if the buffer is in device memory,
-    // or if there are more than wire::kMaxPieces or shorter ones than `average` bytes on average.
+    // Collects the pieces of a convertor's buffer. Returns false, and is empty then, if the buffer is in device memory,
+    // if there are more than wire::kMaxPieces, or if their average length is below `average` bytes.
     bool collect(opal_convertor_t& convertor, std::size_t bytes, std::size_t average) noexcept;
 
     // Uses a peer's list. Returns false if it holds fewer than `bytes` bytes.

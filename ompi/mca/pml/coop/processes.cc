@@ -13,11 +13,11 @@ SharedRecords<Process>& processes() {
     return all;
 }
 
+}  // namespace
+
 bool is_of_our_job(const ompi_proc_t* proc) noexcept {
     return proc->super.proc_name.jobid == ompi_proc_local()->super.proc_name.jobid;
 }
-
-}  // namespace
 
 Process& meet(ompi_proc_t* proc) noexcept {
     const std::uint64_t name = name_of(proc);

@@ -18,10 +18,12 @@ struct Process {
     std::unique_ptr<Neighbour> neighbour;  // null: on another node, or ourselves
 };
 
-// Returns the record of a process; the caller holds it until leave(). Ends the job if the process runs an incompatible
-// version.
+// Returns the record of a process; the caller holds it until leave(). Ends the job if the process has another
+// architecture or runs an incompatible version.
 Process& meet(ompi_proc_t* proc) noexcept;
 void leave(Process& process) noexcept;
+
+bool is_of_our_job(const ompi_proc_t* proc) noexcept;
 
 void forget_processes() noexcept;  // at the end, when no record is held
 

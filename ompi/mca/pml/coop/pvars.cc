@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // MPI_T performance variables: pml_coop_messages_<row>, pml_coop_bytes_<row>
-// from the usage table, the counters and gauges of coop/base/counters.h, and those
-// of coop/async/handler.h.
+// from the usage table, the counters and gauges of coop/base/counters.h, and the
+// counters of coop/async/counts.h.
 #include <string>
 
 #include "report.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RDMA of one message: a sequence of operations that covers a range of it. The same
-// code serves the gets of a RecvRequest and the puts of a SendRequest; both have
+// RDMA of one message: a sequence of operations that covers a range of it. The same code serves the gets of a
+// RecvRequest and the puts of a SendRequest; both have
 //
 //     rdma            the transport                 run         the sequence
 //     registration    ours, if it requires one      references, advance(), drop()
@@ -110,9 +110,6 @@ inline constexpr RdmaKind kGetKind{mca_bml_base_get, &BtlExtension::get, &mca_bt
 
 // Collective components use negative tags; applications cannot.
 constexpr bool is_collective(int tag) noexcept { return tag < 0; }
-constexpr bool waits(rndv::SendCall call) noexcept {
-    return call != rndv::SendCall::kIsend && call != rndv::SendCall::kBsend;
-}
 constexpr bool waits(rndv::RecvCall call) noexcept { return call == rndv::RecvCall::kRecv; }
 
 using RdmaDone = mca_btl_base_rdma_completion_fn_t;
@@ -236,9 +233,9 @@ int issue(Request& r, const RdmaKind& kind, const Copy& copy, std::size_t at, Rd
 
 template <class Request>
 void on_rdma_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*, void*,
-                  void* context, int status) {
+                  void* data, int status) {
     const Polling turn;
-    auto* op = static_cast<RdmaOp*>(context);
+    auto* op = static_cast<RdmaOp*>(data);
     auto& r = *static_cast<Request*>(op->request);
     if (status != OMPI_SUCCESS) r.run.fail(op->offset);
     give_back(module.rdma_ops, op);
@@ -252,7 +249,7 @@ enum class Rdma {
     kOver,       // all done up to run.done_to()
 };
 
-// `rider`: for a row of one operation.
+// Starts operations until one has to wait. `rider`: only if one operation transfers the whole message.
 template <class Request>
 Rdma drive_rdma(Request& r, const RdmaKind& kind, Rider* rider = nullptr) noexcept {
     std::size_t copied = 0;

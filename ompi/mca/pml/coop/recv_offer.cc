@@ -66,7 +66,8 @@ void meet_offered(Peer& peer, const wire::MatchHeader& header, match::Posted* po
         rndv::protocol(static_cast<rndv::Row>(reinterpret_cast<const wire::RtsHeader&>(header).row)).starts_at_once;
     if (by_offer) return;  // join_copy() checks that the offer was taken
     if (!rndv::close_offer(*my_board(), r.slot, r.generation))
-        diagnose_field(header.kind, "row (the offer was taken)", header.source, 0, 0, 0);
+        protocol_error(header.kind, header,
+                       "the sender has taken the offer of the receive, but the message does not use it");
     free_slot(r);
 }
 

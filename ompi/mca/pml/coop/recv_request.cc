@@ -398,7 +398,7 @@ void drop(RecvRequest& r) noexcept {
 // Uses the tag of the message, because that of the receive may be MPI_ANY_TAG.
 sched::Marker marker(RecvRequest& r) noexcept {
     const rndv::Situation& s = r.engine.situation();
-    const bool somebody_waits = waits(s.send_call) || waits(s.recv_call);
+    const bool somebody_waits = rndv::sender_waits(s.send_call) || waits(s.recv_call);
     return sched::marker_of(is_collective(r.mpi()->req_status.MPI_TAG), somebody_waits);
 }
 
@@ -406,8 +406,7 @@ sched::Marker marker(RecvRequest& r) noexcept {
 void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet) noexcept {
     tsan_acquire(&r);
     const std::size_t bytes = packet.bytes() - sizeof h, wanted = r.engine.wanted();
-    if (!r.engine.takes_bytes())
-        diagnose_field(wire::Kind::kFrag, "receive id (no fragment is due)", h.sender, h.recv_id, 0, 0);
+    if (!r.engine.takes_bytes()) protocol_error(wire::Kind::kFrag, h.sender, "no fragment is due");
     if (h.offset < r.engine.from() || h.offset >= wanted)
         diagnose_field(wire::Kind::kFrag, "offset", h.sender, h.offset, r.engine.from(), wanted - 1);
     if (bytes == 0 || bytes > wanted - h.offset)
@@ -415,7 +414,7 @@ void on_fragment(RecvRequest& r, const wire::FragHeader& h, const Packet& packet
     r.references.take();
     unpack(r, packet, sizeof h, h.offset);
     if (!r.engine.on_bytes(bytes))
-        diagnose_field(wire::Kind::kFrag, "payload bytes (more than granted)", h.sender, bytes, 0, 0);
+        protocol_error(wire::Kind::kFrag, h.sender, "the fragments are longer than the granted range");
     advance(r);
     drop(r);
 }
@@ -425,8 +424,7 @@ void on_put(RecvRequest& r, const wire::FinHeader& h) noexcept {
     const std::size_t missing = r.engine.wanted() - r.engine.landed();
     if (h.bytes == 0 || h.bytes > missing) diagnose_field(wire::Kind::kFin, "bytes", h.sender, h.bytes, 1, missing);
     r.references.take();
-    if (!r.engine.on_bytes(h.bytes))
-        diagnose_field(wire::Kind::kFin, "receive id (no put is due)", h.sender, h.id, 0, 0);
+    if (!r.engine.on_bytes(h.bytes)) protocol_error(wire::Kind::kFin, h.sender, "no put is due");
     advance(r);
     drop(r);
 }

@@ -18,7 +18,7 @@ bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) n
     if (h.match.flags & wire::kFlagPieces) {
         const std::size_t count = h.inline_bytes / sizeof(wire::Piece);
         if (!r.remote_pieces.assign(wire::pieces_of(h), count, h.length))
-            diagnose_field(wire::Kind::kRts, "pieces (less than the message)", r.peer->job_rank(), count, 0, 0);
+            protocol_error(wire::Kind::kRts, r.peer->job_rank(), "the pieces are shorter than the message");
     } else if (!(h.match.flags & wire::kFlagContiguous)) {
         return false;
     }
@@ -80,7 +80,8 @@ void join_copy(RecvRequest& r, const wire::RtsHeader& h) noexcept {
     const std::uint64_t taken = rndv::stamped(r.generation, rndv::Offer::kTaken);
     if (!r.has_slot || words.slot != r.slot || words.generation != r.generation || h.length > r.capacity ||
         r.engine.from() > 0 || my_board()->slots[r.slot].offer.phase.load(std::memory_order_acquire) != taken)
-        diagnose_field(wire::Kind::kRts, "slot (not offered)", r.peer->job_rank(), words.slot, 0, 0);
+        protocol_error(wire::Kind::kRts, r.peer->job_rank(),
+                       "slot " + std::to_string(words.slot) + " is not offered to this message");
     const std::size_t wanted = r.engine.wanted();
     check_chunk(wire::Kind::kRts, r.peer->job_rank(), wanted, words.chunk);
     r.engine.set_split(static_cast<rndv::Split>(words.split));
@@ -94,12 +95,12 @@ void take_from_bounce(RecvRequest& r, Peer& peer, const wire::RtsHeader& h) noex
     const std::uint32_t index = rndv::value_of(h.address), generation = rndv::generation_of(h.address);
     NodeMemory* const theirs = peer.neighbour ? peer.neighbour->memory.load(std::memory_order_acquire) : nullptr;
     // A sender may use a bounce buffer only after we have told it that its memory is mapped here.
-    if (!theirs)
-        diagnose_field(wire::Kind::kRts, "row (bounce, although its memory is not mapped here)", peer.job_rank(), h.row,
-                       0, 0);
+    if (!theirs) protocol_error(wire::Kind::kRts, peer.job_rank(), "its bounce buffers are not mapped here");
     rndv::Bounce& bounce = theirs->bounces.all[index];
     const unsigned char* payload = rndv::contents(bounce, generation);
-    if (!payload) diagnose_field(wire::Kind::kRts, "bounce buffer (generation)", peer.job_rank(), generation, 0, 0);
+    if (!payload)
+        protocol_error(wire::Kind::kRts, peer.job_rank(),
+                       "bounce buffer " + std::to_string(index) + " does not contain this message");
     mca_btl_base_segment_t segment{};
     segment.seg_addr.pval = const_cast<unsigned char*>(payload);
     segment.seg_len = h.length;

@@ -86,7 +86,8 @@ void take_in(int rank, int processes, std::span<const std::uint64_t> words, Usag
     print_peers(rank, peers);
 }
 
-// Rank 0 asks one process after the other, because it would have to store what all of them send at once.
+// Rank 0 asks one process after the other, because otherwise it would have to store the tables of all processes at
+// once.
 void ask(int rank) {
     mca_pml_coop_send(nullptr, 0, &ompi_mpi_byte.dt, rank, kTag, MCA_PML_BASE_SEND_STANDARD, &ompi_mpi_comm_world.comm);
 }
@@ -141,8 +142,7 @@ int report(ompi_communicator_t*, int, void*, void*) {
 }  // namespace
 
 SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept {
-    if (module.config.report < 2 || proc->super.proc_name.jobid != ompi_proc_local()->super.proc_name.jobid)
-        return nullptr;
+    if (module.config.report < 2 || !is_of_our_job(proc)) return nullptr;
     const auto [at, is_new] = per_peer().try_emplace(static_cast<int>(proc->super.proc_name.vpid), rndv::kRows,
                                                      rndv::kReasons);
     if (is_new) at->second.set_threads(module.threads);

@@ -13,7 +13,8 @@ namespace coop::pml {
 // can still be sent.
 void report_at_finalize() noexcept;
 
-// Returns the statistics of messages to this process alone, or null if there are none. Under Module::lock.
+// Returns the table of the messages to `proc`; null if pml_coop_report is below 2 or `proc` is of another job. Under
+// Module::lock.
 SparseUsage* usage_of_peer(ompi_proc_t* proc) noexcept;
 
 void register_performance_variables(const mca_base_component_t& component) noexcept;  // pvars.cc

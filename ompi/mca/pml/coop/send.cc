@@ -102,8 +102,8 @@ void wait(SendRequest& r) noexcept {
     tsan_acquire(r.mpi());
 }
 
-// Sends a message with a request. A long message gets all resources before it takes its sequence number, because only
-// until then it can be refused.
+// Sends a message with a request. A long message gets all resources before it takes its sequence number, because the
+// call can no longer be refused afterwards.
 int begin_request(Peer& peer, const void* buf, std::size_t count, ompi_datatype_t* datatype, int dst, int tag,
                   mca_pml_base_send_mode_t mode, ompi_communicator_t* comm, bool blocking, SequenceNumber& sequence,
                   SendRequest*& request) noexcept {
@@ -148,7 +148,7 @@ int free_send(ompi_request_t** request) {
     return OMPI_SUCCESS;
 }
 
-// MPI deprecates cancelling sends, and allows that they continue.
+// MPI deprecates cancelling sends. It permits a send to continue although it was to be cancelled.
 int cancel_send(ompi_request_t*, int) { return OMPI_SUCCESS; }
 
 int start_persistent_send(SendRequest& r) noexcept {

@@ -261,7 +261,7 @@ void set_blocking(SendRequest& r) noexcept {
 
 sched::Marker marker(SendRequest& r) noexcept {
     const auto& b = r.base.req_base;
-    return sched::marker_of(is_collective(b.req_tag), waits(call_for(b.req_comm, r.call)));
+    return sched::marker_of(is_collective(b.req_tag), rndv::sender_waits(call_for(b.req_comm, r.call)));
 }
 
 void start_send(SendRequest& r, std::uint16_t sequence) noexcept {
@@ -299,7 +299,7 @@ void on_grant(SendRequest& r, const wire::CtsHeader& header, const void* handle)
     const auto* list = reinterpret_cast<const wire::Piece*>(static_cast<const unsigned char*>(handle) +
                                                             header.handle_bytes);
     if (header.pieces > 0 && !r.remote_pieces.assign(list, header.pieces, header.offset + header.length))
-        diagnose_field(wire::Kind::kCts, "pieces (less than the grant)", header.sender, header.pieces, 0, 0);
+        protocol_error(wire::Kind::kCts, header.sender, "the pieces are shorter than the grant");
     r.run.start(header.offset, header.offset + header.length, chunk_for(*r.peer));
     // If the grant replaces a stuck copy, our board already counts our share of the load.
     const bool instead = r.engine.step() == rndv::SendStep::kCopy;

@@ -45,7 +45,7 @@ struct SendRequest {
     rndv::CopySide copy;  // our side of a cooperative copy
     std::uint64_t load;   // bytes that the load of our board counts for this message
 
-    // From the grant; valid once the engine has seen the answer.
+    // From the grant, and valid once the engine has seen it; `remote_address` may be from a taken offer instead.
     std::uint64_t recv_id;
     std::uint64_t remote_address;  // address for the message's first byte
     rndv::Lanes lanes;             // bytes of fragments sent on each transport

@@ -49,7 +49,7 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
         s.can_put = (rdma->btl_flags & MCA_BTL_FLAGS_PUT) && !s.kernel_copy_denied;
         // If the caller does not wait, a put of another transport may still be under way when it leaves the library.
         // Such a message is copied by the receiver alone.
-        s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || waits(r.call));
+        s.can_share = r.peer->can_share() && (copies_at_once(*rdma->btl) || rndv::sender_waits(r.call));
     }
     s.same_node = r.peer->neighbour != nullptr;
     if (!s.sender_contiguous) s.large_pieces = find_pieces(r, s);
@@ -58,7 +58,8 @@ rndv::Situation situation_of(SendRequest& r) noexcept {
 
 // Takes the offer of the receive that this message will match, if there is one.
 void look_for_offer(SendRequest& r, rndv::Situation& s) noexcept {
-    // We offer a receive to the peer, so it may be sending to us: let the receiver choose, because it knows both sides.
+    // If a receive of ours is offered to the peer, the peer may be sending to us. Then it chooses the protocol of this
+    // message when it has matched it, because it then knows both sides.
     if (r.peer->source.offered || !rndv::wants_offer(s) || r.peer->rdma->btl->btl_registration_handle_size > 0) return;
     const auto& b = r.base.req_base;
     rndv::Board& theirs = r.peer->neighbour->board();

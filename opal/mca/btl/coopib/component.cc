@@ -32,8 +32,7 @@ ModuleHolder::~ModuleHolder() {
 }
 
 std::uint32_t local_rank() noexcept {
-    const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    return text ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 0;
+    return static_cast<std::uint32_t>(std::max<std::int32_t>(opal_process_info.my_local_rank, 0));
 }
 
 namespace {
@@ -289,7 +288,7 @@ bool start(Module& m) {
     for (rail::Hca& hca : m.hcas) all.push_back(&hca);
     if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
     if (!open_queues(m) || !open_connections(m)) return false;
-    if (!open_registration(m)) return cannot_start("the registration cache grdma is not there"), false;
+    if (!open_registration(m)) return cannot_start("Open MPI's registration cache (rcache/grdma) is missing"), false;
     m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
                     static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
     if (const auto wrong = order_ports(m)) return parameter_out_of_range(*wrong), false;

@@ -103,12 +103,6 @@ void release_waiting(Module& m, Endpoint& endpoint) {
     for (; RdmaOp* op = endpoint.waiting_ops.pop_front(); ++waited) start_op(m, *op);
 }
 
-bool owes_half_of_a_rail(const Channel& channel) {
-    for (const Rail& rail : channel.rails)
-        if (!rail.receives.empty() && rail.own_receives.owes_half()) return true;
-    return false;
-}
-
 // Both sides have opened the rails, which carry data from now on.
 void on_established(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
@@ -121,7 +115,7 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
     end_connecting(m, channel, ChannelState::kConnected);
     endpoint.connected.store(true, std::memory_order_release);
     // Until now nothing could be sent, so the peer may be waiting for credits.
-    if (owes_half_of_a_rail(channel)) post_credits(m, endpoint);
+    post_receive_credits(m, endpoint);
     release_waiting(m, endpoint);
 }
 

@@ -12,7 +12,7 @@ namespace coop::ib {
 
 struct Module;
 
-// Starts connecting, unless that has been started already.
+// Starts connecting, unless that has been started already. Ends the job if the connection has been given up.
 void connect(Module& m, Endpoint& endpoint);
 void take_news(Module& m);
 int progress_connections(Module& m);  // call it without the lock

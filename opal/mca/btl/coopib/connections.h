@@ -8,9 +8,10 @@
 //     application, while it waits ─► poll() ┘
 //
 // A thread answers peers even while the application computes. It sleeps until a
-// datagram arrives, a datagram has to be repeated or an HCA reports an event. It does
-// not touch anything that the application uses: rails become part of a channel when
-// the application takes the news. If no thread can be started, the application polls.
+// datagram arrives, a timer is due, an HCA reports an event or the application wants a
+// connection. Of the objects that the application uses it touches only the completion
+// queues, which it may enlarge: rails become part of a channel when the application
+// takes the news. If no thread can be started, the application polls.
 //
 // Threading: any thread. This has its own lock; a thread that needs both takes
 // Module::lock first. Ownership: this owns the rails until it passes them on as news.
@@ -133,7 +134,7 @@ private:
     std::vector<News> news_;
     std::atomic<bool> has_news_{false};
     int wake_ = -1;                   // an eventfd
-    std::vector<int> arrivals_;       // descriptors on which the thread sleeps, besides wake_ and
+    std::vector<int> arrivals_;       // descriptors that become readable when a datagram arrives; -1: it has failed
     std::vector<int> event_sources_;  // the event descriptor of each HCA; -1: none, or it has failed
     std::atomic<std::uint32_t> polls_{0};
     std::atomic<bool> stopping_{false};

@@ -58,7 +58,7 @@ std::string limit_of_locked_memory() {
 // The upper layer ends the job. Without an error callback the process aborts.
 [[noreturn]] void end_job(const opal_proc_t* peer) {
     if (module.on_error != nullptr) {
-        static char info[] = "btl/coopib";
+        static char info[] = "see the message of btl/coopib above";
         module.on_error(&module.base, MCA_BTL_ERROR_FLAGS_FATAL, const_cast<opal_proc_t*>(peer), info);
     }
     std::abort();

@@ -2,8 +2,9 @@
 //
 // User-facing error messages and notices. The texts are in the help file.
 //
-// Threading: under Module::lock, or at start, when there is only one thread. Errors:
-// the functions marked [[noreturn]] end the job.
+// Threading: under Module::lock, or at start, when there is only one thread; only the
+// asynchronous handler calls interrupts_lost(), without the lock. Errors: the functions
+// marked [[noreturn]] end the job.
 #pragma once
 
 #include <cstdint>

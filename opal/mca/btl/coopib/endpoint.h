@@ -2,7 +2,7 @@
 //
 // A peer: the channel to it, which is all rails between two processes.
 //
-//     unused ──first use──► connecting ──all rails ready──► connected
+//     unused ──first use, here or by the peer──► connecting ──the rails that open have answered──► connected
 //                               │
 //                               └──no rail can be opened──► broken
 //                                (ends the job, unless the peer is on this node and

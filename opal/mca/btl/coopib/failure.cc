@@ -54,19 +54,10 @@ void on_queue_pair_error(Module& m, std::uint32_t hca, const rail::HcaEvent& eve
     Channel& channel = *user->second->channel;
     const auto decision = channel.on_rail_event(find_rail(channel, hca, event.number),
                                                 rail::RailEvent::kQueuePairError);
-    carry_out(decision, channel, {"none: the HCA reports it", hca, ibv_event_type_str(event.type), 0});
+    carry_out(decision, channel, {"none (asynchronous event)", hca, ibv_event_type_str(event.type), 0});
 }
 
 // Ends the job even if no rail uses the HCA, because a later peer may need it.
-void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
-    for (const auto& [id, endpoint] : m.endpoints) {
-        if (!endpoint->channel) continue;
-        for (Rail& rail : endpoint->channel->rails)
-            if (rail.local_hca == hca &&
-                endpoint->channel->on_rail_event(&rail, rail::RailEvent::kHcaLost) == rail::RailDecision::kEndJob)
-                hca_failed(m, hca, event);
-    }
-    hca_failed(m, hca, event);
-}
+void on_hca_lost(Module& m, std::uint32_t hca, const rail::HcaEvent& event) { hca_failed(m, hca, event); }
 
 }  // namespace coop::ib

@@ -107,6 +107,10 @@ void post_credits(Module& m, Endpoint& endpoint) {
     endpoint.channel->send_first(fragment->work);
 }
 
+void post_receive_credits(Module& m, Endpoint& endpoint) {
+    for (std::size_t rails = endpoint.channel->rails_that_owe_half(); rails > 0; --rails) post_credits(m, endpoint);
+}
+
 void take_receive_credits(Endpoint& endpoint, sched::Grant grant) {
     Channel& channel = *endpoint.channel;
     const Rail* const rail = channel.rails.find(grant.rail);

@@ -23,9 +23,11 @@ bool post_inline(Endpoint& endpoint, Header& header, bool urgent);
 // Sends a control message. Returns false if there is no memory for it.
 bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std::byte> payload);
 
-// Returns all owed credits in a control message of their own. If there is no memory for it, a later message carries
-// them.
+// Sends a control message that only returns credits: those of the ring, and those of the rail that owes the largest
+// part of its receive buffers. If there is no memory for it, a later message carries them.
 void post_credits(Module& m, Endpoint& endpoint);
+// Returns the credits of each rail that owes half of its receive buffers or more.
+void post_receive_credits(Module& m, Endpoint& endpoint);
 // Puts owed credits into a header that is about to be posted.
 void load_credits(Channel& channel, Header& header);
 // The peer has returned receive credits.

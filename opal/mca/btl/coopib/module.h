@@ -6,6 +6,9 @@
 //     upper layer ─► send.cc, rdma.cc ─► message.cc, operation.cc ─► rail::Channel ─► queue pairs
 //     rings, completion queues ─► progress.cc ─► receive.cc ─► upper layer
 //     ring.cc: offers, takes and reads rings
+//     connect.cc, connections.cc, queue_pairs.cc: make the rails of a channel
+//     request.cc: builds work requests
+//     failure.cc: carries out what an error of a rail means
 //
 // Functions take the module as an argument, and channels keep a reference. The
 // global serves only functions that are called without one, by Open MPI or the
@@ -77,7 +80,7 @@ struct Module {
     mca_rcache_base_module_t* rcache = nullptr;
     FragmentPool fragments;
     OpPool ops;
-    KeptCalls kept;  // calls of the upper layer that the application has to make
+    KeptCalls kept;  // calls to the upper layer that the handler has left to the application
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
     std::atomic<std::uint32_t> connecting{0};                                // channels that are connecting
     Inboxes inboxes;                                                         // all rings that peers write into

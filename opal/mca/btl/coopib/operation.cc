@@ -41,7 +41,7 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     return true;
 }
 
-// The rail keeps the stripe before the rider.
+// Submits both to the same rail, which posts the stripe before the rider.
 void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     rider.work.rail = stripe.rail;
     rider.work.endpoint = stripe.endpoint;
@@ -63,7 +63,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     Channel& channel = *op.endpoint->channel;
     count_posted(m, stripe, channel.rails[rail].local_hca);
-    // The fence of a read's rider makes the HCA execute the reads one by one: they need no read tokens.
+    // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more
+    // than the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
     if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
     channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
 }

@@ -30,7 +30,7 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = sched::kMaxRails,
-     .help = "Largest number of rails between two processes; 0: all.",
+     .help = "Largest number of rails between two processes; 0: all, up to 32.",
      .level = 2},
     {.name = "qps_per_port",
      .type = ParamType::kInt,
@@ -63,7 +63,8 @@ constexpr ParamRow kParams[] = {
      .min = -1,
      .max = UINT8_MAX,
      .help = "Index of the GID to use in the GID table of each port; ports without a GID there are not used. -1: on "
-             "InfiniBand 0; on Ethernet the first RoCE v2 GID with an IPv4 address, else of RoCE v2, else of RoCE v1.",
+             "InfiniBand 0; on Ethernet the first RoCE v2 GID with an IPv4 address; if there is none, another RoCE v2 "
+             "GID, or else a RoCE v1 GID.",
      .level = 4},
     {.name = "service_level",
      .type = ParamType::kInt,
@@ -141,7 +142,8 @@ constexpr ParamRow kParams[] = {
     {.name = "weights",
      .type = ParamType::kString,
      .help = "Weights of the rails for weighted_round_robin and weighted_striping, and initial weights of the adaptive "
-             "policies: one number for each rail, separated by commas. Empty: the nominal bandwidths.",
+             "policies: one number for each rail, separated by commas. Empty: the nominal bandwidths; bss then begins "
+             "with equal weights.",
      .level = 4},
     {.name = "alpha",
      .type = ParamType::kInt,
@@ -225,8 +227,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 12 * kKiB + 64,
      .min = sched::kMinSlotBytes,
      .max = sched::kMaxSlotBytes,
-     .help = "Size of a slot, including up to 64 bytes of headers; longer messages do not use the ring. If writes may "
-             "land out of order (ring_in_order), a slot is no longer than the MTU.",
+     .help = "Size of a slot: a message, 24 bytes of header and tail, and up to 7 bytes of padding; longer messages do "
+             "not use the ring. If writes may land out of order (ring_in_order), a slot is no longer than the MTU.",
      .level = 5},
     {.name = "ring_in_order",
      .type = ParamType::kChoice,
@@ -252,8 +254,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 7,
      .min = 0,
      .max = 7,
-     .help = "Retries of a queue pair after this timer has expired, before its rail counts as broken. On Soft-RoCE use "
-             "at most 6, because 7 means no limit there.",
+     .help = "Retries of a queue pair after its acknowledgement timer (timeout) has expired, before its rail counts as "
+             "broken. On Soft-RoCE use at most 6, because 7 means no limit there.",
      .level = 5},
     {.name = "min_rnr_timer",
      .type = ParamType::kInt,

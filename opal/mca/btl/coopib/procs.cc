@@ -93,7 +93,8 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     if (card.wire_version != 0 && card.wire_version != kWireVersion) versions_differ(proc, card.wire_version);
     if (card.wire_version != 0 && card.max_send_bytes < m.base.btl_max_send_size)
         sizes_differ(proc, card.max_send_bytes);
-    if (!damage.empty()) opal_output(0, "btl/coopib: what a peer tells of its ports is not used: %s", damage.c_str());
+    if (!damage.empty())
+        opal_output(0, "btl/coopib: the ports that a peer has published cannot be used: %s", damage.c_str());
     if (!ports) return nullptr;
     endpoint->remote = std::move(*ports);
     endpoint->atomic_hca = card.atomic_hca;

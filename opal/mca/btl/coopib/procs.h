@@ -12,7 +12,8 @@ namespace coop::ib {
 
 struct Module;
 
-// Call this with Module::lock held. Returns null if no path leads to the process.
+// Call this with Module::lock held. Returns null if no path leads to the process. Ends the job if the process has
+// another architecture, another version of btl/coopib or smaller fragments.
 Endpoint* find_endpoint(Module& m, opal_proc_t* proc);
 std::uint64_t id_of(const opal_process_name_t& name) noexcept;
 opal_process_name_t name_of(std::uint64_t id) noexcept;

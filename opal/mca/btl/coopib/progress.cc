@@ -20,7 +20,7 @@ namespace coop::ib {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr unsigned kMostRingsAlone = 8;  // sweeps that may find ring messages and skip the completion queues
+constexpr unsigned kMostRingsAlone = 8;  // every 8th poll that finds messages in rings sweeps the queues, too
 
 // The fragment or operation to report to the upper layer as complete; null: none.
 struct Finished {
@@ -121,7 +121,8 @@ private:
 };
 
 int take_arrivals(Module& m) {
-    // Poll the rings first; sweep completion queues periodically.
+    // Poll the rings first. While they have messages, sweep the completion queues only every kMostRingsAlone-th time,
+    // because a sweep costs more than a ring message.
     static Turns rings_alone;
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;

@@ -5,8 +5,10 @@
 //
 // Threading: rails are made under the lock of Connections, by the application's
 // thread or by the thread that answers peers; no other thread uses a rail before it
-// is part of a channel. open_receives() is called before the latter starts.
-// Errors: a message is printed, and the caller gets a null pointer or false.
+// is part of a channel. open_receives() is called before the thread that answers
+// peers starts. Errors: make_rail() and connect_rail() print a message, and the
+// caller gets a null pointer or false. If buffers cannot be registered, open_receives()
+// leaves the message to its caller.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (buffer.rail == nullptr || !had_credit) return;
     buffer.rail->own_receives.on_free();
     if (buffer.rail->own_receives.owes_half() && endpoint.channel->state == ChannelState::kConnected)
-        post_credits(m, endpoint);
+        post_receive_credits(m, endpoint);
 }
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {

@@ -50,7 +50,7 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
     for (const Rail& rail : channel.rails) table += line_of(m, rail, channel.scheduler->rails());
     table += "  waited for the connection: " + std::to_string(channel.connect_waits) +
              "; datagrams sent again: " + std::to_string(m.connections->repeated(endpoint.id)) +
-             "\n  written into its ring: " + std::to_string(channel.ring_messages) +
+             "\n  written into the peer's ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
              operations_of(channel);
     if (!channel.scheduler->last_small().empty())

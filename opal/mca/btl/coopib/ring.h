@@ -11,8 +11,9 @@
 // A message in a ring has a sequence number of the channel like any other and can use
 // any rail. So messages of rings, receive queues and rails may arrive in any order.
 //
-// Any message to the peer returns credits. If half of them are owed, a message of its
-// own returns them. A sender without credits does not wait; it uses an ordinary send.
+// Every message to the peer returns the owed credits, except those of kind kUnordered.
+// If half of the credits are owed, a message without payload (kCredits) returns them. A
+// sender without credits does not wait; it uses an ordinary send.
 //
 // Threading: under Module::lock, except Inbox::may_have_message() and reading Inboxes.
 // Ownership: the channel owns its rings; `Inboxes` only lists them.

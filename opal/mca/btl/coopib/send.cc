@@ -56,8 +56,8 @@ struct Immediate {
         std::size_t packed = payload_bytes;
         return opal_convertor_pack(convertor, &where, &count, &packed) >= 0 && packed == payload_bytes;
     }
-    // Resets the convertor, because the upper layer will pack again.
-    void unpack() const {
+    // Sets the convertor back to the start, because the upper layer will pack again.
+    void rewind() const {
         std::size_t start = 0;
         if (payload_bytes != 0) opal_convertor_set_position(convertor, &start);
     }
@@ -70,7 +70,7 @@ bool send_from_stack(Module& m, Endpoint& endpoint, const Immediate& message) {
         Guard guard(m);
         if (post_inline(endpoint, header, message.urgent)) return true;
     }
-    message.unpack();
+    message.rewind();
     return false;
 }
 
@@ -88,7 +88,7 @@ bool send_copy(Module& m, Endpoint& endpoint, const Immediate& message) {
         return true;
     }
     m.fragments.give_back(*fragment);
-    message.unpack();
+    message.rewind();
     return false;
 }
 

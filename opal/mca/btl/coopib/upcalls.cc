@@ -53,7 +53,8 @@ void complete(Module& m, RdmaOp& op) { has_to_wait(m, op) ? m.kept.keep(m, op) :
 
 // Control messages have no callback, so they never have to wait.
 void complete(Module& m, Fragment& fragment) {
-    fragment.base.des_cbfunc != nullptr&& has_to_wait(m, fragment) ? m.kept.keep(m, fragment) : call(m, fragment);
+    if (fragment.base.des_cbfunc != nullptr && has_to_wait(m, fragment)) return m.kept.keep(m, fragment);
+    call(m, fragment);
 }
 
 void hand_up(Module& m, const Header& header, std::byte* payload) {

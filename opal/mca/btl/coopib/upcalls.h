@@ -3,8 +3,8 @@
 // Calls of the upper layer: an operation or a fragment is complete, a message has
 // arrived.
 //
-// The receiver of a call decides which thread may make it. pml/coop can be called by
-// the asynchronous handler; its operations are recognized by their marker and its
+// Which thread may make a call depends on the component that is called. The asynchronous
+// handler may call pml/coop, whose operations are recognized by their marker and its
 // messages by their tag. Other parts of Open MPI (osc/rdma) do not expect calls from
 // another thread below MPI_THREAD_MULTIPLE: the application may be executing their code
 // without the handler knowing it. Calls for them that the handler finds are kept, and

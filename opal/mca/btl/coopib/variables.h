@@ -38,7 +38,7 @@ enum class Quantity : std::uint8_t {
 // rails to a peer, as elements; unused elements are 0.
 enum class Scope : std::uint8_t {
     kProcess,  // one number, over all peers
-    kHca,      // one element for each HCA in use, in the order of ibv_get_device_list()
+    kHca,      // one element for each HCA in use, by name: mlx5_2 before mlx5_10 (hca_names() in rail/verbs/hcas.h)
     kRail,     // element i: rail i of each peer, as the report numbers them
 };
 
@@ -85,7 +85,7 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kMostEarlyBytes, Scope::kProcess, "early_bytes_most",
              "Largest number of bytes in such copies at a time."},
     Variable{Quantity::kWindowWaits, Scope::kProcess, "window_waits",
-             "Fragments that waited because a much earlier one to the same peer had not arrived yet."},
+             "Fragments that waited because one sent 1024 earlier to the same peer was not acknowledged yet."},
     Variable{Quantity::kConnectWaits, Scope::kProcess, "connect_waits",
              "Fragments and operations that waited for the connection to their peer."},
     Variable{Quantity::kRepeats, Scope::kProcess, "connect_repeats",

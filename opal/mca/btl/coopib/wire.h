@@ -50,7 +50,7 @@ struct RingOffer {
     std::uint64_t address;
     std::uint32_t slots;
     std::uint32_t slot_bytes;
-    std::uint32_t rkey[kMostRkeys];  // on each HCA of the receiver
+    std::uint32_t rkey[kMostRkeys];  // of the ring, on each HCA of this message's sender
     std::uint32_t reserved;
     std::uint16_t hcas;   // number of valid rkeys
     std::uint16_t check;  // check word of all other fields (coop/path/seal.h)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Requests for rails: a fragment to send, or a stripe of an RDMA operation. Each is
-// one work request. It waits on its rail while the send queue is full, or while the
-// queue pair may not have another read outstanding.
+// one work request. It waits on its rail while the send queue is full. A fragment also
+// waits while it has no receive credit; a read or an atomic operation, while the queue
+// pair may not have another one outstanding.
 //
 //     Fragment   a descriptor of Open MPI with its buffer, in memory that is
 //                registered on every HCA

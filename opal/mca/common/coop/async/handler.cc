@@ -172,9 +172,9 @@ void Handler::on_asked() noexcept {
     turn_.give_back();
 }
 
-// Returns false if the application polls and has handled the event that woke the handler. It must still be inside then,
-// so that it sees on leaving that no interrupt is armed. Therefore the turn is tried once more after the last check of
-// the sweeps.
+// Returns false if the application polls and has handled the event that woke the handler, or if the handler is to stop.
+// The application must still be inside the library when this returns false: only when it leaves does it see that no
+// interrupt is armed. Therefore the turn is tried once more after the last check of the sweeps.
 bool Handler::wait_for_turn() noexcept {
     const std::uint64_t before = sweeps_.load(std::memory_order_relaxed);
     bool polls = false;
@@ -186,8 +186,8 @@ bool Handler::wait_for_turn() noexcept {
     return true;
 }
 
-// Drains the sources until nothing has come for kLinger, so that events in quick succession cause one interrupt. The
-// application may have to wait for that long.
+// Drains the sources until nothing has come for kLinger, so that events in quick succession cause one interrupt, or
+// until the application waits for the turn.
 std::uint64_t Handler::drain_all() noexcept {
     using Clock = std::chrono::steady_clock;
     std::uint64_t events = 0;

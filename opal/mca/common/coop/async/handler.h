@@ -65,7 +65,7 @@ class Source {
 public:
     virtual ~Source() = default;
     virtual std::span<const int> descriptors() const noexcept = 0;  // one becomes readable when the source interrupts
-    virtual void request(Notice notice) noexcept = 0;               // requests one interrupt, for the next such event
+    virtual void request(Notice notice) noexcept = 0;               // requests one interrupt, for an event of this kind
     virtual bool acknowledge(int descriptor) noexcept = 0;          // false: the descriptor is broken
     virtual void lost(int descriptor) noexcept = 0;                 // the handler no longer watches this descriptor
     virtual int drain() noexcept = 0;  // returns the number of events handled; 0: no queue of the source had any

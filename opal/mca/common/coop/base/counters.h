@@ -4,9 +4,9 @@
 // exported as MPI_T performance variables. Messages and bytes by protocol are
 // not here: they derive from the usage table (usage.h).
 //
-// Units: events, or objects at present. Threading: as Tally: call
-// set_threads(true) before the first event if several threads count.
-// Cheap enough for a hot path.
+// Units: events, bytes or clock ticks, as the counter's name says; objects at
+// present. Threading: as Tally: call set_threads(true) before the first event if
+// several threads count. Cheap enough for a hot path.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ enum class Counter : std::uint8_t {
     kOutOfOrder,
     kCopies,
     kCopiedBytes,
-    kCopyTime,  // in ticks of its owner's clock
+    kCopyTime,  // in ticks of the clock of the component that counts; it converts them to ns when it exports the value
     kOffers,
     kOffersTaken,
     kTakeovers,
@@ -112,9 +112,9 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kRetryNoDescriptor, "retries_no_descriptor",
                      "Sends tried again because the transport had no descriptor."),
     detail::total_of(Counter::kRetryRegister, "retries_register",
-                     "Operations tried again because memory could not be registered."),
-    detail::total_of(Counter::kRetryGet, "retries_get", "RDMA reads tried again because the transport refused them."),
-    detail::total_of(Counter::kRetryPut, "retries_put", "RDMA writes tried again because the transport refused them."),
+                     "Registrations of memory that the transport refused."),
+    detail::total_of(Counter::kRetryGet, "retries_get", "RDMA reads that the transport refused, for now or for good."),
+    detail::total_of(Counter::kRetryPut, "retries_put", "RDMA writes that the transport refused, for now or for good."),
     detail::total_of(Counter::kOutOfOrder, "out_of_order",
                      "Messages that arrived before an earlier one of the same sender and communicator."),
     detail::total_of(Counter::kCopies, "copies",
@@ -133,7 +133,8 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::total_of(Counter::kOffloadsHeld, "offloads_held",
                      "Messages, or remainders of messages, that were not given to an HCA because it was busy."),
     detail::total_of(Counter::kOffloadsRefused, "offloads_refused",
-                     "Pieces that an HCA could not read and the CPU copied instead."),
+                     "Pieces that an HCA could not read and the CPU copied instead, and messages whose receive buffer "
+                     "could not be registered for an HCA."),
     detail::level_of(Gauge::kUnexpected, "unexpected_now", "Messages that have arrived without a matching receive."),
     detail::high_of(Gauge::kUnexpected, "unexpected_high", "Largest number of unexpected messages at a time."),
     detail::level_of(Gauge::kRendezvous, "rendezvous_now", "Rendezvous transfers in flight."),
@@ -143,7 +144,8 @@ inline constexpr std::array<Variable, kVariableCount> kVariables = {
     detail::high_of(Gauge::kDeferred, "deferred_high",
                     "Largest number of operations that waited for resources at a time."),
     detail::level_of(Gauge::kProcesses, "processes_now",
-                     "Processes to which this one has sent; processes of other jobs until they disconnect."),
+                     "Processes to which this one has sent or prepared to send (also answers and offered receives). A "
+                     "process of another job counts until the last communicator with it is freed."),
     detail::high_of(Gauge::kProcesses, "processes_high", "Largest number of such processes at a time."),
 };
 

@@ -97,7 +97,7 @@ std::optional<std::int64_t> value_of(const ParamRow& row, std::string_view text)
     return std::nullopt;
 }
 
-// Characters that reStructuredText would read as markup.
+// Escapes the characters that reStructuredText would read as markup.
 std::string rst_escaped(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -33,7 +33,7 @@ namespace coop {
 
 enum class ParamType : std::uint8_t {
     kInt,     // a whole number
-    kSize,    // a whole number, optionally followed by k, m or g (powers of 1024)
+    kSize,    // a whole number, optionally followed by k, m, g or t (powers of 1024), with or without b or ib
     kBool,    // 0 or 1
     kChoice,  // one word of a list; its value is the index in that list
     kString,  // free text

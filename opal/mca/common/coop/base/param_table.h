@@ -3,8 +3,11 @@
 // The rows of a component (param.h) with the place of each value in its Config:
 // used to register them, to set defaults, and to check values.
 //
-//     constexpr ParamPlace<Config> kPlaces[] = {{&Config::eager_limit, nullptr}, {&Config::protocol,
-//     &Config::protocol_name}}; constexpr ParamTable<Config> kTable(kParams, kPlaces);
+//     constexpr ParamPlace<Config> kPlaces[] = {
+//         {&Config::eager_limit, nullptr},
+//         {&Config::protocol, &Config::protocol_name},
+//     };
+//     constexpr ParamTable<Config> kTable(kParams, kPlaces);
 //     static_assert(kTable.is_valid());
 //
 // A kChoice is given as its word. If it can be written at run time it is given as an index, because a text could be

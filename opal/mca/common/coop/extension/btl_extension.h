@@ -5,7 +5,7 @@
 //
 //     btl/coopib                       registry.h                     pml/coop
 //     publish_extension(module, table) ─────────► find_extension(module)
-//                                                 once per BTL module; it keeps the pointer
+//                                                 pml/coop calls this once per BTL module and keeps the pointer
 //
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
@@ -94,7 +94,7 @@ struct BtlExtension {
 
     BtlExtensionHead head{kBtlExtensionAbi, sizeof(BtlExtension)};
 
-    // Like btl_put and btl_get. `done` gets `data`, and null as its `context`, which only the BML uses.
+    // Like btl_put and btl_get. `data` is passed to `done`, whose argument `context`, which only the BML uses, is null.
     Rdma put = nullptr;
     Rdma get = nullptr;
 
@@ -107,8 +107,8 @@ struct BtlExtension {
     // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III); a table has both functions or
     // neither. The first call of `loopback_way` starts connecting and does not wait; a broken connection stays broken.
     LoopbackWay (*loopback_way)(Btl*, Endpoint*) = nullptr;
-    // Counts the large operations of all processes of the node on each HCA of the connection, which must be kReady, and
-    // returns the largest count.
+    // Returns the number of large operations that all processes of the node together have in flight on the busiest HCA
+    // of the connection. Precondition: loopback_way() has returned kReady.
     std::uint32_t (*hca_operations)(Btl*, Endpoint*) = nullptr;
     // Sets the load board on which the transport counts its large operations; null: it stops counting. The caller keeps
     // the board mapped until it has passed null.

@@ -18,9 +18,9 @@
 // A rail is used only after each side has read, over it, the word that identifies the other. This proves that
 // both directions work and that the far end is the right process. Reads do not involve the peer's CPU. Once one
 // rail has answered, the others have Patience::probe left to do so. A rail that does not answer, or that one
-// side cannot open, is closed on both sides: its queue pair number in REPLY or PROBED is 0. A REPLY without
+// side cannot open, is closed on both sides: its queue pair number in REPLY, PROBED or DONE is 0. A REPLY without
 // entries is a refusal. PROBED asks for the peer's PROBED; DONE carries the same data, but from a side that has
-// already received it.
+// already received the peer's PROBED.
 //
 // The machine has no clock and no queue pairs. It takes events and returns actions, which the owner carries out
 // in order before the next event:

@@ -16,9 +16,9 @@
 // Two limited members of a partition cannot communicate (partition.h), so a limited member is paired with a
 // full member.
 //
-// Source: rails over {HCA, port, LMC path, queue pair}, as in chapter 4 of the dissertation (virtual
-// subchannels). Threading: pure functions. Errors: the list is empty if the processes have no network in
-// common.
+// Source: rails over {HCA, port, LMC path, queue pair}, as in chapter 4 of the dissertation that sched/README.md
+// names (virtual subchannels). Threading: pure functions. Errors: the list is empty if the processes have no
+// network in common.
 #pragma once
 
 #include <cstdint>
@@ -75,9 +75,9 @@ struct Nearness {
 COOP_EXPORT std::vector<PortRecord> by_preference(std::vector<PortRecord> ports, const Nearness& nearness);
 
 // Returns the rails in the order in which the process should prefer them; `ports` as returned by
-// by_preference(). Near rails come first. The first of all is that of the policy `binding`: processes with
-// different ranks begin on different HCAs. If there are more processes than near HCAs, the next ones begin at
-// the second port of each HCA, then at the second path.
+// by_preference(). Near rails come first. The policy `binding` uses the first rail. Processes with different ranks
+// begin on different HCAs. If there are more processes than near HCAs, the next ones begin at the second port of
+// each HCA, then at the second path.
 COOP_EXPORT std::vector<std::size_t> order_of_use(std::span<const PathChoice> rails, std::span<const PortRecord> ports,
                                                   const Nearness& nearness);
 

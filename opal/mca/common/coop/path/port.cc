@@ -47,7 +47,7 @@ void check_addresses(Fields& fields, const PortRecord& r) {
     if (!ib || !fields.ok()) return;
     const std::uint16_t lids = static_cast<std::uint16_t>(1u << r.lmc);
     fields.in("LID", r.lid, 1, kMaxUnicastLid - (lids - 1u))
-        .in("LID, in the part that the LMC takes", r.lid % lids, 0, 0);
+        .in("the part that the LMC takes of the LID", r.lid % lids, 0, 0);
 }
 
 void check_record(Fields& fields, const PortRecord& r) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pairs the ports of two processes. The pairs depend only on the ports: their networks, planes and rates, and
-// their position on the node. They do not depend on the order of the two lists or of the processes.
+// their position on the node. They do not depend on the order of the two processes, and on the order of the two lists
+// only if a limit leaves out some pairs.
 //
 //     node a        node b          pairs, best kind first
 //     250  ------\/----  100        1  ports of the same plane, if the parameter `pairing` assigns planes

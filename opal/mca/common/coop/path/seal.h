@@ -17,9 +17,12 @@
 
 namespace coop::path {
 
+// Not wire::kSeed, which changes with the version of pml/coop's headers.
+constexpr std::uint64_t kSeed = 0x636f6f7000000007ull;
+
 // The check word over `bytes`; the two bytes at `check_at` count as zero.
 inline std::uint16_t check_of(std::span<const std::byte> bytes, std::size_t check_at, std::uint64_t seed) noexcept {
-    std::uint64_t state = wire::kSeed ^ (seed << 32) ^ bytes.size();
+    std::uint64_t state = kSeed ^ (seed << 32) ^ bytes.size();
     for (std::size_t at = 0; at < bytes.size(); at += 8) {
         std::byte word[8] = {};
         std::memcpy(word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -48,7 +49,7 @@ public:
 
     bool may_send() noexcept { return beyond.empty() && window.has_room(); }
 
-    // Sends a message with a place in the sequence. Precondition of this and all functions below: some rail is up.
+    // Sends a message with a place in the sequence. Precondition of this and the other requests: some rail is up.
     void send(Work& message) {
         if (may_send()) return send_now(message);
         ++window_waits;
@@ -134,11 +135,18 @@ public:
         return true;
     }
 
-    // Takes the credits to return with the next message: those of the rail that owes most.
+    // Returns the number of rails that owe half of their receive buffers or more. Each needs a message to return them.
+    std::size_t rails_that_owe_half() const noexcept {
+        std::size_t count = 0;
+        for (const Rail& rail : rails) count += rail.own_receives.owes_half();
+        return count;
+    }
+
+    // Takes the credits to return with the next message: those of the rail that owes the largest part of its buffers.
     sched::Grant take_owed_receives() noexcept {
         Rail* most = nullptr;
         for (Rail& rail : rails)
-            if (most == nullptr || rail.own_receives.owed() > most->own_receives.owed()) most = &rail;
+            if (most == nullptr || rail.own_receives.owes_more_than(most->own_receives)) most = &rail;
         if (most == nullptr || most->own_receives.owed() == 0) return {};
         return {most->number(), most->own_receives.take_owed()};
     }

@@ -28,7 +28,6 @@ const char* name(RailEvent event) noexcept {
     case RailEvent::kReceiveError: return "receive error";
     case RailEvent::kReceiveFlushed: return "receive flushed";
     case RailEvent::kQueuePairError: return "queue pair error";
-    case RailEvent::kHcaLost: return "HCA lost";
     }
     return "?";
 }
@@ -41,7 +40,6 @@ RailDecision decide(RailState state, RailEvent event) noexcept {
     case RailEvent::kQueuePairError: return end_job_if(state == RailState::kUp);
     case RailEvent::kReceiveError: return end_job_if(state == RailState::kUp || state == RailState::kOpening);
     case RailEvent::kReceiveFlushed: return RailDecision::kIgnore;
-    case RailEvent::kHcaLost: return RailDecision::kEndJob;
     }
     return RailDecision::kEndJob;
 }

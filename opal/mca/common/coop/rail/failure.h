@@ -13,12 +13,11 @@
 //     kReceiveError    end job    end job   ignore     ignore
 //     kReceiveFlushed  ignore     ignore    ignore     ignore
 //     kQueuePairError  ignore     end job   ignore     ignore
-//     kHcaLost         end job    end job   end job    end job
 //
 // Errors of a rail that is being opened are ignored, because its probe will show that
-// it does not work. A receive error is the exception: the peer has violated the
-// protocol. Further events of a failed rail are consequences of the first, which has
-// been reported.
+// it does not work. A receive error is an exception: the peer has violated the protocol.
+// Further events of a failed rail are consequences of the first, which has been reported.
+// The loss of an HCA ends the job in every state, because it affects all of its rails.
 //
 // Threading: pure. Errors: none.
 #pragma once
@@ -46,9 +45,8 @@ enum class RailEvent : std::uint8_t {
     kReceiveError,    // a receive has completed with an error
     kReceiveFlushed,  // a receive buffer comes back unused, because the queue pair is in error
     kQueuePairError,  // the HCA reports that the queue pair is in error
-    kHcaLost,         // the HCA reports that it, or a queue that its rails share, is in error
 };
-constexpr std::size_t kRailEvents = 7;
+constexpr std::size_t kRailEvents = 6;
 COOP_EXPORT const char* name(RailEvent event) noexcept;
 
 enum class RailDecision : std::uint8_t {

@@ -37,15 +37,11 @@ enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
 // The interface of a queue pair that a rail uses. A completion returns `id`. A request that asks for no completion
 // still completes if it fails.
 template <class Q>
-concept QueuePair = requires(Q& qp, const Q& same, typename Q::Request& request, void* id, bool completes) {
+concept QueuePair = requires(Q& qp, typename Q::Request& request, void* id, bool completes) {
     { qp.post(request, id, completes) }
     noexcept->std::same_as<int>;  // 0, or an errno if the queue pair refuses it
     { qp.post_empty_write(id) }
     noexcept->std::same_as<int>;  // a write of no bytes that asks for a completion
-    { qp.stop() }
-    noexcept->std::same_as<bool>;  // sets the error state: nothing more arrives, posted requests are flushed
-    { same.works() }
-    noexcept->std::same_as<bool>;  // false: it is in the error state
 };
 
 // The members that a rail and its channel use of a transport's request type.

@@ -15,14 +15,15 @@
 //     receiver ->  0  1  2  3 ...            ... n-2  n-1  <- sender
 //
 // The receiver works from the front, the sender from the back. There are as many tickets as chunks, so the two never
-// meet in one chunk, each side accesses its memory sequentially, and the faster or earlier side copies more. A chunk
-// whose copy is refused, permanently or temporarily, is returned, and either side may claim it unless it has been
-// refused permanently. An HCA that reads some of the
-// receiver's chunks by loopback (COOP-hca) uses the receiver's tickets and the key of the send buffer, which the sender
-// publishes in the slot.
+// meet in one chunk, each side accesses its memory sequentially, and the faster or earlier side copies more.
 //
-// Generations: a slot is reused. Every word carries the generation it belongs to, so that a late side finds that its
-// copy is over instead of disturbing the next one.
+// If the transport refuses a chunk, the side returns it, and either side may claim it. A side that is refused for good
+// claims nothing more. An HCA that reads some of the receiver's chunks by loopback (COOP-hca) uses the receiver's
+// tickets and the key of the send buffer, which the sender publishes in the slot.
+//
+// Generations: a slot is reused. Tickets, returned chunks, the phase of an offer and the key carry the generation they
+// belong to, so a late side finds that its copy is over. `done` and `refused` need none: only a side that holds a
+// chunk changes them, and the slot is not reused before all chunks are copied or the receiver has fallen back.
 //
 // Threading: the words of a board are atomics, changed by two processes. A Claims is one side's view and belongs to one
 // thread at a time. Ownership: the process that owns the board frees and reuses its slots. Errors: a board is a peer's
@@ -81,7 +82,7 @@ struct Board {
     static constexpr std::uint64_t kMagic = 0x6472616f62706f63ull;  // "copboard"
 
     std::uint64_t magic = kMagic;
-    std::uint64_t nonce = 0;                            // the same as in the card of the process that owns the board
+    std::uint64_t nonce = 0;                            // the same as the owner of the board has published in the modex
     alignas(64) std::atomic<std::uint64_t> to_copy{0};  // bytes
     std::atomic<std::uint64_t> surplus{0};              // bytes modulo 2^64; negative if the process was spared more
     alignas(64) std::atomic<std::uint64_t> open_offers{0};  // bit per slot: it may hold an open offer
@@ -167,12 +168,13 @@ inline std::optional<Key> published_key(const Slot& slot, std::uint32_t generati
 
 // The state of a copy, for a side that waits for it.
 struct Progress {
-    std::uint64_t moves = 0;       // changes when a chunk is claimed, or copied
+    std::uint64_t moves = 0;       // changes when a chunk is claimed for the first time, or copied
     bool is_being_copied = false;  // a chunk is claimed, and neither copied nor returned: its copy is under way
 };
 
 // One side of a cooperative copy. A side that claims a chunk copies all of it, or returns it, before it leaves the
-// library. So the other side can complete the copy whatever the application does.
+// library, unless a transport or an HCA copies the chunk without its help. So the other side can complete the copy
+// whatever the application does.
 class Claims {
 public:
     Claims() = default;
@@ -202,7 +204,7 @@ public:
 
     void copied() noexcept { slot_->done.fetch_add(1, std::memory_order_acq_rel); }
 
-    // Returns a claimed chunk for good: this side cannot copy it, nor any other.
+    // Returns a claimed chunk for good: this side can copy neither this chunk nor any other chunk.
     void refused(std::uint32_t chunk) noexcept {
         refused_ = true;
         slot_->returned[index(side_)].store(stamped(generation_, chunk + 1), std::memory_order_release);

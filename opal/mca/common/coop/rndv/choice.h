@@ -11,8 +11,8 @@
 namespace coop::rndv {
 
 // How the two sides of a cooperative copy share the work. The side that leads may copy any chunk from the start. The
-// other side helps while it is idle, and takes over when the leading side makes no progress (takeover.h). The same
-// holds for halves.
+// other side helps while it is idle, and takes over when the leading side makes no progress (takeover.h). With halves,
+// each side copies one, and takes over the other half when the other side makes no progress.
 enum class Split : std::uint8_t { kBoth, kHalves, kReceiverLeads, kSenderLeads };
 constexpr std::size_t kSplits = 4;
 

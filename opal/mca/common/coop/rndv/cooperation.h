@@ -11,11 +11,12 @@
 
 namespace coop::rndv {
 
-// coop, rget or rput with a reason, as if no receive had been offered and a slot were free. Nothing where the two may
-// not share.
+// Returns coop, rget or rput with the reason, without regard to offers and free slots. Returns nothing if the two
+// processes may not share the copying (may_share()).
 std::optional<Choice> share_out(const Situation& situation) noexcept;
 
-// The side that leads the copy where the paper's table names this row.
+// Translates a row of the paper's Table II into the side that leads the copy: rget the receiver, rput the sender, coop
+// neither.
 constexpr Split lead_of(Row row) noexcept {
     return row == Row::kRget ? Split::kReceiverLeads : row == Row::kRput ? Split::kSenderLeads : Split::kBoth;
 }

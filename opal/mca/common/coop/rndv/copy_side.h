@@ -18,9 +18,10 @@
 //
 //     side.begin_turn();
 //     for (;;) switch (side.next(hands)) {
-//         case CopyDo::kCopy:     copy from at() until at most end(), then issued(), no_room() or fail()
-//         case CopyDo::kBusy:     return; a completion of the transport comes back
-//         case CopyDo::kNoRoom:   return; try again later
+//         case CopyDo::kCopy:     copy from at() until at most end(), then issued(), fail() or no_room(); if no_room()
+//                                 returns true, return (as CopyDo::kNoRoom, which next() does not return) and try again
+//                                 later
+//         case CopyDo::kBusy:     return; call next() again when the transport has completed its copies
 //         case CopyDo::kYield:    return; go on after other messages had their turn
 //         case CopyDo::kStandBy:  return; look again
 //         case CopyDo::kOver: case CopyDo::kStuck: case CopyDo::kPeerDied: return
@@ -101,8 +102,8 @@ public:
         copied_ += bytes;
         tries_ = 0;
     }
-    // The transport has no room at present. True: end the turn. A chunk that was begun is begun again by whoever takes
-    // it next, so it is returned to the board only after several tries.
+    // The transport has no room at present. Returns true if the turn must end. The chunk is returned to the board only
+    // after several tries, because the side that claims it next copies it from its beginning again.
     bool no_room(bool transport_is_busy) noexcept {
         if (++tries_ < kTriesOfAChunk) return false;
         if (chunk_ && !transport_is_busy && claims_.give_back(*chunk_)) chunk_.reset();

@@ -8,7 +8,8 @@
 // (rtr) tells the sender everything: then the sender's answer counts.
 //
 // Each protocol is one file, rows/NAME.cc, which fills in one Protocol. The engines of both sides (sender.h,
-// receiver.h) and the checks of control headers (wire/headers.cc) ask the Protocol and do not name rows.
+// receiver.h) and the checks of control headers (wire/headers.cc) ask the Protocol. They name two rows only: kSend,
+// the fallback when RDMA is refused, and kRget, when nothing is left to copy.
 #pragma once
 
 #include <optional>
@@ -57,10 +58,11 @@ struct Protocol {
     bool idle_side_helps = true;    // in a copy of both sides: a side that does not lead copies while it is idle
     bool allows_hcas = false;       // an HCA of the receiver may copy some chunks
 
-    // -- abort: notes that the receiver lacks memory or a slot, so that choose() passes over this row from now on
+    // Notes in the situation that the receiver lacks memory or a slot, so that choose() passes over this row from now
+    // on.
     void (*abort)(Situation&, Lack) noexcept;
 
-    // -- describe, for the load board
+    // The bytes that each side will copy, for the load of the boards.
     Shares (*shares)(const Choice&, std::uint64_t bytes) noexcept;
 };
 
@@ -70,7 +72,8 @@ COOP_EXPORT const Protocol& protocol(Row row) noexcept;
 COOP_EXPORT Choice choose(const Situation& situation) noexcept;
 
 // Whether the sender should look for an offer of the receiver (rtr) before it chooses. The paper's table has it for
-// ready sends; the hybrid uses it wherever both sides would copy.
+// ready sends; the hybrid, between processes that share memory, for each contiguous message that is long enough for two
+// copiers and whose RTS would name the send buffer.
 COOP_EXPORT bool wants_offer(const Situation& situation) noexcept;
 
 // Whether both sides may copy, by claims on the receiver's board.

@@ -28,11 +28,11 @@ struct Words {
 Words words(Reason reason) noexcept {
     switch (reason) {
     case Reason::kFitsEager: return {"fits the eager limit", eager_limit};
-    case Reason::kSynchronousFitsInline: return {"synchronous, fits beside the RTS", eager_limit};
-    case Reason::kForced: return {"asked for"};
-    case Reason::kForcedUnavailable: return {"what is asked for cannot be done here"};
+    case Reason::kSynchronousFitsInline: return {"synchronous, in the RTS: it fits the eager limit", eager_limit};
+    case Reason::kForced: return {"requested"};
+    case Reason::kForcedUnavailable: return {"the requested protocol is not possible here"};
     case Reason::kReceiverReads: return {"the receiver reads the send buffer"};
-    case Reason::kNoGet: return {"the transport puts but does not get"};
+    case Reason::kNoGet: return {"the transport supports put but not get"};
     case Reason::kNoRdma: return {"the transport has no RDMA"};
     case Reason::kBelowRdmaMin: return {"below pml_coop_rdma_min", rdma_min};
     case Reason::kNotAwaited: return {"nobody waits, and it is below pml_coop_isend_rdma_min", isend_rdma_min};
@@ -45,7 +45,7 @@ Words words(Reason reason) noexcept {
     case Reason::kBothWait: return {"both sides wait: both copy"};
     case Reason::kSenderWaits: return {"the sender waits, the receiver may compute"};
     case Reason::kReceiverWaits: return {"the receiver waits, the sender may compute"};
-    case Reason::kNobodyWaits: return {"both sides may compute: who has time copies"};
+    case Reason::kNobodyWaits: return {"neither side waits: the side that has time copies"};
     case Reason::kReceiverLighter: return {"the receiver has less to copy", loads};
     case Reason::kSenderLighter: return {"the sender has less to copy", loads};
     case Reason::kEvenLoad: return {"neither side has clearly less to copy", loads};

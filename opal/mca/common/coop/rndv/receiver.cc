@@ -40,7 +40,7 @@ void Receiver::choose_from(std::uint64_t from) noexcept {
         return go(RecvStep::kGrant);
     }
     const Choice choice = choose(situation_);
-    // Where neither side could do better than fragments, the sender knew why first.
+    // If both sides chose fragments, keep the sender's reason.
     if (choice.row != Row::kSend || choice_.row != Row::kSend) choice_ = choice;
     go(protocol(choice.row).mover(choice) == Mover::kPackets ? RecvStep::kGrant : RecvStep::kPrepare);
 }
@@ -85,8 +85,9 @@ bool Receiver::granting() noexcept {
     return true;
 }
 
-// A sender that computes makes no room for the grant of a cooperative copy. Reading needs no packet before the data is
-// here.
+// If the transport has no room for the grant of a cooperative copy, the receiver chooses again, as if no slot were
+// free: usually rget, because a sender that computes makes no room, and a read needs no packet to the sender before the
+// data has arrived. Any other grant is repeated.
 bool Receiver::grant_refused() noexcept {
     if (is(RecvStep::kCopy)) {
         protocol(choice_.row).abort(situation_, Lack::kSlot);

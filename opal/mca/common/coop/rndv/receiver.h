@@ -33,8 +33,9 @@
 //         case RecvDo::kEnd:     once: release everything
 //     }
 //
-// An event that does not fit the step changes nothing and returns false. Bytes of the peer that are not due must be
-// refused with a diagnosis: ask takes_bytes().
+// An event that does not fit the step changes nothing and returns false. on_bytes() also returns false if the bytes
+// exceed what is wanted; they are counted then, and the owner must end the job. Bytes of the peer that are not due must
+// be refused with a diagnosis: ask takes_bytes().
 //
 // Units: bytes of the packed message. Threading: one thread at a time calls next() and reports outcomes; on_bytes() may
 // come from any thread.
@@ -70,7 +71,7 @@ public:
     // -- outcomes of actions
     bool prepared() noexcept;
     bool lacks(Lack lack) noexcept;
-    bool granting() noexcept;       // before the CTS is handed over: data may come from within
+    bool granting() noexcept;       // before the CTS is handed over: data may arrive before that call returns
     bool grant_refused() noexcept;  // the transport had no room for it
     // Everything before byte `to` was read. `fin_follows`: a FIN was posted after the read, and nothing remains to be
     // told.

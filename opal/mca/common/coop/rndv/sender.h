@@ -70,7 +70,7 @@ public:
 
     // -- outcomes of actions
     bool eager_out() noexcept;                        // the whole message is in the hands of the transport
-    bool rts_out(const Choice& offer) noexcept;       // before the RTS is handed over: its answer may come from within
+    bool rts_out(const Choice& offer) noexcept;       // before handing over the RTS: its answer may precede the return
     bool rts_refused() noexcept;                      // the transport had no room for it
     bool fragment_out(std::uint64_t bytes) noexcept;  // before the fragment is handed over
     bool fragment_refused(std::uint64_t bytes) noexcept;

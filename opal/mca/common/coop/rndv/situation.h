@@ -8,7 +8,7 @@
 
 namespace coop::rndv {
 
-// pml_coop_protocol
+// The value of pml_coop_protocol, or of the communicator's info key coop_protocol, which takes precedence.
 enum class Wish : std::uint8_t { kHybrid, kRget, kRput, kSend, kCoop, kCoopFixed, kCoopColl, kCoopLoad };
 constexpr std::size_t kWishes = 8;
 constexpr const char* kWishNames[kWishes] = {"hybrid", "rget",       "rput",      "send",
@@ -41,7 +41,7 @@ struct Situation {
     Wish wish = Wish::kHybrid;
     std::size_t eager_limit = 0;     // longest payload of an eager message
     std::size_t rdma_min = 0;        // shortest message for RDMA
-    std::size_t isend_rdma_min = 0;  // the same between nodes for a sender that does not wait; only the sender knows it
+    std::size_t isend_rdma_min = 0;  // the same between nodes for a sender that does not wait; 0 at the receiver
     std::size_t coop_min = 0;        // shortest message for two copiers
     std::size_t bounce_max = 0;      // longest message for a bounce buffer
 
@@ -51,7 +51,7 @@ struct Situation {
     bool can_put = false;
     bool get_refused = false;  // tried for this message, and failed
     bool put_refused = false;
-    bool kernel_copy_denied = false;  // the transport could, but the kernel forbids it
+    bool kernel_copy_denied = false;  // the transport has RDMA, but the kernel denies copies between the two processes
 
     // Two processes of one node.
     bool same_node = false;
@@ -61,7 +61,7 @@ struct Situation {
     bool offered = false;         // the sender has taken an offer of the receiver
     bool one_way = false;         // several messages in a row went from sender to receiver, and none came back
     bool receiver_sends = false;  // the receiver is itself sending by rendezvous
-    bool crowded = false;         // more processes than cores: two copiers are no faster than one
+    bool crowded = false;         // more processes than CPUs or CPU time (node/cpu_limit.h): two copiers are no faster
 
     // What both sides do.
     SendCall send_call = SendCall::kIsend;
@@ -84,8 +84,8 @@ constexpr bool may_share(const Situation& s) noexcept {
     return s.can_share && s.wish != Wish::kRget && s.wish != Wish::kSend && !s.get_refused && !s.put_refused;
 }
 
-// Whether the load board counts the message: if both sides could copy, and, under the hybrid, if it is worth the atomic
-// operations.
+// True if the loads of the boards count the message: both sides could copy it, and under hybrid it is long enough to be
+// worth the atomic operations.
 constexpr bool load_matters(const Situation& s) noexcept {
     return s.can_share && (long_enough_for_two(s) || s.wish != Wish::kHybrid);
 }

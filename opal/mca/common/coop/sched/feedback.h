@@ -37,7 +37,7 @@
 //   unchanged  No rail differs from its weight by more than a quarter: alpha / 16.
 //   changed    A rail does, and did in the same direction in the previous rounds: alpha. Two rounds confirm a change,
 //              or four if one of the t_i was below pause_ns: while a process is not scheduled, the completions of one
-//              rail may be found in time and those of another late.
+//              rail may be found in time and those of another late. The first round of a rail needs no confirmation.
 //   doubtful   A rail does, but this is not confirmed yet: the round changes nothing.
 //
 // Units: bytes, nanoseconds of any monotonic clock. Threading: none; the caller holds the lock of the channel.

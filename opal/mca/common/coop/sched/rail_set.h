@@ -75,7 +75,7 @@ struct Rail {
     std::uint64_t outstanding_bytes = 0;  // posted but not completed
     std::uint64_t waiting_bytes = 0;      // not posted yet
     std::uint32_t outstanding_stripes = 0;
-    double rate = 0;  // latest measurement, bytes per ns; 0: none yet
+    double rate = 0;  // measured, bytes per ns, averaged as the weight is; 0: no measurement yet
     std::uint64_t begun_ns =
         0;  // when the oldest stripe in flight was posted, or when its predecessor completed, if later
 

@@ -41,13 +41,6 @@ public:
         return nullptr;
     }
 
-    // Removes an aborted read from the FIFO.
-    void cancel(T* read) noexcept { waiting_.remove(read); }
-
-    // Removes and returns the waiting reads one by one, to move them to another rail when the queue pair is
-    // gone; null after the last.
-    T* pop_waiting() noexcept { return waiting_.pop_front(); }
-
     // For a new queue pair: nothing is outstanding, and nothing waits.
     void reset(std::uint32_t limit) noexcept { limit_ = free_ = limit; }
 

@@ -4,7 +4,7 @@
 // (RNR; InfiniBand 9.7.5.2.8), which would cost the RNR timer each time.
 //
 //     first    credits that the sender has from the start
-//     reserve  buffers for messages that carry only credits and so need none themselves
+//     reserve  buffers for messages that carry only credits; these messages are sent without a credit
 //     the rest is owed to the sender from the start
 //
 // Units: buffers. Threading: none; the caller holds the lock of the channel. Ownership: plain values, no
@@ -61,6 +61,10 @@ public:
     void on_free() noexcept { owed_ = std::min(owed_ + 1, all_); }
     std::uint32_t owed() const noexcept { return owed_; }
     bool owes_half() const noexcept { return owed_ * 2 >= all_; }
+    // Compares the parts of the buffers that are owed.
+    bool owes_more_than(const ReceiveCredits& other) const noexcept {
+        return std::uint64_t{owed_} * other.all_ > std::uint64_t{other.owed_} * all_;
+    }
     std::uint32_t take_owed() noexcept {
         const std::uint32_t owed = std::min(owed_, Grant::kMax);
         owed_ -= owed;

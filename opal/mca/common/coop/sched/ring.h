@@ -16,7 +16,7 @@
 // packets of one RDMA write to memory in any order, for example if they took different routes. This depends on
 // the receiver's HCA, so the receiver limits the size of its slots: slot_bytes_for() gives a size that lands in
 // order, which is any size on some HCAs and otherwise one packet (with data and tail). Messages that do not fit
-// into a slot are sent.
+// into a slot go as ordinary sends to the receive queue.
 //
 // The lap counts the rounds through the ring, so that slots need not be cleared:
 //

@@ -5,7 +5,7 @@
 // holds those ahead of it. send_window.h has the sender's half.
 //
 //     arrival   distance = PSN - ESN (32 bits, wrapping)
-//     < 0                  duplicate: it was replayed, and the original arrived, too
+//     < 0                  duplicate: it was delivered before
 //     0 .. window-1        duplicate, if a packet with this PSN is held; else
 //       0                  in order: delivered; then pop_next() until null
 //       1 .. window-1      held
@@ -29,8 +29,8 @@ namespace coop::sched {
 
 using SequenceNumber = std::uint32_t;
 
-// How far ahead of the first message that has not landed its sender may go. Receivers rely on this, so it is
-// part of the protocol.
+// How far a sender may go ahead of its first message that has not landed. Receivers rely on this number, so it is part
+// of the protocol.
 constexpr std::uint32_t kSendWindow = 1024;
 
 enum class Arrival : std::uint8_t { kInOrder, kHeld, kDuplicate, kBeyondWindow };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The completion filter: reports a message as complete once, not once per stripe (dissertation 4.2.3), for
-// writes and reads. A stripe that was replayed on another rail after a failure and then completed twice counts
-// once. The README explains why the other side needs no filter, and why W_batch (8.3.3) is not transmitted.
+// writes and reads. The README explains why the other side needs no filter, and why W_batch (8.3.3) is not transmitted.
 //
 // Units: stripes. Threading: none; the caller holds the lock of the channel. Ownership: plain values.
 #pragma once

@@ -5,8 +5,8 @@
 //
 // The check is a linear sum: flipping bit p of the word that is k words from the end changes the state by 2^p *
 // factor^k. So whether the change shows in the upper 16 bits depends on the factor alone; a static_assert below
-// proves that it does for every bit of the longest header. This is not cryptography: it detects damage and
-// mixed-up versions.
+// proves that it does for every bit of the longest header and of all that may follow it. This is not cryptography: it
+// detects damage and mixed-up versions.
 #pragma once
 
 #include <bit>
@@ -59,8 +59,8 @@ static_assert(sizeof(MatchWords) == sizeof(MatchHeader));
 
 // Builds the sealed header of an eager message in registers and stores it at once. If it were written field by
 // field, computing the check word and the transport's copy would read it back before its stores have left the
-// store buffer. There they queue after the payload of earlier messages, whose cache lines the receiver holds:
-// half of a short message's time.
+// store buffer. There they queue after the payload of earlier messages, whose cache lines the receiver holds.
+// Waiting for them would take half of the time of a short message.
 inline MatchWords sealed_match(std::uint16_t context, std::int32_t source, std::int32_t tag,
                                std::uint16_t sequence) noexcept {
     const std::uint64_t first = field_at(0, static_cast<std::uint8_t>(Kind::kMatch)) | field_at(2, context) |

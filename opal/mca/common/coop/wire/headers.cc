@@ -108,7 +108,7 @@ bool has_slot(const CtsHeader& h, const rndv::Protocol& protocol) noexcept {
     return protocol.mover({protocol.row, {}, static_cast<rndv::Split>(h.copy.split)}) == rndv::Mover::kBoth;
 }
 
-// SlotWords must be zero unless the copy is cooperative.
+// Split, slot and chunk size must be zero unless the copy is cooperative; the generation is not checked here.
 void slot_fields(Fields& fields, bool cooperative, const SlotWords& words) noexcept {
     fields.in("split", words.split, 0, cooperative ? rndv::kSplits - 1 : 0)
         .in("slot", words.slot, 0, cooperative ? rndv::kSlots - 1 : 0)

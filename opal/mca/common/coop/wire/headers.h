@@ -12,14 +12,15 @@
 //     put ...; FIN ---------------------->       granted as RPUT
 //     (both copy; the receiver's board shows both the end)   granted as COOP, or as RPUT with a slot
 //
-// An RTS is answered by exactly one FIN or one CTS; an RTS of row RTR by none. If the system refuses a
-// cooperative copy to both sides, a second CTS follows. Byte order: the host's (Open MPI as packaged refuses
-// mixed architectures). Lengths and offsets in bytes.
+// An RTS is answered by a FIN (one per rail after a fenced read) or a CTS; an RTS of row RTR or BOUNCE by none. If a
+// cooperative copy is refused on both sides, a CTS for fragments follows.
+//
+// Byte order: the host's (Open MPI as packaged refuses mixed architectures). Lengths and offsets in bytes.
 //
 // Trust: all of this comes from a peer. Each header has a check word over all its bytes (and over the
-// registration handle of an RTS or CTS), seeded with the wire version. The valid_…() functions verify it and
-// bound every field that can be judged on its own; the caller bounds fields that depend on state (ranks, ids,
-// ranges of a request).
+// registration handle, SlotWords and Pieces that follow an RTS or CTS), seeded with the wire version. The valid_…()
+// functions verify it and bound every field that can be judged on its own; the caller bounds fields that depend on
+// state (ranks, ids, ranges of a request).
 #pragma once
 
 #include <cstddef>
@@ -54,7 +55,7 @@ constexpr std::uint8_t kFlagGet = 2;         // RTS: address and handle are vali
 constexpr std::uint8_t kFlagSync = 4;        // RTS: synchronous send; answer even if the RTS carries all data
 constexpr std::uint8_t kFlagShare = 8;       // RTS: the sender has mapped the receiver's board and may put
 constexpr std::uint8_t kFlagPieces = 16;     // RTS: the Pieces of the send buffer follow, and the receiver may get them
-constexpr std::uint8_t kFlagWish = 0xe0;     // RTS: three bits, the sender's pml_coop_protocol (rndv::Wish)
+constexpr std::uint8_t kFlagWish = 0xe0;     // RTS: three bits, the sender's wish for a protocol (rndv::Wish)
 
 constexpr std::uint8_t wish_flag(std::uint8_t wish) noexcept { return static_cast<std::uint8_t>(wish << 5); }
 constexpr std::uint8_t wish_of(std::uint8_t flags) noexcept { return static_cast<std::uint8_t>(flags >> 5); }
@@ -142,7 +143,7 @@ struct FragHeader {
 static_assert(sizeof(FragHeader) == 24);
 
 // The end of RDMA. To the sender: everything was read. To the receiver: `bytes` were put. Kept short because it
-// shares a fast box with RTS packets.
+// shares with RTS packets the 4 KiB that btl/vader has for each peer (its fast box).
 struct FinHeader {
     Kind kind;
     std::uint8_t what;  // 0: to the receiver, `id` names a receive request; otherwise to the sender, 1 + rndv::Reason
@@ -183,7 +184,7 @@ struct Damage {
     std::uint64_t value, min, max;
 };
 
-// Writes the check word. Call it last: it covers the registration handle and the Pieces that follow the header.
+// Writes the check word. Call it last: it covers the registration handle, SlotWords and Pieces that follow the header.
 COOP_EXPORT void seal(MatchHeader& header) noexcept;
 COOP_EXPORT void seal(RtsHeader& header) noexcept;
 COOP_EXPORT void seal(CtsHeader& header) noexcept;
@@ -191,8 +192,8 @@ COOP_EXPORT void seal(FragHeader& header) noexcept;
 COOP_EXPORT void seal(FinHeader& header) noexcept;
 
 // Returns true if the header is valid; otherwise `damage` names the field. `first_bytes` is the length of the
-// packet's first segment, which must contain header and handle; `packet_bytes` is the length of the whole
-// packet.
+// packet's first segment, which must contain the header and the handle, SlotWords and Pieces that follow it;
+// `packet_bytes` is the length of the whole packet.
 COOP_EXPORT bool valid_match(const void* bytes, std::size_t first_bytes, Damage& damage) noexcept;
 COOP_EXPORT bool valid_rts(const void* bytes, std::size_t first_bytes, std::size_t packet_bytes,
                            Damage& damage) noexcept;

@@ -22,7 +22,7 @@
 namespace coop::rail {
 
 struct Trouble {
-    int number = 0;        // errno of a verb; 0: another error
+    int number = 0;        // errno of a verb, or one that describes another error (no HCA, no path, no buffer)
     std::string sentence;  // "coop0: cannot create a completion queue of 64 entries: Cannot allocate memory"
 };
 

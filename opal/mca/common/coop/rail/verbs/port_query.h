@@ -28,7 +28,7 @@ struct PortWishes {
 // Why a port or HCA is not used.
 enum class About : std::uint8_t {
     kDevice,      // the device or port itself; only informative
-    kInterfaces,  // a list of HCAs names a missing device or port
+    kInterfaces,  // a list of HCAs names a missing device or port, or both lists are given
     kPkey,        // it does not have the requested key; the message lists those it has
     kGidIndex,    // it has no GID at the requested index; likewise
 };

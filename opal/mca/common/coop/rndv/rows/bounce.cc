@@ -4,9 +4,9 @@
 namespace coop::rndv::rows {
 namespace {
 
-// A sender that waits for each of several messages in a row need not: it fills the next bounce buffer while the
-// receiver empties the last one. A message that is answered before the next one arrives sooner with one copy than with
-// two.
+// For blocking sends in a row without a message back (one_way). With bounce buffers, such a sender need not wait until
+// each message is received: it fills the next buffer while the receiver empties the previous one. If the receiver
+// answers each message before the next one is sent, nothing overlaps, and one copy is faster than the two of this row.
 std::optional<Choice> can_use(const Situation& s) noexcept {
     const bool fits = s.one_way && s.wish == Wish::kHybrid && s.can_share && s.send_call == SendCall::kSend &&
                       !s.synchronous && s.bytes <= s.bounce_max;

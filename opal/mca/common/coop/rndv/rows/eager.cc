@@ -20,7 +20,6 @@ constinit const Protocol eager{
     .payload = Inline::kWhole,
     .shows_buffer = always<false>,
     .needs_rdma = false,
-    .may_be_in_pieces = true,
     .abort = cannot_lack,
     .shares = nobody_copies,
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The list of protocols ("rows", after the table of protocols that choose() reads). To add one: write rows/NAME.cc with
-// its Protocol, and enter it here, once by number and once by preference. No other list of rows exists.
+// its Protocol, name the file in the core's Makefile.inc, and enter the row here four times: in Row, in the
+// declaration, by number and by preference. No other list of rows exists.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 
 namespace coop::rndv::rows {
 
-// Fragments carry whatever no other row can: the reason says why none could. (send.cc)
+// The row `send`, which can carry any message, with the reason why no other row could. (send.cc)
 Choice last_resort(const Situation& situation) noexcept;
 
 template <Mover kMover>
@@ -44,7 +44,7 @@ inline void lacks_for_both(Situation& s, Lack lack) noexcept {
 constexpr bool can_get(const Situation& s) noexcept { return s.can_get && !s.get_refused; }
 constexpr bool can_put(const Situation& s) noexcept { return s.can_put && !s.put_refused; }
 
-// Whether pml_coop_protocol asks for rget or rput: a row that carries the message instead gives the reason
+// True if pml_coop_protocol is rget or rput. A row that has to carry such a message instead gives the reason
 // kForcedUnavailable.
 constexpr bool other_is_asked_for(const Situation& s) noexcept {
     return s.wish == Wish::kRget || s.wish == Wish::kRput;

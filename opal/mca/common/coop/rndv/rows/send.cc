@@ -7,8 +7,9 @@ namespace {
 // Below this share of the bandwidth, RDMA over one transport is slower than fragments over all transports of the peer.
 constexpr double kWorthwhileShare = 0.5;
 
-// Between nodes, a sender that does not wait sends more messages. The head of such a message, which comes with the RTS,
-// fills the link until the rest follows. A message that somebody waits for arrives sooner by one read.
+// Between nodes, a sender that does not wait for a message probably sends further ones. The head of each, which comes
+// with the RTS, keeps the link busy until the rest follows. A message for which the sender waits arrives sooner if the
+// receiver reads it as a whole.
 constexpr bool is_stream(const Situation& s) noexcept {
     return !s.same_node && (s.can_get || s.can_put) && !sender_waits(s.send_call) && s.bytes < s.isend_rdma_min;
 }
@@ -45,7 +46,6 @@ constinit const Protocol send{
     .payload = Inline::kHead,
     .shows_buffer = always<false>,
     .needs_rdma = false,
-    .may_be_in_pieces = true,
     .abort = cannot_lack,
     .shares = nobody_copies,
 };
