@@ -226,7 +226,7 @@ TEST_P(CollCall, gathers_blocks_of_unequal_sizes_and_empty_ones) {
 INSTANTIATE_TEST_SUITE_P(All, CollCall,
                          testing::Values(Algorithm::kRecursiveDoubling, Algorithm::kBruck, Algorithm::kRing,
                                          Algorithm::kNeighbour),
-                         [](const auto& info) { return text(info.param); });
+                         [](const auto& each) { return text(each.param); });
 
 // --- packets that contradict the state ---
 
