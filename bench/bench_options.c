@@ -82,7 +82,7 @@ static const char* parse_one(int option, const char* value, const struct bench_s
         return NULL;
     case 'w':
         if (!spec->windowed) {
-            return complain('w', value, "this benchmark has one message in flight");
+            return complain('w', value, "this benchmark has no window of messages");
         }
         if (!parse_long(value, 1, kMaxWindow, &number)) {
             return complain('w', value, "use a window of 1 to 4096 messages");
@@ -231,7 +231,7 @@ void bench_print_help(const struct bench_spec* spec) {
         printf("  -w N        messages in flight (default 64; not more than 128 MiB of them, but at least 2)\n");
     }
     printf(
-        "  -s          print the best and the worst batch too: 'size median best worst'\n"
+        "  -s          print the best and the worst batch too, as the last two columns\n"
         "  -d          check every byte received; the figures then say nothing about speed\n"
         "  -F OFFSET   with -d: damage this byte on arrival, to see the check fail\n"
         "  -h          this text\n");

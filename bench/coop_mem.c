@@ -10,7 +10,7 @@
 
 enum { kTag = 4 };
 
-/* One line of /proc/self/smaps_rollup, in KiB; -1 where the kernel (before 4.14) or the line is missing. */
+/* One line of /proc/self/smaps_rollup, in KiB; -1 if the file (new in Linux 4.14) or the line does not exist. */
 static double rollup_kib(const char* field) {
     FILE* file = fopen("/proc/self/smaps_rollup", "r");
     if (!file) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How much of a transfer between nodes overlaps with one inside a node. Ranks 0 and 1 are on one node, rank 2 is on
- * another. Rank 0 posts a receive for a long message from each (MPI_Irecv) and waits; the others send (MPI_Send). These
- * rounds alternate with rounds in which rank 0 receives each of the two messages alone:
+ * another. Rank 0 posts a receive for a long message from each (MPI_Irecv) and waits; the others send (rank 1: MPI_Isend
+ * and MPI_Wait, rank 2: MPI_Send). These rounds alternate with rounds in which rank 0 receives each of the two messages
+ * alone:
  *
  *     hidden = (intra + inter - both) / min(intra, inter) * 100 %
  *

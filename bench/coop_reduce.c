@@ -17,7 +17,8 @@ enum { kScatterTag = 13, kGatherTag = 14 };
 static double collective = 0;
 static int *counts, *starts; /* of the block of each rank, in floats */
 
-static int slots(const struct bench* b) { return b->ranks < 3 ? 3 : b->ranks; /* the gather has a request per rank */ }
+/* bench_common.c allocates two requests for each slot; the gather needs one for each other rank. */
+static int slots(const struct bench* b) { return b->ranks < 3 ? 3 : b->ranks; }
 
 static void prepare(struct bench* b, size_t bytes) {
     bench_fill_floats((void*)b->send, bytes / sizeof(float), b->rank, b->message);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # COOP_OMPI: finds the installed Open MPI and the flags to build components for it.
 #
-# Sets  coop_ompi            yes, or no (--without-ompi: only the core and its tests)
+# Sets  coop_ompi            yes, or no (--without-ompi: only what needs no Open MPI: the core, coop-fabric, the tools, unit tests)
 #       OMPI_MPICC, OMPI_MPIRUN, OMPI_VERSION, coop_ompi_pkglibdir (its component folder)
 #       OMPI_CPPFLAGS        include paths of all headers, for files that start with coop_ompi_prologue.h
 #       OMPI_CXXFLAGS        further flags to compile a component
@@ -105,7 +105,7 @@ AC_DEFUN([COOP_OMPI_SOURCE], [
 ])
 
 AC_DEFUN([COOP_OMPI], [
-  AC_ARG_WITH([ompi], [AS_HELP_STRING([--with-ompi=DIR], [Open MPI is installed in DIR (default: the one whose mpicc is on PATH; --without-ompi builds the core and its tests only)])],
+  AC_ARG_WITH([ompi], [AS_HELP_STRING([--with-ompi=DIR], [Open MPI is installed in DIR (default: the one whose mpicc is on PATH; --without-ompi builds only what needs no Open MPI)])],
     [], [with_ompi=yes])
   AC_ARG_WITH([ompi-source], [AS_HELP_STRING([--with-ompi-source=DIR], [Open MPI source tree, for headers that the installed one leaves out])],
     [], [with_ompi_source=no])

@@ -22,12 +22,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 
 def parser():
     p = Parser(prog=PROGRAM, usage="bench/overlap [options] [PART ...]", allow_abbrev=False,
-               description="Measures how much of a transfer overlaps with computing, on a software subnet with one rank per virtual "
-               "host and one rail at 250 MB/s: pml/coop without and with interrupts, ob1 over openib, and pml/ucx, interleaved, in rounds "
-               "until the figures are stable. ratio: W/T over W for the sender and the receiver. timeline: time stamps of one transfer. "
-               "wait: time in MPI of HPL (hpcc) and of a halo exchange on four hosts. mixed: a message inside a node and one between nodes "
-               "at once, copied in chunks and in one piece. Each part prints a table and writes overlap-PART.json "
-               "with every sample and overlap-PART.svg.")
+               description="Measures how much of a transfer overlaps with computing, on a software subnet of virtual hosts with "
+               "one rail at 250 MB/s. Compares pml/coop without and with interrupts, ob1 over openib, and pml/ucx, interleaved, in rounds "
+               "until the figures are stable. ratio: W/T over W for the sender and the receiver. timeline: time stamps of one transfer of "
+               "pml/coop (one round). wait: time in MPI of HPL (hpcc) and of a halo exchange on four hosts. mixed: a message inside a node "
+               "and one between nodes at once, by pml/coop also in chunks and in one piece, by ob1 and by pml/ucx, with two ranks on one "
+               "host. Each part prints a table and writes overlap-PART.json with every sample and overlap-PART.svg.")
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
     p.add_argument("--prefix", default="_install", metavar="P", help="the installation to measure (default: ./_install)")
     p.add_argument("--out", default="_results/overlap", metavar="FOLDER", help="where the files go (default: _results/overlap)")

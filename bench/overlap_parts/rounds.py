@@ -3,7 +3,8 @@
 the machine did.
 
 A figure is stable if the 95 % interval of its median over the rounds is no wider than twice the tolerance. There are at least six
-rounds, because such an interval needs six, and an even number, because orders come in pairs (coop-ab(1))."""
+rounds, because such an interval needs six, and an even number, because orders come in pairs (coop-ab(1)), unless the limit of
+rounds or of time is reached before."""
 
 import dataclasses
 import os

@@ -2,7 +2,8 @@
 """The paper's figure 6: when the messages of a transfer left and arrived, and what both processes did at that time.
 
 The times of the programs are coop_overlap's time stamps. The times of the HCAs are from the subnet's trace (coop-fabric run
---trace-messages), which is independent of MPI: the process that executes a message writes a line when the message takes effect.
+--trace-messages), which is independent of MPI: the process that executes a message writes a line when the message begins and one
+when it takes effect.
 Both use CLOCK_MONOTONIC, the trace with a resolution of 1 us."""
 
 import os

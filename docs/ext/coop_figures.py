@@ -11,9 +11,13 @@ An exchange of packets, one line per event, top to bottom:
     .. sequence:: rget
        :actors: sender | receiver
 
-       L: a note at the left            R: a note at the right
-       -> packet to the right | small print        <- packet to the left
-       => data to the right             x> refused, to the right        <x refused, to the left
+       L: a note at the left
+       R: a note at the right
+       -> packet to the right | small print
+       <- packet to the left
+       => data to the right
+       x> refused, to the right
+       <x refused, to the left
        --- a line across
 
 A message from a component's help file; pml/coop is the default:

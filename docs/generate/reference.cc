@@ -203,10 +203,13 @@ void print_packets() {
     print_header(Kind::kMatch, sizeof(coop::wire::MatchHeader), "payload", kMatch);
 
     const Field rts[] = {
-        FIELD(RtsHeader, match, "a MATCH header with kind 2; its check word covers the RTS and the handle"),
+        FIELD(RtsHeader, match,
+              "a MATCH header with kind 2; its check word covers the RTS and the handle, slot and pieces after it"),
         FIELD(RtsHeader, length, "bytes of the whole message"),
-        FIELD(RtsHeader, send_id, "names the send request in the answer; never 0"),
-        FIELD(RtsHeader, address, "address of the send buffer; valid with the flag *get*"),
+        FIELD(RtsHeader, send_id, "names the send request in the answer; 0 in row bounce, which needs no answer"),
+        FIELD(RtsHeader, address,
+              "address of the send buffer; valid with the flag *get*. In row bounce: generation (upper 32 bits) and "
+              "index of the bounce buffer"),
         FIELD(RtsHeader, inline_bytes, "payload in this packet; with the flag *pieces*: bytes of their list"),
         FIELD(RtsHeader, handle_bytes, "size of the registration handle after the header"),
         FIELD(RtsHeader, row, "protocol that the sender offers"),
@@ -232,7 +235,7 @@ void print_packets() {
     const Field cts[] = {
         FIELD(CtsHeader, kind, "3"),
         FIELD(CtsHeader, row, "protocol granted"),
-        FIELD(CtsHeader, check, "check word over header and handle"),
+        FIELD(CtsHeader, check, "check word over header, handle and pieces"),
         FIELD(CtsHeader, sender, "rank in the job of the process that wrote this header"),
         FIELD(CtsHeader, send_id, "from the RTS"),
         FIELD(CtsHeader, recv_id, "names the receive request in FRAG and FIN"),
@@ -240,12 +243,14 @@ void print_packets() {
         FIELD(CtsHeader, length, "its length; 0: all data has arrived"),
         FIELD(CtsHeader, address, "address of the byte at ``offset``; valid for rput and coop"),
         FIELD(CtsHeader, copy,
-              "slot, generation and chunk of a copy by claims, and which side leads; coop, and rput with boards, "
-              "otherwise 0"),
+              "slot, generation, chunk size and split (which side leads) of a cooperative copy: in row coop, and in "
+              "row rput between two processes with boards; otherwise 0"),
         FIELD(CtsHeader, handle_bytes, "size of the registration handle after the header; rput and coop only"),
         FIELD(CtsHeader, reason, "reason for this row"),
         FIELD(CtsHeader, pieces, "number of pieces of the receive buffer that follow; 0: contiguous"),
-        FIELD(CtsHeader, counted, "1: the sender's part is included in its load; rput and coop only"),
+        FIELD(CtsHeader, counted,
+              "1: the receiver has added the sender's part to the sender's load, and the sender must subtract it; rput "
+              "and coop only"),
         FIELD(CtsHeader, offloads,
               "1: an HCA could read a part if the sender writes the key of its buffer into the slot; coop only"),
         FIELD(CtsHeader, sees, "1: the receiver has mapped the sender's shared memory and can read bounce buffers"),
@@ -265,13 +270,15 @@ void print_packets() {
 
     const Field fin[] = {
         FIELD(FinHeader, kind, "5"),
-        FIELD(FinHeader, what, "0: to the receiver; otherwise, to the sender: 1 + the reason"),
+        FIELD(FinHeader, what,
+              "0: this FIN goes to the receiver of the message; otherwise it goes to the sender: 1 + the reason for "
+              "the row"),
         FIELD(FinHeader, check, "check word over the header"),
         FIELD(FinHeader, sender, "rank in the job of the process that wrote this header"),
-        FIELD(FinHeader, id, "the request"),
+        FIELD(FinHeader, id, "the receive request (to the receiver) or the send request (to the sender)"),
         FIELD(FinHeader, bytes,
-              "put or read, in the lower six bytes; to the sender also, in the seventh byte, the row that moved the "
-              "data and, in the eighth, the number of FINs and 128 for *sees* of the CTS"),
+              "bits 0 to 47: bytes put or read. Only to the sender: bits 48 to 55: the row that moved the data; "
+              "bits 56 to 62: the number of FINs of this message (0: one); bit 63: *sees* as in the CTS"),
     };
     print_header(Kind::kFin, sizeof(coop::wire::FinHeader), "", fin);
 }

@@ -18,8 +18,8 @@ bool Agenda::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns)
     return true;
 }
 
-// Only streams have patient entries (LocalQp::may_wait_until), so a linear search is cheap: few entries, or no patient
-// ones.
+// Without patient entries (Entry::can_wait) the answer is the front of the heap. Only streams have patient entries
+// (LocalQp::may_wait_until), and then few entries are planned, so a linear search is cheap.
 std::int64_t Agenda::find_latest() const {
     if (entries_.empty()) return kNever;
     if (patient_ == 0) return entries_.front().due_ns;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The queue pairs of this process that have work to do, and when: a heap ordered
-// by time. An entry is a hint: the queue pair itself knows what is due. It also
-// holds the time until which the engine's thread may sleep, in case a thread that
-// is awake does the work.
+// by time. An entry is a hint: the queue pair itself knows what is due. An entry
+// also holds the time until which the engine's thread may sleep; before that time a
+// polling or posting thread may do the work, which saves a wake-up.
 //
 // Threading: any. is_due() costs one load, and a look at the clock if anything is
 // planned.

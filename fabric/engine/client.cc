@@ -29,7 +29,8 @@ bool refused = false;
 constexpr std::int64_t kTickNs = 250'000;  // how often the engine's thread wakes up while the program polls
 
 Error explain(const std::string& name, const char* value) {
-    return {"there is no host '" + std::string(value) + "' on the subnet '" + name + "' (coop-fabric show)"};
+    return {"there is no host '" + std::string(value) + "' on the subnet '" + name +
+            "' ('coop-fabric show' lists its hosts)"};
 }
 
 std::uint32_t find_host(const Segment& subnet, const char* name) {
@@ -39,7 +40,7 @@ std::uint32_t find_host(const Segment& subnet, const char* name) {
 }
 
 // Finds this process's rank and the number of ranks in the variables of the usual launchers. Returns false if none is
-// set.
+// set, or if the rank is not below the number of ranks.
 bool find_rank(std::uint64_t& rank, std::uint64_t& size) {
     static constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                 {"PMIX_RANK", "PMIX_SIZE"},
@@ -202,7 +203,8 @@ bool Client::plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns)
 
 void Client::call() noexcept { fabric::wake(self()); }
 
-// Sleeps until the next deadline, or until another thread or process calls.
+// Sleeps until the next deadline, but at least kQuantumNs; while the program polls, for kTickNs. Another thread or
+// process that calls ends the sleep.
 void Client::sleep(std::uint32_t seen) noexcept {
     // From here on a thread that plans something has to call.
     watching_.store(false, std::memory_order_seq_cst);

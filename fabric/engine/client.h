@@ -27,7 +27,7 @@ class LocalQp;
 
 class Client {
 public:
-    static constexpr std::int64_t kQuantumNs = 20'000;  // minimum time between wake-ups of the engine's thread
+    static constexpr std::int64_t kQuantumNs = 20'000;  // shortest sleep of the engine's thread, unless it is woken
 
     // Joins the subnet that $COOP_FABRIC names, at the first call. Returns null if there is none or if joining failed;
     // the reason is then printed to stderr, once.
@@ -44,13 +44,13 @@ public:
     [[nodiscard]] bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
     void call() noexcept;
 
-    // Does the work that is due. Polling calls this; it costs two loads if there is none.
+    // Does the work that is due. Polling calls this; it reads the clock only if work is planned.
     void progress() noexcept {
         polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         if (self().attention.load(std::memory_order_relaxed) != 0 || agenda_.is_due()) work();
     }
 
-    // False once the process is about to end and has given back its objects on the subnet.
+    // False from the beginning of stop(): the process is about to end and gives back its objects on the subnet.
     bool is_joined() const { return !stopping_.load(std::memory_order_acquire); }
 
     // Registers the queue pairs of this process; the engine finds them by index.
@@ -89,7 +89,7 @@ private:
     std::atomic<std::uint32_t> polls_{0};            // approximate number of calls of progress()
     std::atomic<std::uint32_t> plans_{0};            // approximate number of calls of plan()
     std::atomic<std::uint32_t> planned_at_{0};       // value of polls_ at the last call of plan()
-    std::atomic<bool> watching_{false};              // the thread sleeps for one tick at most
+    std::atomic<bool> watching_{false};              // the thread sleeps for kTickNs (client.cc) at most
     std::uint32_t polls_seen_ = 0, plans_seen_ = 0;  // values when the thread last went to sleep
 };
 

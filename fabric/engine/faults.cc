@@ -24,7 +24,7 @@ bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::u
     return false;
 }
 
-// Counts the message. Returns true if the rule applies to it.
+// Counts the chunk. Returns true if the rule applies to it.
 bool strikes(Fault& fault) {
     const std::int64_t until = fault.until_ns.load(std::memory_order_relaxed);
     if (until != 0 && now_ns() > until) return false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Consults the rules that a scenario or the tool has set (shm/layout.h, Fault),
-// once for each attempt of a message. Without rules in force nothing calls this.
+// once for each chunk that is executed, and again when the message is repeated.
+// Without rules in force nothing calls this.
 #pragma once
 
 #include "fabric/engine/route.h"

@@ -25,8 +25,8 @@ std::int64_t duration_ns(std::uint64_t rate, std::uint64_t bytes) {
     return static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * 1'000'000'000u + rate / 2) / rate);
 }
 
-// Reserves the first interval of this duration, not before `ready_ns`, on a link or HCA that is busy until
-// `busy_until_ns`.
+// Reserves the first interval of this duration, not before `ready_ns`, on a link, or a port's loopback, that is busy
+// until `busy_until_ns`.
 Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::int64_t ready_ns) {
     if (duration == 0) return {ready_ns, ready_ns};
     std::int64_t busy = busy_until_ns.load(std::memory_order_relaxed);

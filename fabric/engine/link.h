@@ -23,7 +23,7 @@ struct Slot {
 // Reserves the link for `bytes`, not before `ready_ns`.
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 
-// Reserves the first link of a route. Loopback uses the HCA's loopback rate instead, and takes no time if that is
+// Reserves the first link of a route. Loopback uses the port's loopback rate instead, and takes no time if that is
 // unlimited.
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 // Reserves the other links for a chunk with that slot on the first one; returns the time at which its last byte

@@ -53,10 +53,11 @@ LocalQp::~LocalQp() { client_.remove(*this); }
 
 // --- posting --------------------------------------------------------------------------------------------------------
 
-SendWork* LocalQp::slot() {
-    if (tail_ - shared_.released.load(std::memory_order_acquire) >= capacity_.requests) return nullptr;
-    return &at(tail_);
+std::uint32_t LocalQp::room() const {
+    return capacity_.requests - (tail_ - shared_.released.load(std::memory_order_acquire));
 }
+
+SendWork* LocalQp::slot() { return room() > 0 ? &at(tail_) : nullptr; }
 
 std::byte* LocalQp::inline_data(const SendWork& work) {
     return inline_data_.data() + static_cast<std::size_t>(&work - ring_.data()) * capacity_.inline_bytes;

@@ -6,7 +6,8 @@
 // executes it.
 //
 // A work request passes four marks. They only move forward, except that a retry
-// moves them back to the oldest request that is not acknowledged:
+// moves `executed` and `sent` back to the request that is to be repeated, and that
+// RESET sets all to 0:
 //
 //     head ≤ executed ≤ sent ≤ tail
 //     head      oldest request that is not completed (completions are in order)
@@ -14,8 +15,8 @@
 //     sent      next request to put onto the first link
 //     tail      next request to be posted
 //
-// Threading: this object's lock guards everything except the constructor. It is
-// taken before the shared QueuePair's. Nothing here blocks except copying.
+// Threading: any. This object's lock guards its members. It is taken before the
+// shared QueuePair's, and released while a thread copies or notifies.
 #pragma once
 
 #include <mutex>
@@ -95,16 +96,16 @@ public:
 
     // To post: begin(), then slot() and add() for each request, then end(), which starts the work.
     void begin() { lock_.lock(); }
-    SendWork* slot();                                                            // null if the queue is full
-    std::uint32_t room() const { return capacity_.requests - (tail_ - head_); }  // number of free slots
-    std::byte* inline_data(const SendWork& work);                                // room for capacity().inline_bytes
-    int add(SendWork& work);  // returns 0, or the errno of a request that cannot be posted
+    SendWork* slot();                              // null if the queue is full
+    std::uint32_t room() const;                    // number of free slots
+    std::byte* inline_data(const SendWork& work);  // room for capacity().inline_bytes
+    int add(SendWork& work);                       // returns 0, or the errno of a request that cannot be posted
     void end();
 
-    // The verbs layer has checked the transition and the attributes; this applies those of the requester and sets the
-    // shared state, migration and paths. `mask` says which fields of `attribute` are valid.
+    // Applies the attributes of both halves and enters the new state. The verbs layer has checked the transition and
+    // the attributes. `mask` says which fields of `attribute` are valid.
     void modify(const ibv_qp_attr& attribute, int mask);
-    // Fills in the requester's attributes and the current state, for ibv_query_qp.
+    // Fills in the attributes of both halves and the current state, for ibv_query_qp.
     void query(ibv_qp_attr& attribute);
 
     // Does the work that is due and tells the agenda when the next is. Called for entries of the agenda.
@@ -140,7 +141,8 @@ private:
         LocalQp& qp_;
     };
 
-    // Copies without holding the lock, so that other threads can post; `working_` keeps them from doing other work.
+    // Calls `act`, which copies or notifies, without holding the lock, so that other threads can post; `working_` keeps
+    // them from doing other work.
     template <class Do>
     auto without_lock(Do&& act) {
         lock_.unlock();

@@ -30,11 +30,12 @@ struct Range {
 
 enum class KeyError { none, key, domain, access, bounds, stale };
 
-// Resolves a key, address and length of `process` on `hca`; `access` is what the region has to permit.
+// Finds the `bytes` bytes at `address` in the region of `key`, and sets `range` to them. The region must be on `hca`,
+// belong to the protection domain `pd`, and permit `access`.
 KeyError look_up(const Segment& subnet, std::uint32_t hca, std::uint32_t pd, std::uint32_t key, std::uint64_t address,
                  std::uint64_t bytes, std::uint32_t access, Range& range) noexcept;
 
-// While this exists, deregistration of its regions waits (Process::at_work).
+// While this exists, deregistration of `region` waits (Process::at_work).
 class AtWork {
 public:
     AtWork(const Segment& subnet, std::uint32_t process, std::uint32_t region) noexcept;

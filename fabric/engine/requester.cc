@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The requester executes the work that is due. Each round tries the four marks of
-// a send queue (local_qp.h) in the order in which a request passes them.
+// The requester executes the work that is due. Each round (LocalQp::advance) tries
+// four steps: send, execute, respond, complete. The stages of a request (local_qp.h):
 //
 //     waiting ──send──► queued ──its turn on the first link──► on_the_way
-//        ▲                                                         │ arrives
-//        │◄───────────── next chunk, or a retry ───────────────────┤
+//        ▲                ▲                                        │ arrives
+//        │                └────────────── next chunk ──────────────┤
+//        │◄─────────────────────── retry ──────────────────────────┤
 //        │                                     read: responding ◄──┤
 //        │                                          │ arrives      ▼
 //        └──────────────── retry ◄──────────────────┴──────────► done ──► completed
@@ -87,7 +88,8 @@ bool LocalQp::advance(std::int64_t now, bool posting) {
     return moved;
 }
 
-// Comes after all completions of this step, on both sides, so that an answer to it arrives after our own completion.
+// Writes the notifications. Called when all completions of this step, on both sides, have been put, so that an answer
+// from a notified peer arrives after our own completion.
 void LocalQp::notify() {
     if (notices_.is_empty()) return;
     without_lock([this] {
@@ -115,7 +117,8 @@ std::int64_t LocalQp::next_due() const {
 std::int64_t LocalQp::may_wait_until(std::int64_t due_ns) const {
     if (executed_ == sent_ || head_ != executed_ || !responding_.empty() || blocked_until_ns_ > clock_ns_)
         return due_ns;
-    const SendWork& next = at(executed_);  // otherwise only the next request's turn on the link can be due
+    // Besides this request, only the turn of the youngest one on the first link can be due.
+    const SendWork& next = at(executed_);
     const std::int64_t on_link_ns = next.first_link.end_ns - next.first_link.start_ns;
     if (next.stage != Stage::on_the_way || next.chunk != next.bytes || on_link_ns == 0) return due_ns;
     const double ns_per_byte = static_cast<double>(on_link_ns) / static_cast<double>(next.bytes);
@@ -138,7 +141,8 @@ bool LocalQp::may_send(const SendWork& work) const {
     if (failing_ || (state() != IBV_QPS_RTS && !draining)) return false;
     if (sent_ != executed_ && in_flight_bytes_ >= kWindowBytes) return false;
     if ((work.flags & IBV_SEND_FENCE) != 0 && reads_in_flight_ > 0) return false;
-    // With an initiator depth of 0 there is nothing to wait for: send the request, and the responder refuses it.
+    // With an initiator depth of 0 there is nothing to wait for: one request at a time is sent, and the responder
+    // refuses it if its own depth is 0, too.
     return !is_read_or_atomic(work.opcode) || reads_in_flight_ < std::max(max_reads_, 1u);
 }
 
@@ -284,7 +288,7 @@ void LocalQp::on_acknowledged(SendWork& work) {
     finish(work, IBV_WC_SUCCESS, work.due_ns + latency_ns(subnet_, back_));
 }
 
-// Finishes the request at the mark `executed_`.
+// Finishes the request at the mark `executed_`, or a read that was responding.
 void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) {
     if (is_read_or_atomic(work.opcode) && reads_in_flight_ > 0) --reads_in_flight_;
     work.status = status;

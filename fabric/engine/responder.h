@@ -18,7 +18,7 @@ enum class Answer : int {
     ack,
     none,              // no answer: the requester's timer will expire
     not_ready,         // RNR NAK
-    invalid_request,   // NAK: bad length, too many reads, misaligned
+    invalid_request,   // NAK: not permitted by the QP, bad length, too many reads, misaligned
     access,            // NAK: remote access violation
     operation,         // NAK: the responder could not execute it
     local_protection,  // the requester's own buffers are invalid
@@ -41,8 +41,7 @@ Answer deliver(const Segment& subnet, std::uint32_t process, const Arrival& arri
 // Delivers a datagram, or drops it silently. Returns false if the sender's own buffers are invalid.
 bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arrival& arrival) noexcept;
 
-// The requester's own buffers for the next `bytes` of a request. find_local() returns false if a key or a bound is
-// wrong.
+// A list of ranges, at most one for each scatter entry of a request.
 struct Buffers {
     Range range[kMaxSges];
     std::uint32_t count = 0;
@@ -50,6 +49,8 @@ struct Buffers {
 };
 // The part of a list of ranges that begins at `offset` and has `bytes` bytes.
 Buffers slice(std::span<const Range> ranges, std::uint64_t offset, std::uint64_t bytes) noexcept;
+// Finds the requester's own buffers for the first `bytes` of a request. Returns false if a key, a bound or the access
+// is wrong.
 bool find_local(const Segment& subnet, const QueuePair& requester, const SendWork& work, std::uint64_t bytes,
                 std::uint32_t access, Buffers& buffers) noexcept;
 

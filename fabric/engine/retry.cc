@@ -40,7 +40,7 @@ void LocalQp::on_answer(SendWork& work, Answer answer, std::int64_t now) {
     }
 }
 
-// 4.096 us * 2^timeout; for 0 there is no timer, and it waits for ever.
+// 4.096 us * 2^timeout. For 0 there is no timer, and the QP waits for ever.
 std::int64_t LocalQp::timeout_ns() const {
     const std::uint8_t code = shared_.primary.timeout & 31;
     return code == 0 ? Agenda::kNever : std::int64_t{4096} << code;
@@ -62,7 +62,7 @@ void LocalQp::on_lost(SendWork& work, std::int64_t now) {
         return retry(work, now);
     }
     trace(subnet_, TraceKind::retry_exceeded, shared_.number, shared_.destination, route_.dlid, retry_count_);
-    // The last attempt is also waited for: the error comes when the timer expires once more.
+    // The last attempt has a timer, too: the error comes when it expires, or now if a later packet revealed the loss.
     finish(work, IBV_WC_RETRY_EXC_ERR, noticed ? now : now + wait);
 }
 
@@ -89,7 +89,8 @@ void LocalQp::retry(SendWork& work, std::int64_t at_ns) {
     blocked_until_ns_ = at_ns;
 }
 
-// Sends everything from this request on again; the responder recognises by the sequence numbers what it has received.
+// Moves the marks back, so that this request and all later ones are sent again. The responder recognises by the
+// sequence numbers what it has received.
 void LocalQp::go_back_to(SendWork& work) {
     std::uint32_t mark = head_;
     while (&at(mark) != &work) ++mark;

@@ -14,7 +14,7 @@ namespace coop::fabric {
 
 struct Route {
     std::uint32_t from = kNone;  // port
-    std::uint32_t to = kNone;    // port; kNone: no port has that address
+    std::uint32_t to = kNone;    // port; kNone: the route leads nowhere
     std::uint16_t slid = 0, dlid = 0;
     std::uint32_t hops = 0;  // 0: to the same port, by loopback inside the HCA
     std::uint32_t links[kMaxHops];
@@ -24,8 +24,9 @@ struct Route {
     Route reversed(const Segment& subnet) const;
 };
 
-// The route of a message from `port` along `path`. It leads nowhere if no port has the LID or GID, or if the path lacks
-// a global routing header that one of the ports, or a router between them, requires (InfiniBand 8.3, 9.6.1).
+// The route of a message from `port` along `path`. It leads nowhere if no port has the LID or GID, if the forwarding
+// tables or a pinned route do not lead there, or if the path lacks a global routing header that one of the ports, or a
+// router between them, requires (InfiniBand 8.3, 9.6.1).
 Route find_route(const Segment& subnet, std::uint32_t port, const Path& path);
 Route find_route(const Segment& subnet, std::uint32_t from, std::uint16_t slid, std::uint16_t dlid);
 

@@ -5,10 +5,9 @@
 // begins. Only processes of the same user and the same version map it
 // (segment.cc checks both).
 //
-// Each table's comment says who writes it. Fields that several processes write
-// without a lock are atomics; the others belong to the entry's lock, or to the
-// process that owns the entry. `used` is incremented whenever an entry is claimed
-// or released; the entry is in use while it is odd.
+// Fields that several processes write without a lock are atomics; the others belong
+// to the entry's lock, or to the process that owns the entry. `used` is incremented
+// whenever an entry is claimed or released; the entry is in use while `used` is odd.
 // Units: bytes, nanoseconds (`_ns`, CLOCK_MONOTONIC), bytes per second.
 #pragma once
 
@@ -22,7 +21,7 @@
 
 namespace coop::fabric {
 
-inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // no index
+inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
 inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
@@ -43,7 +42,9 @@ static_assert(Shared<std::uint64_t>::is_always_lock_free && Shared<std::int64_t>
 // State of a random number sequence (engine/dice.h). Several processes draw from it.
 using Dice = Shared<std::uint64_t>;
 
-// --- the subnet: written once at creation; states, rates and faults are changed later by the tool ------------------
+// --- the subnet -----------------------------------------------------------------------------------------------------
+// Written once at creation. Later the tool changes states, rates, latencies, losses and loads; all processes write
+// counters, dice and `busy_until_ns`.
 
 struct Host {
     char name[64];
@@ -92,7 +93,7 @@ struct PortCounters {
     Shared<std::uint64_t> sent_messages, received_messages;
     Shared<std::uint64_t> discards;       // sent but never arrived
     Shared<std::uint64_t> symbol_errors;  // damaged in transit
-    Shared<std::uint64_t> wait_ns;        // time that messages waited for a busy link
+    Shared<std::uint64_t> wait_ns;        // time that chunks, also those of read responses, waited for their first link
     Shared<std::uint64_t> link_downed;
     Shared<std::uint64_t> bad_pkeys;  // packets that arrived with a P_Key other than the queue pair's
 };
@@ -105,7 +106,7 @@ struct Port {
     std::uint32_t route_lid;   // its LID in the forwarding tables: the base LID; with Ethernet a hidden one
     std::uint32_t lmc;
     std::uint32_t mtu_bytes;
-    std::uint32_t link_out;  // index of the Link to the switch
+    std::uint32_t link_out;  // index of the Link that leaves the port
     std::uint32_t link_in;
     std::uint64_t gid_prefix;    // subnet prefix
     std::uint32_t grh_required;  // 1: the port drops packets that lack a global routing header, in both directions
@@ -113,7 +114,7 @@ struct Port {
     std::uint32_t gid_count;
     std::uint16_t pkeys[kMaxPkeys];  // host byte order; 0: an empty entry
     std::uint32_t pkey_count;
-    Shared<std::uint32_t> down;           // 0: ACTIVE
+    Shared<std::uint32_t> down;           // 0: ACTIVE, provided that its cable and its HCA are up
     Shared<std::uint64_t> loopback_rate;  // bytes/s of what the port sends to itself; 0: unlimited
     Shared<std::int64_t> loopback_busy_until_ns;
     PortCounters counters;
@@ -174,14 +175,14 @@ struct Process {
     std::uint32_t host;
     char command[32];
     Shared<std::uint32_t> wake;  // futex on which the engine's thread sleeps
-    Shared<std::uint32_t>
-        memory_report;  // strict mode: a report of unmapped memory is being handled; check its regions later
-    Shared<std::uint32_t> attention;  // another process has moved one of its QPs to the error state
+    // strict mode: 1 while the process handles a report of unmapped memory; look_up() waits until it is 0
+    Shared<std::uint32_t> memory_report;
+    Shared<std::uint32_t> attention;  // 1: one of its QPs has been moved to the error state; its engine flushes the QP
     Shared<std::int64_t> engine_cpu_ns;
     Shared<std::uint64_t> engine_wakeups;
     Shared<std::uint64_t> locked_bytes;  // of registered memory
-    // For each thread, the memory region that it is copying to or from, plus 1. Deregistration of a region waits until
-    // no thread is in it.
+    // The memory regions that threads of this process are copying to or from: index plus 1; 0: a free place. A thread
+    // takes a place for each region. Deregistration of a region waits until no living process lists it.
     Shared<std::uint32_t> at_work[kThreadsAtWork];
 };
 
@@ -266,7 +267,7 @@ struct ReceiveRequest {
     std::uint64_t wr_id;
     std::uint32_t sges;
     std::uint32_t reserved;
-    Sge sge[kMaxSges];  // in a ring: only as many as its requests may have
+    Sge sge[kMaxSges];  // in a ring only the first ReceiveRing::max_sges exist
 };
 
 // Receive requests of a QP or an SRQ, at heap offset `ring` (receive_ring.h). The owner puts; processes that deliver
@@ -342,7 +343,9 @@ struct QueuePair {
     std::uint32_t next_atomic_result;
     std::uint32_t established;  // COMM_EST has been raised
 
-    Shared<std::uint32_t> released;  // send requests whose completion has been taken; never reset
+    // Mark of the send queue (LocalQp): the places of the requests before it are free, because a completion that covers
+    // them has been taken. 0 after RESET.
+    Shared<std::uint32_t> released;
 
     Shared<std::uint64_t> sent_messages, sent_bytes, received_messages, received_bytes;
     Shared<std::uint64_t> retries, rnr_retries, duplicates, migrations;
@@ -360,8 +363,8 @@ inline std::uint32_t index_of_qp(std::uint32_t number) { return number & 0xffff;
 enum class FaultKind : std::uint32_t { drop, corrupt, lose_ack, rnr, reorder, kill_qp, kill_process };
 enum class FaultScope : std::uint32_t { all, hca, port, link, lid, qp };
 
-// A rule for messages within its scope: it spares the first `after` of them, then applies to `count`, or until
-// `until_ns`.
+// A rule for messages within its scope: it spares the first `after` of them, then applies to at most `count`, and not
+// after `until_ns`. Each chunk of a long message counts as one.
 struct Fault {
     Shared<std::uint32_t> used;
     FaultKind kind;
@@ -428,13 +431,13 @@ enum Table : std::uint32_t {
     kForwards,
     kPinnedRoutes,
     kFaults,
-    kTraces,  // reserved at creation
+    kTraces,  // all entries of the tables up to here are reserved in the file at creation
     kProcesses,
     kContexts,
     kMemoryRegions,
     kCompletionQueues,
     kSharedReceiveQueues,
-    kQueuePairs,  // reserved as they are used
+    kQueuePairs,  // entries of the tables from kProcesses to here are reserved as they are claimed
     kTables
 };
 // The table that holds entries of this type.
@@ -470,7 +473,7 @@ struct Header {
     Shared<std::uint64_t> memory_lock_limit;  // 0: RLIMIT_MEMLOCK of each process
     TableAt table[kTables];
     std::uint64_t heap, heap_bytes;
-    Lock lock;               // for claiming and releasing entries and heap
+    Lock lock;               // for claiming entries, and for allocating and freeing heap
     std::uint64_t heap_top;  // under lock
     std::uint64_t
         heap_free[40];  // offset + 1 of the first free block of 2^i bytes; its first word leads to the next; under lock

@@ -4,9 +4,10 @@
 // pthread mutex. If the owner dies, the next process gets the lock; the data it
 // guards must therefore be consistent after every single store.
 //
-// A process takes its Life lock when it joins and never releases it. The kernel
-// marks the lock when the owning thread ends for whatever reason, so one load
-// tells whether the process is alive, even if its process number has been reused.
+// A process takes its Life lock (Process::life) when it joins and holds it until it
+// leaves. The kernel marks the lock when the owning thread ends for whatever
+// reason, so one load tells whether the process is alive, even if its process
+// number has been reused.
 //
 // Errors: none that a caller could handle; a corrupted mutex ends the process.
 #pragma once

@@ -198,7 +198,7 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
         if (copy < 0) break;
         written = write(copy, record, bytes) == static_cast<ssize_t>(bytes);
         if (written || errno != EPIPE) break;
-        // The cached descriptor is closed: its number may refer to another channel by now.
+        // The channel of the cached descriptor is gone. The owner may have reused the number for another channel.
         const timespec none{};
         sigtimedwait(&pipe, nullptr, &none);
         descriptors().drop(subnet, process, fd);

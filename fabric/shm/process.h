@@ -35,8 +35,8 @@ bool write_to(const Segment& subnet, std::uint32_t process, std::int32_t fd, con
 void raise(const Segment& subnet, std::uint32_t context, const EventRecord& event) noexcept;
 void raise_on_hca(const Segment& subnet, std::uint32_t hca, const EventRecord& event) noexcept;
 
-// Copies from process `pid` to find out whether processes can copy from one another here. Returns the reason why not
-// (Yama, seccomp, …) as a sentence, or an empty string.
+// Copies from process `pid` and fetches one of its descriptors, to find out whether processes can do so here. Returns
+// the reason why not (Yama, seccomp, …) as a sentence, or an empty string.
 std::string copy_refusal(std::int32_t pid);
 
 }  // namespace coop::fabric

@@ -103,8 +103,8 @@ Error Segment::create(const std::string& name, const Capacity& capacity) {
     const std::uint64_t heap = end;
     const std::uint64_t bytes = heap + capacity.heap_bytes;
     Error error;
-    // Fill the pages of the topology tables now, because they are written completely; the rest is reserved when it is
-    // used.
+    // Reserve the header, the topology, the faults and the trace now; the other tables and the heap are reserved as
+    // they are used.
     errno = ftruncate(fd, static_cast<off_t>(bytes)) != 0
                 ? errno
                 : posix_fallocate(fd, 0, static_cast<off_t>(planned.table[kProcesses].offset));

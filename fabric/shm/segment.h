@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A subnet's file /dev/shm/coop-fabric.<user>.<name>: create, map and remove it,
+// A subnet's file /dev/shm/coop-fabric.<uid>.<name>: create, map and remove it,
 // and allocate its table entries and heap. The file is sparse: unused parts take
 // no memory. Heap is reserved in the file before it is handed out, so that a full
 // /dev/shm is an error here and not a SIGBUS later.
 //
-// Threading: claim, release, allocate and free take the header's lock.
+// Threading: claim, allocate and free take the header's lock; release takes none.
 // Errors: an Error with a sentence for the user. Nothing throws.
 #pragma once
 
@@ -46,8 +46,8 @@ public:
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
 
-    // Creates the file; everything in it is zero except the header and the locks in the tables' entries. The caller
-    // fills in the topology and then calls publish().
+    // Creates the file; everything in it is zero except the header. The caller fills in the topology, creates its
+    // locks, and then calls publish(). The locks of other entries are created when an entry is first claimed.
     Error create(const std::string& name, const Capacity& capacity);
     void publish();
     // Maps an existing subnet.

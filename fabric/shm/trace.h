@@ -18,7 +18,7 @@ namespace coop::fabric {
 void trace(const Segment& subnet, TraceKind kind, std::uint32_t a = 0, std::uint32_t b = 0, std::uint32_t c = 0,
            std::uint64_t value = 0) noexcept;
 
-// Calls `each(const Trace&)` for the entries from sequence number `from` on. Returns the number to continue with.
+// Calls `each(const Trace&)` for the entries whose `sequence` is above `from`. Returns the number to continue with.
 template <class Each>
 std::uint64_t read_traces(const Segment& subnet, std::uint64_t from, Each&& each) {
     const auto entries = subnet.traces();
@@ -31,16 +31,18 @@ std::uint64_t read_traces(const Segment& subnet, std::uint64_t from, Each&& each
     return from;
 }
 
-// A message begins when it takes its first link, arrives when its last byte is at its destination (for a read: at the
-// requester), and ends with its completion. Field `c` of all three combines ibv_wr_opcode and ibv_wc_status.
+// A message begins when it is queued for its first link, arrives when its last byte is at its destination (for a read:
+// at the requester; recorded for reliable connections only), and ends with its completion. Field `c` of all three
+// entries combines ibv_wr_opcode and ibv_wc_status.
 inline std::uint32_t message_word(std::uint32_t opcode, std::uint32_t status) { return opcode | status << 16; }
 
-// Formats an entry as one line: "12.003451 s  port h1/coop0/1 down".
+// Formats an entry as one line: "   12.003451 s  port down h1/coop0/1".
 std::string describe(const Segment& subnet, const Trace& entry);
 const char* name_of(TraceKind kind);
 
-// Names in the tool's syntax. Of a fault: "drop". Of a fault's target: "port h0/coop1/1" and the like. Of HCAs, ports
-// and links: h0/coop1, h0/coop1/1, "h0/coop0/1 -> leaf0".
+// Names as the trace and the tables show them. Of a fault: "drop". Of a fault's target: "all", "h0/coop1",
+// "h0/coop1/1", "link h0/coop0/1 -> leaf0", "LID 0x3" or "QP 0x10011". Of HCAs, ports and links: "h0/coop1",
+// "h0/coop1/1", "h0/coop0/1 -> leaf0".
 const char* name_of(FaultKind kind);
 std::string target_name(const Segment& subnet, FaultScope scope, std::uint32_t target);
 std::string hca_name(const Segment& subnet, std::uint32_t hca);

@@ -143,10 +143,10 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
 )",
                                [](Words words) { return act(kFaultCommand, std::move(words)); }};
 
-const Command kKillCommand = {"kill", "end the processes on a host, as SIGKILL does",
+const Command kKillCommand = {"kill", "kill the processes on a host, or one process (SIGKILL)",
                               R"(coop-fabric kill HOST|PID
 
-Kills every process on that host of the subnet, or the process with that number.
+Kills every process on HOST, or the process PID, if it is on the subnet.
 
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",

@@ -83,7 +83,7 @@ std::string library_refusal() {
     return find_library(path).text;
 }
 
-// Prints one line; returns true if nothing that is needed is missing.
+// Prints one line; returns true if nothing is missing.
 bool report(const char* what, const std::string& refusal, bool needed) {
     std::printf("%-8s %s%s%s\n",
                 refusal.empty() ? "ok"
@@ -111,8 +111,8 @@ const Command kCheckCommand = {"check", "test whether this machine can run a sub
                                R"(coop-fabric check
 
 Tests what a subnet needs of this machine and says how to get what is missing. Every subnet needs the items marked
-MISSING in capitals, and the exit status is 1 then. An item that is missing in small letters is needed only by the
-option in its brackets, or, with RLIMIT_MEMLOCK there, by programs that register more memory than the limit allows.
+MISSING in capitals; if there is one, the exit status is 1. Items marked 'missing' are needed only by the option in
+brackets. A low RLIMIT_MEMLOCK matters only to programs that register more memory than it allows.
 )",
                                run_check};
 

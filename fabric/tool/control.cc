@@ -139,8 +139,8 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
         if (index == kNone) return false;
         Fault& fault = subnet.faults()[index];
         {
-            // Until `count` is set, the rule looks spent and clear_spent_faults() would remove it; that takes this
-            // lock.
+            // Until `count` is set, the rule looks spent, and clear_spent_faults() of another process would remove it.
+            // Hold the lock that clear_spent_faults() takes. If the rule has been removed already, claim another entry.
             Guard guard(subnet.header().lock);
             if (!Segment::in_use(fault)) continue;
             fault.kind = rule.kind;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Changes to a running subnet. Each is recorded in the trace, raises the
-// asynchronous events that hardware would raise, and wakes the engines of all
-// processes, so that requests waiting for a retry look again at once.
+// Changes to a running subnet. The set_…() functions record a change in the trace,
+// raise the asynchronous events that hardware would raise, and wake the engines of
+// all processes.
 //
 // A port is active while it and both directions of its cable are up. Every change
 // to that raises PORT_ERR or PORT_ACTIVE (InfiniBand 11.6.3). An HCA that goes

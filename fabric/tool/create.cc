@@ -92,7 +92,7 @@ int run_destroy(Words words) {
     if (!subnet.attach(name))
         if (const int alive = alive_processes(subnet); alive > 0)
             std::fprintf(stderr,
-                         "coop-fabric destroy: %d processes are on '%s' still; they keep its memory until they end\n",
+                         "coop-fabric destroy: %d processes are still on '%s'; they keep its memory until they end\n",
                          alive, name.c_str());
     if (Error error = Segment::remove(name)) return fail(kDestroyCommand, error);
     return 0;
@@ -101,8 +101,8 @@ int run_destroy(Words words) {
 const std::string kCreateHelp =
     std::string(
         "coop-fabric create [OPTIONS] [NAME]\n\n"
-        "Makes a subnet that stays until 'coop-fabric destroy', and prints its name: NAME, or $COOP_FABRIC, or\n"
-        "'default'. 'coop-fabric exec' runs programs on it.\n\n") +
+        "Makes a subnet that stays until 'coop-fabric destroy', and prints its name: NAME or that of --name, or\n"
+        "$COOP_FABRIC, or 'default'. 'coop-fabric exec' runs programs on it.\n\n") +
     kSubnetOptionsHelp;
 
 }  // namespace

@@ -16,7 +16,8 @@ std::string own_path();  // path of the running program
 // Finds libcoopfabric.so: $COOP_FABRIC_LIBRARY, or the one installed or built together with this program.
 Error find_library(std::string& path);
 
-// With an empty `host`, the process's rank determines the host.
+// With an empty `host`, COOP_FABRIC_HOST stays as it is; if it is not set, the host follows from the system's host name
+// or the process's rank.
 Error set_environment(const std::string& subnet, const std::string& host);
 
 }  // namespace coop::fabric

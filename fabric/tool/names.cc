@@ -89,8 +89,8 @@ Error find_links(const Segment& subnet, const std::string& name, Indices& links)
     const std::size_t colon = name.rfind(':');
     links = links_of_ends(subnet, name.substr(0, colon));
     if (links.empty())
-        return {"there is no cable '" + name + "' (A-B or A-B:K, with ends such as " +
-                (subnet.links().empty() ? "" : link_name(subnet, 0)) + ")"};
+        return {"there is no cable '" + name + "' (give A-B or A-B:K" +
+                (subnet.links().empty() ? "" : "; the first cable: " + link_name(subnet, 0)) + ")"};
     if (colon == std::string::npos) return {};
     std::uint64_t nth = 0;
     if (Error error = parse_in_range(name + ", cable", name.substr(colon + 1), 1, links.size(), nth)) return error;

@@ -46,7 +46,7 @@ Options, the run:
   --host H             the host that COMMAND is on
   --scenario FILE      perform the actions in FILE at their times ('coop-fabric scenario --help')
   --trace-to FILE      write the trace to FILE
-  --counters           print the counters of ports and links at the end
+  --counters           print the counters of ports, links and processes at the end
 
 Examples:
   coop-fabric run -- ibv_devinfo

@@ -43,10 +43,11 @@ const char* const kSubnetOptionsHelp =
   --topology FILE      read the topology from FILE instead ('coop-fabric show' prints one)
   --strict-mr          detect registered memory that is unmapped or replaced
   --strict-arm         arming a CQ while completions wait does not fire at once
-  --strict-fork        without ibv_fork_init(), fork() costs the registered memory, as it may before Linux 5.12
+  --strict-fork        a fork() without ibv_fork_init() makes all registered memory unusable, as can happen before
+                       Linux 5.12
   --trace-messages     record begin, arrival and end of every message in the trace
   --memlock BYTES      memory that a process can register (its RLIMIT_MEMLOCK), or 'unlimited'
-  --seed N             seed of the losses (1)
+  --seed N             seed of the losses, and of the order in which packets land with --profile unordered (1)
   --name NAME          name of the subnet
 )";
 

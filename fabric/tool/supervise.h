@@ -4,14 +4,15 @@
 // the processes that it leaves.
 //
 // Signals from other processes are passed on; those from the terminal reach the
-// command directly. Five seconds after another process's SIGTERM, SIGHUP or
-// SIGINT, or at the second one, the command and its descendants are killed.
+// command directly. Five seconds after a SIGTERM, a SIGHUP, or another process's
+// SIGINT, or at the second one, the command is killed.
 // Descendants that outlive the command become this process's children
 // (PR_SET_CHILD_SUBREAPER): they get a second to end by themselves, then SIGTERM,
 // and SIGKILL another second later.
 //
 // Threading: call block_signals() before making any thread; call everything from
-// the main thread. The command dies with it (PR_SET_PDEATHSIG).
+// the main thread. When that thread ends, the command gets SIGTERM
+// (PR_SET_PDEATHSIG).
 #pragma once
 
 #include <sys/types.h>

@@ -110,9 +110,10 @@ Error VirtualHosts::enter() const {
 }
 
 Error run_as_host(const std::string& host, const Words& command) {
-    if (unshare(CLONE_NEWUTS) != 0) return {"a UTS namespace for host '" + host + "': " + virtual_host_refusal()};
+    if (unshare(CLONE_NEWUTS) != 0)
+        return {"cannot make a UTS namespace for host '" + host + "': " + virtual_host_refusal()};
     if (sethostname(host.c_str(), host.size()) != 0)
-        return {"the name of host '" + host + "': " + std::strerror(errno)};
+        return {"cannot set the host name '" + host + "': " + std::strerror(errno)};
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     setenv("COOP_FABRIC_HOST", host.c_str(), 1);
     std::string line;

@@ -37,7 +37,7 @@ struct Sizes {
     bool ethernet = false;
     RegisterCost register_cost{};  // of each HCA
     const Profile* profile = &profiles().front();
-    std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; otherwise `hosts` is ignored
+    std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; with `leaves`, `hosts` is ignored
     bool rail_optimised = false;                               // requires `spines`; `leaves` is 0
 };
 

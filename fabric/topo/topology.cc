@@ -92,7 +92,7 @@ Flaw check_route(const Topology& t, const RoutePlan& route) {
     if (to == kNone) return {name + ": no port has LID " + hex_text(route.dlid)};
     if (from == to) return {name + ": both LIDs are " + t.port_name(to) + "'s"};
     if (route.links.size() > kMaxHops)
-        return {name + ": " + std::to_string(route.links.size()) + " cables; the longest route has " +
+        return {name + ": " + std::to_string(route.links.size()) + " cables; a route can have at most " +
                 std::to_string(kMaxHops)};
     if (route.links.empty()) return {};
     Node at = {NodeKind::port, from};

@@ -175,7 +175,7 @@ private:
         if (!is_good_name(name.substr(name.find('/') + 1), longest))
             return fail(s.line, bad_value(s.keyword, name,
                                           "a name: 1.." + std::to_string(longest) +
-                                              " letters, digits, '_', '.', '-', a letter first"));
+                                              " letters, digits, '_', '.', '-', a letter or '_' first"));
         const auto [found, is_new] = lines_.emplace(name, s.line);
         if (!is_new)
             return fail(s.line, "the name '" + name + "' is already used in line " + std::to_string(found->second));
@@ -397,7 +397,7 @@ private:
         }
         if (Error error = find_link(s, at, end, 1, route.links.emplace_back())) return error;
         if (route.links.size() > kMaxHops)
-            return fail(s.line, "route: " + std::to_string(route.links.size()) + " cables; the longest route has " +
+            return fail(s.line, "route: " + std::to_string(route.links.size()) + " cables; a route can have at most " +
                                     std::to_string(kMaxHops));
         return {};
     }

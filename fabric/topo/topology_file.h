@@ -34,7 +34,7 @@
 // Statements may be in any order. A name consists of letters, digits, '_', '.' and '-' and begins with a letter or '_'.
 // Other routes are the shortest, spread by destination (routing.h).
 //
-// Errors: "FILE:LINE: what is wrong".
+// Errors: "FILE:LINE: what is wrong"; without the line if the error is in no particular one.
 #pragma once
 
 #include <string>

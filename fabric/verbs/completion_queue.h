@@ -35,7 +35,7 @@ inline VerbsCq& to_cq(ibv_cq_ex* cq) { return *static_cast<VerbsCq*>(cq); }
 // Returns null with errno set on failure.
 VerbsCq* make_cq(VerbsContext& owner, int entries, void* cq_context, ibv_comp_channel* channel, std::uint32_t vector);
 
-// Removes the completions of a destroyed QP, as the drivers of rdma-core do.
+// Removes the completions of a QP that is destroyed or reset, as the drivers of rdma-core do.
 void discard_completions(VerbsCq& cq, std::uint32_t qp_number);
 
 }  // namespace coop::fabric

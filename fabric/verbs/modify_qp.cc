@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Modifies and queries the attributes of a queue pair. All attributes are checked
-// first; LocalQp then applies those that concern the transport at once.
+// first; then LocalQp applies those that concern the transport, in one step.
 #include <cstring>
 
 #include "fabric/engine/path.h"

@@ -4,11 +4,11 @@
 // requires or permits (InfiniBand 10.3.1 and table 91 in 11.2.5.2, as Linux checks
 // them):
 //
-//                    ┌───────────────────────────────┐ from any state but RESET:
-//                    ▼                               │   to RESET, to ERR
-//     RESET ──▶ INIT ──▶ RTR ──▶ RTS ◀──▶ SQD        │
-//                ↺                ↺ ▲       ↺       any ──▶ ERR
+//     RESET ──▶ INIT ──▶ RTR ──▶ RTS ◀──▶ SQD
+//                ↺                ↺ ▲      ↺
 //                                   └── SQE (UC and UD, after an error in sending)
+//
+//     any ──▶ RESET          any but RESET ──▶ ERR
 #pragma once
 
 #include "fabric/verbs/exports.h"

@@ -212,8 +212,8 @@ void Monitor::run() {
     for (;;) {
         pollfd waiting{fd_, POLLIN, 0};
         if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return;
-        // The unmapping thread goes on as soon as the report is read: until it is handled the engines must not rely on
-        // any region.
+        // The unmapping thread goes on as soon as the report is read. Until the regions of the report are marked stale,
+        // the engines must not rely on any region: Pending sets memory_report, and look_up() waits until it is 0.
         const Pending pending(self_);
         const ssize_t n = read(fd_, &report, sizeof report);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Strict mode: a registered range that the program unmaps, replaces, moves or
-// gives back to the system is marked stale, and a message says so. On real
-// hardware the pages stay pinned, and the program reads other memory than the HCA
-// writes. Here the HCA uses the address, which would hide the mistake.
+// gives back to the system is marked stale. The trace says so, and for the first 16
+// a message. On real hardware the pages stay pinned, and the program reads other
+// memory than the HCA writes. Here the HCA uses the address, which would hide the
+// mistake.
 //
 // The kernel reports such changes through a userfaultfd on which the range is
 // registered (no page is protected, and no access faults). It can do so for
@@ -11,8 +12,8 @@
 // be watched.
 //
 // Threading: any. The unmapping thread waits in the kernel until our monitor
-// thread has read the report. It may hold any lock, including malloc's, so the
-// monitor thread allocates nothing and takes no lock.
+// thread has read the report. The unmapping thread may hold any lock, including
+// malloc's, so the monitor thread allocates nothing and takes no lock.
 #pragma once
 
 #include "fabric/engine/client.h"

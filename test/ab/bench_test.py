@@ -76,7 +76,7 @@ class Benchmarks(unittest.TestCase):
                 ("coop_latency", ("-m", "4:x"), "option -m: value '4:x' not allowed: use SIZE or MIN:MAX, from 1 to 1G"),
                 ("coop_latency", ("-m", "0:8"), "from 1 to 1G"), ("coop_latency", ("-m", "2G"), "from 1 to 1G"),
                 ("coop_latency", ("-i", "-5"), "option -i: value '-5' not allowed: use 1 to"),
-                ("coop_latency", ("-w", "4"), "one message in flight"), ("coop_bw", ("-w", "0"), "1 to 4096"),
+                ("coop_latency", ("-w", "4"), "no window of messages"), ("coop_bw", ("-w", "0"), "1 to 4096"),
                 ("coop_bw", ("-T", "soon"), "option -T"), ("coop_bw", ("-q",), "option -q is unknown"),
                 ("coop_bw", ("-i",), "option -i needs a value"), ("coop_bw", ("-F", "1"), "give -d too"),
                 ("coop_bw", ("8",), "argument '8'"), ("coop_mem", ("-d",), "takes none"),

@@ -146,7 +146,7 @@ class Patterns(unittest.TestCase):
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
                 ("coop_profile", ("--one",), "option --one is unknown"),
                 ("coop_allgather", ("--vector=1",), "option --vector takes no value"),
-                ("coop_scatter", ("-w", "4"), "one message in flight")):
+                ("coop_scatter", ("-w", "4"), "no window of messages")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)

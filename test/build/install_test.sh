@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# install_test.sh BUILD: the result of 'make install' works in its place, and 'make uninstall' leaves nothing.
+# install_test.sh BUILD: 'make install' installs the files named below, with every template filled in and no run path
+# into the build, and 'make uninstall' leaves no file.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/build/lib.sh

@@ -54,7 +54,7 @@ def byte_text(value, _position=None):
 
 
 def key_axis(axes, record, keys):
-    """Sizes are powers of two. There are at most eight ticks, such as 1 B, 64 B, 4 KiB ..."""
+    """Sizes are powers of two. There are at most seven ticks, such as 1 B, 64 B, 4 KiB ..."""
     from matplotlib import ticker
 
     axes.set_xscale("log", base=2)

@@ -157,8 +157,9 @@ def draw_patterns(page, pages):
 
 
 def rank_values(record, name, size, column):
-    """{rank: percent of the ideal} from the last round that measured them. The columns of a rank: size, rank, copies, ideal
-    copies, milliseconds, ideal milliseconds, bytes, operations."""
+    """{rank: percent of the ideal} from the last round that measured the ranks. The columns of run["ranks"]: size,
+    rank, copies, ideal copies, milliseconds of copying, ideal milliseconds, copied bytes, operations, milliseconds of
+    waiting, milliseconds of computing."""
     for run in record["runs"][::-1]:
         rows = [row for row in run["ranks"] if row[0] == size] if run["setting"] == name and not run["error"] else []
         if rows and None not in [row[column] for row in rows] and sum(row[column] for row in rows) > 0:

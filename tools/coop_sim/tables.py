@@ -89,7 +89,7 @@ def ring(results):
 
 
 def loads(result):
-    """Messages on each cable from the first leaf to a spine in one step of the ring, from the bytes of one iteration."""
+    """Messages on each cable from the first leaf to a spine in one step of the ring: a mean over all iterations of the run."""
     per_message = result["bytes"] * len(result["iteration_us"])
     return [round(carried / per_message, 1) if carried % per_message else int(carried / per_message)
             for source, target, carried in result["cables"] if source == "leaf0" and target.startswith("spine")]

@@ -13,10 +13,10 @@
 // Head-of-line blocking with credit-based flow control: packets that wait for a busy
 // link fill the buffer before it, and everything through that buffer moves at the rate
 // of the blocked packets, so that the buffer before that one fills as well. kCables
-// assumes the worst case: a flow is no faster than the slowest flow with which it shares a
-// link upstream of the bottleneck of that one. kHosts stops at the first link: all
-// flows of a host have one rate. This is about rates only; packets.h simulates the
-// buffers.
+// assumes the worst case: a flow limits, to its own rate, every flow with which it
+// shares a link upstream of its bottleneck. kHosts assumes this for the first link of a
+// flow only: all flows of a host have one rate. This is about rates only; packets.h
+// simulates the buffers.
 //
 // Units: capacities and rates in bytes per second. Threading: none. Ownership:
 // flows are numbers; remove() frees a number for reuse.

@@ -6,8 +6,8 @@
 //     FlowNetwork    each flow has a rate, max-min fair (flows.h); fast
 //     PacketNetwork  each packet moves on its own, through buffers (packets.h)
 //
-// Time moves in slices. A flow that starts within a slice starts at its end. With
-// slices of length 0 the results are exact.
+// Time moves in slices. A flow that is added within a slice moves only from the end of
+// that slice on. With slices of length 0 the results are exact.
 //
 // Units: bytes, nanoseconds, bytes per second. Threading: none.
 #pragma once

@@ -207,6 +207,29 @@ CASE(too_many_built_requests_are_refused_whole) {
     t.b.memory.check_untouched();
 }
 
+// A completed request keeps its place in the queue until its completion has been polled.
+CASE(built_requests_need_places_of_polled_completions) {
+    Built t;
+    ibv_qp_init_attr init{};
+    t.qp.query(&init);
+    const std::uint32_t places = init.cap.max_send_wr;
+    for (std::uint32_t i = 0; i < places; ++i) t.qp.post(write(i, t.a.memory.sge(0, 8), t.b.memory.remote()));
+    t.a.scq.expect(0);
+    const auto build = [&t](std::uint64_t id) {
+        t.begin(id);
+        ibv_wr_rdma_write(t.x, t.b.memory.mr()->rkey, t.b.memory.address());
+        t.from(0, 8);
+    };
+    ibv_wr_start(t.x);
+    build(places);
+    build(places + 1);
+    CHECK_ERROR(ibv_wr_complete(t.x), ENOMEM);
+    ibv_wr_start(t.x);
+    build(places);
+    CHECK_OK(ibv_wr_complete(t.x));
+    for (std::uint32_t i = 1; i <= places; ++i) t.a.scq.expect(i);
+}
+
 CASE(built_and_posted_requests_share_the_queue_in_order) {
     Built t;
     for (std::uint64_t id = 0; id < 10; ++id) {

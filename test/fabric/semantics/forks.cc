@@ -2,7 +2,8 @@
 // fork() and registered memory: ibv_fork_init(3), ibv_is_fork_initialized(3), madvise(2) MADV_DONTFORK. IBTA does not
 // mention fork(). Kernels from 5.12 on copy registered pages when a process forks. Before that a child shares them, and
 // the process that writes first gets a page other than the device's. ibv_fork_init() keeps the memory from children.
-// The ground strictfork (--strict-fork) simulates the worst case of such an old kernel.
+// The ground strictfork (test/fabric/README.md), a subnet made with --strict-fork, simulates the worst case of such an
+// old kernel.
 //
 // ibv_fork_init() applies to the whole process and cannot be undone, so each case runs in its own process.
 #include <signal.h>
@@ -153,7 +154,8 @@ CASE(child_has_no_registered_memory_after_fork_init_if_strict) {
     CHECK_EQ(process.channel().get<int>(), 7 << 8);
 }
 
-// Neither of them copies the memory: a child of vfork() uses the parent's memory until it executes a program.
+// Neither system() nor posix_spawn() copies the memory: a child of vfork() uses the parent's memory until it executes a
+// program.
 CASE(system_and_posix_spawn_need_no_fork_init) {
     Process process("spawns", "h0");
     CHECK_EQ(process.channel().get<int>(), IBV_WC_SUCCESS);

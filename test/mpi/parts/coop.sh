@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Copies inside a node: every wish, offered receives, refusals, a dying peer, a kernel that denies copies. Programs: coop/.
+# Copies inside a node: every value of pml_coop_protocol (a "wish"), offered receives, shortages, refused operations,
+# storms, a dying peer, a kernel that denies copies, a side that computes, a crowded node, memory that cannot be shared.
+# Programs: coop/ and storm/.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
@@ -13,13 +15,13 @@ rows() { # NAME WISH ARGUMENT-OF-MPIRUN… -- ARGUMENT…
 }
 
 part_coop() {
-    local wish wishes=(hybrid coop rget rput send)
+    local wish wishes=(hybrid coop)
     if [ "$pml" != coop ]; then
         report_skip coop "only pml/coop has it"
         return
     fi
-    # These differ from coop only in the shares of the copy: the same code for a sanitizer.
-    ! everywhere || wishes+=(coop_fixed coop_coll coop_load)
+    # The code of these is part of hybrid and coop, which is enough for a sanitizer.
+    ! everywhere || wishes+=(rget rput send coop_fixed coop_coll coop_load)
     for wish in "${wishes[@]}"; do
         rows "rows_by_$wish" "$wish"
     done
@@ -38,7 +40,7 @@ part_coop() {
     part_coop_crowded
 }
 
-# Each process reports a value that is not allowed once.
+# The output must report the two values that are not allowed: of pml_coop_copy_chunk, and the protocol 'no such thing'.
 hints() {
     launch vader 2 "$bin/hints" >"$results/log/coop.hints.out" 2>&1 || { cat "$results/log/coop.hints.out"; return 1; }
     cat "$results/log/coop.hints.out"
@@ -70,7 +72,7 @@ part_coop_shortage() {
     done
     check site_10.more_sends_than_the_limit_return_an_error shortage all free_list_max 64 more_long_sends_than_there_is_room_for_return_an_error
     check site_10.short_sends_beyond_the_limit_wait shortage 0 free_list_max 64 short_sends_without_room_wait
-    # When the transport accepts nothing at once.
+    # The same over tcp, which accepts no message at once.
     ground=tcp check site_10.short_sends_beyond_the_limit_wait_over_tcp shortage 0 free_list_max 64 short_sends_without_room_wait
     check site_10.more_receives_than_the_limit_return_an_error shortage all free_list_max 64 \
         more_receives_than_there_is_room_for_return_an_error
@@ -92,8 +94,8 @@ part_coop_faults() {
 
 # --- a peer that dies -----------------------------------------------------------------------------------------------
 
-# killed_in_a_copy VICTIM HOW: kills a rank in the middle of a long copy. The job must end by itself, without a crash, and leave
-# nothing in /dev/shm.
+# killed_in_a_copy VICTIM HOW WISH: kills rank VICTIM in the middle of a long copy of the program endless, whose
+# argument is HOW. The job must end by itself, without a crash, and leave nothing in /dev/shm.
 killed_in_a_copy() {
     local victim=$1 how=$2 wish=$3 pid='' status=0 i job
     : >"$log.job"
@@ -132,7 +134,8 @@ part_coop_kill() {
 
 # --- a kernel that denies copies ------------------------------------------------------------------------------------
 
-# denied WHO: data is correct, the notice is printed once with reason and remedy, and the report mentions it.
+# denied WHO WISH NP: the kernel denies copies to WHO (all, or a rank). Data is correct, the notice is printed once with
+# reason and remedy, and the report mentions it.
 denied() {
     local who=$1 wish=$2 np=$3
     local what=("$bin/rows" "$wish" refused)
@@ -141,7 +144,7 @@ denied() {
     [ "$(grep -ac 'may not copy from each other' "$log.job")" = 1 ] || { echo "not one notice"; return 1; }
     grep -aE 'Reason: *process_vm_readv: Operation not permitted' "$log.job" && grep -a 'cap-add=SYS_PTRACE' "$log.job" &&
         grep -a 'the kernel denies' "$log.job" || return 1
-    # The storm also sends messages to self.
+    # Two ranks: no message may use these rows. More ranks run the storm, whose messages to self may use them.
     [ "$np" != 2 ] || ! grep -aE '^  (coop|rtr|rget|rput) ' "$log.job"
 }
 
@@ -156,7 +159,7 @@ part_coop_denied() {
     local wish status=0
     "$bin/deny_copies" all true || status=$?
     if [ $status = 77 ]; then
-        report_skip coop.denied "no seccomp here" 7
+        report_skip coop.denied "no seccomp here" "$([ "$long" = no ] && echo 7 || echo 12)"
         return
     fi
     local wishes=(hybrid coop)
@@ -208,7 +211,7 @@ crowded() {
     [ $seen = "$expected" ]
 }
 
-# A cpu controller of version 2 or 1, depending on the machine.
+# Like 'crowded yes', in a control group that may use one CPU (cpu controller of version 2 or 1, whichever there is).
 crowded_by_a_limit() {
     local folder wrapper
     folder=$(cpu_group) || return 1
@@ -267,7 +270,7 @@ part_coop_sharing() {
     fi
     [ -z "$san" ] || return 0
     limit=100 check coop.site_05.memory_that_must_not_hold_programs_is_shared launch vader 2 "${preload[@]}" -x NO_MEMFD=noexec "$bin/sharing" noexec
-    limit=100 check coop.site_05.no_memory_is_said_once said_once_without_memory
+    limit=100 check coop.site_05.missing_shared_memory_is_reported_once said_once_without_memory
 }
 
 said_once_without_memory() {

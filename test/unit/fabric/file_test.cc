@@ -120,7 +120,7 @@ constexpr Refusal kRefusals[] = {
     {"host", "test:1: host: 0 names instead of at least 1"},
     {"host a\n\nhost b a", "test:3: the name 'a' is already used in line 1"},
     {"host a\nswitch a", "test:1: the name 'a' is already used in line 2"},
-    {"host 7", "test:1: host: '7' is not a name: 1..63 letters, digits, '_', '.', '-', a letter first"},
+    {"host 7", "test:1: host: '7' is not a name: 1..63 letters, digits, '_', '.', '-', a letter or '_' first"},
     {"host a/b", "test:1: host: 'a/b' is not a name: it has a '/'"},
     {"hca a/x", "test:1: hca: there is no host 'a'"},
     {"host a\nhca a", "test:2: hca: 'a' is not HOST/NAME"},

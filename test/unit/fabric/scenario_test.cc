@@ -126,7 +126,7 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("port h0/coop0 down now"),
               "port: 'now' is unexpected (port HOST/HCA[/PORT] up|down|rate R|latency T|loss P)");
     EXPECT_EQ(act("link leaf0-leaf1 down"),
-              "there is no cable 'leaf0-leaf1' (A-B or A-B:K, with ends such as h0/coop0/1 -> leaf0)");
+              "there is no cable 'leaf0-leaf1' (give A-B or A-B:K; the first cable: h0/coop0/1 -> leaf0)");
     EXPECT_EQ(act("link leaf1-spine1:3 down"), "leaf1-spine1:3, cable: '3' is not a whole number in 1..2");
     EXPECT_EQ(act("lid 0x99 down"), "no port has LID 0x99 (LIDs go up to 0x9)");
     EXPECT_EQ(act("lid 0x2 off"), "lid: 'off' is not 'up' or 'down'");

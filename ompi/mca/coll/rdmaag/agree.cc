@@ -7,6 +7,7 @@
 
 #include "coop/base/architecture.h"
 #include "module.h"
+#include "peers.h"
 
 namespace coop::ag {
 namespace {
@@ -16,8 +17,18 @@ constexpr std::int64_t kVersion = coll::kPacketVersion;
 // What one process can do. All processes take the minimum of each word; a value and its negative show whether all have
 // the same one.
 using Words = std::array<std::int64_t, 12>;
-enum Word { kCan, kShortBytes, kVersionLow, kVersionHigh, kArchLow, kArchHigh, kAlgorithmLow, kAlgorithmHigh, kRingLow,
-            kRingHigh };
+enum Word {
+    kCan,
+    kShortBytes,
+    kVersionLow,
+    kVersionHigh,
+    kArchLow,
+    kArchHigh,
+    kAlgorithmLow,
+    kAlgorithmHigh,
+    kRingLow,
+    kRingHigh
+};
 
 std::int64_t architecture() noexcept { return static_cast<std::int64_t>(opal_local_arch); }
 
@@ -26,9 +37,7 @@ std::size_t longest_to_partners(ompi_communicator_t& comm) noexcept {
     const auto processes = static_cast<std::uint32_t>(ompi_comm_size(&comm));
     const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm));
     std::size_t shortest = std::numeric_limits<std::size_t>::max();
-    const auto look_at = [&](std::uint32_t partner) {
-        shortest = std::min(shortest, longest_packet(comm, partner));
-    };
+    const auto look_at = [&](std::uint32_t partner) { shortest = std::min(shortest, longest_packet(comm, partner)); };
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i) {
         const auto algorithm = static_cast<coll::Algorithm>(i);
         if (!coll::fits(algorithm, processes)) continue;
@@ -40,6 +49,11 @@ std::size_t longest_to_partners(ompi_communicator_t& comm) noexcept {
         }
     }
     return shortest;
+}
+
+// The longest short step that packets of `longest` bytes allow.
+std::size_t short_limit(std::size_t longest) noexcept {
+    return std::min(static_cast<std::size_t>(process.config.short_max), longest - sizeof(coll::Packet));
 }
 
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
@@ -58,24 +72,28 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
 
     state.decided = true;
     ompi_communicator_t& comm = *state.comm;
+    if (!all_use_it(comm)) return left(state.why_not = WhyNot::kPeerWithout);
     std::size_t longest = 0;
-    WhyNot mine = WhyNot::kPeerWithout;
+    WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
     else if (longest = longest_to_partners(comm); longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes)
         mine = WhyNot::kUnreachable;
-    else if (state.group = Group::create(comm, static_cast<std::size_t>(process.config.short_max)); !state.group)
-        mine = WhyNot::kNoMemory;
+    else if (state.group = Group::create(comm, short_limit(longest)); !state.group) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
     const Words words{state.group != nullptr,
-                      std::min(c.short_max, static_cast<std::int64_t>(longest) -
-                                                static_cast<std::int64_t>(sizeof(coll::Packet))),
-                      kVersion, -kVersion, architecture(), -architecture(), c.algorithm, -c.algorithm, c.ring_min,
+                      static_cast<std::int64_t>(state.group ? short_limit(longest) : 0),
+                      kVersion,
+                      -kVersion,
+                      architecture(),
+                      -architecture(),
+                      c.algorithm,
+                      -c.algorithm,
+                      c.ring_min,
                       -c.ring_min};
     Words least{};
-    const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()),
-                                               MPI_INT64_T, MPI_MIN, &comm,
-                                               comm.c_coll->coll_allreduce_module);
+    const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
+                                               MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
                       is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {

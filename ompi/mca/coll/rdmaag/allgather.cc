@@ -120,7 +120,8 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const std::size_t contributed = from.bytes();
     if (!in_place || !dense) pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
 
-    const auto choice = coll::choose({blocks.processes(), blocks.bytes(), static_cast<coll::Wish>(process.config.algorithm),
+    const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
+                                      static_cast<coll::Wish>(process.config.algorithm),
                                       static_cast<std::uint64_t>(process.config.ring_min)});
     process.calls[static_cast<std::size_t>(choice.algorithm)].fetch_add(1, std::memory_order_relaxed);
     group.gather(memory, blocks, choice.algorithm);
@@ -149,8 +150,7 @@ extern "C" int mca_coll_rdmaag_allgather(const void* sbuf, int scount, ompi_data
     const Received received{static_cast<std::byte*>(rbuf), rdtype, rcount, nullptr, nullptr};
     const coll::Blocks blocks(static_cast<std::uint32_t>(ompi_comm_size(comm)), received.block(0).bytes());
     if (Group* const group = group_for(state, blocks.bytes()))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype,
-                      received, blocks);
+        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
     return state.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, state.allgather_module);
 }
 
@@ -160,10 +160,10 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, rcounts, displs};
     std::uint64_t end = 0;
-    for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank) state.ends[rank] = end += received.block(rank).bytes();
+    for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank)
+        state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};
     if (Group* const group = group_for(state, end))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype,
-                      received, blocks);
+        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
     return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
 }

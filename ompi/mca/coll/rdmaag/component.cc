@@ -9,6 +9,7 @@
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
+#include "peers.h"
 
 extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
 
@@ -19,18 +20,18 @@ Undestroyed<Process> process_holder;
 namespace {
 
 void register_parameter(const ParamRow& row, void* value) noexcept {
-    mca_base_component_var_register(
-        &mca_coll_rdmaag_component.collm_version, row.name, help_text(row).c_str(),
-        is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T, nullptr, 0,
-        static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-        MCA_BASE_VAR_SCOPE_READONLY, value);
+    mca_base_component_var_register(&mca_coll_rdmaag_component.collm_version, row.name, help_text(row).c_str(),
+                                    is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
+                                    nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                    MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
 using Counter = std::atomic<std::uint64_t>;
 
 int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(value) =
-        static_cast<const Counter*>(variable->ctx)->load(std::memory_order_relaxed);
+    *static_cast<unsigned long long*>(
+        value) = static_cast<const Counter*>(variable->ctx)->load(std::memory_order_relaxed);
     return OMPI_SUCCESS;
 }
 
@@ -66,6 +67,7 @@ extern "C" int mca_coll_rdmaag_register(void) {
 
 extern "C" int mca_coll_rdmaag_open(void) {
     opal_show_help_add_dir(COOP_HELP_DIR);
+    if (process.given.priority > 0) publish_use();
     return OMPI_SUCCESS;
 }
 

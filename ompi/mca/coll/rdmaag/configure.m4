@@ -7,6 +7,7 @@ AS_IF([test "$coop_ompi" = yes], [
     opal/mca/base/mca_base_var.h dnl
     opal/mca/btl/base/base.h dnl
     opal/mca/btl/btl.h dnl
+    opal/mca/pmix/pmix.h dnl
     opal/runtime/opal_progress.h dnl
     opal/util/show_help.h dnl
     ompi/communicator/communicator.h dnl
@@ -14,6 +15,7 @@ AS_IF([test "$coop_ompi" = yes], [
     ompi/mca/bml/bml.h dnl
     ompi/mca/coll/base/base.h dnl
     ompi/mca/coll/coll.h dnl
+    ompi/mca/pml/base/base.h dnl
     ompi/mca/rte/rte.h dnl
     ompi/proc/proc.h])
   COOP_COMPONENT_ROW([coll/rdmaag], [yes], [allgather over any BTL])

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "coop/extension/registry.h"
 #include "coop/match/contexts.h"
 #include "diagnose.h"
 #include "process.h"
@@ -30,6 +31,28 @@ constexpr Fault fault_of(coll::Kind kind) noexcept {
     return Fault::kCorruptFin;
 }
 
+// The transports with an extension, looked up once.
+struct Extended {
+    const mca_btl_base_module_t* btl;
+    const BtlExtension* extension;
+};
+std::vector<Extended>& extended() {
+    static auto& all = *new std::vector<Extended>;
+    return all;
+}
+void look_up_extensions() {
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        if (const auto found = find_extension(selected->btl_module); found.extension)
+            extended().push_back({selected->btl_module, found.extension});
+    }
+}
+const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept {
+    for (const Extended& each : extended())
+        if (each.btl == &btl) return each.extension;
+    return nullptr;
+}
+
 bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
 
 void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
@@ -52,6 +75,12 @@ bool is_aligned(const mca_btl_base_module_t& btl, std::uint64_t local, std::uint
     return unit <= 1 || (local % unit == 0 && remote % unit == 0 && bytes % unit == 0);
 }
 
+void set_parts(void* packet, std::uint32_t parts) noexcept {
+    auto& notice = *static_cast<coll::Packet*>(packet);
+    notice.parts = parts;
+    coll::seal(notice);
+}
+
 extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_base_tag_t,
                                           mca_btl_base_descriptor_t* descriptor, void*) {
     const mca_btl_base_segment_t& segment = *descriptor->des_segments;
@@ -70,7 +99,7 @@ extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_ba
 
 }  // namespace
 
-// A put, or what is left of it: its notice, or its data if it failed.
+// A put, or what is left of it: its notice, unless the transport sends that with the data; or its data if it failed.
 struct Group::Put {
     enum State : int { kPending, kDone, kFailed };
     Put(std::uint32_t to_rank, std::uint32_t step_number, std::uint64_t at_offset, const coll::Piece& what) noexcept
@@ -79,6 +108,7 @@ struct Group::Put {
     std::uint64_t at;
     coll::Piece piece;
     std::atomic<int> state{kPending};
+    bool tells = false;  // the transport sends the notice
 };
 
 std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t short_bytes) noexcept {
@@ -250,10 +280,10 @@ std::uint64_t Group::send_data(std::uint32_t to, std::uint32_t step, std::uint64
 
 std::uint64_t Group::send_long(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece,
                                const coll::Announcement& there) noexcept {
-    mca_bml_base_btl_t* const btl =
-        there.writable ? mca_bml_base_btl_array_find(&endpoint(to).btl_rdma,
-                                                     static_cast<mca_btl_base_module_t*>(there.transport))
-                       : nullptr;
+    mca_bml_base_btl_t* const btl = there.writable ? mca_bml_base_btl_array_find(
+                                                         &endpoint(to).btl_rdma,
+                                                         static_cast<mca_btl_base_module_t*>(there.transport))
+                                                   : nullptr;
     const bool may_put = btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put &&
                          there.handle_bytes == btl->btl->btl_registration_handle_size;
     if (!may_put || process.faults.hit(Fault::kPut)) return send_data(to, step, at, piece);
@@ -265,18 +295,50 @@ std::uint64_t Group::send_long(std::uint32_t to, std::uint32_t step, std::uint64
         return send_data(to, step, at, piece);
     if (process.faults.hit(Fault::kPutBusy)) return 0;
 
-    puts_.emplace_back(to, step, at, coll::Piece{piece.offset, bytes});
+    Put& put = puts_.emplace_back(to, step, at, coll::Piece{piece.offset, bytes});
     // Open MPI takes the handle without const.
     auto* handle = reinterpret_cast<mca_btl_base_registration_handle_t*>(
         const_cast<unsigned char*>(there.handle.data()));
-    const int rc = mca_bml_base_put(btl, local, remote, memory.handle, there.handle_bytes ? handle : nullptr, bytes, 0,
-                                    MCA_BTL_NO_ORDER, on_put_done, &puts_.back());
+    const int rc = start(put, *btl, bytes == piece.bytes, local, remote, memory.handle,
+                         there.handle_bytes ? handle : nullptr);
     if (rc == OMPI_SUCCESS) {
         process.count(Count::kPuts);
         return bytes;
     }
     puts_.pop_back();
     return is_shortage(rc) ? 0 : send_data(to, step, at, piece);
+}
+
+// A transport with an extension sends the notice itself, as a rider of each part of the put: then the receiver goes on
+// although this process has not noticed the end of the put. That is possible for a whole piece only, because the
+// receiver counts the parts by piece.
+int Group::start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local, std::uint64_t remote,
+                 mca_btl_base_registration_handle_t* local_handle,
+                 mca_btl_base_registration_handle_t* remote_handle) noexcept {
+    const BtlExtension* const extension = extension_of(*btl.btl);
+    if (!extension)
+        return mca_bml_base_put(&btl, local, remote, local_handle, remote_handle, put.piece.bytes, 0, MCA_BTL_NO_ORDER,
+                                on_put_done, &put);
+    // The second piece of a step is the beginning of the memory.
+    const bool first = put.at == 0, second = put.at > 0 && put.piece.offset == 0;
+    coll::Packet notice = packet_of(coll::Kind::kLanded, put.step);
+    notice.bytes = put.piece.bytes;
+    notice.parts = 1;
+    notice.at = second ? 1 : 0;
+    coll::seal(notice);
+    Rider rider{};
+    static_assert(sizeof notice <= sizeof rider.packet);
+    std::memcpy(rider.packet, &notice, sizeof notice);
+    rider.bytes = sizeof notice;
+    rider.tag = kTag;
+    rider.set_parts = set_parts;
+    RdmaOptions options;
+    options.marker = sched::Marker::kCollective;
+    options.rider = to_the_end && (first || second) ? &rider : nullptr;
+    const int rc = extension->put(btl.btl, btl.btl_endpoint, local, remote, local_handle, remote_handle,
+                                  put.piece.bytes, options, on_put_done, &put);
+    put.tells = rc == OMPI_SUCCESS && options.rider && rider.taken;
+    return rc;
 }
 
 void Group::on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*,
@@ -287,8 +349,10 @@ void Group::on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*,
 // Sends the notice of a complete put, or the data of a failed one. Returns true if nothing is left to do.
 bool Group::settle(Put& put) noexcept {
     switch (put.state.load(std::memory_order_acquire)) {
-    case Put::kDone: return send_notice(put.to, put.step, put.piece.bytes);
+    case Put::kDone: return put.tells || send_notice(put.to, put.step, put.piece.bytes);
     case Put::kFailed:
+        // Its notice may have arrived, so the data cannot be sent again.
+        if (put.tells) transport_failed(*packets_to(endpoint(put.to)), "put", OMPI_ERROR);
         while (put.piece.bytes > 0) {
             const std::uint64_t taken = send_data(put.to, put.step, put.at, put.piece);
             if (taken == 0) return false;
@@ -313,8 +377,11 @@ void publish(std::uint32_t context, Group* group) noexcept {
 }
 
 bool receive_packets() noexcept {
-    static const bool registered = mca_bml_base_inited() && mca_bml.bml_register &&
-                                   mca_bml.bml_register(kTag, mca_coll_rdmaag_on_packet, nullptr) == OMPI_SUCCESS;
+    static const bool registered = [] {
+        if (!pml_uses_btls() || !mca_bml.bml_register) return false;
+        look_up_extensions();
+        return mca_bml.bml_register(kTag, mca_coll_rdmaag_on_packet, nullptr) == OMPI_SUCCESS;
+    }();
     return registered;
 }
 

@@ -3,8 +3,9 @@
 // The processes of one communicator that have agreed to use coll/rdmaag, and the wire between them.
 //
 // Short packets and announcements are active messages of the BTLs that the PML uses, under a tag of our own, so no
-// matching takes place. Long steps are puts where the transport has them. A put is followed by a notice when it is
-// complete here. Where there is no put, or the transport refuses one, the data go in packets.
+// matching takes place. Long steps are puts where the transport has them. A notice follows a put when it is complete
+// here, or with its data if the transport can send it itself (coop/extension/btl_extension.h). Where there is no put, or
+// the transport refuses one, the data go in packets.
 //
 // Threading: calls on one communicator follow each other, in any threads; packets arrive in any thread. Ownership: the
 // module of the communicator owns its group. Errors: a damaged packet, or a transport that fails, ends the job.
@@ -20,14 +21,8 @@
 
 namespace coop::ag {
 
-// The result of a call by this component: OMPI_SUCCESS, or the error of the caller's arguments.
 class Group {
 public:
-    // What all processes must have in common.
-    struct Agreed {
-        std::uint64_t short_bytes;  // longest short step
-    };
-
     // Null: out of memory.
     static std::unique_ptr<Group> create(ompi_communicator_t& comm, std::size_t short_bytes) noexcept;
     ~Group();
@@ -69,6 +64,9 @@ private:
     bool send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept;
     std::uint64_t send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece) noexcept;
     bool send_notice(std::uint32_t to, std::uint32_t step, std::uint64_t bytes) noexcept;
+    int start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local, std::uint64_t remote,
+              mca_btl_base_registration_handle_t* local_handle,
+              mca_btl_base_registration_handle_t* remote_handle) noexcept;
     bool settle(Put& put) noexcept;
     static void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void* address,
                             mca_btl_base_registration_handle_t*, void* context, void* put, int status);

@@ -18,10 +18,10 @@ struct State {
     mca_coll_base_module_allgatherv_fn_t allgatherv = nullptr;
     mca_coll_base_module_t* allgatherv_module = nullptr;
 
-    std::uint32_t calls = 0;       // that could have been done here
-    bool decided = false;          // the processes have agreed, or not
-    WhyNot why_not{};              // if decided without a group
-    std::unique_ptr<Group> group;  // null: not yet, or never
+    std::uint32_t calls = 0;          // that could have been done here
+    bool decided = false;             // the processes have agreed, or not
+    WhyNot why_not{};                 // if decided without a group
+    std::unique_ptr<Group> group;     // null: not yet, or never
     std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
 };
 

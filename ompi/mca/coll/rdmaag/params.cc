@@ -21,7 +21,7 @@ constexpr ParamRow kParams[] = {
     {.name = "short_max",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 4 * kKiB,
+     .default_value = 12 * kKiB,
      .min = 64,
      .max = 64 * kKiB,
      .help = "Longest step of recursive doubling and of Bruck's algorithm that is copied through a buffer of its "
@@ -61,12 +61,9 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},
-    {&Config::short_max, nullptr},
-    {&Config::ring_min, nullptr},
-    {&Config::algorithm, &Config::algorithm_name},
-    {&Config::report, nullptr},
-    {nullptr, &Config::fault},
+    {&Config::priority, nullptr}, {&Config::short_max, nullptr},
+    {&Config::ring_min, nullptr}, {&Config::algorithm, &Config::algorithm_name},
+    {&Config::report, nullptr},   {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -46,12 +46,10 @@ struct Process {
     Config config;
     Faults faults;
     std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::kCount)> counts{};
-    std::array<std::atomic<std::uint64_t>, coll::kAlgorithms> calls{};     // by algorithm
-    std::array<std::atomic<std::uint64_t>, kWhyNots> left_to_others{};     // by reason
+    std::array<std::atomic<std::uint64_t>, coll::kAlgorithms> calls{};  // by algorithm
+    std::array<std::atomic<std::uint64_t>, kWhyNots> left_to_others{};  // by reason
 
-    void count(Count what) noexcept {
-        counts[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
-    }
+    void count(Count what) noexcept { counts[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed); }
 };
 
 extern Undestroyed<Process> process_holder;

@@ -15,6 +15,7 @@ enum class WhyNot : std::uint8_t {
     kUnreachable,
     kNoMemory,
     kPeerWithout,
+    kPeerRefuses,
     kParametersDiffer,
 };
 inline constexpr const char* kWhyNotTexts[] = {
@@ -23,6 +24,7 @@ inline constexpr const char* kWhyNotTexts[] = {
     "no-bml",            // the PML does not use BTLs
     "unreachable",       // no BTL reaches a partner
     "no-memory",         // no memory for the buffers of the communicator
+    "peer-without",      // a process of the communicator does not use coll/rdmaag
     "peer-refuses",      // another process has one of these reasons
     "parameters-differ"  // the parameters, the version or the architecture
 };

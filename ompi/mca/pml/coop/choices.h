@@ -14,8 +14,8 @@ namespace coop::pml {
 // Returns the list of words with which the row is registered. The caller releases it. Null: out of memory.
 mca_base_var_enum_t* make_enumerator(const ParamRow& row) noexcept;
 
-// Returns the word that was given for the row at start if it is not in the list; otherwise nothing. The index is then
-// out of range, so that check() refuses it.
+// Returns the word that was given for the row at start if it is not in the list, and otherwise an empty string. Open
+// MPI stores an index out of range for such a word, so that check() refuses it.
 std::string refused_word(const std::string& row_name);
 
 }  // namespace coop::pml

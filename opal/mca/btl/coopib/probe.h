@@ -5,9 +5,10 @@
 // words of peers are read, are registered on every HCA.
 //
 // The read asks for no completion; the result is seen in memory. So the thread that
-// answers peers never touches the completion queues, which only the application polls.
-// A read that fails does complete, as the rail's mark, whose endpoint is null while
-// the rail is not part of a channel.
+// answers peers never touches the completion queues, which only progress() polls. A
+// read that fails does complete, with Rail::mark as its work (coop/rail/rail.h). The
+// mark's endpoint is null while the rail is not part of a channel, and progress()
+// ignores the completion.
 //
 // Threading: under the lock of Connections. Ownership: the caller of take() owns the
 // block and gives it back when no rail writes there any more.
@@ -33,7 +34,7 @@ public:
     std::uint64_t own_word() const noexcept { return reinterpret_cast<std::uint64_t>(words_.data()); }
     std::uint32_t rkey(std::uint32_t hca) const { return words_.rkey(hca); }
 
-    // Places for the words of all rails to one peer. take() fills them with a value other than its id.
+    // Places for the words of all rails to one peer. take() fills them with a value other than the peer's id.
     struct Block {
         std::uint64_t* places = nullptr;  // one for each rail; null: there is no memory
         const RegisteredMemory* memory = nullptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers memory of the upper layer on the HCAs that have rails to the peer. Open
-// MPI's registration cache (rcache/grdma) keeps the registration, and is told when
-// memory is unmapped. The handle is sent before the peer chooses its rails, so it has
-// the keys of all these HCAs. If cached memory is needed for a peer that is reached
-// through other HCAs, it is registered on those, too.
+// Registers memory of the upper layer on the HCAs that have rails to the peer, or on all
+// HCAs if the caller names no peer. Open MPI's registration cache (rcache/grdma) keeps
+// the registration, and is told when memory is unmapped. The handle is sent before the
+// peer chooses its rails, so it has the keys of all these HCAs. If cached memory is
+// needed for a peer that is reached through other HCAs, it is registered on those, too.
 #include "registration.h"
 
 #include <cstring>

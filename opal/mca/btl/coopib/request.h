@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Builds verbs work requests from a fragment or a stripe, for one rail. request.cc also
-// defines Channel::build().
+// Turns a work request into a write to the peer's ring. request.cc also defines
+// Channel::build(), which builds the work request of a fragment or a stripe for one rail.
 //
 // Threading: under Module::lock. Errors: none.
 #pragma once
