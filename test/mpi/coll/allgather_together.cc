@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allgathers by coll/rdmaag (gathering.h) next to other things: calls in a row with a rank that is late, point-to-point
 // messages of the same communicator, many communicators, and communicators that it has nothing to do with.
+#include <signal.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -47,6 +48,13 @@ CASE(calls_back_to_back) {
     }
     MPI_Comm closing = comm;
     MPI_Comm_free(&closing);
+}
+
+// With "links" there are two connections between two processes; puts use one, and short packets the other.
+CASE(notices_do_not_overtake_the_data) {
+    const int rounds = has_argument("links") ? 150 : 5;
+    Gathering all(duplicate(env.comm));
+    for (int round = 0; round < rounds; ++round) all.equal(400000);
 }
 
 CASE(messages_of_the_same_communicator_go_on) {
@@ -130,4 +138,32 @@ CASE(one_process_and_intercommunicators_are_left_to_others) {
     CHECK(before <= between);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
+}
+
+// With "unasked": a process of the job does not use coll/rdmaag, so none does.
+CASE(nothing_is_done_here_unless_all_ask) {
+    if (!has_argument("unasked")) return;
+    const auto before = counters().read().all_calls();
+    for (int round = 0; round < 5; ++round) {
+        std::vector<int> result(static_cast<std::size_t>(env.size));
+        const int mine = 100 * round + env.rank;
+        CHECK_MPI(MPI_Allgather(&mine, 1, MPI_INT, result.data(), 1, MPI_INT, env.comm));
+        for (int rank = 0; rank < env.size; ++rank)
+            CHECK_EQ(result[static_cast<std::size_t>(rank)], 100 * round + rank);
+    }
+    CHECK_EQ(counters().read().all_calls(), before);
+}
+
+// With "killed": the job must end, so the case does not.
+CASE(a_rank_is_killed) {
+    if (!has_argument("killed")) return;
+    Gathering all(duplicate(env.comm));
+    for (int round = 0;; ++round) {
+        if (round == 50 && env.rank == 1) {
+            puts("KILLED");
+            fflush(stdout);
+            raise(SIGKILL);
+        }
+        all.equal(round % 2 == 0 ? 100 : 100000);
+    }
 }

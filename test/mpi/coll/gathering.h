@@ -10,7 +10,7 @@
 //     registers    the transport needs registered memory: each call registers it once
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
-// Without puts and packets, long steps may travel either way.
+// Without puts and packets, long steps may travel either way. short_max and ring_min must be set with mpirun.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,8 @@ inline std::string parameter(const std::string& name, const std::string& otherwi
     const char* value = std::getenv(("OMPI_MCA_coll_rdmaag_" + name).c_str());
     return value == nullptr ? otherwise : value;
 }
-inline std::size_t short_max() { return std::stoul(parameter("short_max", "4096")); }
-inline std::size_t ring_min() { return std::stoul(parameter("ring_min", "1048576")); }
+inline std::size_t short_max() { return std::stoul(parameter("short_max", "")); }
+inline std::size_t ring_min() { return std::stoul(parameter("ring_min", "")); }
 
 inline bool is_power_of_two(int p) { return (p & (p - 1)) == 0; }
 
@@ -132,7 +132,8 @@ public:
         for (int rank = 0; rank < size_; ++rank) blocks.push_back({count, rank * count});
         const Counts before = begun_ ? counters().read() : Counts{};
         gather(blocks, send, receive, in_place, true);
-        if (begun_ && left().empty()) check_steps(before, static_cast<std::size_t>(count) * receive.bytes());
+        if (begun_ && left().empty() && count > 0)
+            check_steps(before, static_cast<std::size_t>(count) * receive.bytes());
     }
 
     // MPI_Allgatherv.
@@ -195,7 +196,7 @@ private:
         const Counts now = counters().read();
         if (!left().empty()) {
             CHECK_EQ(now.all_calls() - before.all_calls(), 0);
-            CHECK_EQ(counters().left_as_expected() - others, 1);
+            CHECK_EQ(counters().left_as_expected() - others, bytes > 0 ? 1 : 0);
             return;
         }
         const Algorithm algorithm = expected_algorithm(size_, bytes);
