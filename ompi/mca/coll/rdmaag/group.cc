@@ -63,7 +63,7 @@ mca_bml_base_btl_t* packets_to(mca_bml_base_endpoint_t& endpoint) noexcept {
 }
 mca_bml_base_btl_t* puts_to(mca_bml_base_endpoint_t& endpoint) noexcept {
     mca_bml_base_btl_t* const btl = mca_bml_base_btl_array_get_index(&endpoint.btl_rdma, 0);
-    return btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put &&
+    return btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put && (btl->btl_flags & MCA_BTL_FLAGS_SEND) &&
                    btl->btl->btl_registration_handle_size <= coll::kMaxHandleBytes
                ? btl
                : nullptr;
@@ -102,8 +102,10 @@ extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_ba
 // A put, or what is left of it: its notice, unless the transport sends that with the data; or its data if it failed.
 struct Group::Put {
     enum State : int { kPending, kDone, kFailed };
-    Put(std::uint32_t to_rank, std::uint32_t step_number, std::uint64_t at_offset, const coll::Piece& what) noexcept
-        : to(to_rank), step(step_number), at(at_offset), piece(what) {}
+    Put(mca_bml_base_btl_t& transport, std::uint32_t to_rank, std::uint32_t step_number, std::uint64_t at_offset,
+        const coll::Piece& what) noexcept
+        : btl(transport), to(to_rank), step(step_number), at(at_offset), piece(what) {}
+    mca_bml_base_btl_t& btl;  // sends the notice, too, so that it cannot overtake the data
     std::uint32_t to, step;
     std::uint64_t at;
     coll::Piece piece;
@@ -189,17 +191,18 @@ coll::Packet Group::packet_of(coll::Kind kind, std::uint32_t step) const noexcep
 // Sends the packet and the pieces of memory_ after it. The bytes of an announced handle lie in the staging buffer
 // already. False: the transport has no room just now.
 bool Group::send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept {
+    const bool announces = packet.kind == coll::Kind::kAnnounce;
+    const std::size_t following = announces ? packet.parts : pieces.bytes();
+    const std::size_t bytes = sizeof packet + following;
     coll::seal(packet);
     if (process.faults.armed()) [[unlikely]] {
         if (process.faults.hit(Fault::kBusy)) return false;
         process.faults.corrupt(fault_of(packet.kind), &packet, sizeof packet);
     }
-    const std::size_t following = packet.kind == coll::Kind::kAnnounce ? packet.parts : pieces.bytes();
-    const std::size_t bytes = sizeof packet + following;
     const auto fill = [&](std::byte* to) {
         std::memcpy(to, &packet, sizeof packet);
         to += sizeof packet;
-        if (packet.kind == coll::Kind::kAnnounce && to != staging_.data() + sizeof packet)
+        if (announces && to != staging_.data() + sizeof packet)
             std::memcpy(to, staging_.data() + sizeof packet, following);
         for (const coll::Piece& piece : pieces) {
             std::memcpy(to, memory_ + piece.offset, piece.bytes);
@@ -253,14 +256,16 @@ bool Group::send_short(std::uint32_t to, std::uint32_t step, const coll::Pieces&
     return true;
 }
 
-bool Group::send_notice(std::uint32_t to, std::uint32_t step, std::uint64_t bytes) noexcept {
+bool Group::send_notice(mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept {
     coll::Packet packet = packet_of(coll::Kind::kLanded, step);
     packet.bytes = bytes;
     packet.parts = 1;
-    return send(*packets_to(endpoint(to)), packet, {});
+    return send(btl, packet, {});
 }
 
-bool Group::send_empty(std::uint32_t to, std::uint32_t step) noexcept { return send_notice(to, step, 1); }
+bool Group::send_empty(std::uint32_t to, std::uint32_t step) noexcept {
+    return send_notice(*packets_to(endpoint(to)), step, 1);
+}
 
 std::uint64_t Group::send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at,
                                const coll::Piece& piece) noexcept {
@@ -295,7 +300,7 @@ std::uint64_t Group::send_long(std::uint32_t to, std::uint32_t step, std::uint64
         return send_data(to, step, at, piece);
     if (process.faults.hit(Fault::kPutBusy)) return 0;
 
-    Put& put = puts_.emplace_back(to, step, at, coll::Piece{piece.offset, bytes});
+    Put& put = puts_.emplace_back(*btl, to, step, at, coll::Piece{piece.offset, bytes});
     // Open MPI takes the handle without const.
     auto* handle = reinterpret_cast<mca_btl_base_registration_handle_t*>(
         const_cast<unsigned char*>(there.handle.data()));
@@ -349,7 +354,7 @@ void Group::on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*,
 // Sends the notice of a complete put, or the data of a failed one. Returns true if nothing is left to do.
 bool Group::settle(Put& put) noexcept {
     switch (put.state.load(std::memory_order_acquire)) {
-    case Put::kDone: return put.tells || send_notice(put.to, put.step, put.piece.bytes);
+    case Put::kDone: return put.tells || send_notice(put.btl, put.step, put.piece.bytes);
     case Put::kFailed:
         // Its notice may have arrived, so the data cannot be sent again.
         if (put.tells) transport_failed(*packets_to(endpoint(put.to)), "put", OMPI_ERROR);

@@ -63,7 +63,7 @@ private:
     coll::Packet packet_of(coll::Kind kind, std::uint32_t step) const noexcept;
     bool send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept;
     std::uint64_t send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece) noexcept;
-    bool send_notice(std::uint32_t to, std::uint32_t step, std::uint64_t bytes) noexcept;
+    bool send_notice(mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept;
     int start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local, std::uint64_t remote,
               mca_btl_base_registration_handle_t* local_handle,
               mca_btl_base_registration_handle_t* remote_handle) noexcept;
