@@ -149,6 +149,8 @@ enum { kGuardBytes = 64 };
 void bench_fill(unsigned char* buffer, size_t bytes, int from, uint64_t message);
 void bench_guard(unsigned char* buffer, size_t bytes);
 void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
+/* For a block that another one follows directly, without a guard. */
+void bench_check_unguarded(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
 
 /* Fills with small whole numbers, whose sum over all ranks is exact in any order. */
 void bench_fill_floats(float* buffer, size_t count, int from, uint64_t message);

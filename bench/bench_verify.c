@@ -55,9 +55,10 @@ static unsigned expected_at(const struct expectation* e, size_t bytes, size_t of
     return raw[offset % 8];
 }
 
-static void report(const struct bench* b, const unsigned char* buffer, size_t bytes, const struct expectation* e) {
+static void report(const struct bench* b, const unsigned char* buffer, size_t bytes, size_t guard,
+                   const struct expectation* e) {
     size_t first = 0, wrong = 0;
-    for (size_t at = 0; at < bytes + kGuardBytes; ++at) {
+    for (size_t at = 0; at < bytes + guard; ++at) {
         if (buffer[at] != expected_at(e, bytes, at) && wrong++ == 0) {
             first = at;
         }
@@ -83,24 +84,34 @@ static bool same(const unsigned char* buffer, size_t bytes, const struct expecta
     return true;
 }
 
-static void check(const struct bench* b, unsigned char* buffer, size_t bytes, const struct expectation* e) {
+static void check(const struct bench* b, unsigned char* buffer, size_t bytes, size_t guard,
+                  const struct expectation* e) {
     const long long fault = b->options.fault_at;
-    if (fault >= 0 && (size_t)fault < bytes + kGuardBytes) {
+    if (fault >= 0 && (size_t)fault < bytes + guard) {
         buffer[fault] ^= 0x40;
     }
     bool good = same(buffer, bytes, e);
-    for (size_t at = bytes; at < bytes + kGuardBytes && good; ++at) {
+    for (size_t at = bytes; at < bytes + guard && good; ++at) {
         good = buffer[at] == kGuardByte;
     }
     if (!good) {
-        report(b, buffer, bytes, e);
+        report(b, buffer, bytes, guard, e);
     }
 }
 
-void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message) {
+static void check_message(struct bench* b, unsigned char* buffer, size_t bytes, size_t guard, int from,
+                          uint64_t message) {
     struct expectation e = {.seed = seed_of(from, message)};
     snprintf(e.what, sizeof e.what, "message %llu of %zu bytes from rank %d", (unsigned long long)message, bytes, from);
-    check(b, buffer, bytes, &e);
+    check(b, buffer, bytes, guard, &e);
+}
+
+void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message) {
+    check_message(b, buffer, bytes, kGuardBytes, from, message);
+}
+
+void bench_check_unguarded(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message) {
+    check_message(b, buffer, bytes, 0, from, message);
 }
 
 static float float_at(uint64_t seed, size_t at) { return (float)(word_at(seed, at) & 0xff); }
@@ -126,6 +137,6 @@ void bench_check_sum(struct bench* b, float* buffer, size_t count, uint64_t mess
     }
     struct expectation e = {.bytes = (const void*)sum};
     snprintf(e.what, sizeof e.what, "sum %llu of %zu floats over all ranks", (unsigned long long)message, count);
-    check(b, (void*)buffer, count * sizeof *buffer, &e);
+    check(b, (void*)buffer, count * sizeof *buffer, kGuardBytes, &e);
     free(sum);
 }

@@ -6,6 +6,8 @@
 //     parameters        every parameter of pml/coop: help, type, unit, default, range, level
 //     parameters-short  the same as a list, for the manual page
 //     coopib-parameters, coopib-parameters-short, coopib-variables  those of btl/coopib
+//     rdmaag-parameters, rdmaag-parameters-short, rdmaag-variables, rdmaag-variables-short  those of coll/rdmaag
+//     rdmaag-algorithms  the choice of an algorithm by coll/rdmaag
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
 //     packets           the control headers, field by field
@@ -14,8 +16,6 @@
 // Offsets and sizes come from the compiler, rows and reasons from choose(), so the
 // output agrees with the code. If a field or a reason is missing here, the program
 // ends with an error, and the build of the documentation fails.
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,40 +31,19 @@
 #include "ompi/mca/pml/coop/params.h"
 #include "opal/mca/btl/coopib/params.h"
 #include "opal/mca/btl/coopib/variables.h"
+#include "rdmaag.h"
+#include "rst.h"
 
 namespace {
 
 constexpr const char* kPrefix = "pml_coop_";
 constexpr const char* kCoopibPrefix = "btl_coopib_";
 
-[[noreturn]] void fail(const std::string& why) {
-    std::fprintf(stderr, "reference: %s\n", why.c_str());
-    std::exit(1);
-}
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
-std::string code(std::string_view text) { return "``" + std::string(text) + "``"; }
-
-// A list-table: the cells of a row become lines of a bulleted list.
-void print_table(const char* widths, const std::vector<std::vector<std::string>>& rows) {
-    print(std::string(".. list-table::\n   :header-rows: 1\n   :widths: ") + widths + "\n\n");
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) print((i == 0 ? "   * - " : "     - ") + row[i] + "\n");
-    print("\n");
-}
-
 // --- parameters ------------------------------------------------------------
 
 void print_parameters() { print(coop::to_rst("Parameters of pml/coop", kPrefix, coop::pml::params())); }
 
 void print_coopib_parameters() { print(coop::to_rst("Parameters of btl/coopib", kCoopibPrefix, coop::ib::params())); }
-
-void print_short(const char* prefix, std::span<const coop::ParamRow> rows) {
-    for (const coop::ParamRow& row : rows)
-        print("**" + std::string(prefix) + row.name + "** (" + coop::default_words(row) + ")\n    " + row.help +
-              " Allowed: " + coop::range_words(row) + ".\n\n");
-}
 
 void print_parameters_short() { print_short(kPrefix, coop::pml::params()); }
 void print_coopib_parameters_short() { print_short(kCoopibPrefix, coop::ib::params()); }
@@ -539,6 +518,11 @@ constexpr Part kParts[] = {
     {"coopib-parameters", print_coopib_parameters},
     {"coopib-parameters-short", print_coopib_parameters_short},
     {"coopib-variables", print_coopib_variables},
+    {"rdmaag-parameters", print_rdmaag_parameters},
+    {"rdmaag-parameters-short", print_rdmaag_parameters_short},
+    {"rdmaag-variables", print_rdmaag_variables},
+    {"rdmaag-variables-short", print_rdmaag_variables_short},
+    {"rdmaag-algorithms", print_rdmaag_algorithms},
     {"faults", print_faults},
     {"variables", print_variables},
     {"packets", print_packets},
@@ -553,7 +537,7 @@ int main(int argc, char** argv) {
             part.print();
             return 0;
         }
-    fail(
-        "usage: reference parameters | parameters-short | coopib-parameters | coopib-parameters-short | "
-        "coopib-variables | faults | variables | packets | decisions");
+    std::string names;
+    for (const Part& part : kParts) names += (names.empty() ? "" : " | ") + std::string(part.name);
+    fail("usage: reference " + names);
 }

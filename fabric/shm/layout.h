@@ -22,7 +22,7 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
@@ -68,6 +68,13 @@ struct Profile {
     std::uint8_t in_order;  // whether the last bytes of an RDMA write land last; 0: packets land in any order
 };
 
+// Processor time that a registration of memory takes from the calling thread: `base_ns`, and `page_ns` for each page.
+struct RegisterCost {
+    std::int64_t base_ns = 0;
+    std::int64_t page_ns = 0;
+    bool operator==(const RegisterCost&) const = default;
+};
+
 struct Hca {
     std::uint32_t host;
     char name[16];       // coop0, coop1, …; unique within the host
@@ -75,6 +82,7 @@ struct Hca {
     std::uint32_t first_port;
     std::uint32_t ports;
     Profile profile;
+    RegisterCost register_cost;
     Shared<std::uint32_t> down;  // 0: works
     Lock atomics;                // atomics are atomic within one HCA (IBV_ATOMIC_HCA)
     Dice landing;                // the order in which packets land, unless profile.in_order

@@ -97,6 +97,7 @@ The form: a line is a statement; '#' begins a comment.
   switch  NAME…
   host    NAME…
   hca     HOST/NAME… ports=1..4 profile=P lmc=0..7 mtu=256..4096 pkeys=K,K… grh=optional|required prefix=P
+          register-cost=B,P
   port    HOST/HCA/NUMBER… lid=L, and lmc= to prefix= as for hca: for ports that differ from their HCA
   link    A B rate=R latency=T loss=P load=R           A, B: HOST/HCA/NUMBER or a switch; two values: there,back
   route   SLID DLID via SWITCH…                        overrides the forwarding tables; SWITCH:K over the K-th cable to it

@@ -31,6 +31,7 @@ const char* const kSubnetOptionsHelp =
                        a list has one for each HCA of a host
   --loopback-rate R    per port, for messages to itself, which use no link (unlimited)
   --latency T          one way, from port to port: 1.5us, 800ns (0). In a fat tree: across a spine
+  --register-cost B,P  processor time to register memory: B, and P for each page, such as 90us,0.3us (0,0)
   --mtu BYTES          256, 512, 1024, 2048 or 4096 (4096)
   --link-layer L       ib or roce (ib)
   --pkeys K[,K…]       table of P_Keys of each port, such as 0xffff,0x8001 (0xffff); full members have the upper bit
@@ -97,6 +98,12 @@ void SubnetOptions::add_to(std::vector<Option>& options) {
         const auto ns = parse_time_ns(value);
         if (!ns) return bad_value("--latency", value, kTimeWords);
         sizes_.latency_ns = *ns;
+        return Error{};
+    });
+    add("--register-cost", [this](const std::string& value) {
+        const auto cost = parse_register_cost(value);
+        if (!cost) return bad_value("--register-cost", value, kRegisterCostWords);
+        sizes_.register_cost = *cost;
         return Error{};
     });
     add("--mtu", [this](const std::string& value) { return parse_mtu("--mtu", value, sizes_.mtu_bytes); });

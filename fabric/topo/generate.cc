@@ -26,7 +26,7 @@ void add_host(const Sizes& sizes, std::uint32_t first_switch, std::int64_t out_n
         const auto hca = static_cast<std::uint32_t>(t.hcas.size());
         const std::uint64_t rate = sizes.rates.size() == 1 ? sizes.rates[0] : sizes.rates[i];
         const std::uint32_t on_switch = first_switch + (sizes.rail_optimised ? i : 0);
-        t.hcas.push_back({host, "coop" + std::to_string(i), sizes.profile});
+        t.hcas.push_back({host, "coop" + std::to_string(i), sizes.profile, sizes.register_cost});
         for (std::uint32_t number = 1; number <= sizes.ports; ++number) {
             t.cables.push_back({{NodeKind::port, static_cast<std::uint32_t>(t.ports.size())},
                                 {NodeKind::switch_, on_switch},

@@ -35,6 +35,7 @@ struct Sizes {
     std::vector<std::uint64_t> rates = {0};  // bytes/s; one for all HCAs, or one for each HCA of a host; 0: unlimited
     std::int64_t latency_ns = 0;             // from port to port, over the longest path
     bool ethernet = false;
+    RegisterCost register_cost{};  // of each HCA
     const Profile* profile = &profiles().front();
     std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;  // all 0: a star; with `leaves`, `hosts` is ignored
     bool rail_optimised = false;                               // requires `spines`; `leaves` is 0

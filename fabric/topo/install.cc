@@ -74,6 +74,7 @@ void fill_hcas(const Topology& t, const SubnetSettings& settings, const Segment&
         hca.guid = guid_of(i);
         hca.profile = *t.hcas[i].profile;
         if (t.ethernet) hca.profile.apm = 0;  // RoCE has none
+        hca.register_cost = t.hcas[i].register_cost;
         hca.atomics.create();
         hca.landing = mixed(~settings.seed + i);
     }
@@ -190,7 +191,8 @@ Topology read_topology(const Segment& subnet) {
     t.prefix = subnet.header().subnet_prefix;
     t.islands = subnet.header().islands != 0;
     for (const Host& host : subnet.hosts()) t.hosts.push_back({host.name});
-    for (const Hca& hca : subnet.hcas()) t.hcas.push_back({hca.host, hca.name, find_profile(hca.profile.name)});
+    for (const Hca& hca : subnet.hcas())
+        t.hcas.push_back({hca.host, hca.name, find_profile(hca.profile.name), hca.register_cost});
     for (std::uint32_t i = 0; i < subnet.ports().size(); ++i) {
         const Port& port = subnet.ports()[i];
         t.ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;

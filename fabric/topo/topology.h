@@ -36,6 +36,7 @@ struct HcaPlan {
     std::uint32_t host;
     std::string name;  // within the host
     const Profile* profile;
+    RegisterCost register_cost{};
 };
 
 struct PortPlan {

@@ -35,7 +35,7 @@ const std::vector<Form>& forms() {
         {"subnet", 0, 0, {"link-layer", "prefix", "islands"}},
         {"switch", 1, kAny, {}},
         {"host", 1, kAny, {}},
-        {"hca", 1, kAny, {"ports", "profile", "lmc", "mtu", "pkeys", "grh", "prefix"}},
+        {"hca", 1, kAny, {"ports", "profile", "lmc", "mtu", "pkeys", "grh", "prefix", "register-cost"}},
         {"port", 1, kAny, {"lid", "lmc", "mtu", "pkeys", "grh", "prefix"}},
         {"link", 2, 2, {"rate", "latency", "loss", "load"}},
         {"route", 3, kAny, {}},
@@ -211,13 +211,19 @@ private:
         const std::string* profile_name = setting(s, "profile");
         const Profile* profile = profile_name == nullptr ? &profiles().front() : find_profile(*profile_name);
         if (profile == nullptr) return fail(s.line, bad_value("profile", *profile_name, "one of " + profile_names()));
+        RegisterCost register_cost;
+        if (const std::string* text = setting(s, "register-cost")) {
+            const auto cost = parse_register_cost(*text);
+            if (!cost) return fail(s.line, bad_value("register-cost", *text, kRegisterCostWords));
+            register_cost = *cost;
+        }
         for (const std::string& name : s.names) {
             const std::size_t slash = name.find('/');
             if (slash == std::string::npos) return fail(s.line, bad_value("hca", name, "HOST/NAME"));
             const auto host = hosts_.find(name.substr(0, slash));
             if (host == hosts_.end()) return fail(s.line, "hca: there is no host '" + name.substr(0, slash) + "'");
             if (Error error = claim_name(s, name, kLongestHcaName)) return error;
-            t_.hcas.push_back({host->second, name.substr(slash + 1), profile});
+            t_.hcas.push_back({host->second, name.substr(slash + 1), profile, register_cost});
             hca_ports_[name] = ports;
         }
         return {};
@@ -434,6 +440,14 @@ std::uint32_t ports_of(const Topology& t, std::uint32_t hca) {
     return static_cast<std::uint32_t>(std::ranges::count(t.ports, hca, &PortPlan::hca));
 }
 
+std::string hca_text(const Topology& t, std::uint32_t hca) {
+    const HcaPlan& plan = t.hcas[hca];
+    std::string text = "hca " + t.hca_name(hca) + " ports=" + std::to_string(ports_of(t, hca)) +
+                       " profile=" + plan.profile->name;
+    if (plan.register_cost != RegisterCost{}) text += " register-cost=" + register_cost_text(plan.register_cost);
+    return text + "\n";
+}
+
 std::string port_text(const Topology& t, std::uint32_t port) {
     const PortPlan& plan = t.ports[port];
     std::string text = "port " + t.port_name(port);
@@ -472,9 +486,7 @@ std::string to_text(const Topology& t) {
                        " prefix=" + hex_text(t.prefix) + (t.islands ? " islands=yes\n" : "\n");
     for (const SwitchPlan& plan : t.switches) text += "switch " + plan.name + "\n";
     for (const HostPlan& host : t.hosts) text += "host " + host.name + "\n";
-    for (std::uint32_t hca = 0; hca < t.hcas.size(); ++hca)
-        text += "hca " + t.hca_name(hca) + " ports=" + std::to_string(ports_of(t, hca)) +
-                " profile=" + t.hcas[hca].profile->name + "\n";
+    for (std::uint32_t hca = 0; hca < t.hcas.size(); ++hca) text += hca_text(t, hca);
     for (std::uint32_t port = 0; port < t.ports.size(); ++port) text += port_text(t, port);
     for (const CablePlan& cable : t.cables) text += cable_text(t, cable);
     for (const RoutePlan& route : t.routes) text += route_text(t, route);

@@ -17,7 +17,8 @@
 //   switch  one or more names
 //   host    one or more names
 //   hca     one or more HOST/NAME, all with the same settings: ports= 1..4 (1), profile= (default), lmc= 0..7 (0),
-//           mtu= 256..4096 (4096), pkeys= the table of P_Keys (0xffff), grh=optional|required: whether the ports drop
+//           mtu= 256..4096 (4096), register-cost= the processor time that registering memory takes, BASE,PER_PAGE
+//           (0,0), pkeys= the table of P_Keys (0xffff), grh=optional|required: whether the ports drop
 //           packets without a global routing header (optional), prefix= of the GIDs (the subnet's). Packets between
 //           ports with different prefixes need that header, too. A host lists its HCAs in the order of these
 //           statements.

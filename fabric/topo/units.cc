@@ -84,6 +84,15 @@ std::optional<std::int64_t> parse_time_ns(std::string_view text) {
     return ns ? std::optional(static_cast<std::int64_t>(*ns)) : std::nullopt;
 }
 
+std::optional<RegisterCost> parse_register_cost(std::string_view text) {
+    constexpr std::int64_t kLongestNs = 1'000'000'000;
+    const std::size_t comma = text.find(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    const auto base_ns = parse_time_ns(text.substr(0, comma)), page_ns = parse_time_ns(text.substr(comma + 1));
+    if (!base_ns || !page_ns || *base_ns > kLongestNs || *page_ns > kLongestNs) return std::nullopt;
+    return RegisterCost{.base_ns = *base_ns, .page_ns = *page_ns};
+}
+
 std::optional<std::uint32_t> parse_loss(std::string_view text) {
     const auto value = parse_quantity(text, kLossUnits);
     if (!value || *value > 1) return std::nullopt;
@@ -125,6 +134,10 @@ std::string load_text(std::uint64_t bytes_per_s) { return bytes_per_s == 0 ? "no
 
 std::string time_text(std::int64_t ns) {
     return quantity_text(static_cast<std::uint64_t>(ns), std::span(kTimeUnits).first(kShownUnits));
+}
+
+std::string register_cost_text(const RegisterCost& cost) {
+    return time_text(cost.base_ns) + "," + time_text(cost.page_ns);
 }
 
 std::string loss_text(std::uint32_t loss) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/verbs/memory_region.h"
 
+#include <time.h>
+
 #include "fabric/engine/memory.h"
 #include "fabric/verbs/fork.h"
 #include "fabric/verbs/memory_lock.h"
@@ -98,6 +100,22 @@ void give_up(const VerbsMr& mr) {
     discharge_locked(client, locked_bytes(reinterpret_cast<std::uint64_t>(mr.addr), mr.length));
 }
 
+std::int64_t thread_cpu_ns() {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Spends the configured cost of a registration. Pinning pages occupies the calling thread, so this computes and does not
+// sleep, and time in which another thread has the core does not count.
+void spend_register_cost(const VerbsMr& mr) {
+    const RegisterCost& cost = mr.domain->owner.hca().register_cost;
+    if (cost == RegisterCost{}) return;
+    const std::uint64_t pages = locked_bytes(reinterpret_cast<std::uint64_t>(mr.addr), mr.length) / kPageBytes;
+    const std::int64_t end_ns = thread_cpu_ns() + cost.base_ns + static_cast<std::int64_t>(pages) * cost.page_ns;
+    while (thread_cpu_ns() < end_ns) continue;
+}
+
 ibv_mr* register_memory(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t iova, std::uint32_t access) {
     VerbsPd& pd = to_pd(domain);
     auto* mr = new VerbsMr(pd);
@@ -110,6 +128,7 @@ ibv_mr* register_memory(ibv_pd* domain, void* address, std::size_t bytes, std::u
     pd.users.fetch_add(1);
     mr->context = domain->context;
     mr->pd = domain;
+    spend_register_cost(*mr);
     return mr;
 }
 
@@ -160,6 +179,7 @@ COOP_VERB int ibv_rereg_mr(ibv_mr* registered, int flags, ibv_pd* pd, void* addr
     old.domain->users.fetch_sub(1);
     mr.domain = &domain;
     mr.pd = &domain;
+    spend_register_cost(mr);
     return 0;
 }
 

@@ -15,7 +15,9 @@ TRIPLES = (("coop_mixed",), ("coop_mixed", "--ratio", "5"))
 GROUPS = (("coop_scatter",), ("coop_scatter", "--collective"), ("coop_gather",), ("coop_gather", "--collective"),
           ("coop_reduce",), ("coop_reduce", "--collective"), ("coop_bcast",), ("coop_bcast", "--chunks", "7"),
           ("coop_stencil",), ("coop_stencil", "--periodic", "--compute", "5", "--skew", "5", "--seed", "3"),
-          ("coop_stencil", "--interior", "20"))
+          ("coop_stencil", "--interior", "20"), ("coop_allgather",), ("coop_allgather", "--in-place"),
+          ("coop_allgather", "--no-reuse"), ("coop_allgather", "--no-reuse", "--in-place"))
+VECTORS = (("coop_allgather", "--vector"), ("coop_allgather", "--vector", "--in-place"), ("coop_allgather", "--vector", "--no-reuse"))
 
 
 def size_of(command):
@@ -38,16 +40,16 @@ class Patterns(unittest.TestCase):
                 self.assertEqual(sizes(result.stdout), [low << n for n in range(17)])
 
     def test_data_is_right_between_two_ranks(self):
-        self.data_is_right(2, PAIRS + GROUPS)
+        self.data_is_right(2, PAIRS + GROUPS + VECTORS)
 
     def test_data_is_right_among_four_ranks(self):
-        self.data_is_right(4, GROUPS)
+        self.data_is_right(4, GROUPS + VECTORS)
 
     def test_data_is_right_among_three_ranks(self):
-        self.data_is_right(3, TRIPLES + GROUPS)
+        self.data_is_right(3, TRIPLES + GROUPS + VECTORS)
 
     def test_a_damaged_byte_is_found_and_named(self):
-        for ranks, commands in ((2, PAIRS), (3, TRIPLES), (4, GROUPS)):
+        for ranks, commands in ((2, PAIRS), (3, TRIPLES), (4, GROUPS + VECTORS)):
             for command in commands:
                 with self.subTest(" ".join(command)):
                     result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 8192, "-F", 5001)
@@ -60,6 +62,11 @@ class Patterns(unittest.TestCase):
                 with self.subTest(" ".join(command)):
                     result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", 1024, "-F", 1030)
                     self.assertIn("first wrong offset 1030 (past the end)", result.stderr)
+
+    def test_allgather_has_right_data_when_its_pool_of_buffers_is_used_up(self):
+        result = mpirun(2, "coop_allgather", "--no-reuse", "-d", "-i", 7, "-b", 3, "-m", "4M:8M")  # 5 and 2 buffers
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sizes(result.stdout), [4 << 20, 8 << 20])
 
     def test_components_that_do_not_count_copies_give_a_dash(self):
         row = next(line for line in mpirun(2, "coop_profile", *TINY, "-m", 65536).stdout.splitlines() if line[:1].isdigit())
@@ -138,6 +145,7 @@ class Patterns(unittest.TestCase):
                 ("coop_reduce", ("-m", "6"), "option -m: value '6' not allowed: sizes must be multiples"),
                 ("coop_stencil", ("--skew", "-1"), "option --skew: value '-1' not allowed: use a number from 0 to 1000000"),
                 ("coop_profile", ("--one",), "option --one is unknown"),
+                ("coop_allgather", ("--vector=1",), "option --vector takes no value"),
                 ("coop_scatter", ("-w", "4"), "no window of messages")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
@@ -148,7 +156,7 @@ class Patterns(unittest.TestCase):
         for name in ("coop_copy_limit", "coop_profile", "coop_overlap"):
             self.assertIn("needs exactly 2 ranks, was started with 3", mpirun(3, name).stderr)
         self.assertIn("needs exactly 3 ranks, was started with 2", mpirun(2, "coop_mixed").stderr)
-        for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_stencil"):
+        for name in ("coop_scatter", "coop_gather", "coop_reduce", "coop_bcast", "coop_allgather", "coop_stencil"):
             self.assertIn("needs at least 2 ranks, was started with 1", mpirun(1, name).stderr)
 
     def test_help_lists_the_options_of_the_benchmark(self):

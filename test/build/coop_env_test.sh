@@ -14,6 +14,7 @@ mcadir=$1/lib/openmpi-coop
 clean() { env -u OMPI_MCA_mca_base_component_path -u OMPI_MCA_pml -u MANPATH coop_env="$coop_env" mcadir="$mcadir" "$@"; }
 
 says "coop_env_makes_ompi_info_see_pml_coop" 'pml: coop' clean sh -c 'eval "$($coop_env)"; ompi_info'
+says "coop_env_makes_ompi_info_see_coll_rdmaag" 'coll: rdmaag' clean sh -c 'eval "$($coop_env)"; ompi_info'
 says "coop_env_keeps_the_system_components" 'pml: ob1' clean sh -c 'eval "$($coop_env)"; ompi_info'
 says "coop_env_keeps_the_users_components" ':USER_DEFAULT$' \
     clean sh -c 'eval "$($coop_env)"; echo $OMPI_MCA_mca_base_component_path'

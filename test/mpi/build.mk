@@ -8,10 +8,10 @@ CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SR
 # Open MPI's C++ bindings are not tested here.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 
-topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc)))
+topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc $(SRC)/coll/*.cc)))
 programs := endless # with its own main()
 topics := $(filter-out $(programs),$(topics))
-vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop
+vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop $(SRC)/coll
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
 # They intercept functions of Open MPI, or call functions that only a transport calls.

@@ -93,10 +93,11 @@ TEST_F(BtlExtensionTest, publishing_again_replaces_the_table) {
     EXPECT_EQ(find_extension(&first).extension, nullptr);
 }
 
-TEST_F(BtlExtensionTest, without_options_an_operation_has_no_marker_and_no_rider) {
+TEST_F(BtlExtensionTest, without_options_an_operation_has_no_marker_and_no_rider_and_may_be_striped) {
     const RdmaOptions options;
     EXPECT_EQ(options.marker, sched::Marker::kNone);
     EXPECT_EQ(options.rider, nullptr);
+    EXPECT_FALSE(options.whole);
 }
 
 }  // namespace

@@ -239,6 +239,53 @@ TEST(Epc, stripes_blocking_and_collective_calls_and_takes_turns_with_nonblocking
     }
 }
 
+TEST(Whole, is_one_stripe_on_the_rail_of_a_small_message_whatever_the_length_and_the_policy) {
+    for (const PolicyRow& row : kPolicyRows)
+        for (const std::uint64_t bytes : {std::uint64_t{0}, 64 * std::uint64_t{1}, 16 * kKiB, 64 * kMiB}) {
+            SchedConfig config = large_by(row.policy);
+            config.small_policy = Policy::kRoundRobin;
+            Scheduler scheduler(config, rails_of(3));
+            EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{0}));
+            const Schedule schedule = scheduler.make_whole(bytes);
+            ASSERT_EQ(schedule.size(), 1u) << row.name;
+            EXPECT_EQ(schedule[0], (Stripe{0, bytes, 1, 1})) << row.name;
+            EXPECT_EQ(schedule.header.reason, Reason::kWhole);
+            EXPECT_FALSE(schedule.is_measured());
+            EXPECT_EQ(rails_of_messages(scheduler, 1), (Rails{2})) << "takes its turn";
+        }
+}
+
+TEST(Whole, joins_the_shortest_queue) {
+    const SchedConfig config = small_by(Policy::kShortestQueue);
+    Scheduler scheduler(config, rails_of(3));
+    for (RailIndex rail : {0, 2}) scheduler.on_posted(rail, kMiB, kNotMeasured);
+    EXPECT_EQ(rails_in(scheduler.make_whole(kMiB)), (Rails{1}));
+}
+
+TEST(Whole, avoids_rails_that_are_down_and_has_no_stripe_without_any) {
+    const SchedConfig config;
+    Scheduler scheduler(config, rails_of(2));
+    scheduler.set_state(0, RailState::kDown);
+    EXPECT_EQ(rails_in(scheduler.make_whole(kMiB)), (Rails{1}));
+    scheduler.set_state(1, RailState::kSuspect);
+    EXPECT_TRUE(scheduler.make_whole(kMiB).header.suspect);
+    scheduler.set_state(1, RailState::kDown);
+    const Schedule schedule = scheduler.make_whole(kMiB);
+    EXPECT_TRUE(schedule.empty());
+    EXPECT_EQ(schedule.header.reason, Reason::kNoRail);
+}
+
+TEST(Whole, is_described) {
+    const SchedConfig config;
+    Scheduler scheduler(config, rails_of(2));
+    static_cast<void>(scheduler.make_whole(kMiB));
+    EXPECT_EQ(scheduler.describe_last_large(),
+              "1048576 bytes go whole on rail 0 (shortest_queue): the caller does not permit stripes");
+    static_cast<void>(scheduler.make_whole(64));
+    EXPECT_EQ(scheduler.describe_last_small(),
+              "64 bytes go whole on rail 1 (shortest_queue): the caller does not permit stripes");
+}
+
 TEST(Epc, as_in_the_paper_never_stripes_nonblocking_calls_if_asked_so) {
     SchedConfig config = large_by(Policy::kEpc);
     config.epc_always_stripe = 0;

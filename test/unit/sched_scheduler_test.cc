@@ -281,6 +281,7 @@ public:
         const RailMask usable = scheduler_.rails().usable();
         const Schedule schedule = scheduler_.make_schedule(bytes >> 2, static_cast<Marker>(below(kMarkers)), now_ns_);
         check(schedule, bytes >> 2, usable);
+        if (below(8) == 0) check_whole(scheduler_.make_whole(bytes >> 2), bytes >> 2, usable);
         for (const Stripe& stripe : schedule)
             if (under_way_.size() < 40) post(stripe);
     }
@@ -332,6 +333,11 @@ private:
         now_ns_ += below(2) * below(1 << below(30));
         if (below(10) == 0) scheduler_.on_aborted(done.rail, done.bytes, done.posted_ns);
         else scheduler_.on_completed(done.rail, done.bytes, done.posted_ns, now_ns_);
+    }
+
+    void check_whole(const Schedule& schedule, std::uint64_t bytes, RailMask usable) {
+        check(schedule, bytes, usable);
+        ASSERT_LE(schedule.size(), 1u);
     }
 
     void check(const Schedule& schedule, std::uint64_t bytes, RailMask usable) {

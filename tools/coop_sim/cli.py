@@ -8,7 +8,7 @@ from coop_ab import errors, files, plot, program
 from coop_ab.errors import BadInput
 from coop_ab.program import Parser
 
-from . import draw, engine, figures, opensm, tables
+from . import allgather, draw, engine, figures, opensm, tables
 
 PROGRAM = "coop-sim"
 SCHEMA = 1
@@ -31,7 +31,12 @@ FIGURES = {
                     lambda results: tables.by_group(results, "Alltoall"), draw.grouped, 4.2),
     "huge": Figure("4096 endpoints: Alltoall, 256 KiB", lambda _: figures.huge(),
                    lambda results: tables.by_group(results, "Alltoall"), draw.grouped, 4.2),
+    "allgather": Figure("Allgather over RDMA against point-to-point messages", lambda _: allgather.paper_runs(), allgather.paper_table,
+                        draw.allgather, 5.2),
+    "allgather-scale": Figure("Allgather over RDMA on a fat tree of 4096 hosts, against the lower bound", lambda _: allgather.scale_runs(),
+                              allgather.scale_table, draw.allgather_scale, 7.5),
 }
+LONG = ("huge", "allgather-scale")
 
 
 def parser():
@@ -40,7 +45,7 @@ def parser():
     commands.add_parser("run", add_help=False, help="one run, printed as JSON; 'coop-sim run --help' lists its options")
     t = commands.add_parser("tables", help="the tables and figures of the dissertation on multi-pathing with "
                             "InfiniBand (docs/simulation.rst), and further ones")
-    t.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(FIGURES)} (default: all but huge, which takes longest)")
+    t.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(FIGURES)} (default: all but {' and '.join(LONG)}, which take longest)")
     t.add_argument("--out", default="simulated", metavar="FOLDER", help="where the JSON and SVG files go (default: simulated)")
     t.add_argument("--forwarding", metavar="FILE", help="forwarding tables of the 144-port switch, from 'coop-sim "
                    "opensm': the tables 'ring' and 'collectives' use them instead of the simulator's own routes, the "
@@ -78,7 +83,7 @@ def run_tables(options, simulator):
     if not 1 <= options.jobs <= 256:
         raise BadInput(f"--jobs {options.jobs}: must be from 1 to 256")
     os.makedirs(options.out, exist_ok=True)
-    for name in options.names or [name for name in FIGURES if name != "huge"]:
+    for name in options.names or [name for name in FIGURES if name not in LONG]:
         make_figure(name, options, simulator)
 
 

@@ -5,10 +5,13 @@ import textwrap
 
 from coop_ab import plot
 
+from . import allgather as gather
 from . import figures, tables
 
 LOOK = {"original": "#555555", "even:4": "#999999", "hsam:2": "#56B4E9", "hsam:4": "#0072B2", "hsam:8": "#003355",
-        "bss:4,2": "#E69F00", "bss:8,2": "#D55E00", "bss:12,3": "#009E73"}
+        "bss:4,2": "#E69F00", "bss:8,2": "#D55E00", "bss:12,3": "#009E73",
+        "p2p": "#555555", "doubling": "#56B4E9", "bruck": "#E69F00", "d-mod-k": "#0072B2", "crossbar": "#003355", "await": "#CC79A7",
+        "ring": "#009E73", "neighbour": "#CC79A7", "best, start 0": "#D55E00", "bound": "#555555", "paper": "#000000"}
 
 
 def heat_map(axes, result, title, highest):
@@ -41,18 +44,18 @@ def ring(page, results):
     page.colorbar(image, ax=right, label="MB/s")
 
 
-def bars(axes, groups, title):
-    """groups: {group: {policy: time in us}}. Bars are relative to the policy `original` of their group."""
+def bars(axes, groups, title, base="original"):
+    """groups: {group: {policy: time in us}}. Bars are relative to the policy `base` of their group."""
     plot.panel_frame(axes)
     policies = list(max(groups.values(), key=len))  # a group need not have all of them
     width = 0.8 / len(policies)
     for index, policy in enumerate(policies):
-        heights = [times.get(policy, 0) / times["original"] for times in groups.values()]
+        heights = [times.get(policy, 0) / times[base] for times in groups.values()]
         axes.bar([place + (index - len(policies) / 2 + 0.5) * width for place in range(len(groups))], heights, width=width * 0.9,
                  color=LOOK.get(policy, "#CC79A7"), label=policy)
     axes.axhline(1, color=plot.BASE_COLOUR, linewidth=1, linestyle="--")
     axes.set_xticks(range(len(groups)), list(groups), fontsize=7.5 if len(groups) < 12 else 6.5)
-    axes.set_ylabel("time, original = 1")
+    axes.set_ylabel(f"time, {base} = 1")
     axes.set_title(title, loc="left", fontsize=9.5)
 
 
@@ -81,6 +84,28 @@ def grouped(page, results, time_us=tables.settled_us):
     width = max(10, min(15, 170 // len(groups)))
     bars(axes, {textwrap.fill(group, width): times for group, times in groups.items()}, "")
     legend(axes)
+
+
+def allgather(page, results):
+    groups = gather.paper_times(results)
+    for row, times in groups.items():
+        if row in gather.PAPER:
+            paper = gather.PAPER[row]
+            times["paper"] = times["p2p"] * (1 / paper if row.endswith(" new") else 1 + paper / 100)
+    axes = page.subplots(1, 1)
+    axes.margins(x=0.01)
+    bars(axes, {textwrap.fill(row, 8): times for row, times in groups.items()}, "", "p2p")
+    axes.set_ylim(0, 2.4)  # the ring takes several times as long with 4 B
+    axes.legend(fontsize=7.5, ncol=8, loc="upper left", framealpha=1, edgecolor="none")
+
+
+def allgather_scale(page, results):
+    shares = gather.scale_shares(results)
+    panels = page.subplots(len(gather.SIZES), 1)
+    for axes, size in zip(panels, gather.SIZES):
+        bars(axes, {row.removesuffix(f" {size}"): {"bound": 1} | found for row, (_, found) in shares.items() if row.endswith(f" {size}")}, size, "bound")
+    panels[0].set_yscale("log")
+    panels[0].legend(frameon=False, fontsize=7.5, ncol=8, loc="upper left")
 
 
 def save(draw, results, path, title, height):

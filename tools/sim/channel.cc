@@ -69,7 +69,8 @@ Channel& ChannelTable::take(std::size_t at) {
 void ChannelTable::build(Channel& channel, std::size_t at) {
     channel.first.fill(kNone);
     channel.last.fill(kNone);
-    channel.first_rts = channel.last_rts = kNone;
+    channel.first_rts = channel.last_rts = channel.first_unsent = channel.last_unsent = kNone;
+    channel.addresses = channel.early = 0;
     channel.own.reset();
     const std::size_t rails = rails_.size();
     if (!kept_.empty() && kept_[at * rails] != 0) {

@@ -36,6 +36,9 @@ struct Channel {
     std::optional<sched::Scheduler> scheduler;
     std::array<std::uint32_t, sched::kMaxRails> first, last;  // queued stripes of each rail, or kNone
     std::uint32_t first_rts = 0, last_rts = 0;                // messages announced but not yet requested, or kNone
+    std::uint32_t first_unsent = 0, last_unsent = 0;          // messages that wait for an address, or kNone
+    std::uint32_t addresses = 0;                              // calls of which the receiver announced its address
+    std::uint32_t early = 0;                                  // direct messages for later steps of the receiver
     std::uint32_t open = 0;                                   // open messages
     std::uint32_t routes_seen = 0;                            // generation of the routes that its rail states refer to
     double one_way_ns = 0;

@@ -6,6 +6,8 @@
 // Units: nanoseconds, bytes per second.
 #pragma once
 
+#include <cstdint>
+
 namespace coop::sim {
 
 struct Costs {
@@ -18,9 +20,24 @@ struct Costs {
     double wire_ns = 1500;          // from HCA to HCA, without the switches
     double register_ns = 20'000;    // per first message of a channel, at each end
     double register_page_ns = 250;  // plus this for each 4096 bytes of it
+    double new_buffer_ns = 0;       // allgather with new buffers in each call: per registration
+    double new_buffer_page_ns = 0;  // plus this for each 4096 bytes
+    double copy_bytes_per_s = 1e9;  // of steps through buffers
     double reduce_bytes_per_s = 1e9;
     double retry_ns = 20e6;     // until an HCA gives up a stripe whose route is down
     double manager_ns = 200e6;  // until the subnet manager has new routes
+
+    bool has_new_buffers() const noexcept { return new_buffer_ns > 0 || new_buffer_page_ns > 0; }
+    double registration_ns(std::uint64_t bytes) const noexcept { return cost(register_ns, register_page_ns, bytes); }
+    double new_buffer_registration_ns(std::uint64_t bytes) const noexcept {
+        return cost(new_buffer_ns, new_buffer_page_ns, bytes);
+    }
+    double copy_ns(std::uint64_t bytes) const noexcept { return static_cast<double>(bytes) / copy_bytes_per_s * 1e9; }
+
+private:
+    static double cost(double base_ns, double page_ns, std::uint64_t bytes) noexcept {
+        return base_ns + page_ns * static_cast<double>((bytes + 4095) / 4096);
+    }
 };
 
 }  // namespace coop::sim

@@ -18,9 +18,13 @@ struct Range {
 };
 enum class Unit : std::uint8_t { kNone, kBytes, kRate, kNs };
 
+struct Cost {
+    double *base_ns, *page_ns;
+};
+
 struct Row {
     const char* name;
-    std::variant<bool*, std::uint64_t*, double*, std::string*> value;
+    std::variant<bool*, std::uint64_t*, double*, std::string*, Cost> value;
     Unit unit;
     Range range;
     const char* help;
@@ -48,6 +52,22 @@ std::vector<Row> rows(Options& o) {
          "forwarding tables of a subnet manager, from a file written by 'coop-sim opensm'"},
         {"seed", &o.seed, Unit::kNone, {0, 1e18}, "seed of routes, mapping and neighbours"},
         {"pattern", &o.pattern, Unit::kNone, kAny, "ring, alltoall, allgather, allreduce or shifts"},
+        {"algorithm", &o.algorithm, Unit::kNone, kAny, "of allgather: doubling, bruck, ring or neighbour"},
+        {"announce", &o.announce, Unit::kNone, kAny,
+         "handshakes of allgather: step: rendezvous in each step; call: one exchange of addresses per call"},
+        {"await-sends", &o.await_sends, Unit::kNone, kAny,
+         "with --announce call, wait for the completion of sends at the end of each step or of the call"},
+        {"copy-below",
+         &o.copy_below,
+         Unit::kBytes,
+         {0, 1e9},
+         "steps of allgather of up to this size are copied through buffers, without a handshake"},
+        {"copy-rate", &o.costs.copy_bytes_per_s, Unit::kRate, {1e6, 1e12}, "rate of the CPU in such a copy"},
+        {"register-cost",
+         Cost{&o.costs.new_buffer_ns, &o.costs.new_buffer_page_ns},
+         Unit::kNs,
+         {0, 1e9},
+         "BASE,PER_PAGE: allgather registers new buffers in each call, as often as --announce says"},
         {"ranks", &o.ranks, Unit::kNone, {2, kMostHosts}, "processes of the job, one per host"},
         {"bytes", &o.bytes, Unit::kBytes, {1, 1e12}, "length of a message (allreduce: of the vector)"},
         {"iterations", &o.iterations, Unit::kNone, {1, 1e6}, "repetitions of the whole pattern"},
@@ -57,7 +77,7 @@ std::vector<Row> rows(Options& o) {
          &o.every,
          Unit::kNone,
          {1, kMostHosts},
-         "run only every N-th step of the ring or alltoall, as a sample of a long run"},
+         "run only every N-th step of the ring, alltoall or an allgather by ring, as a sample of a long run"},
         {"policy", &o.policy, Unit::kNone, kAny,
          "original, hsam:PATHS, even:PATHS, bss:PATHS,BATCH, or a policy of btl/coopib with :PATHS"},
         {"as-in-paper", &o.as_in_paper, Unit::kNone, kAny,
@@ -152,11 +172,25 @@ std::string bad_number(const Row& row, const std::string& text) {
            " to " + shown(row.range.most, row.unit) + ")";
 }
 
+Defect set_cost(const Row& row, const Cost& cost, const std::string& text) {
+    const std::size_t comma = text.find(',');
+    if (comma == std::string::npos) return "--" + std::string(row.name) + " '" + text + "' is not BASE,PER_PAGE";
+    const std::pair<double*, std::string> parts[] = {{cost.base_ns, text.substr(0, comma)},
+                                                     {cost.page_ns, text.substr(comma + 1)}};
+    for (const auto& [value, part] : parts) {
+        const std::optional<double> number = parse_number(part, row.unit);
+        if (!number || *number < row.range.least || *number > row.range.most) return bad_number(row, part);
+        *value = *number;
+    }
+    return std::nullopt;
+}
+
 Defect set(const Row& row, const std::string& text) {
     if (const auto* words = std::get_if<std::string*>(&row.value)) {
         **words = text;
         return std::nullopt;
     }
+    if (const auto* cost = std::get_if<Cost>(&row.value)) return set_cost(row, *cost, text);
     const std::optional<double> number = parse_number(text, row.unit);
     if (!number || *number < row.range.least || *number > row.range.most) return bad_number(row, text);
     if (const auto* real = std::get_if<double*>(&row.value)) {
@@ -169,7 +203,7 @@ Defect set(const Row& row, const std::string& text) {
 }
 
 std::string default_of(const Row& row) {
-    if (std::get_if<bool*>(&row.value)) return "";
+    if (std::get_if<bool*>(&row.value) || std::get_if<Cost>(&row.value)) return "";
     if (const auto* words = std::get_if<std::string*>(&row.value)) return (*words)->empty() ? "" : " (" + **words + ")";
     const auto* real = std::get_if<double*>(&row.value);
     return " (" + shown(real ? **real : static_cast<double>(**std::get_if<std::uint64_t*>(&row.value)), row.unit) + ")";

@@ -24,7 +24,8 @@ struct Options {
     std::string routing = "scattered", forwarding;
     std::uint64_t seed = 1;
 
-    std::string pattern = "alltoall";
+    std::string pattern = "alltoall", algorithm = "ring", announce = "step", await_sends = "call";
+    std::uint64_t copy_below = 0;
     std::uint64_t ranks = 64, bytes = 262144, iterations = 6, messages = 1, only_step = 0, every = 1;
     std::string policy = "bss:12,3";
     bool as_in_paper = false;

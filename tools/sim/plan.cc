@@ -137,6 +137,36 @@ Defect add_neighbours(const Options& o, std::vector<NodeIndex> free, WorldPlan& 
     return std::nullopt;
 }
 
+Defect only_for_allgather(const Options& o) {
+    const Options defaults;
+    const char* given = o.algorithm != defaults.algorithm       ? "--algorithm"
+                        : o.announce != defaults.announce       ? "--announce"
+                        : o.await_sends != defaults.await_sends ? "--await-sends"
+                        : o.copy_below != 0                     ? "--copy-below"
+                        : o.costs.has_new_buffers()             ? "--register-cost"
+                                                                : nullptr;
+    if (given == nullptr) return std::nullopt;
+    return std::string(given) + ": only --pattern allgather has the option";
+}
+
+Defect make_allgather(const Options& o, Workload& work) {
+    if (work.pattern != Pattern::kAllgather) return only_for_allgather(o);
+    const auto algorithm = algorithm_named(o.algorithm);
+    if (!algorithm) return "--algorithm '" + o.algorithm + "' is not one of doubling, bruck, ring, neighbour";
+    if (!coll::fits(*algorithm, work.ranks)) {
+        const char* needed = *algorithm == coll::Algorithm::kNeighbour ? "an even number" : "a power of two";
+        return "--algorithm " + o.algorithm + " needs " + needed + " of ranks, not " + std::to_string(work.ranks);
+    }
+    if (o.announce != "step" && o.announce != "call") return "--announce '" + o.announce + "' is not one of step, call";
+    if (o.await_sends != "step" && o.await_sends != "call")
+        return "--await-sends '" + o.await_sends + "' is not one of step, call";
+    work.algorithm = *algorithm;
+    work.await_sends = o.await_sends == "step";
+    work.announce = o.announce == "call" ? Announce::kCall : Announce::kStep;
+    work.copy_below = o.copy_below;
+    return std::nullopt;
+}
+
 Defect make_jobs(const Options& o, WorldPlan& plan) {
     const std::uint32_t hosts = plan.topology.hosts;
     if (o.cluster > hosts)
@@ -153,13 +183,16 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
                     static_cast<std::uint32_t>(o.iterations),
                     static_cast<std::uint32_t>(o.messages),
                     o.seed};
+    if (Defect bad = make_allgather(o, job.workload)) return bad;
     if (o.only_step != 0 && (*pattern != Pattern::kRing || o.only_step >= o.ranks))
         return "--only-step " + std::to_string(o.only_step) + ": the ring has steps 1 to " +
                std::to_string(o.ranks - 1) + ", only this pattern has the option";
-    const bool may_leave_out = *pattern == Pattern::kAlltoall || (*pattern == Pattern::kRing && o.only_step == 0);
+    const bool equal_steps = *pattern == Pattern::kAllgather && o.algorithm == "ring";
+    const bool may_leave_out = *pattern == Pattern::kAlltoall || equal_steps ||
+                               (*pattern == Pattern::kRing && o.only_step == 0);
     if (o.every != 1 && (!may_leave_out || o.every >= o.ranks))
-        return "--every " + std::to_string(o.every) + ": alltoall and the ring have steps 1 to " +
-               std::to_string(o.ranks - 1) + ", only these patterns have the option";
+        return "--every " + std::to_string(o.every) + ": ring, alltoall and a ring allgather have steps 1 to " +
+               std::to_string(o.ranks - 1) + ", only these have the option";
     job.workload.every = static_cast<std::uint32_t>(o.every);
     job.workload.only_step = static_cast<std::uint32_t>(o.only_step);
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;

@@ -21,6 +21,7 @@ enum class NoticeKind : std::uint8_t {
     kCompletion,  // `what`: a stripe, at its sender
     kFailure,     // `what`: a stripe, at its sender
     kFin,         // `what`: a message, at the receiver, with the number of a stripe
+    kAddress,     // `what`: the process that may be written to during its present call
 };
 
 struct Notice {
@@ -62,8 +63,10 @@ struct Process {
 
     std::uint32_t iteration = 0, step_number = 0;
     Step step;
-    std::uint32_t to_send = 0, to_receive = 0;  // incomplete messages of the step
-    std::uint32_t to_ask_for = 0;               // those of to_receive without an RTS yet
+    std::uint32_t to_send = 0;        // messages whose buffers are still read
+    std::uint32_t to_receive = 0;     // incomplete messages of the step
+    std::uint32_t to_ask_for = 0;     // those of to_receive without an RTS yet
+    bool sent_by_rendezvous = false;  // in this iteration
     double step_began_ns = 0;
     bool finished = false;
 };

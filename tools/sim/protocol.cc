@@ -7,9 +7,17 @@ namespace coop::sim {
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
+// With one address per call, the sends need to be complete at the end of the call only.
+bool World::step_is_over(const Process& process) const noexcept {
+    if (process.to_receive != 0 || process.finished) return false;
+    const Workload& work = job_of(process).workload;
+    const bool last = process.step_number + 1 == steps_of(work);
+    return process.to_send == 0 || (work.announce == Announce::kCall && !work.await_sends && !last);
+}
+
 // If the step is over: starts the next step that has something to do.
 void World::next_step(Process& process) {
-    while (process.to_send == 0 && process.to_receive == 0 && !process.finished) {
+    while (step_is_over(process)) {
         const Workload& work = job_of(process).workload;
         JobResult& result = results_[process.job];
         process.cpu_ns += static_cast<double>(process.step.reduced_bytes) / plan_.costs.reduce_bytes_per_s * 1e9;
@@ -38,9 +46,13 @@ void World::begin_step(Process& process) {
     const Workload& work = job_of(process).workload;
     process.step = step_of(work, process.rank, process.iteration, process.step_number);
     process.step_began_ns = process.cpu_ns;
-    process.to_receive = process.to_ask_for = process.step.from == kNone ? 0 : work.messages;
-    process.to_send = process.step.to == kNone ? 0 : work.messages;
-    if (process.step.from != kNone) {
+    if (process.step_number == 0) process.sent_by_rendezvous = false;
+    if (process.step_number == 0 && work.announce == Announce::kCall) begin_call(process);
+    process.to_receive = process.step.from == kNone ? 0 : work.messages;
+    process.to_ask_for = process.step.direct ? 0 : process.to_receive;
+    if (process.step.direct) {
+        take_early(process);
+    } else if (process.step.from != kNone) {
         // RTS packets that arrived before the receive was posted.
         Channel& channel = channel_of(process_of(process.job, process.step.from), process.rank);
         while (process.to_ask_for != 0 && channel.first_rts != kNone) {
@@ -49,12 +61,17 @@ void World::begin_step(Process& process) {
             ask_for(process, message);
         }
     }
-    for (std::uint32_t i = 0; i < process.to_send; ++i) announce(process, process.step.to);
+    if (process.step.to == kNone) return;
+    if (!process.step.copied) process.to_send += work.messages;
+    for (std::uint32_t i = 0; i < work.messages; ++i) {
+        if (process.step.direct) send_directly(process, process.step.to);
+        else announce(process, process.step.to);
+    }
 }
 
 // --- rendezvous -----------------------------------------------------------------------------------------------------
 
-void World::announce(Process& process, std::uint32_t to) {
+std::uint32_t World::begin_message(Process& process, std::uint32_t to) {
     Channel& channel = channel_of(process, to);
     const std::uint32_t index = new_message();
     Message& message = messages_[index];
@@ -63,13 +80,25 @@ void World::announce(Process& process, std::uint32_t to) {
     message.sender = index_of(process);
     message.receiver = first_process_[process.job] + to;
     message.bytes = process.step.bytes;
+    message.copied = process.step.copied;
+    message.direct = process.step.direct;
     ++channel.open;
     ++results_[process.job].messages;
-    process.cpu_ns += plan_.costs.start_ns + plan_.costs.post_ns;
-    if (channels_[process.job].first_use(process.rank, to))
-        process.cpu_ns += plan_.costs.register_ns +
-                          plan_.costs.register_page_ns * static_cast<double>((message.bytes + 4095) / 4096);
-    tell(message.receiver, process.cpu_ns + channel.one_way_ns, NoticeKind::kRts, index);
+    process.cpu_ns += plan_.costs.start_ns;
+    if (!message.copied && !plan_.costs.has_new_buffers() && channels_[process.job].first_use(process.rank, to))
+        process.cpu_ns += plan_.costs.registration_ns(message.bytes);
+    return index;
+}
+
+void World::announce(Process& process, std::uint32_t to) {
+    const std::uint32_t index = begin_message(process, to);
+    const Message& message = messages_[index];
+    process.cpu_ns += plan_.costs.post_ns;
+    // The first one registers what it sends. Later ones send blocks that were registered when they were received.
+    if (plan_.costs.has_new_buffers() && !process.sent_by_rendezvous)
+        process.cpu_ns += plan_.costs.new_buffer_registration_ns(message.bytes);
+    process.sent_by_rendezvous = true;
+    tell(message.receiver, process.cpu_ns + message.channel->one_way_ns, NoticeKind::kRts, index);
 }
 
 void World::tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe) {
@@ -80,10 +109,11 @@ void World::tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint
 void World::handle(Process& process, const Notice& notice, double sweep_ns) {
     switch (notice.kind) {
     case NoticeKind::kRts: return on_rts(process, notice.what);
-    case NoticeKind::kCts: return on_cts(process, notice.what);
+    case NoticeKind::kCts: return send(process, notice.what);
     case NoticeKind::kCompletion: return on_completion(process, notice, sweep_ns);
     case NoticeKind::kFailure: return on_failure(process, notice);
     case NoticeKind::kFin: return on_fin(process, notice);
+    case NoticeKind::kAddress: return on_address(process, notice.what);
     }
 }
 
@@ -98,11 +128,12 @@ void World::on_rts(Process& process, std::uint32_t index) {
 
 void World::ask_for(Process& process, std::uint32_t index) {
     --process.to_ask_for;
+    if (plan_.costs.has_new_buffers()) process.cpu_ns += plan_.costs.new_buffer_registration_ns(messages_[index].bytes);
     process.cpu_ns += plan_.costs.post_ns;
     tell(messages_[index].sender, process.cpu_ns + messages_[index].channel->one_way_ns, NoticeKind::kCts, index);
 }
 
-void World::on_cts(Process& process, std::uint32_t index) {
+void World::send(Process& process, std::uint32_t index) {
     Message& message = messages_[index];
     Channel& channel = *message.channel;
     refresh_rails(channel);
@@ -134,7 +165,7 @@ void World::on_completion(Process& process, const Notice& notice, double sweep_n
                                              static_cast<std::uint64_t>(sweep_ns));
     free_stripe(notice.what);
     if (message.sent.on_completed(stripe.index) != sched::Landed::kComplete) return;
-    --process.to_send;
+    if (!message.copied) --process.to_send;
     message.sent_all = true;
     finish_if_over(stripe.message);
 }
@@ -142,7 +173,8 @@ void World::on_completion(Process& process, const Notice& notice, double sweep_n
 void World::on_fin(Process& process, const Notice& notice) {
     Message& message = messages_[notice.what];
     if (message.arrived.on_completed(notice.stripe) != sched::Landed::kComplete) return;
-    --process.to_receive;
+    if (message.direct) on_direct(process, *message.channel);
+    else --process.to_receive;
     message.arrived_all = true;
     finish_if_over(notice.what);
 }

@@ -19,6 +19,13 @@ Step alltoall(const Workload& w, std::uint32_t rank, std::uint32_t step) noexcep
     return {rank ^ (step + 1), rank ^ (step + 1), w.bytes, 0};
 }
 
+Step allgather(const Workload& w, std::uint32_t rank, std::uint32_t step) noexcept {
+    const coll::Step blocks = coll::step_of(w.algorithm, w.ranks, rank, step);
+    const std::uint64_t bytes = blocks.send.count * w.bytes;
+    const bool copied = bytes <= w.copy_below;
+    return {blocks.to, blocks.from, bytes, 0, copied, copied || w.announce == Announce::kCall};
+}
+
 // --- allreduce ------------------------------------------------------------------------------------------------------
 
 Step reduce_scatter_and_allgather(const Workload& w, std::uint32_t rank, std::uint32_t step) noexcept {
@@ -72,10 +79,18 @@ std::optional<Pattern> pattern_named(std::string_view word) {
     return std::nullopt;
 }
 
+std::optional<coll::Algorithm> algorithm_named(std::string_view word) {
+    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
+        if (word == coll::text(static_cast<coll::Algorithm>(i))) return static_cast<coll::Algorithm>(i);
+    return std::nullopt;
+}
+
 const char* name(Pattern pattern) noexcept { return kNames[static_cast<std::size_t>(pattern)]; }
 
 std::uint32_t steps_of(const Workload& w) noexcept {
     if (w.only_step != 0) return 1;
+    if (w.pattern == Pattern::kAllgather && w.algorithm != coll::Algorithm::kRing)
+        return coll::count_steps(w.algorithm, w.ranks);
     if (w.pattern != Pattern::kAllreduce) return (w.ranks - 1 + w.every - 1) / w.every;
     return std::has_single_bit(w.ranks) ? 2 * (w.ranks - 1) : RecursiveDoubling(w).steps();
 }
@@ -84,7 +99,7 @@ Step step_of(const Workload& w, std::uint32_t rank, std::uint32_t iteration, std
     switch (w.pattern) {
     case Pattern::kRing: return shift(w.ranks, rank, w.only_step != 0 ? w.only_step : step * w.every + 1, w.bytes);
     case Pattern::kAlltoall: return alltoall(w, rank, step * w.every);
-    case Pattern::kAllgather: return shift(w.ranks, rank, 1, w.bytes);
+    case Pattern::kAllgather: return allgather(w, rank, step * w.every);
     case Pattern::kAllreduce:
         return std::has_single_bit(w.ranks) ? reduce_scatter_and_allgather(w, rank, step)
                                             : RecursiveDoubling(w).step(rank, step);

@@ -16,6 +16,9 @@
 // busy posting, or handling other completions, sees a stripe later than it arrived: the
 // accuracy problem of the dissertation (7.1.2, 7.2.2) is always simulated.
 //
+// Direct messages need no handshake: those that are copied through buffers, and those
+// of an allgather whose receivers announce an address at the beginning of the call.
+//
 // Control packets use no bandwidth and are never lost.
 //
 // When a cable goes down, the stripes on it fail after retry_ns, their rail is down, and
@@ -103,6 +106,7 @@ private:
         sched::SentStripes arrived{1};
         std::uint32_t next = kNone;  // next message waiting in the channel, or free
         bool sent_all = false, arrived_all = false;
+        bool copied = false, direct = false;  // as in Step
     };
     struct StripeOnRail {
         std::uint32_t message = 0;
@@ -118,16 +122,26 @@ private:
     // protocol.cc
     void next_step(Process& process);
     void begin_step(Process& process);
+    bool step_is_over(const Process& process) const noexcept;
+    std::uint32_t begin_message(Process& process, std::uint32_t to);
     void announce(Process& process, std::uint32_t to);
     void handle(Process& process, const Notice& notice, double sweep_ns);
     void on_rts(Process& process, std::uint32_t message);
     void ask_for(Process& process, std::uint32_t message);
-    void on_cts(Process& process, std::uint32_t message);
+    void send(Process& process, std::uint32_t message);
     void on_completion(Process& process, const Notice& notice, double sweep_ns);
     void on_failure(Process& process, const Notice& notice);
     void on_fin(Process& process, const Notice& notice);
     void finish_if_over(std::uint32_t message);
     void tell(std::uint32_t process, double at_ns, NoticeKind kind, std::uint32_t what, std::uint8_t stripe = 0);
+
+    // direct.cc
+    void begin_call(Process& process);
+    void on_address(Process& process, std::uint32_t receiver);
+    void send_directly(Process& process, std::uint32_t to);
+    void take_early(Process& process);
+    void on_direct(Process& process, Channel& channel);
+    void take_one(Process& process);
 
     // rails.cc
     void post(Process& process, std::uint32_t stripe);

@@ -5,6 +5,19 @@
 # report.what for the other tests.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
+# The program uses the headers of Open MPI and of common/coop, like a component.
+build_puts() {
+    local folder top=$here/../.. includes=() libraries
+    puts=$results/bin-mpi/coopib_puts
+    for folder in $(mpicc --showme:incdirs); do
+        includes+=(-isystem "$folder" -isystem "$folder/openmpi" -isystem "$folder/openmpi/opal/include")
+    done
+    read -ra libraries <<<"$(mpicc --showme:link)"
+    ${CXX:-g++} -std=c++20 -O1 -Wall -Wextra -Werror -I"$top/opal/mca/common" -I"$top/opal/include" "${includes[@]}" \
+        -isystem "$top/opal/include/standin" -o "$puts" "$here/programs/coopib_puts.cc" "${libraries[@]}" -lopen-pal \
+        -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" -lmca_common_coop
+}
+
 prepare_storm() {
     local program
     mkdir -p "$results/bin-mpi"
@@ -37,6 +50,7 @@ prepare_storm() {
     ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$refuse_fork" "$here/programs/refuse_fork.c" || return 1
     one_sided=$results/bin-mpi/one_sided
     mpicc -O1 -Wall -Wextra -Werror -o "$one_sided" "$here/programs/one_sided.c" || return 1
+    build_puts || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
@@ -620,6 +634,54 @@ coopib_one_sided() {
     check one_sided.coop one_sided_says coop
 }
 
+# --- puts of our other components, through the extension -----------------------------------------------------------------
+
+riders_of() { # GROUND RAILS PML
+    on_ground "$1" "$3" "$puts" riders "$2"
+}
+
+# Packets and acknowledgements are lost, so that HCAs send again, and riders with them.
+riders_despite_losses() { # PML
+    local trace=$log.trace times kind at=0
+    for kind in drop lose-ack corrupt drop lose-ack rnr; do echo "after $((at += 150)) messages fault all $kind --count 3"; done >"$log.scenario"
+    limit=60 on_subnet --hosts 2 --hcas 2 --rate 250MB/s,100MB/s --latency 20us --scenario "$log.scenario" --trace-to "$trace" -- \
+        mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self --mca mpi_yield_when_idle 1 --mca btl_coopib_timeout 10 "$puts" riders 2 ||
+        return 1
+    times=$(grep -c "  retry QP" "$trace")
+    rm -f "$trace"
+    echo "sent again: $times times"
+    [ "$times" -ge 10 ]
+}
+
+# The program must notice packets that overtake the data, and the end of a write before its beginning.
+wrong_bytes_are_seen() { # GROUND ARGUMENT of coopib_puts
+    local output
+    output=$(ends_with_an_error on_ground "$1" ob1 "$puts" "$2" 2>&1) || { echo "$output"; return 1; }
+    echo "$output"
+    grep -qE '^rank [01]: put [0-9]+ of [0-9]+ bytes: byte [0-9]+ is ' <<<"$output"
+}
+
+coopib_puts() {
+    local pml of_ground
+    for pml in ob1 coop; do
+        for of_ground in one_rail:1 two_hcas:2 four_rails:4 unequal:3 roce:2 nosrq:2 small:2 unordered:2; do
+            check "puts.riders_come_after_the_data.${of_ground%:*}.$pml" riders_of "${of_ground%:*}" "${of_ground#*:}" "$pml"
+        done
+        check "puts.riders_come_after_the_data.despite_losses.$pml" riders_despite_losses "$pml"
+        check "puts.riders_wait_for_room_and_credits.$pml" on_ground nosrq "$pml" --mca btl_coopib_send_depth 4 --mca btl_coopib_receives 16 "$puts" riders 2
+        check "puts.whole_ones_end_with_their_last_word.one_rail.$pml" on_ground one_rail "$pml" "$puts" tails
+        check "puts.whole_ones_end_with_their_last_word.unequal.$pml" on_ground unequal "$pml" "$puts" tails
+        check "puts.writes_land_in_order.$pml" on_ground two_hcas "$pml" "$puts" order yes
+        check "puts.writes_land_out_of_order.$pml" on_ground unordered "$pml" "$puts" order no
+    done
+    check puts.riders_come_after_the_data.with_interrupts on_ground unequal coop --mca pml_coop_async interrupt "$puts" riders 3
+    check puts.order_of_writes_is_as_given.yes on_ground unordered ob1 --mca btl_coopib_ring_in_order yes "$puts" order yes
+    check puts.order_of_writes_is_as_given.no on_ground two_hcas ob1 --mca btl_coopib_ring_in_order no "$puts" order no
+    check puts.message_that_overtakes_the_data_is_seen wrong_bytes_are_seen unequal messages
+    check puts.end_of_a_striped_put_that_is_early_is_seen wrong_bytes_are_seen unequal striped_tails
+    check puts.end_of_a_whole_put_that_is_early_is_seen wrong_bytes_are_seen unordered tails
+}
+
 part_coopib() {
     local pml policy ground
     log=$results/log/coopib.build.log
@@ -638,6 +700,7 @@ part_coopib() {
     coopib_order_of_bytes
     coopib_receives
     coopib_one_sided
+    coopib_puts
     for pml in ob1 coop; do
         for policy in binding round_robin window_round_robin weighted_round_robin shortest_queue even_striping weighted_striping adaptive_striping bss epc; do
             coopib_storm four_rails "$pml" "$policy" --

@@ -34,6 +34,7 @@ ground_options() {
     pkeys) options+=(--pkeys "0x8001,0xffff,0,0x0002,0x8002") ;;
     pkeys_far) options+=(--pkeys "0x8001,0xffff,0,0x0002,0x8002") arguments=(--far) ;;
     strictfork) options+=(--strict-fork) ;;
+    register_cost) options+=(--register-cost 20us,10us) ;;
     *) echo "semantics: no ground '$1'" >&2; exit 2 ;;
     esac
 }
@@ -66,6 +67,7 @@ part_semantics() {
         run_cases strict memory
         run_cases strictarm completion
         run_cases strictfork forks
+        run_cases register_cost registration
         [ "$long" = yes ] || return 0
         run_cases roce_far $connected ud
         run_cases lmc3 lmc apm

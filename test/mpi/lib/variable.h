@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A performance variable of pml/coop, through MPI_T. A program that includes this
-// starts MPI_T before MPI.
+// A performance variable of pml/coop, or of another component, through MPI_T. A program
+// that includes this starts MPI_T before MPI.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ const mpitest::Configure start_mpi_t([](mpitest::Settings& settings) {
 // One variable, in its own session.
 class Variable {
 public:
-    explicit Variable(const std::string& name) {
-        const int index = find("pml_coop_" + name);
+    explicit Variable(const std::string& name, const std::string& component = "pml_coop") {
+        const int index = find(component + "_" + name);
         int count = 0;
         MPI_T_pvar_session_create(&session_);
         MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &count);

@@ -57,6 +57,15 @@ TEST(FabricFile, says_what_the_subnet_is) {
     EXPECT_EQ(t.routes[0].links, (std::vector<std::uint32_t>{0, 6, 11, 3}));
 }
 
+TEST(FabricFile, registration_costs_nothing_unless_it_is_said) {
+    const Topology t = parsed(
+        "switch s\nhost a b\nhca a/x register-cost=90us,0.3us\nhca b/x\nlink a/x/1 s\nlink b/x/1 s\n");
+    EXPECT_EQ(t.hcas[0].register_cost, (RegisterCost{.base_ns = 90'000, .page_ns = 300}));
+    EXPECT_EQ(t.hcas[1].register_cost, RegisterCost{});
+    EXPECT_NE(to_text(t).find("hca a/x ports=1 profile=default register-cost=90us,300ns\n"), std::string::npos);
+    EXPECT_NE(to_text(t).find("hca b/x ports=1 profile=default\n"), std::string::npos);
+}
+
 TEST(FabricFile, hcas_come_in_the_order_of_their_hosts) {
     const Topology t = parsed("switch s\nhca b/x a/x a/y\nhost a b\nlink b/x/1 s\nlink a/y/1 s\nlink a/x/1 s\n");
     EXPECT_EQ(t.hca_name(0), "a/x");
@@ -121,7 +130,13 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x profile=new",
      "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
     {"host a\nhca a/x speed=1",
-     "test:2: 'speed' is not a setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix)"},
+     "test:2: 'speed' is not a setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix, register-cost)"},
+    {"host a\nhca a/x register-cost=90us",
+     "test:2: register-cost: '90us' is not BASE,PER_PAGE: two times such as 90us,0.3us, each at most 1s"},
+    {"host a\nhca a/x register-cost=1us,2us,3us",
+     "test:2: register-cost: '1us,2us,3us' is not BASE,PER_PAGE: two times such as 90us,0.3us, each at most 1s"},
+    {"host a\nhca a/x register-cost=90us,1001ms",
+     "test:2: register-cost: '90us,1001ms' is not BASE,PER_PAGE: two times such as 90us,0.3us, each at most 1s"},
     {"host a\nhca a/x pkeys=0x8000",
      "test:2: pkeys: '0x8000' is not P_Keys such as 0xffff,0x8001: 16 bits each, the upper bit set for full members, 0 "
      "for an empty entry"},
@@ -203,6 +218,7 @@ TEST(FabricFile, a_topology_comes_back_from_its_text) {
                       .pkeys = {3, 0xffff},
                       .rates = {0, 1'234'567},
                       .latency_ns = 777,
+                      .register_cost = {.base_ns = 1, .page_ns = 0},
                       .profile = find_profile("small"),
                       .leaves = 2,
                       .spines = 3,
@@ -232,6 +248,7 @@ TEST_F(InstalledSubnet, comes_back_as_it_was) {
     topology.ports[0].pkeys = {0x8001, 0, 0xffff};
     topology.ports[0].grh_required = true;
     topology.ports[1].prefix = 0xfe80000000000001;
+    topology.hcas[1].register_cost = {.base_ns = 90'000, .page_ns = 300};
     install_as_test(topology);
     EXPECT_EQ(to_text(read_topology(subnet)), to_text(topology));
 }

@@ -192,6 +192,25 @@ TEST_F(ChannelTest, lets_nothing_overtake_what_waits_on_a_rail) {
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, &put);
 }
 
+TEST_F(ChannelTest, posts_a_rider_after_its_stripe_and_before_later_ones) {
+    open({kUp}, true);
+    FakeWork &stripe = new_work(WorkKind::kPut), &rider = new_work(), &later = new_work(WorkKind::kPut);
+    rider.wants_credit = true;
+    for (std::uint32_t i = 1; i < kDepth; ++i) channel.submit_stripe(new_work(WorkKind::kPut), false);
+    while (channel.take_credit(channel.rails[0])) continue;
+    channel.submit_stripe(stripe, false);
+    channel.submit(rider);
+    channel.submit_stripe(later, false);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &stripe);
+    complete(0);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &stripe) << "there is room but no credit for the rider";
+    EXPECT_TRUE(channel.on_grant({0, 1}));
+    ASSERT_EQ(posted(0), kDepth);
+    EXPECT_EQ(channel.rails[0].qp.posted[kDepth - 2].id, &rider);
+    EXPECT_EQ(channel.rails[0].qp.posted[kDepth - 1].id, &later);
+}
+
 // --- credits -------------------------------------------------------------------------------------------------------
 
 TEST_F(ChannelTest, sends_as_many_messages_as_it_has_credits) {

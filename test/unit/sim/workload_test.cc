@@ -29,6 +29,39 @@ TEST(SimWorkload, each_send_has_a_receive_of_the_same_size) {
         }
 }
 
+Workload allgather(coll::Algorithm algorithm, std::uint32_t ranks) {
+    Workload work{Pattern::kAllgather, ranks, 1024, 1, 1, 1};
+    work.algorithm = algorithm;
+    return work;
+}
+
+TEST(SimWorkload, allgather_sends_the_blocks_of_the_step) {
+    const Step third = step_of(allgather(coll::Algorithm::kRecursiveDoubling, 16), 5, 0, 2);
+    EXPECT_EQ(third.to, 1u);
+    EXPECT_EQ(third.from, 1u);
+    EXPECT_EQ(third.bytes, 4u * 1024);
+    EXPECT_EQ(step_of(allgather(coll::Algorithm::kBruck, 6), 1, 0, 2).bytes, 2u * 1024);  // the rest
+}
+
+TEST(SimWorkload, every_allgather_sends_all_blocks_but_one) {
+    for (std::size_t i = 0; i < coll::kAlgorithms; ++i) {
+        const Workload work = allgather(static_cast<coll::Algorithm>(i), 32);
+        std::uint64_t sent = 0;
+        for (std::uint32_t step = 0; step < steps_of(work); ++step) {
+            const Step mine = step_of(work, 7, 0, step);
+            sent += mine.bytes;
+            EXPECT_EQ(step_of(work, mine.to, 0, step).from, 7u) << coll::text(work.algorithm) << ", step " << step;
+        }
+        EXPECT_EQ(sent, 31u * 1024) << coll::text(work.algorithm);
+    }
+}
+
+TEST(SimWorkload, algorithms_of_allgather_have_the_names_of_the_core) {
+    EXPECT_EQ(algorithm_named("bruck"), coll::Algorithm::kBruck);
+    EXPECT_EQ(algorithm_named("neighbour"), coll::Algorithm::kNeighbour);
+    EXPECT_FALSE(algorithm_named("binomial"));
+}
+
 TEST(SimWorkload, alltoall_and_the_ring_reach_everybody_once) {
     for (const Pattern pattern : {Pattern::kAlltoall, Pattern::kRing})
         for (const std::uint32_t ranks : {24u, 48u, 64u}) {

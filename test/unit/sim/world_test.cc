@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/plan.h"
+#include "simulated.h"
 
 namespace coop::sim {
 namespace {
@@ -20,37 +20,6 @@ Options options(const std::string& policy) {
     o.policy = policy;
     o.slice_ns = 0;
     return o;
-}
-
-struct Simulated {
-    WorldPlan plan;
-    World world;
-    explicit Simulated(const Options& o) : plan(take(o)), world(plan) {
-        const Defect bad = world.run();
-        EXPECT_FALSE(bad) << *bad;
-    }
-    static WorldPlan take(const Options& o) {
-        auto made = make_plan(o);
-        EXPECT_TRUE(std::holds_alternative<WorldPlan>(made)) << std::get<std::string>(made);
-        return std::get<WorldPlan>(made);
-    }
-    const JobResult& result() const { return world.results()[0]; }
-    double last_us() const {
-        const auto& ends = result().iteration_end_ns;
-        return (ends.back() - ends[ends.size() - 2]) / 1e3;
-    }
-    double carried() const {
-        double bytes = 0;
-        for (NodeIndex host = 0; host < world.topology().hosts; ++host)
-            bytes += world.network().bytes_over(world.topology().host_link(host));
-        return bytes;
-    }
-};
-
-std::string flaw(const Options& o) {
-    auto made = make_plan(o);
-    const auto* bad = std::get_if<std::string>(&made);
-    return bad != nullptr ? *bad : "";
 }
 
 // A rendezvous of two idle processes: start and RTS, CTS, the bytes, the FIN, with
@@ -130,12 +99,27 @@ TEST(SimWorld, packets_take_as_long_as_flows_unless_they_hold_each_other_up) {
     }
 }
 
+TEST(SimWorld, every_allgather_moves_all_blocks_in_its_number_of_messages) {
+    const std::pair<const char*, std::uint64_t> algorithms[] = {
+        {"doubling", 3}, {"bruck", 3}, {"ring", 7}, {"neighbour", 4}};
+    for (const auto& [algorithm, steps] : algorithms) {
+        Options o = options("original");
+        o.pattern = "allgather";
+        o.algorithm = algorithm;
+        const Simulated run(o);
+        EXPECT_EQ(run.result().messages, 3 * 8 * steps) << algorithm;
+        EXPECT_NEAR(run.carried(), 3.0 * 8 * 7 * 262144, 1) << algorithm;
+    }
+}
+
 TEST(SimWorld, a_sample_of_the_steps_has_that_many_messages) {
     Options o = options("original");
     o.every = 3;
     EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);  // steps 1, 4 and 7
-    o.pattern = "ring";
-    EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3);
+    for (const char* pattern : {"ring", "allgather"}) {
+        o.pattern = pattern;
+        EXPECT_EQ(Simulated(o).result().messages, 3u * 8 * 3) << pattern;
+    }
 }
 
 // Figure 3.5 of the dissertation: every message of step 12 crosses between leaves,
@@ -250,10 +234,10 @@ TEST(SimPlan, an_impossible_plan_gives_a_sentence) {
     EXPECT_NE(flaw(o).find("--pattern 'gather' is not one of"), std::string::npos);
     o.pattern = "allreduce";
     o.every = 2;
-    EXPECT_EQ(flaw(o), "--every 2: alltoall and the ring have steps 1 to 7, only these patterns have the option");
+    EXPECT_EQ(flaw(o), "--every 2: ring, alltoall and a ring allgather have steps 1 to 7, only these have the option");
     o.pattern = "alltoall";
     o.every = 8;
-    EXPECT_EQ(flaw(o), "--every 8: alltoall and the ring have steps 1 to 7, only these patterns have the option");
+    EXPECT_EQ(flaw(o), "--every 8: ring, alltoall and a ring allgather have steps 1 to 7, only these have the option");
     o.every = 1;
     o.blocking = "some";
     EXPECT_EQ(flaw(o), "--blocking 'some' is not one of none, hosts, cables");

@@ -18,6 +18,7 @@ constexpr BtlExtension kTable{
     .hca_operations = hca_operations,
     .share_hca_loads = share_hca_loads,
     .serve = serve,
+    .lands_in_order = lands_in_order,
 };
 
 }  // namespace

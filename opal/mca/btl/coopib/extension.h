@@ -33,4 +33,7 @@ void share_hca_loads(mca_btl_base_module_t*, rndv::HcaLoads*);
 // interrupts.cc
 bool serve(mca_btl_base_module_t*, async::Handler*);
 
+// write_order.cc
+bool lands_in_order(mca_btl_base_module_t*, Endpoint*);
+
 }  // namespace coop::ib

@@ -25,7 +25,7 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
         fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-        fragment.fenced = true;
+        fragment.fenced = op.kind == WorkKind::kGet;
         fragment.base.des_cbfunc = nullptr;
         fragment.work.kind = WorkKind::kSend;
         fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + rider.bytes;
@@ -36,7 +36,8 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
-    m.handler.under_way(-1);  // no process has to notice the end of the operation now
+    // No process has to notice the end of the operation now. Without a marker it was not counted.
+    if (op.marker != sched::Marker::kNone) m.handler.under_way(-1);
     return true;
 }
 
@@ -62,8 +63,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     Channel& channel = *op.endpoint->channel;
     count_posted(m, stripe, channel.rails[rail].local_hca);
-    // The fences make the HCA execute such reads one by one, so they need no read tokens: at most one read more than
-    // the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
+    // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more
+    // than the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
     if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
     channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
 }
@@ -71,7 +72,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
-    const sched::Schedule schedule = channel.scheduler->make_schedule(op.bytes, op.marker, now);
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes)
+                                              : channel.scheduler->make_schedule(op.bytes, op.marker, now);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
@@ -106,8 +108,9 @@ void start_op(Module& m, RdmaOp& op) {
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
-    // A rider is valid only during this call, so an operation with a rider is cut at once.
-    if (op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
+    // so it need not wait for better weights.
+    if (op.whole || op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;
     channel.uncut.push_back(&op);

@@ -234,10 +234,11 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kChoice,
      .default_value = static_cast<std::int64_t>(RingInOrder::kAuto),
      .choices = kRingInOrderNames,
-     .help = "Whether the HCAs of this process write the bytes of an RDMA write to memory in ascending order. Only "
-             "then can a ring carry messages of several packets. auto: ask the driver (ibv_query_qp_data_in_order); if "
-             "it does not know, no. yes: they do; if this is wrong, messages arrive damaged. no: a slot holds one "
-             "packet.",
+     .help =
+         "Whether the HCAs of this process write the bytes of an RDMA write to memory in ascending order. Only "
+         "then can a ring carry messages of several packets, and another component poll the end of a write. auto: ask "
+         "the driver (ibv_query_qp_data_in_order); if it does not know, no. yes: they do; if this is wrong, "
+         "messages arrive damaged. no: a slot holds one packet.",
      .level = 5},
     {.name = "timeout",
      .type = ParamType::kInt,

@@ -30,6 +30,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->data = data;
     op->has_riders = false;
     op->rider = nullptr;
+    op->whole = false;
     return op;
 }
 
@@ -54,6 +55,7 @@ int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, 
     Guard guard(m);
     RdmaOp* op = make_op(m, kind, endpoint, local_address, remote_address, local, remote, bytes, options.marker,
                          callback, context, data);
+    op->whole = options.whole;
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }

@@ -11,6 +11,7 @@
 #include "diagnose.h"
 #include "message.h"
 #include "module.h"
+#include "write_order.h"
 
 namespace coop::ib {
 namespace {
@@ -23,11 +24,9 @@ std::uint16_t check_of(const RingOffer& offer) {
 
 // The number of bytes of a peer's write that arrive in order on every rail.
 std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
-    const auto wish = static_cast<RingInOrder>(m.given.ring_in_order);
     std::uint32_t bytes = sched::kWholeWrite;
     for (const Rail& rail : channel.rails)
-        if (wish == RingInOrder::kNo || (wish == RingInOrder::kAuto && !rail::writes_land_in_order(rail.qp.get())))
-            bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp.get()));
+        if (!lands_in_order(m, rail)) bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp.get()));
     return bytes;
 }
 

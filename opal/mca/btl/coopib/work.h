@@ -101,8 +101,9 @@ struct RdmaOp {
     void* data = nullptr;
     sched::Marker marker = sched::Marker::kNone;
     sched::SentStripes missing{1};
-    Fragment* riders[sched::kMaxRails];  // of a get: each is posted after the stripe of the same number, fenced
+    Fragment* riders[sched::kMaxRails];  // valid if has_riders: each is posted after the stripe of the same number
     bool has_riders = false;
+    bool whole = false;      // never cut into stripes
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];

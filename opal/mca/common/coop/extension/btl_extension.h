@@ -45,13 +45,18 @@ class Handler;
 
 constexpr std::uint32_t kMaxRiderBytes = 64;
 
-// A packet that the HCA sends when an RDMA read has ended: the FIN of a message,
-// posted with the read and fenced, so that no process has to notice the end of the
-// read (the "fenced" FIN of RDMA Read Based Rendezvous, section 4.2). A striped
-// read has one copy on each rail that it uses, and the peer counts them.
+// A packet that the HCA sends after the data of a put or a get. It is posted together
+// with the operation, so that no process has to notice the end of the operation first:
+//
+//     put    it follows the write on the same queue pair, which keeps the order: when
+//            the packet arrives, the data is in the peer's memory
+//     get    it is fenced: the HCA sends it when the read has ended (the "fenced" FIN
+//            of RDMA Read Based Rendezvous, section 4.2)
+//
+// A striped operation has one copy on each rail that it uses, and the peer counts them.
 //
 // The transport copies the packet and sets `taken` before the call returns. If it
-// leaves `taken` false, the caller sends the packet when the read is complete.
+// leaves `taken` false, the caller sends the packet when the operation is complete.
 struct Rider {
     alignas(8) unsigned char packet[kMaxRiderBytes];
     std::uint32_t bytes;
@@ -63,7 +68,8 @@ struct Rider {
 struct RdmaOptions {
     // A marker other than kNone also permits the asynchronous handler to call `done`.
     sched::Marker marker = sched::Marker::kNone;
-    Rider* rider = nullptr;  // only for a get; null: none
+    Rider* rider = nullptr;  // null: none
+    bool whole = false;      // one request on one rail, never stripes
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
@@ -75,7 +81,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 1;
+constexpr std::uint32_t kBtlExtensionAbi = 2;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -112,6 +118,12 @@ struct BtlExtension {
     // interrupts, takes turns with the handler and reports to it. Null detaches it. Returns false if the transport
     // cannot interrupt.
     bool (*serve)(Btl*, async::Handler* handler) = nullptr;
+
+    // Whether the last byte of an RDMA write of the peer becomes visible here after all its other bytes, on every rail of
+    // the connection: then this process may poll that byte (with an acquire load). The answer is about one write, not
+    // about several, and about writes into this process only; the peer answers for the other direction. False while not
+    // connected, and if the driver does not know. It asks the driver: keep the answer.
+    bool (*lands_in_order)(Btl*, Endpoint*) = nullptr;
 };
 
 }  // namespace coop

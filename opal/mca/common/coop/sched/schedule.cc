@@ -30,6 +30,7 @@ std::string limit(Reason reason, const SchedConfig& config) {
     case Reason::kNonblocking:
     case Reason::kCollective:
     case Reason::kNoMarker:
+    case Reason::kWhole:
     case Reason::kNoRail: break;
     }
     return "";
@@ -54,6 +55,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kCollective: return "the call is part of a collective one";
     case Reason::kVeryLarge: return "the call is nonblocking, but the message is not below the limit";
     case Reason::kNoMarker: return "the kind of call is unknown, so the size decides";
+    case Reason::kWhole: return "the caller does not permit stripes";
     case Reason::kNoRail: return "no rail is left";
     }
     return "unknown";

@@ -33,9 +33,10 @@ enum class Reason : std::uint8_t {
     kCollective,
     kVeryLarge,  // EPC: nonblocking, but at least epc_always_stripe
     kNoMarker,   // EPC: kind of call unknown, so the size alone decides
+    kWhole,      // the caller does not permit stripes
     kNoRail,     // all rails are down, so there is no stripe
 };
-constexpr std::size_t kReasons = 8;
+constexpr std::size_t kReasons = 9;
 
 constexpr RailIndex kNoRailIndex = 0xff;
 

@@ -182,12 +182,23 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     } else {
         stripe(policy, usable, now_ns, schedule);
     }
-    schedule.header.suspect = usable != 0 && rails_[schedule[0].rail].state == RailState::kSuspect;
-    remember(schedule);
+    finish(schedule);
     return schedule;
 }
 
-void Scheduler::remember(const Schedule& schedule) noexcept {
+Schedule Scheduler::make_whole(std::uint64_t bytes) noexcept {
+    const RailMask usable = rails_.usable();
+    Schedule schedule;
+    schedule.header.bytes = bytes;
+    schedule.header.policy = config_->small_policy;
+    schedule.header.reason = usable != 0 ? Reason::kWhole : Reason::kNoRail;
+    if (usable != 0) schedule.add(take_turn(config_->small_policy, usable, small_), 0, bytes, 1);
+    finish(schedule);
+    return schedule;
+}
+
+void Scheduler::finish(Schedule& schedule) noexcept {
+    schedule.header.suspect = !schedule.empty() && rails_[schedule[0].rail].state == RailState::kSuspect;
     if (schedule.header.bytes >= config_->striping_threshold) {
         last_large_ = schedule;
         return;

@@ -36,6 +36,8 @@ public:
     Scheduler(const SchedConfig&& gone, const RailSet& rails) = delete;
 
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
+    // The schedule of a message that must not be striped, whatever its length: small_policy chooses its rail.
+    Schedule make_whole(std::uint64_t bytes) noexcept;
 
     // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
     // the weights.
@@ -95,7 +97,7 @@ private:
     Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;
     Schedule::Header choose_epc(std::uint64_t bytes, Marker marker) const noexcept;
 
-    void remember(const Schedule& schedule) noexcept;
+    void finish(Schedule& schedule) noexcept;  // sets `suspect`, and keeps it for the report
 
     RailIndex take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept;
     RailIndex window_turn(RailMask usable, Rotation& rotation) noexcept;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The component structure that Open MPI loads: registration of parameters and performance variables, one module for
+// each communicator, the report.
+#include <cstdio>
+#include <string>
+
+#include "coop_config.h"
+#include "diagnose.h"
+#include "module.h"
+#include "peers.h"
+
+extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
+
+namespace coop::ag {
+
+Undestroyed<Process> process_holder;
+
+namespace {
+
+void register_parameter(const ParamRow& row, void* value) noexcept {
+    mca_base_component_var_register(&mca_coll_rdmaag_component.collm_version, row.name, help_text(row).c_str(),
+                                    is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
+                                    nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                    MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+using Counter = std::atomic<std::uint64_t>;
+
+int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
+    *static_cast<unsigned long long*>(
+        value) = static_cast<const Counter*>(variable->ctx)->load(std::memory_order_relaxed);
+    return OMPI_SUCCESS;
+}
+
+void register_variable(const Variable& variable, Counter& counter) noexcept {
+    mca_base_component_pvar_register(
+        &mca_coll_rdmaag_component.collm_version, variable.name.c_str(), variable.help.c_str(), OPAL_INFO_LVL_4,
+        MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read_counter,
+        nullptr, nullptr, &counter);
+}
+
+extern "C" int mca_coll_rdmaag_register(void) {
+    for (std::size_t i = 0; i < params().size(); ++i)
+        register_parameter(params()[i], param_table().set_default(process.given, i));
+    for (std::size_t i = 0; i < std::size(kCountRows); ++i)
+        register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
+    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
+        register_variable(calls_variable(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < kWhyNots; ++i)
+        register_variable(left_variable(static_cast<WhyNot>(i)), process.left_to_others[i]);
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_coll_rdmaag_open(void) {
+    opal_show_help_add_dir(COOP_HELP_DIR);
+    if (process.given.priority > 0) publish_use(process.given.priority);
+    return OMPI_SUCCESS;
+}
+
+// One line for each algorithm and each reason with calls.
+void print_report() noexcept {
+    std::string text;
+    const auto add = [&text](const char* what, const char* name, const Counter& counter) {
+        if (const auto n = counter.load(std::memory_order_relaxed); n > 0)
+            text += std::string(" ") + what + name + " " + std::to_string(n) + ";";
+    };
+    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
+        add("", coll::text(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < std::size(kCountRows); ++i) add("", kCountRows[i].name, process.counts[i]);
+    for (std::size_t i = 0; i < kWhyNots; ++i) add("left to others: ", kWhyNotTexts[i], process.left_to_others[i]);
+    if (!text.empty())
+        std::fprintf(stderr, "coll/rdmaag: rank %u:%s\n", ompi_proc_local()->super.proc_name.vpid, text.c_str());
+}
+
+extern "C" int mca_coll_rdmaag_close(void) {
+    if (process.config.report > 0) print_report();
+    return OMPI_SUCCESS;
+}
+
+void check_parameters() noexcept {
+    process.config = process.given;
+    if (const auto error = check(process.config)) parameter_out_of_range(*error);
+    const char* fault = process.config.fault ? process.config.fault : "";
+    auto faults = Faults::parse(fault);
+    if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
+    process.faults = std::move(std::get<Faults>(faults));
+}
+
+extern "C" int mca_coll_rdmaag_init_query(bool, bool) {
+    check_parameters();
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
+    State& state = *reinterpret_cast<mca_coll_rdmaag_module_t*>(base)->state;
+    const mca_coll_base_comm_coll_t& below = *comm->c_coll;
+    if (!below.coll_allgather || !below.coll_allgatherv || !below.coll_allreduce) return OMPI_ERROR;
+    state.comm = comm;
+    state.allgather = below.coll_allgather;
+    state.allgather_module = below.coll_allgather_module;
+    state.allgatherv = below.coll_allgatherv;
+    state.allgatherv_module = below.coll_allgatherv_module;
+    OBJ_RETAIN(state.allgather_module);
+    OBJ_RETAIN(state.allgatherv_module);
+    state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
+    return OMPI_SUCCESS;
+}
+
+// Null: coll/rdmaag has nothing to do with the communicator.
+extern "C" mca_coll_base_module_t* mca_coll_rdmaag_comm_query(ompi_communicator_t* comm, int* priority) {
+    *priority = static_cast<int>(process.config.priority);
+    if (process.config.priority == 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return nullptr;
+    auto* module = OBJ_NEW(mca_coll_rdmaag_module_t);
+    if (!module) return nullptr;
+    module->super.coll_module_enable = mca_coll_rdmaag_enable;
+    module->super.coll_allgather = mca_coll_rdmaag_allgather;
+    module->super.coll_allgatherv = mca_coll_rdmaag_allgatherv;
+    return &module->super;
+}
+
+void construct(mca_coll_rdmaag_module_t* module) { module->state = new State; }
+
+void destruct(mca_coll_rdmaag_module_t* module) {
+    if (module->state->allgather_module) OBJ_RELEASE(module->state->allgather_module);
+    if (module->state->allgatherv_module) OBJ_RELEASE(module->state->allgatherv_module);
+    delete module->state;
+}
+
+}  // namespace
+}  // namespace coop::ag
+
+using namespace coop::ag;
+
+OBJ_CLASS_INSTANCE(mca_coll_rdmaag_module_t, mca_coll_base_module_t, construct, destruct);
+
+mca_coll_base_component_t mca_coll_rdmaag_component = {
+    .collm_version =
+        {
+            MCA_COLL_BASE_VERSION_2_0_0,
+            .mca_component_name = "rdmaag",
+            MCA_BASE_MAKE_VERSION(component, COOP_VERSION_MAJOR, COOP_VERSION_MINOR, COOP_VERSION_RELEASE),
+            .mca_open_component = mca_coll_rdmaag_open,
+            .mca_close_component = mca_coll_rdmaag_close,
+            .mca_register_component_params = mca_coll_rdmaag_register,
+        },
+    .collm_init_query = mca_coll_rdmaag_init_query,
+    .collm_comm_query = mca_coll_rdmaag_comm_query,
+};

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# coll/rdmaag is built whenever Open MPI is there. A header that Open MPI lacks is an error here, before anything is compiled.
+AS_IF([test "$coop_ompi" = yes], [
+  COOP_OMPI_HEADERS([coll/rdmaag], [dnl
+    opal/datatype/opal_convertor.h dnl
+    opal/mca/base/mca_base_pvar.h dnl
+    opal/mca/base/mca_base_var.h dnl
+    opal/mca/btl/base/base.h dnl
+    opal/mca/btl/btl.h dnl
+    opal/mca/pmix/pmix.h dnl
+    opal/runtime/opal_progress.h dnl
+    opal/util/show_help.h dnl
+    ompi/communicator/communicator.h dnl
+    ompi/mca/bml/base/base.h dnl
+    ompi/mca/bml/bml.h dnl
+    ompi/mca/coll/base/base.h dnl
+    ompi/mca/coll/coll.h dnl
+    ompi/mca/pml/base/base.h dnl
+    ompi/mca/rte/rte.h dnl
+    ompi/proc/proc.h])
+  COOP_COMPONENT_ROW([coll/rdmaag], [yes], [allgather over any BTL])
+], [
+  COOP_COMPONENT_ROW([coll/rdmaag], [no], [--without-ompi])
+])

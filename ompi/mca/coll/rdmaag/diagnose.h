@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// User-facing errors. Each prints one message of the help file and ends the job.
+#pragma once
+
+#include "compat.h"
+#include "coop/base/param.h"
+#include "coop/coll/packet.h"
+
+namespace coop::ag {
+
+// A packet that is damaged, or contradicts the state of its communicator. `whole`: its fields can be shown.
+[[noreturn]] void wrong_packet(const coll::Packet& packet, bool whole, const char* what);
+[[noreturn]] void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error);
+[[noreturn]] void out_of_memory(std::size_t bytes);
+[[noreturn]] void parameter_out_of_range(const ParamError& error);
+
+}  // namespace coop::ag

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "coop/extension/registry.h"
+#include "coop/match/contexts.h"
+#include "diagnose.h"
+#include "process.h"
+
+namespace coop::ag {
+namespace {
+
+constexpr mca_btl_base_tag_t kTag = MCA_BTL_TAG_USR + 16;
+constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+constexpr std::size_t kMaxData = 64 * 1024;  // bytes of a packet of a long step
+constexpr std::uint32_t kAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ |
+                                  MCA_BTL_REG_FLAG_REMOTE_WRITE;
+
+match::Contexts<Group> groups;
+
+constexpr Fault fault_of(coll::Kind kind) noexcept {
+    switch (kind) {
+    case coll::Kind::kShort: return Fault::kCorruptMatch;
+    case coll::Kind::kAnnounce: return Fault::kCorruptRts;
+    case coll::Kind::kData: return Fault::kCorruptFrag;
+    case coll::Kind::kLanded: break;
+    }
+    return Fault::kCorruptFin;
+}
+
+// The transports with an extension, looked up once.
+struct Extended {
+    const mca_btl_base_module_t* btl;
+    const BtlExtension* extension;
+};
+std::vector<Extended>& extended() {
+    static auto& all = *new std::vector<Extended>;
+    return all;
+}
+void look_up_extensions() {
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        if (const auto found = find_extension(selected->btl_module); found.extension)
+            extended().push_back({selected->btl_module, found.extension});
+    }
+}
+const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept {
+    for (const Extended& each : extended())
+        if (each.btl == &btl) return each.extension;
+    return nullptr;
+}
+
+bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
+
+void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
+
+// The transport for packets, and the one for puts; null: none.
+mca_bml_base_btl_t* packets_to(mca_bml_base_endpoint_t& endpoint) noexcept {
+    return mca_bml_base_btl_array_get_index(&endpoint.btl_eager, 0);
+}
+mca_bml_base_btl_t* puts_to(mca_bml_base_endpoint_t& endpoint) noexcept {
+    mca_bml_base_btl_t* const btl = mca_bml_base_btl_array_get_index(&endpoint.btl_rdma, 0);
+    return btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put && (btl->btl_flags & MCA_BTL_FLAGS_SEND) &&
+                   btl->btl->btl_registration_handle_size <= coll::kMaxHandleBytes
+               ? btl
+               : nullptr;
+}
+
+bool is_aligned(const mca_btl_base_module_t& btl, std::uint64_t local, std::uint64_t remote,
+                std::uint64_t bytes) noexcept {
+    const std::uint64_t unit = btl.btl_put_alignment;
+    return unit <= 1 || (local % unit == 0 && remote % unit == 0 && bytes % unit == 0);
+}
+
+void set_parts(void* packet, std::uint32_t parts) noexcept {
+    auto& notice = *static_cast<coll::Packet*>(packet);
+    notice.parts = parts;
+    coll::seal(notice);
+}
+
+extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_base_tag_t,
+                                          mca_btl_base_descriptor_t* descriptor, void*) {
+    const mca_btl_base_segment_t& segment = *descriptor->des_segments;
+    coll::Packet packet{};
+    const bool whole = segment.seg_len >= sizeof packet;
+    if (whole) std::memcpy(&packet, segment.seg_addr.pval, sizeof packet);
+    const char* why = whole ? coll::find_damage(packet, segment.seg_len) : "length";
+    Group* group = nullptr;
+    if (!why) {
+        group = packet.context < groups.kIds ? groups.find(static_cast<std::uint16_t>(packet.context)) : nullptr;
+        why = group ? group->on_packet(packet, static_cast<std::byte*>(segment.seg_addr.pval) + sizeof packet, btl)
+                    : "context id";
+    }
+    if (why) wrong_packet(packet, whole, why);
+}
+
+}  // namespace
+
+// A put, or what is left of it: its notice, unless the transport sends that with the data; or its data if it failed.
+struct Group::Put {
+    enum State : int { kPending, kDone, kFailed };
+    Put(mca_bml_base_btl_t& transport, std::uint32_t to_rank, std::uint32_t step_number, std::uint64_t at_offset,
+        const coll::Piece& what) noexcept
+        : btl(transport), to(to_rank), step(step_number), at(at_offset), piece(what) {}
+    mca_bml_base_btl_t& btl;  // sends the notice, too, so that it cannot overtake the data
+    std::uint32_t to, step;
+    std::uint64_t at;
+    coll::Piece piece;
+    std::atomic<int> state{kPending};
+    bool tells = false;  // the transport sends the notice
+};
+
+std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t short_bytes) noexcept {
+    const auto processes = static_cast<std::uint32_t>(ompi_comm_size(&comm));
+    const std::uint32_t slots = coll::count_steps(coll::Algorithm::kBruck, processes);
+    auto inbox = coll::Inbox::create(processes, slots, short_bytes);
+    if (!inbox) return nullptr;
+    std::unique_ptr<Group> group(new (std::nothrow) Group(comm, std::move(inbox)));
+    try {
+        if (group) group->staging_.resize(sizeof(coll::Packet) + std::max(short_bytes, coll::kMaxHandleBytes));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+    if (group) publish(comm.c_contextid, group.get());
+    return group;
+}
+
+Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept
+    : comm_(comm), inbox_(std::move(inbox)) {}
+
+Group::~Group() { publish(comm_.c_contextid, nullptr); }
+
+void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
+    memory_ = memory;
+    bytes_ = blocks.bytes();
+    const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+    coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank}, ++lap_, short_bytes_);
+    while (!call.advance()) opal_progress();
+    release_memory();
+}
+
+const char* Group::on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept {
+    if (packet.source >= static_cast<std::uint32_t>(ompi_comm_size(&comm_))) return "source";
+    return inbox_->on_packet(packet, data, btl);
+}
+
+mca_bml_base_endpoint_t& Group::endpoint(std::uint32_t rank) const noexcept {
+    return *mca_bml_base_get_endpoint(ompi_comm_peer_lookup(&comm_, static_cast<int>(rank)));
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+// The whole buffer is registered once per call and transport (section 3.4).
+const Group::Registered& Group::registered(mca_bml_base_btl_t& btl) noexcept {
+    for (const Registered& each : registered_)
+        if (each.btl == btl.btl) return each;
+    Registered fresh{btl.btl, nullptr, true};
+    if (btl.btl->btl_register_mem) {
+        if (!process.faults.hit(Fault::kRegister)) {
+            mca_bml_base_register_mem(&btl, memory_, bytes_, kAccess, &fresh.handle);
+            process.count(Count::kRegistrations);
+        }
+        fresh.usable = fresh.handle != nullptr;
+        if (!fresh.usable) process.count(Count::kRefusedRegistrations);
+    }
+    registered_.push_back(fresh);
+    return registered_.back();
+}
+
+void Group::release_memory() noexcept {
+    for (const Registered& each : registered_)
+        if (each.handle) each.btl->btl_deregister_mem(each.btl, each.handle);
+    registered_.clear();
+}
+
+// --- packets --------------------------------------------------------------------------------------------------------
+
+coll::Packet Group::packet_of(coll::Kind kind, std::uint32_t step) const noexcept {
+    coll::Packet packet{};
+    packet.kind = kind;
+    packet.context = comm_.c_contextid;
+    packet.source = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+    packet.lap = lap_;
+    packet.step = step;
+    return packet;
+}
+
+// Sends the packet and the pieces of memory_ after it. The bytes of an announced handle lie in the staging buffer
+// already. False: the transport has no room just now.
+bool Group::send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept {
+    const bool announces = packet.kind == coll::Kind::kAnnounce;
+    const std::size_t following = announces ? packet.parts : pieces.bytes();
+    const std::size_t bytes = sizeof packet + following;
+    coll::seal(packet);
+    if (process.faults.armed()) [[unlikely]] {
+        if (process.faults.hit(Fault::kBusy)) return false;
+        process.faults.corrupt(fault_of(packet.kind), &packet, sizeof packet);
+    }
+    const auto fill = [&](std::byte* to) {
+        std::memcpy(to, &packet, sizeof packet);
+        to += sizeof packet;
+        if (announces && to != staging_.data() + sizeof packet)
+            std::memcpy(to, staging_.data() + sizeof packet, following);
+        for (const coll::Piece& piece : pieces) {
+            std::memcpy(to, memory_ + piece.offset, piece.bytes);
+            to += piece.bytes;
+        }
+    };
+    if (bytes <= staging_.size() && btl.btl->btl_sendi && !process.faults.hit(Fault::kSendi)) {
+        static opal_convertor_t no_payload{};  // some transports look at its flags even so
+        fill(staging_.data());
+        if (mca_bml_base_sendi(&btl, &no_payload, staging_.data(), bytes, 0, MCA_BTL_NO_ORDER, kFlags, kTag, nullptr) ==
+            OMPI_SUCCESS)
+            return true;
+    }
+    mca_btl_base_descriptor_t* descriptor = nullptr;
+    if (!process.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
+    if (!descriptor) return false;
+    fill(static_cast<std::byte*>(descriptor->des_segments->seg_addr.pval));
+    descriptor->des_cbfunc = ignore_completion;
+    descriptor->des_cbdata = nullptr;
+    const int rc = mca_bml_base_send(&btl, descriptor, kTag);
+    if (rc >= 0) return true;
+    mca_bml_base_free(&btl, descriptor);
+    if (!is_shortage(rc)) transport_failed(btl, "send", rc);
+    return false;
+}
+
+bool Group::announce(std::uint32_t to, std::uint32_t number) noexcept {
+    mca_bml_base_endpoint_t& there = endpoint(to);
+    mca_bml_base_btl_t* const puts = puts_to(there);
+    coll::Packet packet = packet_of(coll::Kind::kAnnounce, number);
+    packet.at = reinterpret_cast<std::uintptr_t>(memory_);
+    if (puts) {
+        const Registered& memory = registered(*puts);
+        packet.bytes = memory.usable;
+        if (memory.handle) {
+            packet.parts = static_cast<std::uint32_t>(puts->btl->btl_registration_handle_size);
+            std::memcpy(staging_.data() + sizeof packet, memory.handle, packet.parts);
+        }
+    }
+    // It travels by the transport that the handle belongs to, so that the other side knows it.
+    if (!send(puts ? *puts : *packets_to(there), packet, {})) return false;
+    process.count(Count::kAnnouncements);
+    return true;
+}
+
+bool Group::send_short(std::uint32_t to, std::uint32_t step, const coll::Pieces& pieces) noexcept {
+    coll::Packet packet = packet_of(coll::Kind::kShort, step);
+    packet.bytes = pieces.bytes();
+    if (!send(*packets_to(endpoint(to)), packet, pieces)) return false;
+    process.count(Count::kShortSteps);
+    return true;
+}
+
+bool Group::send_notice(mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept {
+    coll::Packet packet = packet_of(coll::Kind::kLanded, step);
+    packet.bytes = bytes;
+    packet.parts = 1;
+    return send(btl, packet, {});
+}
+
+bool Group::send_empty(std::uint32_t to, std::uint32_t step) noexcept {
+    return send_notice(*packets_to(endpoint(to)), step, 1);
+}
+
+std::uint64_t Group::send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at,
+                               const coll::Piece& piece) noexcept {
+    mca_bml_base_btl_t& btl = *packets_to(endpoint(to));
+    const std::uint64_t most = std::min(kMaxData, btl.btl->btl_max_send_size - sizeof(coll::Packet));
+    coll::Packet packet = packet_of(coll::Kind::kData, step);
+    packet.bytes = std::min(piece.bytes, most);
+    packet.at = at;
+    coll::Pieces pieces;
+    pieces.add({piece.offset, packet.bytes});
+    if (!send(btl, packet, pieces)) return 0;
+    process.count(Count::kDataPackets);
+    return packet.bytes;
+}
+
+// --- puts -----------------------------------------------------------------------------------------------------------
+
+std::uint64_t Group::send_long(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece,
+                               const coll::Announcement& there) noexcept {
+    mca_bml_base_btl_t* const btl = there.writable ? mca_bml_base_btl_array_find(
+                                                         &endpoint(to).btl_rdma,
+                                                         static_cast<mca_btl_base_module_t*>(there.transport))
+                                                   : nullptr;
+    const bool may_put = btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put &&
+                         there.handle_bytes == btl->btl->btl_registration_handle_size;
+    if (!may_put || process.faults.hit(Fault::kPut)) return send_data(to, step, at, piece);
+    const Registered& memory = registered(*btl);
+    const std::uint64_t limit = btl->btl->btl_put_limit, bytes = limit ? std::min(piece.bytes, limit) : piece.bytes;
+    std::byte* const local = memory_ + piece.offset;
+    const std::uint64_t remote = there.address + piece.offset;
+    if (!memory.usable || !is_aligned(*btl->btl, reinterpret_cast<std::uintptr_t>(local), remote, bytes))
+        return send_data(to, step, at, piece);
+    if (process.faults.hit(Fault::kPutBusy)) return 0;
+
+    Put& put = puts_.emplace_back(*btl, to, step, at, coll::Piece{piece.offset, bytes});
+    // Open MPI takes the handle without const.
+    auto* handle = reinterpret_cast<mca_btl_base_registration_handle_t*>(
+        const_cast<unsigned char*>(there.handle.data()));
+    const int rc = start(put, *btl, bytes == piece.bytes, local, remote, memory.handle,
+                         there.handle_bytes ? handle : nullptr);
+    if (rc == OMPI_SUCCESS) {
+        process.count(Count::kPuts);
+        return bytes;
+    }
+    puts_.pop_back();
+    return is_shortage(rc) ? 0 : send_data(to, step, at, piece);
+}
+
+// A transport with an extension sends the notice itself, as a rider of each part of the put: then the receiver goes on
+// although this process has not noticed the end of the put. That is possible for a whole piece only, because the
+// receiver counts the parts by piece.
+int Group::start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local, std::uint64_t remote,
+                 mca_btl_base_registration_handle_t* local_handle,
+                 mca_btl_base_registration_handle_t* remote_handle) noexcept {
+    const BtlExtension* const extension = extension_of(*btl.btl);
+    if (!extension)
+        return mca_bml_base_put(&btl, local, remote, local_handle, remote_handle, put.piece.bytes, 0, MCA_BTL_NO_ORDER,
+                                on_put_done, &put);
+    // The second piece of a step is the beginning of the memory.
+    const bool first = put.at == 0, second = put.at > 0 && put.piece.offset == 0;
+    coll::Packet notice = packet_of(coll::Kind::kLanded, put.step);
+    notice.bytes = put.piece.bytes;
+    notice.parts = 1;
+    notice.at = second ? 1 : 0;
+    coll::seal(notice);
+    Rider rider{};
+    static_assert(sizeof notice <= sizeof rider.packet);
+    std::memcpy(rider.packet, &notice, sizeof notice);
+    rider.bytes = sizeof notice;
+    rider.tag = kTag;
+    rider.set_parts = set_parts;
+    RdmaOptions options;
+    options.marker = sched::Marker::kCollective;
+    options.rider = to_the_end && (first || second) ? &rider : nullptr;
+    const int rc = extension->put(btl.btl, btl.btl_endpoint, local, remote, local_handle, remote_handle,
+                                  put.piece.bytes, options, on_put_done, &put);
+    put.tells = rc == OMPI_SUCCESS && options.rider && rider.taken;
+    return rc;
+}
+
+void Group::on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*,
+                        void*, void* put, int status) {
+    static_cast<Put*>(put)->state.store(status == OMPI_SUCCESS ? Put::kDone : Put::kFailed, std::memory_order_release);
+}
+
+// Sends the notice of a complete put, or the data of a failed one. Returns true if nothing is left to do.
+bool Group::settle(Put& put) noexcept {
+    switch (put.state.load(std::memory_order_acquire)) {
+    case Put::kDone: return put.tells || send_notice(put.btl, put.step, put.piece.bytes);
+    case Put::kFailed:
+        // Its notice may have arrived, so the data cannot be sent again.
+        if (put.tells) transport_failed(*packets_to(endpoint(put.to)), "put", OMPI_ERROR);
+        while (put.piece.bytes > 0) {
+            const std::uint64_t taken = send_data(put.to, put.step, put.at, put.piece);
+            if (taken == 0) return false;
+            put.at += taken;
+            put.piece.offset += taken;
+            put.piece.bytes -= taken;
+        }
+        return true;
+    default: return false;
+    }
+}
+
+bool Group::settle() noexcept {
+    puts_.remove_if([this](Put& put) { return settle(put); });
+    return puts_.empty();
+}
+
+// --- the process ----------------------------------------------------------------------------------------------------
+
+void publish(std::uint32_t context, Group* group) noexcept {
+    groups.publish(static_cast<std::uint16_t>(context), group);
+}
+
+bool receive_packets() noexcept {
+    static const bool registered = [] {
+        if (!pml_uses_btls() || !mca_bml.bml_register) return false;
+        look_up_extensions();
+        return mca_bml.bml_register(kTag, mca_coll_rdmaag_on_packet, nullptr) == OMPI_SUCCESS;
+    }();
+    return registered;
+}
+
+std::size_t longest_packet(ompi_communicator_t& comm, std::uint32_t rank) noexcept {
+    mca_bml_base_endpoint_t* const there = mca_bml_base_get_endpoint(
+        ompi_comm_peer_lookup(&comm, static_cast<int>(rank)));
+    const mca_bml_base_btl_t* const btl = there ? packets_to(*there) : nullptr;
+    return btl ? btl->btl->btl_eager_limit : 0;
+}
+
+}  // namespace coop::ag

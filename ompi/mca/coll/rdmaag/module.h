@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The module of one communicator: Open MPI calls its functions, and they use the group of the communicator, or leave
+// the call to the component of lower priority.
+#pragma once
+
+#include <vector>
+
+#include "group.h"
+#include "process.h"
+
+namespace coop::ag {
+
+struct State {
+    ompi_communicator_t* comm = nullptr;
+    mca_coll_base_module_allgather_fn_t allgather = nullptr;  // of the component of lower priority
+    mca_coll_base_module_t* allgather_module = nullptr;
+    mca_coll_base_module_allgatherv_fn_t allgatherv = nullptr;
+    mca_coll_base_module_t* allgatherv_module = nullptr;
+
+    std::uint32_t calls = 0;          // that could have been done here
+    bool decided = false;             // the processes have agreed, or not
+    WhyNot why_not{};                 // if decided without a group
+    std::unique_ptr<Group> group;     // null: not yet, or never
+    std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
+};
+
+// The group, if this call is done here; the result has `bytes` bytes. Every process of the communicator comes to the
+// same result. The second call sets up the group, which takes an MPI_Allreduce.
+Group* group_for(State& state, std::uint64_t bytes) noexcept;
+
+}  // namespace coop::ag
+
+// C++ members behind a pointer, because Open MPI allocates and copies the object.
+struct mca_coll_rdmaag_module_t {
+    mca_coll_base_module_t super;
+    coop::ag::State* state;
+};
+OBJ_CLASS_DECLARATION(mca_coll_rdmaag_module_t);
+
+extern "C" {
+int mca_coll_rdmaag_allgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                              ompi_datatype_t* rdtype, ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                               const int* displs, ompi_datatype_t* rdtype, ompi_communicator_t* comm,
+                               mca_coll_base_module_t* module);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/coll/choice.h"
+
+#include <optional>
+
+namespace coop::coll {
+namespace {
+
+std::optional<Algorithm> named(Wish wish) noexcept {
+    switch (wish) {
+    case Wish::kDoubling: return Algorithm::kRecursiveDoubling;
+    case Wish::kBruck: return Algorithm::kBruck;
+    case Wish::kRing: return Algorithm::kRing;
+    case Wish::kNeighbour: return Algorithm::kNeighbour;
+    case Wish::kAuto: break;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+const char* text(Reason reason) noexcept {
+    switch (reason) {
+    case Reason::kAsked: return "asked for";
+    case Reason::kPowerOfTwo: return "a power of two of processes";
+    case Reason::kAnyNumber: return "no power of two of processes";
+    case Reason::kLong: return "a long result";
+    }
+    return "unknown";
+}
+
+Choice choose(const Situation& s) noexcept {
+    if (const auto asked = named(s.wish); asked && fits(*asked, s.processes)) return {*asked, Reason::kAsked};
+    const bool power_of_two = fits(Algorithm::kRecursiveDoubling, s.processes);
+    if (s.bytes >= s.ring_min && (s.processes > kManyProcesses || !power_of_two))
+        return {Algorithm::kRing, Reason::kLong};
+    if (power_of_two) return {Algorithm::kRecursiveDoubling, Reason::kPowerOfTwo};
+    return {Algorithm::kBruck, Reason::kAnyNumber};
+}
+
+}  // namespace coop::coll

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whether an allgather is done here, and by which algorithm. Everything that the choice
+// depends on is the same in all processes of the communicator, so all choose the same.
+//
+// Units: bytes. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "coop/base/export.h"
+#include "coop/coll/steps.h"
+
+namespace coop::coll {
+
+enum class Wish : std::uint8_t { kAuto, kDoubling, kBruck, kRing, kNeighbour };
+
+struct Situation {
+    std::uint32_t processes = 0;
+    std::uint64_t bytes = 0;  // of all blocks
+    Wish wish = Wish::kAuto;
+    std::uint64_t ring_min = 0;
+};
+
+enum class Reason : std::uint8_t {
+    kAsked,       // the parameter names the algorithm
+    kPowerOfTwo,  // recursive doubling has the fewest steps and moves long ranges
+    kAnyNumber,   // Bruck: the fewest steps for a number that is no power of two
+    kLong,        // ring: the result is long, so steps do not matter, but neighbours are near
+};
+constexpr std::size_t kReasons = 4;
+COOP_EXPORT const char* text(Reason reason) noexcept;
+
+struct Choice {
+    Algorithm algorithm;
+    Reason reason;
+    bool operator==(const Choice&) const = default;
+};
+
+constexpr std::uint32_t kManyProcesses = 32;  // more than these use the ring for long results (section 4.3)
+
+// For at least two processes.
+COOP_EXPORT Choice choose(const Situation& situation) noexcept;
+
+}  // namespace coop::coll

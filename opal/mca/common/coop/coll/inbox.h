@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the other processes of one communicator have sent to this one for its
+// allgathers. Transports write to it when packets arrive, calls read it.
+//
+//     packet            written to                            counts for the step
+//     short, call open  the caller's memory                   as arrived
+//     short, else       the slot of (lap, step)               as arrived, in the slot
+//     data              the caller's memory                   its bytes
+//     landed            (a transport wrote the memory)        its bytes, with the last part
+//     announcement      the place of (lap, announcement)      -
+//
+// Laps number the calls of a communicator, from 1. Two laps are kept. A process that has
+// completed lap n has heard, directly or not, from every process in lap n, so all have
+// completed lap n - 1 and read its slots. It may then send lap n + 1, which uses the
+// slots of lap n - 1, while others are still in lap n. Nothing is cleared between calls:
+// a lap number marks what is valid. This requires that every step sends a packet, even
+// one without bytes.
+//
+// Threading: packets may arrive in any thread, one at a time for each step; open(),
+// close() and the queries belong to the thread of the call. Errors: a packet that
+// contradicts the state is refused; the reason is a text. A refused packet has no effect.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "coop/coll/blocks.h"
+#include "coop/coll/packet.h"
+#include "coop/coll/steps.h"
+
+namespace coop::coll {
+
+// Where the steps of a call put their data.
+struct Target {
+    std::byte* memory = nullptr;
+    Blocks blocks{0, 0};
+    Algorithm algorithm = Algorithm::kRing;
+    std::uint32_t rank = 0;
+
+    Step step(std::uint32_t number) const noexcept { return step_of(algorithm, blocks.processes(), rank, number); }
+    Pieces receives(std::uint32_t number) const noexcept { return blocks.pieces_of(step(number).receive); }
+};
+
+struct Announcement {
+    std::uint64_t address = 0;  // of the first block
+    std::uint32_t handle_bytes = 0;
+    bool writable = false;      // false: send the data in packets
+    void* transport = nullptr;  // the transport that it came by
+    alignas(8) std::array<unsigned char, kMaxHandleBytes> handle{};
+};
+
+class Inbox {
+public:
+    static constexpr std::uint32_t kLaps = 2;
+
+    // `slots`: number of steps that may be short. Null: out of memory.
+    static std::unique_ptr<Inbox> create(std::uint32_t steps, std::uint32_t slots, std::size_t slot_bytes) {
+        std::unique_ptr<Inbox> inbox(new (std::nothrow) Inbox(steps, slots, slot_bytes));
+        return inbox && inbox->arrivals_ && inbox->slots_ && inbox->places_ ? std::move(inbox) : nullptr;
+    }
+
+    // --- by the call ---
+
+    // From now on packets of this lap are written to the target.
+    void open(std::uint32_t lap, const Target& target) noexcept {
+        target_ = target;
+        const std::uint32_t steps = count_steps(target.algorithm, target.blocks.processes());
+        for (std::uint32_t step = 0; step < steps; ++step) {
+            Arrival& arrival = at(lap, step);
+            arrival.bytes.store(0, std::memory_order_relaxed);
+            for (auto& parts : arrival.parts) parts.store(0, std::memory_order_relaxed);
+        }
+        state_.store(std::uint64_t{lap} << 1 | 1, std::memory_order_release);
+    }
+    void close() noexcept { state_.store(state_.load(std::memory_order_relaxed) & ~std::uint64_t{1}); }
+
+    // Whether the short step has arrived; copies it from its slot to the target if it came before open().
+    bool take_short(std::uint32_t lap, std::uint32_t step) noexcept {
+        const std::uint64_t mark = at(lap, step).mark.load(std::memory_order_acquire);
+        if (mark >> 1 != lap) return false;
+        if (mark & 1) copy(target_.receives(step), 0, slot(lap, step), SIZE_MAX);
+        return true;
+    }
+    // Whether all bytes of a long step have arrived.
+    bool has_landed(std::uint32_t lap, std::uint32_t step) const noexcept {
+        return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(target_.receives(step).bytes());
+    }
+    // Null: not yet.
+    const Announcement* announcement(std::uint32_t lap, std::uint32_t number) const noexcept {
+        const Place& place = places_[(lap % kLaps) * steps_ + number];
+        return place.lap.load(std::memory_order_acquire) == lap ? &place.announcement : nullptr;
+    }
+
+    // A step without bytes counts as one byte, so that its packet is noticed.
+    static constexpr std::uint64_t counted(std::uint64_t bytes) noexcept { return bytes > 0 ? bytes : 1; }
+
+    // --- by arriving packets, which find_damage() has passed; null: taken ---
+
+    const char* on_packet(const Packet& packet, const void* data, void* transport) noexcept {
+        const std::uint64_t state = state_.load(std::memory_order_acquire);
+        const auto lap = static_cast<std::uint32_t>(state >> 1);
+        const bool open = (state & 1) && packet.lap == lap;
+        if (!open && packet.lap != lap + 1) return "lap";
+        if (packet.step >= steps_) return "step";
+        switch (packet.kind) {
+        case Kind::kShort: return on_short(packet, data, open);
+        case Kind::kAnnounce: return on_announce(packet, data, transport);
+        case Kind::kData: return open ? on_data(packet, data) : "lap of data";
+        case Kind::kLanded: return open ? on_landed(packet) : "lap of a notice";
+        }
+        return "kind";
+    }
+
+private:
+    struct Arrival {
+        std::atomic<std::uint64_t> mark{0};     // of a short step: 2 * lap, + 1 if it is in its slot
+        std::atomic<std::uint64_t> bytes{0};    // of a long step
+        std::atomic<std::uint32_t> parts[2]{};  // by piece: how many parts of its write have been told of
+    };
+    struct Place {
+        std::atomic<std::uint32_t> lap{0};
+        Announcement announcement;
+    };
+
+    Inbox(std::uint32_t steps, std::uint32_t slots, std::size_t slot_bytes)
+        : steps_(steps), slot_count_(slots), slot_bytes_(slot_bytes),
+          arrivals_(new (std::nothrow) Arrival[std::size_t{kLaps} * steps]),
+          places_(new (std::nothrow) Place[std::size_t{kLaps} * steps]),
+          slots_(new (std::nothrow) std::byte[kLaps * slots * slot_bytes]) {}
+
+    Arrival& at(std::uint32_t lap, std::uint32_t step) const noexcept {
+        return arrivals_[(lap % kLaps) * steps_ + step];
+    }
+    std::byte* slot(std::uint32_t lap, std::uint32_t step) const noexcept {
+        return &slots_[((lap % kLaps) * slot_count_ + step) * slot_bytes_];
+    }
+
+    // Copies at most `bytes` bytes to the step's memory, from offset `at` of the step on.
+    void copy(const Pieces& pieces, std::uint64_t at, const void* data, std::uint64_t bytes) noexcept {
+        auto from = static_cast<const std::byte*>(data);
+        for (const Piece& piece : pieces) {
+            if (at >= piece.bytes) {
+                at -= piece.bytes;
+                continue;
+            }
+            const std::uint64_t n = std::min(bytes, piece.bytes - at);
+            std::memcpy(target_.memory + piece.offset + at, from, n);
+            from += n;
+            bytes -= n;
+            at = 0;
+        }
+    }
+
+    const char* on_short(const Packet& packet, const void* data, bool open) noexcept {
+        if (packet.step >= slot_count_) return "step of a short packet";
+        if (packet.bytes > slot_bytes_) return "bytes of a short packet";
+        Arrival& arrival = at(packet.lap, packet.step);
+        if (arrival.mark.load(std::memory_order_relaxed) >> 1 == packet.lap) return "step (arrived before)";
+        if (open) {
+            const Pieces pieces = target_.receives(packet.step);
+            if (pieces.bytes() != packet.bytes) return "bytes of a short packet";
+            copy(pieces, 0, data, packet.bytes);
+        } else {
+            if (packet.bytes > 0) std::memcpy(slot(packet.lap, packet.step), data, packet.bytes);
+        }
+        arrival.mark.store(std::uint64_t{packet.lap} << 1 | (open ? 0 : 1), std::memory_order_release);
+        return nullptr;
+    }
+
+    const char* on_data(const Packet& packet, const void* data) noexcept {
+        const Pieces pieces = target_.receives(packet.step);
+        const std::uint64_t all = pieces.bytes();
+        if (packet.bytes > all || packet.at > all - packet.bytes) return "bytes of data";
+        copy(pieces, packet.at, data, packet.bytes);
+        at(packet.lap, packet.step).bytes.fetch_add(packet.bytes, std::memory_order_acq_rel);
+        return nullptr;
+    }
+
+    const char* on_landed(const Packet& packet) noexcept {
+        if (packet.at >= 2) return "piece";
+        if (packet.bytes > counted(target_.receives(packet.step).bytes())) return "bytes of a notice";
+        Arrival& arrival = at(packet.lap, packet.step);
+        if (packet.parts == 1 || arrival.parts[packet.at].fetch_add(1, std::memory_order_acq_rel) + 1 == packet.parts)
+            arrival.bytes.fetch_add(packet.bytes, std::memory_order_acq_rel);
+        return nullptr;
+    }
+
+    const char* on_announce(const Packet& packet, const void* handle, void* transport) noexcept {
+        Place& place = places_[(packet.lap % kLaps) * steps_ + packet.step];
+        if (place.lap.load(std::memory_order_relaxed) == packet.lap) return "announcement (arrived before)";
+        place.announcement.address = packet.at;
+        place.announcement.handle_bytes = packet.parts;
+        place.announcement.writable = packet.bytes > 0;
+        place.announcement.transport = transport;
+        if (packet.parts > 0) std::memcpy(place.announcement.handle.data(), handle, packet.parts);
+        place.lap.store(packet.lap, std::memory_order_release);
+        return nullptr;
+    }
+
+    std::uint32_t steps_, slot_count_;
+    std::size_t slot_bytes_;
+    std::unique_ptr<Arrival[]> arrivals_;
+    std::unique_ptr<Place[]> places_;
+    std::unique_ptr<std::byte[]> slots_;
+    Target target_;
+    std::atomic<std::uint64_t> state_{0};  // 2 * lap, + 1 while its call is open
+};
+
+}  // namespace coop::coll
