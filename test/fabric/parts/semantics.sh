@@ -34,7 +34,7 @@ ground_options() {
     pkeys) options+=(--pkeys "0x8001,0xffff,0,0x0002,0x8002") ;;
     pkeys_far) options+=(--pkeys "0x8001,0xffff,0,0x0002,0x8002") arguments=(--far) ;;
     strictfork) options+=(--strict-fork) ;;
-    register_cost) options+=(--register-cost 20us,10us) ;;
+    register_cost) options+=(--register-cost "20us,10us") ;;
     *) echo "semantics: no ground '$1'" >&2; exit 2 ;;
     esac
 }
