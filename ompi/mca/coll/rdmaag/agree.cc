@@ -62,7 +62,7 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
     const auto left = [](WhyNot why) -> Group* {
-        process.left_to_others[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
+        process.count(why);
         return nullptr;
     };
     if (bytes == 0) return left(WhyNot::kNoBytes);

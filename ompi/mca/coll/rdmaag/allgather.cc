@@ -123,7 +123,7 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
                                       static_cast<coll::Wish>(process.config.algorithm),
                                       static_cast<std::uint64_t>(process.config.ring_min)});
-    process.calls[static_cast<std::size_t>(choice.algorithm)].fetch_add(1, std::memory_order_relaxed);
+    process.count(choice.algorithm);
     group.gather(memory, blocks, choice.algorithm);
 
     if (!dense)

@@ -88,9 +88,9 @@ public:
         if (mark & 1) copy(target_.receives(step), 0, slot(lap, step), SIZE_MAX);
         return true;
     }
-    // Whether all bytes of a long step have arrived.
-    bool has_landed(std::uint32_t lap, std::uint32_t step) const noexcept {
-        return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(target_.receives(step).bytes());
+    // Whether the `bytes` bytes of a long step have arrived.
+    bool has_landed(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) const noexcept {
+        return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(bytes);
     }
     // Null: not yet.
     const Announcement* announcement(std::uint32_t lap, std::uint32_t number) const noexcept {
