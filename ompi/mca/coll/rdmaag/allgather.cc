@@ -160,6 +160,7 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, rcounts, displs};
     std::uint64_t end = 0;
+    if (state.ends.empty()) state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
     for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank)
         state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};

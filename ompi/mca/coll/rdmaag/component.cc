@@ -27,8 +27,7 @@ void register_parameter(const ParamRow& row, void* value) noexcept {
 }
 
 int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(
-        value) = static_cast<const Tally*>(variable->ctx)->read();
+    *static_cast<unsigned long long*>(value) = static_cast<const Tally*>(variable->ctx)->read();
     return OMPI_SUCCESS;
 }
 
@@ -104,7 +103,6 @@ extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communi
     state.allgatherv_module = below.coll_allgatherv_module;
     OBJ_RETAIN(state.allgather_module);
     OBJ_RETAIN(state.allgatherv_module);
-    state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
     return OMPI_SUCCESS;
 }
 

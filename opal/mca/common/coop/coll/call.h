@@ -30,10 +30,6 @@
 
 namespace coop::coll {
 
-// Whether each process sends the step to the slot of its partner. Only the algorithms with few steps have slots.
-constexpr bool has_slots(Algorithm algorithm) noexcept {
-    return algorithm == Algorithm::kRecursiveDoubling || algorithm == Algorithm::kBruck;
-}
 constexpr bool is_short(Algorithm algorithm, std::uint64_t bytes, std::uint64_t short_bytes) noexcept {
     return has_slots(algorithm) && bytes <= short_bytes;
 }
@@ -106,7 +102,7 @@ private:
 
     bool receive() noexcept {
         return is_long(receives_bytes_) ? inbox_.has_landed(lap_, number_, receives_bytes_)
-                                        : inbox_.take_short(lap_, number_);
+                                        : inbox_.take_short(lap_, number_, receives_bytes_);
     }
 
     Wire& wire_;
