@@ -28,7 +28,7 @@ std::vector<coop::ag::Variable> all_variables() {
 // --- choice of an algorithm --------------------------------------------------
 
 bool power_of_two(const Situation& s) { return fits(Algorithm::kRecursiveDoubling, s.processes); }
-bool is_long(const Situation& s) { return s.bytes >= s.ring_min; }
+bool is_long(const Situation& s) { return s.bytes / s.processes >= s.ring_min; }
 
 struct Case {
     const char* condition;
@@ -41,9 +41,9 @@ constexpr Case kCases[] = {
     {"``coll_rdmaag_algorithm`` is ``ring``", [](const Situation& s) { return s.wish == Wish::kRing; }},
     {"``coll_rdmaag_algorithm`` is ``neighbour``, and *p* is even",
      [](const Situation& s) { return s.wish == Wish::kNeighbour && s.processes % 2 == 0; }},
-    {"the result has at least ``coll_rdmaag_ring_min`` bytes, and *p* is more than 32",
+    {"a block has at least ``coll_rdmaag_ring_min`` bytes, and *p* is more than 32",
      [](const Situation& s) { return is_long(s) && s.processes > kManyProcesses; }},
-    {"the result has at least ``coll_rdmaag_ring_min`` bytes, and *p* is not a power of two",
+    {"a block has at least ``coll_rdmaag_ring_min`` bytes, and *p* is not a power of two",
      [](const Situation& s) { return is_long(s) && !power_of_two(s); }},
     {"*p* is a power of two", power_of_two},
     {"otherwise", [](const Situation&) { return true; }},
@@ -56,7 +56,7 @@ std::vector<Situation> all_situations() {
     for (std::uint32_t processes = 2; processes <= 2 * kManyProcesses + 1; ++processes)
         for (const std::uint64_t bytes : {std::uint64_t{1}, kRingMin - 1, kRingMin, 2 * kRingMin})
             for (const Wish wish : {Wish::kAuto, Wish::kDoubling, Wish::kBruck, Wish::kRing, Wish::kNeighbour})
-                all.push_back({processes, bytes, wish, kRingMin});
+                all.push_back({processes, processes * bytes, wish, kRingMin});
     return all;
 }
 

@@ -2,7 +2,8 @@
 //
 // RLIMIT_MEMLOCK as the kernel applies it to registered memory: it counts the
 // whole pages of every region, even where regions overlap. Processes with
-// CAP_IPC_LOCK have no limit. A subnet can have its own limit, which applies to all.
+// CAP_IPC_LOCK have no limit. If the subnet has a limit of its own, this limit applies
+// instead to each of its processes, also to those with CAP_IPC_LOCK.
 #pragma once
 
 #include <cstdint>

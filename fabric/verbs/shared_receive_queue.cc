@@ -59,7 +59,8 @@ int resize(VerbsSrq& srq, std::uint32_t depth) {
     return 0;
 }
 
-// The event is raised when fewer requests than the limit are posted; at once if that is already so.
+// Arms IBV_EVENT_SRQ_LIMIT_REACHED, which is raised when fewer requests than the limit are posted. Raises it at once if
+// that is already so.
 void set_limit(const VerbsSrq& srq, std::uint32_t limit) {
     SharedReceiveQueue& entry = srq.shared();
     bool reached = false;

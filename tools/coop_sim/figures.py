@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The runs of each table and figure, and the dissertation's results for comparison (sections in brackets)."""
+"""The runs of each table and figure, and for comparison the results of the dissertation that docs/simulation.rst names (in brackets:
+its chapters and sections)."""
 
 SWITCH = {"fat-tree": "12,12:12", "lmc": 4}  # the 144-port switch [3, 8.3.1]
 CLUSTER = SWITCH | {"cluster": 64}  # its 64 nodes [8.4.1]
@@ -22,7 +23,8 @@ PAPER = {
     ("allreduce", 64, "random"): {"bss/hsam": -32},
 }
 
-# Assumptions that may affect the results, varied one at a time: Alltoall of 64 processes.
+# Assumptions that may affect the results of Alltoall with 64 processes. Most rows change one of them, some rows several: "these" and
+# "both" refer to the rows immediately above.
 SLOW_CPU = {"post": "4us", "completion": "3us"}
 TO_THE_LETTER = {"as-in-paper": True, "min-stripe": 1024}
 ASSUMPTIONS = {

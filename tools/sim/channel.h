@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A channel from one process to another: the product's scheduler over the rails
-// that the product's pairing selects, and the queue of each rail. A rail is a
+// A channel from one process to another: btl/coopib's scheduler (coop/sched) over the
+// rails that its pairing (coop/path) selects, and the queue of each rail. A rail is a
 // reliable queue pair: its stripes are sent one after the other.
 //
-// n processes have n·n channels, and a scheduler takes a few KiB. Where they would
-// take too much memory, an idle channel is reduced to its weights (16 bits each) and
-// rebuilt from them later. This forgets the turns of small messages and the time of
-// the last measurement of a rail, so that such a channel never sends a probe. The
-// results are the same as long as a job sends fewer messages than there are between
-// two probes.
+// n processes have n·n channels, and a scheduler takes a few KiB. If all channels
+// would take too much memory, an idle channel is reduced to its weights (16 bits each)
+// and rebuilt from them later. This forgets whose turn it is among the rails for small
+// messages, and how many messages have skipped a rail since it was last measured, so
+// that such a channel sends no probes. The results are the same as long as a channel
+// carries fewer messages than there are between two probes.
 //
 // Units: bytes, nanoseconds. Threading: none. Ownership: ChannelTable.
 #pragma once
@@ -26,8 +26,8 @@
 
 namespace coop::sim {
 
-// The rails between two processes with one port each and this LMC, from path/pairing.h. Their path bits are the k of a
-// route.
+// The rails between two processes with one port each and this LMC, from path/pairing.h. RailInfo::path of a rail is the
+// path number k of routes.h.
 sched::RailSet rails_between(std::uint32_t lmc, std::uint32_t paths, double bytes_per_s);
 
 struct Channel {
@@ -49,9 +49,10 @@ public:
     // `memory_bytes`: limit for all schedulers.
     ChannelTable(const Scheduling& setup, const sched::RailSet& rails, std::uint32_t ranks, std::uint64_t memory_bytes);
 
-    // Opens a message. Makes the channel if needed, and tells so in `is_new`.
+    // Returns the channel. Makes it, or rebuilds it from its weights, if needed; `is_new` is then true. The caller
+    // counts its messages in Channel::open.
     Channel& open(std::uint32_t from, std::uint32_t to, bool& is_new);
-    // Closes a message.
+    // Ends a message: decrements Channel::open. A channel without open messages may be reduced to its weights.
     void close(Channel& channel);
 
     // True for the first message of the channel.

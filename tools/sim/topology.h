@@ -7,12 +7,12 @@
 //     ports      of a switch: the links that leave it, in the order of the cables
 //
 // Fat trees are extended generalized fat trees (XGFT): each level has a number of nodes
-// below a switch (`down`) and of switches above a node (`up`). The dissertation's
-// 144-port switch (3, figure 3.3) is 12,12:12 -- 12 hosts on a leaf, 12 leaves on a
-// spine, 12 spines above a leaf.
+// below a switch (`down`) and of switches above a node (`up`). The 144-port switch of
+// the dissertation that docs/simulation.rst names (figure 3.3) is 12,12:12 -- 12 hosts
+// on a leaf, 12 leaves on a spine, 12 spines above a leaf.
 //
-// In a dragonfly, each switch has a cable to each other switch of its group, and any
-// two groups are connected by one or more cables.
+// In a dragonfly, each switch has a cable to each other switch of its group, and one
+// cable connects any two groups.
 //
 // The topology of the software subnet (fabric/topo) is not used: it describes HCAs,
 // profiles and GIDs for programs that open them, needs the layout of its shared memory
@@ -74,7 +74,7 @@ struct Rates {
 
 struct FatTreeShape {
     std::vector<std::uint32_t> down;  // nodes below a switch, from the leaves up
-    std::vector<std::uint32_t> up;    // switches above a leaf, above one of those, …: one entry less
+    std::vector<std::uint32_t> up;    // switches above a switch, from the leaves up; one entry less than `down`
 };
 
 struct DragonflyShape {

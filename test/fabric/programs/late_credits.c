@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 sends more short messages than the first credits permit, and rank 1 sends none that could return credits. Rank
- * 1 is inside MPI while the two connect, and outside until all messages with credits have arrived. Arguments:
- * milliseconds inside, outside. */
+/* Rank 0 sends more short messages than its first credits permit. Rank 1 sends no message that could return credits.
+ * It is inside MPI while the two connect, and then outside until every message that the first credits permit has
+ * arrived. Arguments: milliseconds inside, outside. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,8 +15,7 @@ std::vector<std::size_t> blocks_of_interest(int processes) {
         for (const std::size_t part : {limit, limit / 2, limit / 4})
             for (const std::size_t n : {part - 1, part, part + 1}) all.insert(n);
     const auto p = static_cast<std::size_t>(processes);
-    for (const std::size_t n : {ring_min() / p - 1, ring_min() / p, ring_min() / p + 1})
-        if (ring_min() > p) all.insert(n);
+    if (ring_min() > 0) all.insert({ring_min() - 1, ring_min(), ring_min() + 1});
     all.insert({32768, 65537, 100 * 1024, 3 * 1024 * 1024 / p});
     return {all.begin(), all.end()};
 }

@@ -54,7 +54,7 @@ inline Algorithm expected_algorithm(int p, std::size_t bytes) {
     if ((at == kDoubling && is_power_of_two(p)) || at == kBruck || at == kRing || (at == kNeighbour && p % 2 == 0))
         return static_cast<Algorithm>(at);
     if (is_power_of_two(p)) return kDoubling;
-    return bytes >= ring_min() ? kRing : kBruck;
+    return bytes / static_cast<std::size_t>(p) >= ring_min() ? kRing : kBruck;
 }
 
 struct Counts {

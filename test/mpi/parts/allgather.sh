@@ -7,7 +7,7 @@
 # gathers GROUND NP PML ARGUMENT…: launch, with coll/rdmaag and the PML, and with limits that the programs must know.
 gathers() {
     local common=(--mca pml "$3" "${common[@]:3}" --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max "${short_max:-4096}"
-        --mca coll_rdmaag_ring_min "${ring_min:-1048576}")
+        --mca coll_rdmaag_ring_min "${ring_min:-65536}")
     ${launch:-launch} "$1" "$2" "${@:4}"
 }
 # The same, with the output in $log.job.

@@ -29,7 +29,7 @@ part_coop() {
     part_coop_offers
     # A spawned process is reached over tcp.
     check site_07.processes_that_are_gone_leave_no_memory launch both 1 --mca mpi_yield_when_idle 1 "$bin/spawning" \
-        "$([ "$long" = yes ] && echo 100 || echo 5)"
+        "$(if [ "$long" = yes ]; then echo 100; elif everywhere; then echo 5; else echo 3; fi)"
     part_coop_shortage
     part_coop_faults
     part_coop_storm

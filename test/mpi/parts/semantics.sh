@@ -29,8 +29,8 @@ part_semantics() {
     cluster_possible || { report_skip cluster "$no_cluster" 118; return; }
     run_cases cluster 6 ground 3 2
     check cluster.vader_inside_a_host_and_tcp_between transports_are_right
-    for topic in $grouped dynamic; do run_cases cluster 6 "$topic"; done
-    ! everywhere || for topic in unexpected $pairwise; do run_cases cluster 6 "$topic"; done
+    for topic in intercomm threads finalizing dynamic; do run_cases cluster 6 "$topic"; done
+    ! everywhere || for topic in communicators unexpected $pairwise; do run_cases cluster 6 "$topic"; done
 }
 
 # lifetimes CASE [MPIRUN-ARGUMENT…]: with several threads, some of them delayed.

@@ -37,6 +37,7 @@ part_storm() {
     done
     storm storm.five_ranks_with_more_threads_than_cores vader 5 2000 -- --seed 5 --threads 4 --max-size 100000
     if [ "$pml" = coop ]; then
+        everywhere || grounds=(vader)
         for ground in "${grounds[@]}"; do
             for protocol in rget rput send; do
                 storm "storm.protocol_${protocol}_over_$ground" "$ground" "${ranks[$ground]}" 1500 \

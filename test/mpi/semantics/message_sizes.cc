@@ -17,7 +17,7 @@ Bytes message(std::uint64_t key, std::size_t n) {
     return data;
 }
 
-// The partner of a rank: all ranks take part, with near and far peers.
+// The partner of a rank: ranks 0 and 1, 2 and 3, … exchange messages.
 int partner(const mpitest::Env& env) { return env.rank ^ 1; }
 bool paired(const mpitest::Env& env) { return partner(env) < env.size; }
 

@@ -50,10 +50,10 @@ struct World {
     World(std::uint32_t seed, Algorithm a, Long w, std::vector<std::uint64_t> block_ends)
         : random(seed), algorithm(a), way(w), ends(std::move(block_ends)) {
         const auto p = static_cast<std::uint32_t>(ends.size());
-        const std::uint32_t steps = std::max(p - 1, 1u);
+        const std::uint32_t slots = has_slots(algorithm) ? count_steps(Algorithm::kBruck, p) : 0;
         for (std::uint32_t rank = 0; rank < p; ++rank)
-            processes.push_back({this, rank, Inbox::create(steps, has_slots(algorithm) ? steps : 0, kSlot),
-                                 std::vector<std::byte>(ends.back() + 1), 0, 0, nullptr});
+            processes.push_back(
+                {this, rank, Inbox::create(p, slots, kSlot), std::vector<std::byte>(ends.back() + 1), 0, 0, nullptr});
     }
 
     bool chance(std::uint32_t of) { return random() % of == 0; }
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(All, CollCall,
 // --- packets that contradict the state ---
 
 struct Alone {
-    std::unique_ptr<Inbox> inbox = Inbox::create(3, 3, kSlot);
+    std::unique_ptr<Inbox> inbox = Inbox::create(4, 2, kSlot);
     std::vector<std::byte> memory = std::vector<std::byte>(4 * 32);
     Target target{memory.data(), Blocks(4, 32), Algorithm::kBruck, 0};
 
@@ -264,7 +264,13 @@ TEST(CollInbox, refuses_laps_other_than_the_open_one_and_the_next) {
 TEST(CollInbox, refuses_what_does_not_fit_the_step) {
     Alone a;
     a.inbox->open(1, a.target);
-    EXPECT_STREQ(a.arrives(Kind::kShort, 1, 3, 32), "step");
+    EXPECT_STREQ(a.arrives(Kind::kShort, 1, 2, 32), "step");
+    EXPECT_STREQ(a.arrives(Kind::kData, 1, 2, 1), "step");
+    EXPECT_STREQ(a.arrives(Kind::kData, 1, UINT32_MAX, 1), "step");
+    EXPECT_STREQ(a.arrives(Kind::kLanded, 1, 2, 1, 0, 1), "step");
+    EXPECT_STREQ(a.arrives(Kind::kAnnounce, 1, 2, 1), "step");
+    EXPECT_STREQ(a.arrives(Kind::kAnnounce, 2, 2, 1), "number of an announcement");
+    EXPECT_STREQ(a.arrives(Kind::kShort, 2, 2, 1), "step of a short packet");
     EXPECT_STREQ(a.arrives(Kind::kShort, 1, 0, kSlot + 1), "bytes of a short packet");
     EXPECT_STREQ(a.arrives(Kind::kShort, 1, 0, 31), "bytes of a short packet");
     EXPECT_STREQ(a.arrives(Kind::kData, 1, 1, 65), "bytes of data");
@@ -274,6 +280,21 @@ TEST(CollInbox, refuses_what_does_not_fit_the_step) {
     EXPECT_STREQ(a.arrives(Kind::kLanded, 1, 1, 64, 2, 1), "piece");
     EXPECT_STREQ(a.arrives(Kind::kData, 2, 1, 1), "lap of data");
     EXPECT_STREQ(a.arrives(Kind::kLanded, 2, 1, 1, 0, 1), "lap of a notice");
+}
+
+TEST(CollInbox, notices_that_an_early_packet_had_another_length) {
+    Alone a;
+    EXPECT_EQ(a.arrives(Kind::kShort, 1, 0, 31), nullptr);
+    a.inbox->open(1, a.target);
+    EXPECT_FALSE(a.inbox->take_short(1, 0, 32));
+    EXPECT_TRUE(a.inbox->length_differs());
+}
+
+TEST(CollInbox, refuses_short_packets_in_an_algorithm_without_slots) {
+    Alone a;
+    a.target.algorithm = Algorithm::kRing;
+    a.inbox->open(1, a.target);
+    EXPECT_STREQ(a.arrives(Kind::kShort, 1, 0, 32), "step of a short packet");
 }
 
 TEST(CollInbox, refuses_what_has_arrived_before) {

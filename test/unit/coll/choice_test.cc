@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// coll/choice.h: every wish with every number of processes, and results around ring_min.
+// coll/choice.h: every wish with every number of processes, and blocks around ring_min.
 #include "coop/coll/choice.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace coop::coll {
 namespace {
 
 constexpr std::uint64_t kRingMin = 1 << 20;
-constexpr std::uint64_t kSizes[] = {1, kRingMin - 1, kRingMin, kRingMin + 1, UINT64_MAX};
+constexpr std::uint64_t kSizes[] = {1, kRingMin - 1, kRingMin, kRingMin + 1, std::uint64_t{1} << 40};
 constexpr Wish kWishes[] = {Wish::kAuto, Wish::kDoubling, Wish::kBruck, Wish::kRing, Wish::kNeighbour};
 
 template <class Check>
@@ -23,12 +23,12 @@ void for_each_number_and_size(Check check) {
         }
 }
 
-Choice automatic(std::uint32_t p, std::uint64_t bytes) { return choose({p, bytes, Wish::kAuto, kRingMin}); }
+Choice automatic(std::uint32_t p, std::uint64_t bytes) { return choose({p, p * bytes, Wish::kAuto, kRingMin}); }
 
 TEST(CollChoice, the_chosen_algorithm_always_fits) {
     for (const Wish wish : kWishes)
         for_each_number_and_size([&](std::uint32_t p, std::uint64_t bytes) {
-            EXPECT_TRUE(fits(choose({p, bytes, wish, kRingMin}).algorithm, p)) << static_cast<int>(wish);
+            EXPECT_TRUE(fits(choose({p, p * bytes, wish, kRingMin}).algorithm, p)) << static_cast<int>(wish);
         });
 }
 
@@ -43,11 +43,12 @@ TEST(CollChoice, a_wish_is_granted_where_it_fits) {
     for (const auto& row : kRows)
         for_each_number_and_size([&](std::uint32_t p, std::uint64_t bytes) {
             const Choice granted{row.algorithm, Reason::kAsked};
-            EXPECT_EQ(choose({p, bytes, row.wish, kRingMin}), fits(row.algorithm, p) ? granted : automatic(p, bytes));
+            EXPECT_EQ(choose({p, p * bytes, row.wish, kRingMin}),
+                      fits(row.algorithm, p) ? granted : automatic(p, bytes));
         });
 }
 
-TEST(CollChoice, short_results_take_the_fewest_steps) {
+TEST(CollChoice, short_blocks_take_the_fewest_steps) {
     for_each_number_and_size([](std::uint32_t p, std::uint64_t bytes) {
         if (bytes >= kRingMin) return;
         EXPECT_EQ(automatic(p, bytes), std::has_single_bit(p)
@@ -56,7 +57,7 @@ TEST(CollChoice, short_results_take_the_fewest_steps) {
     });
 }
 
-TEST(CollChoice, long_results_take_the_ring_unless_few_processes_can_double) {
+TEST(CollChoice, long_blocks_take_the_ring_unless_few_processes_can_double) {
     for_each_number_and_size([](std::uint32_t p, std::uint64_t bytes) {
         if (bytes < kRingMin) return;
         EXPECT_EQ(automatic(p, bytes), p == 2 || p == 4 || p == 8 || p == 16 || p == 32
@@ -65,10 +66,15 @@ TEST(CollChoice, long_results_take_the_ring_unless_few_processes_can_double) {
     });
 }
 
-TEST(CollChoice, a_limit_of_zero_makes_every_result_long) {
+TEST(CollChoice, a_limit_of_zero_makes_every_block_long) {
     EXPECT_EQ(choose({3, 1, Wish::kAuto, 0}), (Choice{Algorithm::kRing, Reason::kLong}));
     EXPECT_EQ(choose({64, 1, Wish::kAuto, 0}), (Choice{Algorithm::kRing, Reason::kLong}));
     EXPECT_EQ(choose({32, 1, Wish::kAuto, 0}), (Choice{Algorithm::kRecursiveDoubling, Reason::kPowerOfTwo}));
+}
+
+TEST(CollChoice, many_short_blocks_are_no_reason_for_the_ring) {
+    EXPECT_EQ(choose({4096, 4096 * 256, Wish::kAuto, kRingMin}).algorithm, Algorithm::kRecursiveDoubling);
+    EXPECT_EQ(choose({131071, 131071 * 8, Wish::kAuto, kRingMin}).algorithm, Algorithm::kBruck);
 }
 
 TEST(CollChoice, each_reason_has_a_text_of_its_own) {

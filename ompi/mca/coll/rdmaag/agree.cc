@@ -62,7 +62,7 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
     const auto left = [](WhyNot why) -> Group* {
-        process.left_to_others[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
+        process.count(why);
         return nullptr;
     };
     if (bytes == 0) return left(WhyNot::kNoBytes);
@@ -73,34 +73,30 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     state.decided = true;
     ompi_communicator_t& comm = *state.comm;
     if (!all_use_it(comm, process.config.priority)) return left(state.why_not = WhyNot::kPeerWithout);
+    std::unique_ptr<Group> group;  // not the communicator's before all agree
     std::size_t longest = 0;
     WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
     else if (longest = longest_to_partners(comm); longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes)
         mine = WhyNot::kUnreachable;
-    else if (state.group = Group::create(comm, short_limit(longest)); !state.group) mine = WhyNot::kNoMemory;
+    else if (group = Group::create(comm, short_limit(longest)); !group) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{state.group != nullptr,
-                      static_cast<std::int64_t>(state.group ? short_limit(longest) : 0),
-                      kVersion,
-                      -kVersion,
-                      architecture(),
-                      -architecture(),
-                      c.algorithm,
-                      -c.algorithm,
-                      c.ring_min,
-                      -c.ring_min};
+    const Words words{group != nullptr, static_cast<std::int64_t>(group ? short_limit(longest) : 0),
+                      kVersion,         -kVersion,
+                      architecture(),   -architecture(),
+                      c.algorithm,      -c.algorithm,
+                      c.ring_min,       -c.ring_min};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
                       is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
-        state.group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        state.group = std::move(group);
         return state.group.get();
     }
-    state.group.reset();
     state.why_not = same ? mine : WhyNot::kParametersDiffer;
     return left(state.why_not);
 }

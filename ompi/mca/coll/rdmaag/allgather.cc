@@ -123,7 +123,7 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
                                       static_cast<coll::Wish>(process.config.algorithm),
                                       static_cast<std::uint64_t>(process.config.ring_min)});
-    process.calls[static_cast<std::size_t>(choice.algorithm)].fetch_add(1, std::memory_order_relaxed);
+    process.count(choice.algorithm);
     group.gather(memory, blocks, choice.algorithm);
 
     if (!dense)
@@ -160,6 +160,7 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, rcounts, displs};
     std::uint64_t end = 0;
+    if (state.ends.empty()) state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
     for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank)
         state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};

@@ -26,15 +26,12 @@ void register_parameter(const ParamRow& row, void* value) noexcept {
                                     MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-using Counter = std::atomic<std::uint64_t>;
-
 int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(
-        value) = static_cast<const Counter*>(variable->ctx)->load(std::memory_order_relaxed);
+    *static_cast<unsigned long long*>(value) = static_cast<const Tally*>(variable->ctx)->read();
     return OMPI_SUCCESS;
 }
 
-void register_variable(const Variable& variable, Counter& counter) noexcept {
+void register_variable(const Variable& variable, Tally& counter) noexcept {
     mca_base_component_pvar_register(
         &mca_coll_rdmaag_component.collm_version, variable.name.c_str(), variable.help.c_str(), OPAL_INFO_LVL_4,
         MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
@@ -63,8 +60,8 @@ extern "C" int mca_coll_rdmaag_open(void) {
 // One line for each algorithm and each reason with calls.
 void print_report() noexcept {
     std::string text;
-    const auto add = [&text](const char* what, const char* name, const Counter& counter) {
-        if (const auto n = counter.load(std::memory_order_relaxed); n > 0)
+    const auto add = [&text](const char* what, const char* name, const Tally& counter) {
+        if (const auto n = counter.read(); n > 0)
             text += std::string(" ") + what + name + " " + std::to_string(n) + ";";
     };
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
@@ -89,7 +86,8 @@ void check_parameters() noexcept {
     process.faults = std::move(std::get<Faults>(faults));
 }
 
-extern "C" int mca_coll_rdmaag_init_query(bool, bool) {
+extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
+    process.threads = threads;
     check_parameters();
     return OMPI_SUCCESS;
 }
@@ -105,7 +103,6 @@ extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communi
     state.allgatherv_module = below.coll_allgatherv_module;
     OBJ_RETAIN(state.allgather_module);
     OBJ_RETAIN(state.allgatherv_module);
-    state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
     return OMPI_SUCCESS;
 }
 

@@ -36,9 +36,19 @@ void wrong_packet(const coll::Packet& packet, bool whole, const char* what) {
     end_job();
 }
 
-void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error) {
-    say("transport-failed", btl.btl->btl_component->btl_version.mca_component_name, host(), my_rank(), operation,
+void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error) {
+    say("transport-failed", btl.btl_component->btl_version.mca_component_name, host(), my_rank(), operation,
         opal_strerror(error));
+    end_job();
+}
+
+void lengths_differ(std::uint32_t lap) {
+    say("lengths-differ", host(), my_rank(), lap);
+    end_job();
+}
+
+void modex_failed(std::uint32_t rank, int error) {
+    say("modex-failed", host(), my_rank(), rank, opal_strerror(error));
     end_job();
 }
 

@@ -11,7 +11,11 @@ namespace coop::ag {
 
 // A packet that is damaged, or contradicts the state of its communicator. `whole`: its fields can be shown.
 [[noreturn]] void wrong_packet(const coll::Packet& packet, bool whole, const char* what);
-[[noreturn]] void transport_failed(const mca_bml_base_btl_t& btl, const char* operation, int error);
+[[noreturn]] void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error);
+// The processes of a communicator have called with different lengths.
+[[noreturn]] void lengths_differ(std::uint32_t lap);
+// Open MPI does not say whether a process uses the component.
+[[noreturn]] void modex_failed(std::uint32_t rank, int error);
 [[noreturn]] void out_of_memory(std::size_t bytes);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);
 

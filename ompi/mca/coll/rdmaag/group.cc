@@ -16,6 +16,7 @@ namespace {
 constexpr mca_btl_base_tag_t kTag = MCA_BTL_TAG_USR + 16;
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 constexpr std::size_t kMaxData = 64 * 1024;  // bytes of a packet of a long step
+constexpr std::uint32_t kWindow = 16;        // such packets under way: a transport could buffer the whole step
 constexpr std::uint32_t kAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ |
                                   MCA_BTL_REG_FLAG_REMOTE_WRITE;
 
@@ -55,18 +56,24 @@ const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept {
 
 bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
 
-void ignore_completion(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int) {}
-
 // The transport for packets, and the one for puts; null: none.
 mca_bml_base_btl_t* packets_to(mca_bml_base_endpoint_t& endpoint) noexcept {
     return mca_bml_base_btl_array_get_index(&endpoint.btl_eager, 0);
 }
+// The BML offers every transport that has puts, also HCAs for processes of this node, and sorts them by bandwidth. Only
+// those that carry packets to this process are meant for it.
+bool may_put(mca_bml_base_endpoint_t& endpoint, const mca_bml_base_btl_t& btl) noexcept {
+    constexpr std::uint32_t kNeeded = MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_SEND;
+    return (btl.btl_flags & kNeeded) == kNeeded && btl.btl->btl_put &&
+           btl.btl->btl_registration_handle_size <= coll::kMaxHandleBytes &&
+           mca_bml_base_btl_array_find(&endpoint.btl_eager, btl.btl);
+}
 mca_bml_base_btl_t* puts_to(mca_bml_base_endpoint_t& endpoint) noexcept {
-    mca_bml_base_btl_t* const btl = mca_bml_base_btl_array_get_index(&endpoint.btl_rdma, 0);
-    return btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put && (btl->btl_flags & MCA_BTL_FLAGS_SEND) &&
-                   btl->btl->btl_registration_handle_size <= coll::kMaxHandleBytes
-               ? btl
-               : nullptr;
+    for (std::size_t i = 0; i < mca_bml_base_btl_array_get_size(&endpoint.btl_rdma); ++i) {
+        mca_bml_base_btl_t& btl = *mca_bml_base_btl_array_get_index(&endpoint.btl_rdma, i);
+        if (may_put(endpoint, btl)) return &btl;
+    }
+    return nullptr;
 }
 
 bool is_aligned(const mca_btl_base_module_t& btl, std::uint64_t local, std::uint64_t remote,
@@ -138,7 +145,10 @@ void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorith
     bytes_ = blocks.bytes();
     const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
     coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank}, ++lap_, short_bytes_);
-    while (!call.advance()) opal_progress();
+    while (!call.advance()) {
+        if (inbox_->length_differs()) lengths_differ(lap_);
+        opal_progress();
+    }
     release_memory();
 }
 
@@ -153,14 +163,14 @@ mca_bml_base_endpoint_t& Group::endpoint(std::uint32_t rank) const noexcept {
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-// The whole buffer is registered once per call and transport (section 3.4).
+// The whole buffer is registered once per call and transport, for all partners (section 3.4).
 const Group::Registered& Group::registered(mca_bml_base_btl_t& btl) noexcept {
     for (const Registered& each : registered_)
         if (each.btl == btl.btl) return each;
     Registered fresh{btl.btl, nullptr, true};
     if (btl.btl->btl_register_mem) {
         if (!process.faults.hit(Fault::kRegister)) {
-            mca_bml_base_register_mem(&btl, memory_, bytes_, kAccess, &fresh.handle);
+            fresh.handle = btl.btl->btl_register_mem(btl.btl, MCA_BTL_ENDPOINT_ANY, memory_, bytes_, kAccess);
             process.count(Count::kRegistrations);
         }
         fresh.usable = fresh.handle != nullptr;
@@ -217,16 +227,26 @@ bool Group::send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Piec
             return true;
     }
     mca_btl_base_descriptor_t* descriptor = nullptr;
-    if (!process.faults.hit(Fault::kAlloc)) mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags);
+    if (!process.faults.hit(Fault::kAlloc))
+        mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, bytes, kFlags | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
     if (!descriptor) return false;
     fill(static_cast<std::byte*>(descriptor->des_segments->seg_addr.pval));
-    descriptor->des_cbfunc = ignore_completion;
-    descriptor->des_cbdata = nullptr;
+    descriptor->des_cbfunc = on_sent;
+    descriptor->des_cbdata = this;
+    under_way_.fetch_add(1, std::memory_order_relaxed);
     const int rc = mca_bml_base_send(&btl, descriptor, kTag);
     if (rc >= 0) return true;
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
     mca_bml_base_free(&btl, descriptor);
-    if (!is_shortage(rc)) transport_failed(btl, "send", rc);
+    if (!is_shortage(rc)) transport_failed(*btl.btl, "send", rc);
     return false;
+}
+
+void Group::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
+                    int status) {
+    // The partner would wait for this packet for ever.
+    if (status < 0) transport_failed(*btl, "send", status);
+    static_cast<Group*>(descriptor->des_cbdata)->under_way_.fetch_sub(1, std::memory_order_release);
 }
 
 bool Group::announce(std::uint32_t to, std::uint32_t number) noexcept {
@@ -269,6 +289,7 @@ bool Group::send_empty(std::uint32_t to, std::uint32_t step) noexcept {
 
 std::uint64_t Group::send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at,
                                const coll::Piece& piece) noexcept {
+    if (under_way_.load(std::memory_order_relaxed) >= kWindow) return 0;
     mca_bml_base_btl_t& btl = *packets_to(endpoint(to));
     const std::uint64_t most = std::min(kMaxData, btl.btl->btl_max_send_size - sizeof(coll::Packet));
     coll::Packet packet = packet_of(coll::Kind::kData, step);
@@ -289,9 +310,9 @@ std::uint64_t Group::send_long(std::uint32_t to, std::uint32_t step, std::uint64
                                                          &endpoint(to).btl_rdma,
                                                          static_cast<mca_btl_base_module_t*>(there.transport))
                                                    : nullptr;
-    const bool may_put = btl && (btl->btl_flags & MCA_BTL_FLAGS_PUT) && btl->btl->btl_put &&
-                         there.handle_bytes == btl->btl->btl_registration_handle_size;
-    if (!may_put || process.faults.hit(Fault::kPut)) return send_data(to, step, at, piece);
+    const bool puts = btl && may_put(endpoint(to), *btl) &&
+                      there.handle_bytes == btl->btl->btl_registration_handle_size;
+    if (!puts || process.faults.hit(Fault::kPut)) return send_data(to, step, at, piece);
     const Registered& memory = registered(*btl);
     const std::uint64_t limit = btl->btl->btl_put_limit, bytes = limit ? std::min(piece.bytes, limit) : piece.bytes;
     std::byte* const local = memory_ + piece.offset;
@@ -357,7 +378,7 @@ bool Group::settle(Put& put) noexcept {
     case Put::kDone: return put.tells || send_notice(put.btl, put.step, put.piece.bytes);
     case Put::kFailed:
         // Its notice may have arrived, so the data cannot be sent again.
-        if (put.tells) transport_failed(*packets_to(endpoint(put.to)), "put", OMPI_ERROR);
+        if (put.tells) transport_failed(*put.btl.btl, "put", OMPI_ERROR);
         while (put.piece.bytes > 0) {
             const std::uint64_t taken = send_data(put.to, put.step, put.at, put.piece);
             if (taken == 0) return false;
@@ -372,7 +393,7 @@ bool Group::settle(Put& put) noexcept {
 
 bool Group::settle() noexcept {
     puts_.remove_if([this](Put& put) { return settle(put); });
-    return puts_.empty();
+    return puts_.empty() && under_way_.load(std::memory_order_acquire) == 0;
 }
 
 // --- the process ----------------------------------------------------------------------------------------------------

@@ -68,6 +68,8 @@ private:
               mca_btl_base_registration_handle_t* local_handle,
               mca_btl_base_registration_handle_t* remote_handle) noexcept;
     bool settle(Put& put) noexcept;
+    static void on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
+                        int status);
     static void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void* address,
                             mca_btl_base_registration_handle_t*, void* context, void* put, int status);
 
@@ -82,6 +84,7 @@ private:
     std::uint64_t bytes_ = 0;
     std::vector<Registered> registered_;
     std::list<Put> puts_;
+    std::atomic<std::uint32_t> under_way_{0};  // packets in descriptors of a transport
 };
 
 // The group of a communicator, for arriving packets.

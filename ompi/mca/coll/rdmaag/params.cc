@@ -31,11 +31,11 @@ constexpr ParamRow kParams[] = {
     {.name = "ring_min",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 1 * kMiB,
+     .default_value = 64 * kKiB,
      .min = 0,
      .max = 1024 * kMiB * kKiB,
-     .help = "From this length of the whole result on, automatic choice takes the ring: among more than 32 processes, "
-             "and among any number that is not a power of two.",
+     .help = "From this length of a block on (for MPI_Allgatherv: the mean), automatic choice takes the ring: among "
+             "more than 32 processes, and among any number that is not a power of two.",
      .level = 5},
     {.name = "algorithm",
      .type = ParamType::kChoice,

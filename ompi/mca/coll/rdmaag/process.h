@@ -2,14 +2,14 @@
 //
 // What all communicators of this process share: parameters, fault injection, counters.
 //
-// Threading: parameters are read only; counters are atomic.
+// Threading: parameters are read only; counters are atomic if `threads`.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 #include "coop/base/fault.h"
+#include "coop/base/tally.h"
 #include "coop/base/undestroyed.h"
 #include "params.h"
 #include "variables.h"
@@ -20,11 +20,14 @@ struct Process {
     Config given;  // where Open MPI stores the parameters
     Config config;
     Faults faults;
-    std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::kCount)> counts{};
-    std::array<std::atomic<std::uint64_t>, coll::kAlgorithms> calls{};  // by algorithm
-    std::array<std::atomic<std::uint64_t>, kWhyNots> left_to_others{};  // by reason
+    bool threads = false;  // several may count at once
+    std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
+    std::array<Tally, coll::kAlgorithms> calls{};  // by algorithm
+    std::array<Tally, kWhyNots> left_to_others{};  // by reason
 
-    void count(Count what) noexcept { counts[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed); }
+    void count(Count what) noexcept { counts[static_cast<std::size_t>(what)].add(1, threads); }
+    void count(coll::Algorithm what) noexcept { calls[static_cast<std::size_t>(what)].add(1, threads); }
+    void count(WhyNot what) noexcept { left_to_others[static_cast<std::size_t>(what)].add(1, threads); }
 };
 
 extern Undestroyed<Process> process_holder;

@@ -11,8 +11,8 @@
 namespace coop::pml {
 namespace {
 
-// Finds the pieces of both buffers. Returns false if a buffer has no large pieces or the transport requires a
-// registration handle.
+// Finds the pieces of both buffers. Returns false if a buffer has no large pieces, if no bytes are wanted, or if
+// messages of this peer cannot be copied by pieces (takes_pieces).
 bool find_pieces(RecvRequest& r, const wire::RtsHeader& h, std::size_t wanted) noexcept {
     if (!takes_pieces(*r.peer) || wanted == 0) return false;
     if (h.match.flags & wire::kFlagPieces) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages arrive over any rail, through a receive queue or a ring, and are handed on in
-// the order in which they were sent.
+// Messages arrive over any rail, through a receive queue or a ring. Ordered ones are
+// handed on in the order in which they were sent, the others at once (wire.h, Kind).
 //
 //     on_received, on_slot_filled ─► check ─► sequence ─► due ─► upper layer ─► release
 
@@ -151,8 +151,8 @@ void make_due(Channel& channel, ReceiveBuffer& first) {
 // The action that an arrived message needs.
 enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
 
-// Checks a message and puts it into the sequence: an early message waits in the window, a message in order becomes due.
-// Call it with the lock held.
+// Checks a message, puts an ordered one into the sequence (an early one waits in the window, one in order becomes due),
+// and takes the credits that it carries. Call it with the lock held.
 Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
     check(m, buffer, arrived, endpoint.proc);
     const Header header = header_of(buffer);  // copied, because place_for_early() may post the buffer again

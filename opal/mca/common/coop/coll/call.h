@@ -30,10 +30,6 @@
 
 namespace coop::coll {
 
-// Whether each process sends the step to the slot of its partner. Only the algorithms with few steps have slots.
-constexpr bool has_slots(Algorithm algorithm) noexcept {
-    return algorithm == Algorithm::kRecursiveDoubling || algorithm == Algorithm::kBruck;
-}
 constexpr bool is_short(Algorithm algorithm, std::uint64_t bytes, std::uint64_t short_bytes) noexcept {
     return has_slots(algorithm) && bytes <= short_bytes;
 }
@@ -68,30 +64,31 @@ private:
     void begin_step() noexcept {
         sent_ = received_ = false;
         at_ = 0;
-        if (number_ < steps_) step_ = target_.step(number_);
+        if (number_ == steps_) return;
+        step_ = target_.step(number_);
+        sends_ = target_.blocks.pieces_of(step_.send);
+        receives_bytes_ = target_.blocks.pieces_of(step_.receive).bytes();
     }
 
-    bool is_long(const Range& range) const noexcept {
-        return !is_short(target_.algorithm, target_.blocks.pieces_of(range).bytes(), short_bytes_);
-    }
+    bool is_long(std::uint64_t bytes) const noexcept { return !is_short(target_.algorithm, bytes, short_bytes_); }
 
     // Each announcement once, if any of its steps is long. Steps with the same announcement are all long or all short.
     bool announce_rest() noexcept {
         for (; announcement_ < count_announcements(target_.algorithm, target_.blocks.processes()); ++announcement_) {
             const Step step = target_.step(announcement_);
-            if (is_long(step.receive) && !wire_.announce(step.from, announcement_)) return false;
+            const std::uint64_t bytes = target_.blocks.pieces_of(step.receive).bytes();
+            if (is_long(bytes) && !wire_.announce(step.from, announcement_)) return false;
         }
         return true;
     }
 
     bool send() noexcept {
-        const Pieces pieces = target_.blocks.pieces_of(step_.send);
-        if (!is_long(step_.send)) return wire_.send_short(step_.to, number_, pieces);
+        if (!is_long(sends_.bytes())) return wire_.send_short(step_.to, number_, sends_);
         const Announcement* there = inbox_.announcement(lap_, announcement_of(target_.algorithm, number_));
         if (!there) return false;
-        if (pieces.size() == 0) return wire_.send_empty(step_.to, number_);
+        if (sends_.size() == 0) return wire_.send_empty(step_.to, number_);
         std::uint64_t begin = 0;
-        for (const Piece& piece : pieces) {
+        for (const Piece& piece : sends_) {
             for (const std::uint64_t end = begin + piece.bytes; at_ < end;) {
                 const Piece rest{piece.offset + (at_ - begin), end - at_};
                 const std::uint64_t taken = wire_.send_long(step_.to, number_, at_, rest, *there);
@@ -104,7 +101,8 @@ private:
     }
 
     bool receive() noexcept {
-        return is_long(step_.receive) ? inbox_.has_landed(lap_, number_) : inbox_.take_short(lap_, number_);
+        return is_long(receives_bytes_) ? inbox_.has_landed(lap_, number_, receives_bytes_)
+                                        : inbox_.take_short(lap_, number_, receives_bytes_);
     }
 
     Wire& wire_;
@@ -115,6 +113,8 @@ private:
     const std::uint32_t steps_;
     std::uint32_t number_ = 0, announcement_ = 0;
     Step step_{};
+    Pieces sends_;
+    std::uint64_t receives_bytes_ = 0;
     std::uint64_t at_ = 0;  // bytes of the step that the wire has taken
     bool sent_ = false, received_ = false;
 };

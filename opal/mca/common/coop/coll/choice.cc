@@ -24,7 +24,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kAsked: return "asked for";
     case Reason::kPowerOfTwo: return "a power of two of processes";
     case Reason::kAnyNumber: return "no power of two of processes";
-    case Reason::kLong: return "a long result";
+    case Reason::kLong: return "long blocks";
     }
     return "unknown";
 }
@@ -32,7 +32,7 @@ const char* text(Reason reason) noexcept {
 Choice choose(const Situation& s) noexcept {
     if (const auto asked = named(s.wish); asked && fits(*asked, s.processes)) return {*asked, Reason::kAsked};
     const bool power_of_two = fits(Algorithm::kRecursiveDoubling, s.processes);
-    if (s.bytes >= s.ring_min && (s.processes > kManyProcesses || !power_of_two))
+    if (s.bytes / s.processes >= s.ring_min && (s.processes > kManyProcesses || !power_of_two))
         return {Algorithm::kRing, Reason::kLong};
     if (power_of_two) return {Algorithm::kRecursiveDoubling, Reason::kPowerOfTwo};
     return {Algorithm::kBruck, Reason::kAnyNumber};

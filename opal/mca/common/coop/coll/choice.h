@@ -20,14 +20,14 @@ struct Situation {
     std::uint32_t processes = 0;
     std::uint64_t bytes = 0;  // of all blocks
     Wish wish = Wish::kAuto;
-    std::uint64_t ring_min = 0;
+    std::uint64_t ring_min = 0;  // mean length of a block from which on the ring may be taken
 };
 
 enum class Reason : std::uint8_t {
     kAsked,       // the parameter names the algorithm
     kPowerOfTwo,  // recursive doubling has the fewest steps and moves long ranges
     kAnyNumber,   // Bruck: the fewest steps for a number that is no power of two
-    kLong,        // ring: the result is long, so steps do not matter, but neighbours are near
+    kLong,        // ring: the blocks are long, so steps do not matter, but neighbours are near
 };
 constexpr std::size_t kReasons = 4;
 COOP_EXPORT const char* text(Reason reason) noexcept;

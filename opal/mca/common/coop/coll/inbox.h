@@ -37,6 +37,11 @@
 
 namespace coop::coll {
 
+// Only the algorithms with few steps have slots for short steps.
+constexpr bool has_slots(Algorithm algorithm) noexcept {
+    return algorithm == Algorithm::kRecursiveDoubling || algorithm == Algorithm::kBruck;
+}
+
 // Where the steps of a call put their data.
 struct Target {
     std::byte* memory = nullptr;
@@ -61,8 +66,8 @@ public:
     static constexpr std::uint32_t kLaps = 2;
 
     // `slots`: number of steps that may be short. Null: out of memory.
-    static std::unique_ptr<Inbox> create(std::uint32_t steps, std::uint32_t slots, std::size_t slot_bytes) {
-        std::unique_ptr<Inbox> inbox(new (std::nothrow) Inbox(steps, slots, slot_bytes));
+    static std::unique_ptr<Inbox> create(std::uint32_t processes, std::uint32_t slots, std::size_t slot_bytes) {
+        std::unique_ptr<Inbox> inbox(new (std::nothrow) Inbox(processes, slots, slot_bytes));
         return inbox && inbox->arrivals_ && inbox->slots_ && inbox->places_ ? std::move(inbox) : nullptr;
     }
 
@@ -71,8 +76,8 @@ public:
     // From now on packets of this lap are written to the target.
     void open(std::uint32_t lap, const Target& target) noexcept {
         target_ = target;
-        const std::uint32_t steps = count_steps(target.algorithm, target.blocks.processes());
-        for (std::uint32_t step = 0; step < steps; ++step) {
+        open_steps_ = count_steps(target.algorithm, target.blocks.processes());
+        for (std::uint32_t step = 0; step < open_steps_; ++step) {
             Arrival& arrival = at(lap, step);
             arrival.bytes.store(0, std::memory_order_relaxed);
             for (auto& parts : arrival.parts) parts.store(0, std::memory_order_relaxed);
@@ -81,20 +86,28 @@ public:
     }
     void close() noexcept { state_.store(state_.load(std::memory_order_relaxed) & ~std::uint64_t{1}); }
 
-    // Whether the short step has arrived; copies it from its slot to the target if it came before open().
-    bool take_short(std::uint32_t lap, std::uint32_t step) noexcept {
-        const std::uint64_t mark = at(lap, step).mark.load(std::memory_order_acquire);
+    // Whether the short step of `bytes` bytes has arrived; copies it from its slot to the target if it came before
+    // open(). If it had another length then, the callers of the processes disagree: length_differs() says so.
+    bool take_short(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) noexcept {
+        const Arrival& arrival = at(lap, step);
+        const std::uint64_t mark = arrival.mark.load(std::memory_order_acquire);
         if (mark >> 1 != lap) return false;
-        if (mark & 1) copy(target_.receives(step), 0, slot(lap, step), SIZE_MAX);
+        if (!(mark & 1)) return true;
+        if (arrival.slot_bytes != bytes) {
+            length_differs_ = true;
+            return false;
+        }
+        copy(target_.receives(step), 0, slot(lap, step), bytes);
         return true;
     }
-    // Whether all bytes of a long step have arrived.
-    bool has_landed(std::uint32_t lap, std::uint32_t step) const noexcept {
-        return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(target_.receives(step).bytes());
+    bool length_differs() const noexcept { return length_differs_; }
+    // Whether the `bytes` bytes of a long step have arrived.
+    bool has_landed(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) const noexcept {
+        return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(bytes);
     }
     // Null: not yet.
     const Announcement* announcement(std::uint32_t lap, std::uint32_t number) const noexcept {
-        const Place& place = places_[(lap % kLaps) * steps_ + number];
+        const Place& place = place_of(lap, number);
         return place.lap.load(std::memory_order_acquire) == lap ? &place.announcement : nullptr;
     }
 
@@ -108,7 +121,7 @@ public:
         const auto lap = static_cast<std::uint32_t>(state >> 1);
         const bool open = (state & 1) && packet.lap == lap;
         if (!open && packet.lap != lap + 1) return "lap";
-        if (packet.step >= steps_) return "step";
+        if (open && packet.step >= (packet.kind == Kind::kAnnounce ? places_per_lap_ : open_steps_)) return "step";
         switch (packet.kind) {
         case Kind::kShort: return on_short(packet, data, open);
         case Kind::kAnnounce: return on_announce(packet, data, transport);
@@ -122,6 +135,7 @@ private:
     struct Arrival {
         std::atomic<std::uint64_t> mark{0};     // of a short step: 2 * lap, + 1 if it is in its slot
         std::atomic<std::uint64_t> bytes{0};    // of a long step
+        std::uint64_t slot_bytes = 0;           // in the slot
         std::atomic<std::uint32_t> parts[2]{};  // by piece: how many parts of its write have been told of
     };
     struct Place {
@@ -129,14 +143,18 @@ private:
         Announcement announcement;
     };
 
-    Inbox(std::uint32_t steps, std::uint32_t slots, std::size_t slot_bytes)
-        : steps_(steps), slot_count_(slots), slot_bytes_(slot_bytes),
-          arrivals_(new (std::nothrow) Arrival[std::size_t{kLaps} * steps]),
-          places_(new (std::nothrow) Place[std::size_t{kLaps} * steps]),
+    Inbox(std::uint32_t processes, std::uint32_t slots, std::size_t slot_bytes)
+        : steps_(processes),  // of a ring, the algorithm with the most steps, and one more
+          places_per_lap_(std::max(count_announcements(Algorithm::kBruck, processes), 2u)), slot_count_(slots),
+          slot_bytes_(slot_bytes), arrivals_(new (std::nothrow) Arrival[std::size_t{kLaps} * steps_]),
+          places_(new (std::nothrow) Place[std::size_t{kLaps} * places_per_lap_]),
           slots_(new (std::nothrow) std::byte[kLaps * slots * slot_bytes]) {}
 
     Arrival& at(std::uint32_t lap, std::uint32_t step) const noexcept {
         return arrivals_[(lap % kLaps) * steps_ + step];
+    }
+    Place& place_of(std::uint32_t lap, std::uint32_t number) const noexcept {
+        return places_[(lap % kLaps) * places_per_lap_ + number];
     }
     std::byte* slot(std::uint32_t lap, std::uint32_t step) const noexcept {
         return &slots_[((lap % kLaps) * slot_count_ + step) * slot_bytes_];
@@ -159,7 +177,7 @@ private:
     }
 
     const char* on_short(const Packet& packet, const void* data, bool open) noexcept {
-        if (packet.step >= slot_count_) return "step of a short packet";
+        if (packet.step >= slot_count_ || (open && !has_slots(target_.algorithm))) return "step of a short packet";
         if (packet.bytes > slot_bytes_) return "bytes of a short packet";
         Arrival& arrival = at(packet.lap, packet.step);
         if (arrival.mark.load(std::memory_order_relaxed) >> 1 == packet.lap) return "step (arrived before)";
@@ -169,6 +187,7 @@ private:
             copy(pieces, 0, data, packet.bytes);
         } else {
             if (packet.bytes > 0) std::memcpy(slot(packet.lap, packet.step), data, packet.bytes);
+            arrival.slot_bytes = packet.bytes;
         }
         arrival.mark.store(std::uint64_t{packet.lap} << 1 | (open ? 0 : 1), std::memory_order_release);
         return nullptr;
@@ -193,7 +212,8 @@ private:
     }
 
     const char* on_announce(const Packet& packet, const void* handle, void* transport) noexcept {
-        Place& place = places_[(packet.lap % kLaps) * steps_ + packet.step];
+        if (packet.step >= places_per_lap_) return "number of an announcement";
+        Place& place = place_of(packet.lap, packet.step);
         if (place.lap.load(std::memory_order_relaxed) == packet.lap) return "announcement (arrived before)";
         place.announcement.address = packet.at;
         place.announcement.handle_bytes = packet.parts;
@@ -204,7 +224,9 @@ private:
         return nullptr;
     }
 
-    std::uint32_t steps_, slot_count_;
+    std::uint32_t steps_, places_per_lap_, slot_count_;
+    std::uint32_t open_steps_ = 0;  // of the target's algorithm
+    bool length_differs_ = false;
     std::size_t slot_bytes_;
     std::unique_ptr<Arrival[]> arrivals_;
     std::unique_ptr<Place[]> places_;

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coop/coll/packet.h"
 
+#include <iterator>
+
 #include "coop/wire/check.h"
 
 namespace coop::coll {
 namespace {
 
+constexpr std::size_t kWords = sizeof(Packet) / 8;
+
+// factor^n, so that the sum of wire::mix() over all words becomes a sum of products that the CPU computes in parallel.
+constexpr std::uint64_t power(std::size_t n) noexcept { return n == 0 ? 1 : wire::kFactor * power(n - 1); }
+
 std::uint16_t check_of(Packet packet) noexcept {
     packet.check = 0;
-    std::uint64_t words[sizeof packet / 8], state = wire::kSeed;
+    std::uint64_t words[kWords];
     std::memcpy(words, &packet, sizeof words);
-    for (const std::uint64_t word : words) state = wire::mix(state, word);
-    return wire::fold(state);
+    constexpr std::uint64_t kPowers[] = {power(5), power(4), power(3), power(2), power(1)};
+    static_assert(std::size(kPowers) == kWords);
+    std::uint64_t sum = wire::kSeed * power(kWords);
+    for (std::size_t i = 0; i < kWords; ++i) sum += words[i] * kPowers[i];
+    return wire::fold(sum);
 }
 
 // Bytes that follow the packet.

@@ -66,7 +66,7 @@ const char* text(Algorithm algorithm) noexcept {
 
 bool fits(Algorithm algorithm, std::uint32_t processes) noexcept {
     switch (algorithm) {
-    case Algorithm::kRecursiveDoubling: return std::has_single_bit(processes);
+    case Algorithm::kRecursiveDoubling: return (processes & (processes - 1)) == 0 && processes > 0;
     case Algorithm::kNeighbour: return processes % 2 == 0;
     case Algorithm::kBruck:
     case Algorithm::kRing: break;
