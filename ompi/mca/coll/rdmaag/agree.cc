@@ -16,7 +16,6 @@ constexpr std::int64_t kVersion = coll::kPacketVersion;
 
 // What one process can do. All processes take the minimum of each word; a value and its negative show whether all have
 // the same one.
-using Words = std::array<std::int64_t, 12>;
 enum Word {
     kCan,
     kShortBytes,
@@ -27,8 +26,10 @@ enum Word {
     kAlgorithmLow,
     kAlgorithmHigh,
     kRingLow,
-    kRingHigh
+    kRingHigh,
+    kWords
 };
+using Words = std::array<std::int64_t, kWords>;
 
 std::int64_t architecture() noexcept { return static_cast<std::int64_t>(opal_local_arch); }
 

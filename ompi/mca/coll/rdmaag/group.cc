@@ -22,6 +22,11 @@ constexpr std::uint32_t kAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLA
 
 match::Contexts<Group> groups;
 
+// Null: packets of the communicator are refused.
+void publish(std::uint32_t context, Group* group) noexcept {
+    groups.publish(static_cast<std::uint16_t>(context), group);
+}
+
 constexpr Fault fault_of(coll::Kind kind) noexcept {
     switch (kind) {
     case coll::Kind::kShort: return Fault::kCorruptMatch;
@@ -397,10 +402,6 @@ bool Group::settle() noexcept {
 }
 
 // --- the process ----------------------------------------------------------------------------------------------------
-
-void publish(std::uint32_t context, Group* group) noexcept {
-    groups.publish(static_cast<std::uint16_t>(context), group);
-}
 
 bool receive_packets() noexcept {
     static const bool registered = [] {

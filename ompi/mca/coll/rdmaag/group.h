@@ -87,9 +87,6 @@ private:
     std::atomic<std::uint32_t> under_way_{0};  // packets in descriptors of a transport
 };
 
-// The group of a communicator, for arriving packets.
-void publish(std::uint32_t context, Group* group) noexcept;
-
 // Registers the callback for arriving packets; once per process. False: the PML does not use BTLs.
 bool receive_packets() noexcept;
 
