@@ -109,8 +109,9 @@ private:
         if (errno == ESRCH || errno == EBADF || said.exchange(true)) return;
         std::fprintf(stderr, "coop-fabric: events do not reach other processes: pidfd_getfd: %s. %s\n",
                      std::strerror(errno),
-                     errno == EPERM ? "A seccomp filter or Yama forbids it: see 'coop-fabric check'."
-                                    : "It takes Linux 5.6 or newer.");
+                     errno == EPERM    ? "A seccomp filter or Yama forbids it: see 'coop-fabric check'."
+                     : errno == ENOSYS ? "It takes Linux 5.6 or newer."
+                                       : "Programs that sleep until an event may wake up late.");
     }
     std::mutex lock_;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, int> kept_;

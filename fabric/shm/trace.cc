@@ -20,6 +20,8 @@ enum class Shows {
     link_value,
     qp,
     qp_peer,
+    access,
+    cq,
     memory,
     fault_set,
     fault_hit,
@@ -62,8 +64,8 @@ constexpr std::array kRows = {
     Row{TraceKind::migration_failed, "path migration failed", Shows::qp_peer},
     Row{TraceKind::armed, "path migration armed", Shows::qp_peer},
     Row{TraceKind::qp_error, "QP to error state", Shows::qp},
-    Row{TraceKind::access_error, "remote access refused", Shows::qp_peer},
-    Row{TraceKind::cq_overflow, "CQ overflow", Shows::qp},
+    Row{TraceKind::access_error, "remote access refused", Shows::access},
+    Row{TraceKind::cq_overflow, "CQ overflow", Shows::cq},
     Row{TraceKind::stale_memory, "registered memory", Shows::memory},
     Row{TraceKind::event, "event", Shows::event},
     Row{TraceKind::message_begun, "message begun", Shows::message},
@@ -207,6 +209,8 @@ std::string details(const Segment& subnet, const Trace& t) {
     case Shows::qp_peer:
         return qp_name(t.a) + " -> " + qp_name(t.b) + (t.c != 0 ? " LID " + hex(t.c) : "") + " (" + number(t.value) +
                ")";
+    case Shows::access: return qp_name(t.a) + " -> " + qp_name(t.b) + " rkey " + hex(t.c) + " at " + hex(t.value);
+    case Shows::cq: return number(t.a);
     case Shows::memory:
         return "pid " + number(t.a) + " region " + number(t.b) + " at " + hex(t.value) +
                (t.c == 0   ? " unmapped"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fabric/engine/faults.h"
+#include "fabric/engine/responder.h"
 #include "fabric/shm/process.h"
 #include "fabric/shm/trace.h"
 #include "fabric/tool/names.h"
@@ -18,6 +19,16 @@ namespace {
 void wake_all(const Segment& subnet) {
     for (Process& process : subnet.ever_used<Process>(kProcesses))
         if (Segment::in_use(process)) wake(process);
+}
+
+// Busy queue pairs notice by themselves that their HCA is down; those that only wait for messages do not.
+void fail_queue_pairs(const Segment& subnet, std::uint32_t hca) {
+    for (QueuePair& qp : subnet.ever_used<QueuePair>(kQueuePairs)) {
+        if (!Segment::in_use(qp) || qp.hca != hca) continue;
+        const std::uint32_t state = qp.state.load(std::memory_order_acquire);
+        if (state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE)
+            fail(subnet, qp, -1);
+    }
 }
 
 bool is_active(const Segment& subnet, const Port& port) {
@@ -82,7 +93,10 @@ void set_port(const Segment& subnet, std::uint32_t port, bool up) {
 void set_hca(const Segment& subnet, std::uint32_t hca, bool up) {
     if (turn(subnet.hcas()[hca].down, up)) {
         trace(subnet, up ? TraceKind::hca_up : TraceKind::hca_down, hca);
-        if (!up) raise_on_hca(subnet, hca, {IBV_EVENT_DEVICE_FATAL, 0, 0});
+        if (!up) {
+            raise_on_hca(subnet, hca, {IBV_EVENT_DEVICE_FATAL, 0, 0});
+            fail_queue_pairs(subnet, hca);
+        }
     }
     wake_all(subnet);
 }

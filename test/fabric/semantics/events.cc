@@ -97,6 +97,17 @@ CASE(lost_hca_raises_an_event_and_can_be_closed) {
     a.scq.expect(1);
 }
 
+// IBTA 11.6.3.2. The queue pair does not send, so nothing but the loss of the device makes its engine look at it.
+CASE(lost_hca_flushes_a_queue_pair_that_only_receives) {
+    if (devices() < 2) skip("needs a second HCA");
+    Node a, b(on_last_device());
+    b.connect(a.address(), reversed({}));
+    b.qp.receive(7, b.memory.sge(0, 8));
+    const std::string hca = "h0/" + b.context.name();
+    const Meanwhile down({"hca", hca, "down"}, {"hca", hca, "up"});
+    b.rcq.expect(7, IBV_WC_WR_FLUSH_ERR);
+}
+
 CASE(peer_of_a_lost_hca_exceeds_retries) {
     if (devices() < 2 || far()) skip("needs a second HCA here");
     Pair pair;

@@ -283,17 +283,22 @@ TEST_F(FabricEngine, messages_are_traced_with_begin_arrival_and_end_if_asked_for
     EXPECT_TRUE(has("message ended " + way + " RDMA_READ 8 bytes WR_FLUSH_ERR"));
 }
 
-TEST_F(FabricEngine, trace_names_faults_and_events) {
+TEST_F(FabricEngine, trace_names_faults_errors_and_events) {
     const std::uint64_t from_here = subnet.header().traced;
     trace(subnet, TraceKind::fault_set, static_cast<std::uint32_t>(FaultKind::lose_ack), 1, 0,
           static_cast<std::uint64_t>(FaultScope::port));
     trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(FaultKind::drop), 0, 0x10,
           static_cast<std::uint64_t>(FaultScope::all));
+    trace(subnet, TraceKind::access_error, 0x10, 0x11, 0xab, 0x7f00);
+    trace(subnet, TraceKind::cq_overflow, 5);
     trace(subnet, TraceKind::event, 0, IBV_EVENT_PATH_MIG, a.index);
     trace(subnet, TraceKind::event, 1, IBV_EVENT_PORT_ERR, 1);
     EXPECT_EQ(
         traced(subnet, from_here, "fault"),
         (std::vector<std::string>{"fault set lose-ack: " + port_name(subnet, 1), "fault drop: all, sent by QP 0x10"}));
+    EXPECT_EQ(traced(subnet, from_here, "remote access refused"),
+              std::vector<std::string>{"remote access refused QP 0x10 -> QP 0x11 rkey 0xab at 0x7f00"});
+    EXPECT_EQ(traced(subnet, from_here, "CQ overflow"), std::vector<std::string>{"CQ overflow 5"});
     EXPECT_EQ(traced(subnet, from_here, "event"),
               (std::vector<std::string>{"event " + hca_name(subnet, 0) + " PATH_MIG " + qp_text(a),
                                         "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
