@@ -100,8 +100,8 @@ void Handler::request(Notice notice) noexcept {
 }
 
 // Requests interrupts, and drains the sources afterwards, because events that came before the request do not interrupt.
-// If not all of them can be handled now, the request counts as not made: the handler, or the thread that leaves the
-// library next, repeats it. Returns the number of events handled.
+// If not all of them can be handled now, the request counts as not made, and the caller asks the handler to repeat it.
+// Returns the number of events handled.
 std::uint64_t Handler::arm_and_look() noexcept {
     std::uint64_t events = 0;
     for (unsigned looks = 0; looks < kMostLooks && !(looks > 0 && turn_.is_waited_for()); ++looks) {
@@ -111,7 +111,6 @@ std::uint64_t Handler::arm_and_look() noexcept {
         events += static_cast<std::uint64_t>(n);
     }
     armed_.store(Notice::kNone, std::memory_order_relaxed);
-    ask();
     return events;
 }
 
@@ -165,7 +164,7 @@ void Handler::on_asked() noexcept {
     nanosleep(&kPatience, nullptr);
     asked_.store(false, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (wanted() <= armed_.load(std::memory_order_relaxed)) return;
+    if (!lacks_notice()) return;
     if (!turn_.on()) return take_turn();
     if (!turn_.try_take()) return;
     take_turn();
@@ -204,7 +203,8 @@ std::uint64_t Handler::drain_all() noexcept {
 
 void Handler::take_turn() noexcept {
     std::uint64_t events = drain_all();
-    if (wanted() > armed_.load(std::memory_order_relaxed)) events += arm_and_look();
+    if (lacks_notice()) events += arm_and_look();
+    if (lacks_notice()) ask();
     counts_.events.fetch_add(events, std::memory_order_relaxed);
 }
 

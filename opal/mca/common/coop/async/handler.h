@@ -108,14 +108,15 @@ public:
     void leave() noexcept {
         if (!active_) return;
         const bool exclusive = turn_.on();
-        if (wanted() > armed_.load(std::memory_order_relaxed) && (!exclusive || turn_.is_outermost())) arm_and_look();
-        if (exclusive) turn_.leave();
+        if (lacks_notice() && (!exclusive || turn_.is_outermost())) arm_and_look();
+        if ((!exclusive || turn_.leave()) && lacks_notice()) [[unlikely]]
+            ask();
     }
 
     // leave() after a poll. Does not request interrupts, because the application may poll again soon; if they are
     // needed, wakes the handler to request them later.
     void leave_polling() noexcept {
-        if (active_ && turn_.on() && turn_.leave() && wanted() > armed_.load(std::memory_order_relaxed)) [[unlikely]]
+        if (active_ && turn_.on() && turn_.leave() && lacks_notice()) [[unlikely]]
             ask();
     }
 
@@ -133,6 +134,8 @@ private:
         if (operations_.load(std::memory_order_relaxed) > 0) return Notice::kAny;
         return expected_.load(std::memory_order_relaxed) > 0 ? Notice::kUrgent : Notice::kNone;
     }
+    // Whether the handler would not learn of an event that somebody waits for.
+    bool lacks_notice() const noexcept { return wanted() > armed_.load(std::memory_order_relaxed); }
     enum class Woken : std::uint8_t { kNot, kAsked, kInterrupted };
 
     void watch_all();
