@@ -43,7 +43,7 @@ class Figures(unittest.TestCase):
 
 
 def made_up(measure, jobs, protocols, job, known):
-    """A record as if every setting had run once. For components that do not count copies, the columns for them are empty."""
+    """A record as if every setting had run once. `known`: the components count copies; if not, the columns of copies are empty."""
     settings = jobs.settings_of(job, list(protocols.SETTINGS))
     record = measure.new_record(job, settings, job.command("mpirun", "bench", 2), 1, 1)
     rest = [50.0, 20.0, 30.0, 50.0] * 2 if known else [50.0, None, None, 50.0] * 2

@@ -15,7 +15,7 @@ def compare(one, other, *options):
 
 class Known(unittest.TestCase):
     def test_stock_against_itself_shows_no_difference(self):
-        # The favourable ends, because a busy machine widens the interval but must not shift it by 10 %.
+        # Judged by the favourable end of each interval: a busy machine widens the interval, but must not shift it by 10 %.
         result = compare("--mca btl vader,self", "--mca btl vader,self", "--assert-by", "favourable",
                          "--assert", "geomean(one)>=0.9", "--assert", "geomean(one)<=1.1")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

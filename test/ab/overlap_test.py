@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/overlap: reading, the end of the rounds, drawing; and for an installation, a short run of all parts."""
+"""bench/overlap: how it reads output, when it stops adding rounds, and how it draws; with --prefix, also a short run of each part."""
 
 import json
 import os
@@ -195,7 +195,7 @@ class Command(unittest.TestCase):
             for points in sample["kept"].values():
                 for _, total, _, compute, ratio, cpu, engine, others, lost, corrected in points:
                     self.assertTrue(0 < ratio < 1.2 and total > 0.8 * compute and 0 < cpu and engine >= 0 and others >= 0 <= lost, points)
-                    # The HCA of a computing receiver reads its message in the meantime.
+                    # While a receiver computes, its software HCA reads the message, which takes CPU time.
                     self.assertTrue(engine > 0 or (sample["job"], sample["setting"]) != ("receiver", "interrupt"), points)
                     self.assertTrue(corrected >= ratio * 0.98, points)
 
@@ -217,7 +217,7 @@ class Command(unittest.TestCase):
         self.assertEqual({sample["setting"] for sample in runs}, {"coop", "chunks", "whole", "openib", "ucx"})
         for sample in runs:
             for size, (_, both, intra, inter, intra_end, inter_end) in sample["kept"].items():
-                # At 250 MB/s, also under pml/ucx: there are no copies between virtual hosts.
+                # The rate is 250 MB/s, also for pml/ucx, which cannot copy between processes of different virtual hosts.
                 self.assertTrue(min(inter, inter_end) > 0.98 * int(size) / 250 and intra > 0 < intra_end, sample)
                 self.assertTrue(both > 0.98 * int(size) / 250, sample)
 

@@ -21,12 +21,12 @@ VECTORS = (("coop_allgather", "--vector"), ("coop_allgather", "--vector", "--in-
 
 
 def size_of(command):
-    """A smallest size that is not a power of two; sums need a multiple of a float."""
+    """The smallest size to test: not a power of two, and for coop_reduce a multiple of the size of a float."""
     return 12 if command[0] == "coop_reduce" else 3
 
 
 def sizes(text):
-    """Unlike rows(), accepts '-' in a column."""
+    """The first column of the table. Unlike rows() of bench_test.py, accepts '-' in other columns."""
     return [int(line.split()[0]) for line in text.splitlines() if line[:1].isdigit()]
 
 

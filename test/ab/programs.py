@@ -19,7 +19,8 @@ tool = figures_tool = bench = scratch = prefix = ""
 
 
 def setup(given, folder):
-    """Finds the programs, and adds the packages of coop-ab and bench/overlap to Python's path, for tests of their parts."""
+    """Finds the programs, or without a prefix builds the benchmarks. Adds the packages of coop-ab, coop-figures and bench/overlap to
+    Python's path, for tests of their parts."""
     global tool, figures_tool, bench, scratch, prefix
     scratch = folder
     prefix = os.path.abspath(given) if given else ""
@@ -52,7 +53,7 @@ def new_folder():
 
 
 def coop_ab(*arguments, env=None, timeout=60):
-    """Runs the tool; stdout, stderr and returncode as text."""
+    """Runs coop-ab. The result has returncode, and stdout and stderr as text."""
     return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False,
                           env={**os.environ, **(env or {})})
 
@@ -74,7 +75,8 @@ def mpirun(ranks, program, *arguments, timeout=60):
 
 
 def script(text):
-    """A shell script in its own folder $dir. It logs its first argument in $dir/log."""
+    """The path of a shell script in a folder of its own, $dir. The script adds its first argument to $dir/log, sets $run to the number of
+    this run (from 1; it counts only runs with an argument), and executes `text`."""
     folder = new_folder()
     path = os.path.join(folder, "fake")
     with open(path, "w", encoding="utf-8") as file:
@@ -93,7 +95,7 @@ def two(*arguments):
     return ["--setting", "fast=fast", "--setting", "slow=slow", "--quiet", "--seed", "1", *arguments]
 
 
-# Two sizes. Times grow from run to run, as on a machine that slows down; in a round, slow takes 1.25 times as long as fast.
+# Two sizes. Times grow from round to round, as on a machine that slows down; in a round, slow takes 1.25 times as long as fast.
 DRIFTING = """
 round=$(( (run + 1) / 2 ))
 case $1 in fast) one=$((400 * round)); two=$((800 * round));; slow) one=$((500 * round)); two=$((1000 * round));; esac

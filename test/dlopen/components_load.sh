@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Each component of this build (COMPONENTS, the .la files) loads, and shows nothing but its descriptor.
+# Each component of this build (COMPONENTS: the .la files) can be loaded, and exports no symbol but its descriptor.
 set -eu
 
 failed=0

@@ -86,7 +86,8 @@ private:
     std::atomic<int> waiting_{0};
 };
 
-// Urgent messages meet a kUrgent request, all messages a kAny request. As kinds of messages, urgent ones rank lower.
+// The kind of a message is the lowest request that it meets: an urgent message meets kUrgent and kAny, an ordinary one
+// kAny only.
 constexpr Notice kUrgentMessage = Notice::kUrgent, kOrdinaryMessage = Notice::kAny;
 
 class HandlerTest : public testing::Test {
@@ -222,12 +223,12 @@ TEST_F(HandlerTest, any_completion_interrupts_while_an_operation_is_under_way) {
     EXPECT_EQ(transport.requested.load(), Notice::kNone);  // no further messages are expected
 }
 
-TEST_F(HandlerTest, one_wake_up_drains_a_burst) {
+TEST_F(HandlerTest, two_wake_ups_at_most_drain_a_burst) {
     start();
     handler.expect(64);
-    handler.enter();  // keeps the handler from draining before all have arrived
-    handler.leave();
     handler.enter();
+    handler.leave();
+    handler.enter();  // keeps the handler from draining before all have arrived
     for (int i = 0; i < 64; ++i) transport.arrive(kUrgentMessage);
     handler.leave();
     EXPECT_TRUE(soon([&] { return transport.drained.load() == 64; }));
@@ -275,7 +276,7 @@ TEST_F(HandlerTest, with_threads_it_does_not_wait_for_the_application) {
     handler.leave();
 }
 
-// --- 28: messages present when interrupts are requested do not interrupt -------------------------------------------
+// --- messages present when interrupts are requested do not interrupt -----------------------------------------------
 
 using Site28Look = HandlerTest;
 
@@ -350,7 +351,7 @@ TEST_F(Site28Look, at_an_endless_stream_is_left_to_the_handler) {
     EXPECT_TRUE(soon([&] { return transport.requested.load() == Notice::kUrgent; }));
 }
 
-// --- 30: an application that polls, and makes no call that requests interrupts again -------------------------------
+// --- an application that polls, and makes no call that requests interrupts again -----------------------------------
 
 using Site30Polling = HandlerTest;
 
@@ -417,7 +418,7 @@ TEST_F(Site30Polling, inside_of_a_call_wakes_nobody) {
     EXPECT_EQ(transport.requested_by, std::this_thread::get_id());
 }
 
-// --- 32: a descriptor that has failed is ready forever -------------------------------------------------------------
+// --- a descriptor that has failed is ready forever -----------------------------------------------------------------
 
 using Site32Descriptor = HandlerTest;
 

@@ -146,7 +146,7 @@ TEST(Refusals, of_fixed_halves_the_other_side_copies_both) {
     EXPECT_TRUE(pair.sender.over());
 }
 
-TEST(Refusals, a_chunk_is_returned_once_even_if_two_ask_for_it) {
+TEST(Refusals, a_returned_chunk_is_claimed_once) {
     Pair pair(3);
     const auto chunk = pair.sender.claim();
     pair.sender.refused(*chunk);
@@ -263,9 +263,8 @@ TEST(Claims, stay_within_the_plan_whatever_the_board_holds) {
 
 // --- two threads ---------------------------------------------------------------------
 
-// What each side copied of `plan` chunks: written without any further
-// synchronisation, so that ThreadSanitizer sees two copiers of one chunk, and a
-// reader that looks before the copy is over.
+// Who copied each of `chunks` chunks. Written without further synchronisation, so that ThreadSanitizer detects two
+// copiers of one chunk, and a reader that looks before the copy is over.
 struct Copied {
     explicit Copied(std::uint32_t chunks) : by(chunks, 0) {}
     std::vector<int> by;
@@ -373,6 +372,8 @@ TEST(Keys, read_while_they_are_written_are_whole_or_not_there) {
     std::printf("%d keys found\n", found);
 }
 
+// --- two threads, continued: whole copies ---------------------------------------------
+
 TEST(TwoThreads, copy_every_chunk_once) {
     for (int round = 0; round < 300; ++round) {
         const std::uint32_t chunks = 1 + static_cast<std::uint32_t>(round) % 97;
@@ -423,7 +424,7 @@ TEST(TwoThreads, that_are_both_refused_end_up_stuck_or_done) {
 TEST(TwoThreads, use_one_slot_time_and_again) {
     constexpr std::uint32_t kRounds = 3000, kChunks = 7;
     Slot slot;
-    std::atomic<std::uint64_t> grant{0};  // generation + 1 of the copy that the sender may join
+    std::atomic<std::uint64_t> grant{0};  // generation of the copy that the sender may join; 0: none yet
     std::vector<Copied> copied(kRounds, Copied(kChunks));
     std::thread thread([&] {
         std::uint32_t last = 0;

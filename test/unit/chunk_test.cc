@@ -56,7 +56,7 @@ TEST(ChunkBytes, are_whole_pages_and_within_the_largest) {
         }
 }
 
-TEST(ChunkBytes, a_message_of_two_pages_or_more_has_a_chunk_for_each_side) {
+TEST(ChunkBytes, a_message_of_more_than_a_page_has_a_chunk_for_each_side) {
     for (std::uint64_t bytes = kPageBytes + 1; bytes < 64 * kMiB; bytes += 1 + bytes / 7) {
         const ChunkPlan plan{bytes, chunk_bytes(bytes, kLargest)};
         EXPECT_GE(plan.count(), 2u) << bytes;

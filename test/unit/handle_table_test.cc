@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// base/handle_table.h: an id never finds an object other than its own. Also the
-// intrusive list, the spin lock and the baton, on which the same code is based.
+// base/handle_table.h: an id never finds an object other than its own. Also the tests of base/list.h and of
+// base/spin_lock.h (SpinLock and Baton).
 #include "coop/base/handle_table.h"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ TEST(HandleTable, is_full_at_its_limit_and_goes_on_after_a_release) {
     EXPECT_EQ(table.find(UINT64_MAX), nullptr);
 }
 
-// More sends than may be in flight in one process. The table once ended at 262144.
+// A process may have this many sends in flight. The table was once limited to 262144 ids.
 TEST(Site10HandleTable, a_million_ids_are_found_each_by_its_own) {
     constexpr std::size_t kMany = 1 << 20;
     Table table;
@@ -245,7 +245,7 @@ TEST(HandleTable, looks_up_foreign_ids_safely_while_others_come_and_go) {
         while (!done) {
             const std::uint64_t wanted = id;
             const Request* found = table.find(wanted);
-            // Only the thread that owns `id` releases it, so it finds its own object or, once stale, nothing.
+            // find() returns the object of the id or, once the id is stale, nothing: never the slot's other user.
             if (found && found != &first[0]) ++strangers;
             if (table.in_use() > 2) ++strangers;
         }

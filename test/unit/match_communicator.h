@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of match/engine.h as a communicator drives it, for its tests.
+// For the tests of match/engine.h: a driver of the engine, and a test fixture.
 #pragma once
 
 #include "coop/match/engine.h"
@@ -31,15 +31,15 @@ inline std::ostream& operator<<(std::ostream& out, const Pair& pair) {
     return out << "message " << pair.message << " with receive " << pair.receive;
 }
 
-// The engine, driven as a communicator does.
+// Drives the engine as a communicator does.
 class Communicator {
 public:
     explicit Communicator(int sources) : sources_(static_cast<std::size_t>(sources)) {}
 
     Source& source(int rank) { return sources_[static_cast<std::size_t>(rank)]; }
 
-    // The engine's verdict on this arrival. kInOrder includes the early messages that
-    // were waiting for it.
+    // Returns the engine's verdict on this arrival. After kInOrder, the early messages that waited for this one have
+    // been matched or kept as unexpected, too.
     ArrivalOrder arrive(Message& message) {
         Source& from = source(message.source);
         const ArrivalOrder order = Engine::take_sequence(from, message.sequence);

@@ -267,7 +267,7 @@ TEST_P(RandomStorm, matches_as_the_model_does) {
     }
 }
 
-// If a receive is called the next one, the next message of that source and tag must find it.
+// If is_next_for() holds for a receive, the next message of its source with its tag must match it.
 TEST(NextForAtRandom, the_next_receive_gets_the_message) {
     constexpr unsigned kSeed = 12;
     SCOPED_TRACE(::testing::Message() << "seed " << kSeed);

@@ -213,7 +213,7 @@ TEST_F(Matching, numbers_are_early_up_to_half_way_round) {
     }
 }
 
-TEST_F(Matching, as_many_as_can_be_early_are_sorted) {
+TEST_F(Matching, thousands_of_early_messages_are_sorted) {
     std::vector<Message*> all;
     comm.source(1).expected = 50000;
     for (int i = 0; i < 0x8000; ++i) all.push_back(&message(1, 1, 50000 + i));

@@ -196,7 +196,8 @@ TEST(SharedMemoryOf, memory_that_is_not_sealed_is_refused) {
     }
 }
 
-// If the process id denotes another process than it should, the descriptor may be of any kind.
+// Tells whether a file has been opened. attach() must open only memory of this kind: if the process id denotes another
+// process than intended, the descriptor may be of any kind, and opening it may have effects.
 class OpensSeen {
 public:
     explicit OpensSeen(const std::string& file) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -214,7 +215,7 @@ private:
 
 TEST(Site13Attach, opens_nothing_that_cannot_be_such_memory) {
     const auto me = static_cast<std::int32_t>(getpid());
-    char folder[] = "/dev/shm/coop-neighbour-test.XXXXXX";  // the same file system as a memfd
+    char folder[] = "/dev/shm/coop-neighbour-test.XXXXXX";  // the same type of file system as a memfd: tmpfs
     ASSERT_TRUE(mkdtemp(folder));
     const std::string fifo = std::string(folder) + "/fifo", file = std::string(folder) + "/file";
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -270,7 +271,7 @@ TEST(SharedMemoryOf, a_dead_process_has_none) {
 }
 
 TEST(SharedMemoryOf, has_no_name_anywhere) {
-    const auto before_shm = files_in("/dev/shm"), before_tmp = files_in("/tmp");
+    const auto before_shm = files_in("/dev/shm");
     const SharedMemory memory = SharedMemory::create(sizeof(rndv::Board));
     ASSERT_TRUE(memory);
     const auto mine = [](const std::string& name) { return name.find("coop-board") != std::string::npos; };

@@ -68,10 +68,11 @@ TEST(Offload, what_is_under_way_counts) {
     EXPECT_LE(chunks_to_offload(100'000, 0, kGB, kGB), kMaxOffloaded);
 }
 
-// Time advances in chunks: CPUs and HCA each copy theirs, the HCA one after the other.
+// Simulates a message of `chunks` chunks. Before each chunk that the CPUs copy, the HCA gets the chunks that
+// chunks_to_offload() returns, which it copies one after the other. Rates in chunks/s.
 struct Race {
     std::uint32_t by_hca = 0;
-    double end_s = 0, longest_alone_s = 0;  // the longest time that one of them was idle
+    double end_s = 0;
 };
 Race race(std::uint32_t chunks, double hca, double cpu) {
     Race result;
@@ -87,7 +88,6 @@ Race race(std::uint32_t chunks, double hca, double cpu) {
         --left;
     }
     result.end_s = std::max(cpu_free, hca_free);
-    result.longest_alone_s = std::abs(cpu_free - hca_free);
     return result;
 }
 

@@ -72,7 +72,7 @@ const Case kCases[] = {
      {Row::kEager, Reason::kFitsEager}},
     {"beyond the limit", with(both(), [](S& s) { s.bytes = kEagerLimit + 1; }), {Row::kRget, Reason::kReceiverReads}},
 
-    // Left alone, the transport's abilities decide.
+    // Without a wish, the transport's abilities decide.
     {"gets and puts", both(), {Row::kRget, Reason::kReceiverReads}},
     {"gets", getting(), {Row::kRget, Reason::kReceiverReads}},
     {"puts", putting(), {Row::kRput, Reason::kNoGet}},
@@ -113,7 +113,7 @@ const Case kCases[] = {
     {"half of the bandwidth", with(both(), [](S& s) { s.rdma_share = 0.5; }), {Row::kRget, Reason::kReceiverReads}},
     {"no RDMA, hence no share of it", with(large(), [](S& s) { s.rdma_share = 0; }), {Row::kSend, Reason::kNoRdma}},
 
-    // Pieces cannot go by RDMA, whatever was asked for.
+    // Short pieces (large_pieces is false) cannot go by RDMA, whatever was asked for.
     {"sender in pieces", with(both(), [](S& s) { s.sender_contiguous = false; }), {Row::kSend, Reason::kSenderPieces}},
     {"receiver in pieces",
      with(both(), [](S& s) { s.receiver_contiguous = false; }),
@@ -222,8 +222,8 @@ constexpr Wish kCooperativeWishes[] = {Wish::kHybrid, Wish::kCoop, Wish::kCoopFi
 
 constexpr bool is_forced(Wish wish) { return wish == Wish::kRget || wish == Wish::kRput || wish == Wish::kSend; }
 
-// What the transport and the wish have to do with it: every combination, with
-// sizes below, at and above each threshold.
+// Adds every combination of the transport's abilities and the wish, with sizes on both sides of the eager limit and of
+// rdma_min.
 void add_transports(std::vector<Situation>& all) {
     for (unsigned bits = 0; bits < 512; ++bits)
         for (std::size_t wish = 0; wish < kWishes; ++wish)
@@ -250,7 +250,7 @@ void add_transports(std::vector<Situation>& all) {
                 }
 }
 
-// What the two sides have to do with it, where they share memory.
+// Adds combinations of the calls, loads and states of two sides that share memory.
 void add_pairs(std::vector<Situation>& all) {
     constexpr std::uint64_t kLoads[][2] = {{0, 0}, {7, 7}, {0, 7}, {3, 7}, {7, 0}, {7, 3}, {0, 1 << 20}, {1 << 20, 0}};
     for (unsigned bits = 0; bits < 256; ++bits)
@@ -349,7 +349,7 @@ TEST(Choose, blames_the_transport_only_for_what_it_lacks) {
         EXPECT_TRUE(implies(choice.reason == Reason::kGetRefused, s.get_refused)) << describe(choice, s);
         EXPECT_TRUE(implies(choice.reason == Reason::kRdmaRefused, s.get_refused || s.put_refused))
             << describe(choice, s);
-        const bool alone = s.same_node && s.can_get && !s.get_refused;  // the sender would be
+        const bool alone = s.same_node && s.can_get && !s.get_refused;  // an rput would make the sender copy alone
         const bool wish_fails = s.wish == Wish::kRget ? !s.can_get || s.get_refused
                                                       : !s.can_put || s.put_refused || alone;
         EXPECT_TRUE(implies(choice.reason == Reason::kForcedUnavailable, wish_fails)) << describe(choice, s);
@@ -371,7 +371,8 @@ TEST(Choose, reaches_every_reason_but_the_receivers_own) {
 
 // --- the choice by calls -------------------------------------------------------------
 
-// Table II of the paper. A ready send's RTR is the row of an offered receive.
+// Table II of the paper (Cooperative Rendezvous Protocols). The paper moves ready sends by RTR. Here RTR needs an
+// offered receive; without one, as in this table, a ready send goes like any other blocking send.
 struct ByCalls {
     SendCall send;
     Row with_recv, with_irecv;
@@ -543,7 +544,7 @@ TEST(Hybrid, with_cores_to_spare_the_calls_say_who_leads_and_the_other_helps) {
         EXPECT_EQ(choose(sharing(c.send, c.recv)), c.expected) << int(c.send) << " x " << int(c.recv);
 }
 
-constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;  // bytes to copy: more than any message here has twice over
+constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;  // a load in bytes, far above twice any message of these tests
 
 TEST(Hybrid, where_nobody_waits_the_lighter_side_leads) {
     const Situation s = sharing(SendCall::kIsend, RecvCall::kIrecv);
@@ -682,7 +683,7 @@ TEST(Cooperative, forced_rows_know_nothing_of_calls_load_or_offers) {
         }
 }
 
-// --- a receive that its sender cannot keep from ending -----------------------------------
+// --- a matched receive can end even if its sender makes no further call ------------------
 
 TEST(Site04Choose, inside_a_node_a_sender_copies_alone_only_what_the_receiver_cannot_read) {
     for (const Situation& s : all_situations()) {

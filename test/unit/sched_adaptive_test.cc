@@ -142,7 +142,7 @@ TEST(HotSpots, without_probes_a_path_that_was_given_up_stays_so) {
     EXPECT_LT(channel.bandwidth(60 + 2 * kToRecover, 120), 300) << "as the paper's heuristic";
 }
 
-// The three cases of 7.1.2.
+// The cases of late completions in section 7.1.2 of the dissertation (sched/README.md).
 TEST(LateCompletions, found_all_at_the_same_time_they_change_no_weight) {
     for (std::size_t window : {1u, 4u, 16u}) {
         SchedConfig config = large_by(Policy::kAdaptiveStriping);
@@ -256,7 +256,7 @@ TEST(Weights, no_rail_is_taken_for_faster_than_its_link) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, sim::rails_of(2, 1'000'000'000));
     for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, kMiB, 0);
-    scheduler.on_completed(0, kMiB, 1'000'000, 1'000'001);  // found much too late, and posted as late
+    scheduler.on_completed(0, kMiB, 1'000'000, 1'000'001);  // seems to have taken 1 ns: the post was recorded late, too
     scheduler.on_completed(1, kMiB, 0, 1'048'576);
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 2'000'000);
     EXPECT_NEAR(scheduler.rails()[0].weight / kTotalWeight, 0.5, 1e-6);

@@ -233,7 +233,7 @@ TEST(RingReceiver, gives_credits_back_in_the_order_of_the_slots) {
     for (int n = 0; n < 3; ++n) receiver.take();
     receiver.finish(1);
     receiver.finish(2);
-    EXPECT_EQ(receiver.owed(), 0u);  // slot 0, which the sender writes next, is still in use
+    EXPECT_EQ(receiver.owed(), 0u);  // slot 0, which the first returned credit would permit to write, is still in use
     receiver.finish(0);
     EXPECT_EQ(receiver.owed(), 3u);
 }

@@ -94,7 +94,7 @@ TEST(Backlog, excludes_what_a_rail_has_probably_done) {
     EXPECT_EQ(rail.left_bytes(2 * kMiB), kMiB) << "a waiting stripe has made no progress";
 }
 
-TEST(Backlog, lets_a_message_wait_once_each_rail_has_two_and_some_more) {
+TEST(Backlog, lets_a_message_wait_once_each_rail_has_more_than_its_share_of_two) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);
     Scheduler scheduler(config, rails_of(2));
     EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone));

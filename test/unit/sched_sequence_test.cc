@@ -78,7 +78,7 @@ TEST(Site02SendWindow, what_a_receiver_holds_is_bounded) {
     std::uint32_t most_held = 0;
     while (sent < packets.size() || receiver.expected() < packets.size()) {
         while (sent < packets.size() && window.has_room()) rails[random() % 3].push_back(sent = window.take()), ++sent;
-        // One rail delivers until it is empty, then another: the largest possible distance.
+        // Rail 0 delivers only once half a window of messages from the others is held, or if the chosen rail is empty.
         auto& rail = rails[receiver.held() > kSendWindow / 2 ? 0 : 1 + random() % 2];
         auto& chosen = rail.empty() ? rails[0].empty() ? rails[1].empty() ? rails[2] : rails[1] : rails[0] : rail;
         ASSERT_FALSE(chosen.empty());
@@ -189,8 +189,7 @@ TEST(ReorderWindow, grows_around_what_it_holds) {
     EXPECT_EQ(receiver.window.held(), 0u);
 }
 
-// Rails that each keep their order, one of them far behind, with replays, across
-// the wrap-around.
+// Packets that arrive in any order within the window, with replays, across the wrap-around.
 TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
     for (unsigned seed = kRandomSeed; seed < kRandomSeed + 50; ++seed) {
         SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -199,7 +198,7 @@ TEST(ReorderWindow, any_interleaving_of_rails_comes_out_in_order_once) {
         const SequenceNumber first = UINT32_MAX - 1000;
         Receiver<kPlaces> receiver(first);
         std::vector<Packet> packets(kPackets);
-        std::vector<std::size_t> under_way;  // indices of at most kPlaces packets
+        std::vector<std::size_t> under_way;  // indices of packets below handed_on + kPlaces; some have arrived before
         std::size_t sent = 0, handed_on = 0;
         const auto hand_on = [&](const Packet* packet) { ASSERT_EQ(packet, &packets[handed_on++]); };
 

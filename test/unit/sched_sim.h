@@ -64,7 +64,7 @@ public:
         post_stripe({0, bytes, 1, scheduler.rail_of_small(bytes)}, missing_.size() - 1, kNotMeasured);
     }
 
-    // Posts one message. send() also waits for it.
+    // Posts one message and does not wait for it. The next send() does.
     void begin(std::uint64_t bytes, Marker marker = Marker::kNone) { post(bytes, marker); }
 
     // Lets time pass with nothing in flight.
@@ -94,7 +94,7 @@ public:
     std::uint64_t sweep_every_ns = 1;  // sweeps find completions at multiples of this
     std::uint64_t late_every = 0;      // one sweep in this many, at random, is late; 0: none
     std::uint64_t late_ns = 0;         // by at most this: the process did not run
-    std::uint64_t jitter_ns = 0;       // every other sweep is late by at most this
+    std::uint64_t jitter_ns = 0;       // all other sweeps are late by at most this
 
 private:
     struct OnWire {

@@ -31,7 +31,8 @@ RailMask idle_of(const RailSet& rails) {
     return idle;
 }
 
-// Each message is shorter than the minimum and goes whole, over one rail.
+// Messages below two minima, which go whole over one rail, and longer ones. While all rails are idle, no completion
+// would start a message that waits.
 TEST(Site27Waiting, no_operation_waits_on_idle_rails_however_large_the_shortest_stripe) {
     for (std::uint64_t min_stripe : {8 * kKiB, kMiB, 64 * kMiB, 1024 * kMiB})
         for (std::uint64_t bytes : {16 * kKiB, 64 * kKiB, 16 * kMiB}) {

@@ -147,7 +147,7 @@ TEST(Site04Returned, a_chunk_that_a_side_could_not_copy_for_a_moment_is_claimed_
 
 // --- whole copies ------------------------------------------------------------------------
 
-// One side, acting like its driver: claims the chunks that it may, and copies them.
+// Drives one side in the manner of CopySide (copy_side.h): claims the chunks that it may claim, and copies them.
 struct Driver {
     Driver(Pair& pair, Split split, Side side) : claims(pair.side(side)), split_(split) { takeover.start(split, side); }
 

@@ -174,7 +174,7 @@ TEST(UsageWords, random_damage_is_refused_or_harmless) {
     }
 }
 
-// --- of one peer among many ----------------------------------------------------
+// --- the usage of one peer among many ------------------------------------------
 
 TEST(Site08SparseUsage, counts_like_the_full_table) {
     constexpr unsigned kSeed = 8;
@@ -208,8 +208,9 @@ TEST(Site08SparseUsage, threads_lose_no_message_and_make_no_cell_twice) {
     EXPECT_EQ(messages, 80000u);
 }
 
-// pml_coop_report 2 on rank 0 of a job of 10,000 processes with 26 neighbours each, as in a 3-D stencil. Rank 0 must
-// not keep all that the processes send, with four sizes of messages each, eager and by rendezvous.
+// A job of 10,000 processes with 26 neighbours each, as in a 3-D stencil, with pml_coop_report 2. Each process has a
+// table per neighbour, here of messages of four sizes, eager and by rendezvous. All tables of the job together must fit
+// 100 MiB. Rank 0 prints them and must not need more than 100 KiB for this.
 TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megabytes) {
     constexpr std::size_t kProcesses = 10000, kNeighbours = 26;
     SparseUsage usage(7, 29);
@@ -220,7 +221,7 @@ TEST(Site08SparseUsage, ten_thousand_processes_with_26_neighbours_fit_100_megaby
     const std::size_t table = sizeof usage + usage.memory_bytes();
     EXPECT_LE(kProcesses * kNeighbours * table, 100u << 20) << table << " bytes each";
     EXPECT_LT(table, 36u << 10);
-    // It keeps the tables of this process, the words of one other process, and the text printed from them.
+    // Rank 0 keeps its own tables, the words of one other process, and the text printed from them.
     const std::size_t words = kNeighbours * (2 + usage.to_words().size()) * sizeof(std::uint64_t);
     EXPECT_LE(kNeighbours * table + 3 * words, 100u << 10);
 }

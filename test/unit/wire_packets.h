@@ -29,7 +29,7 @@ Header& in(Bytes& bytes) {
     return *reinterpret_cast<Header*>(bytes.data());
 }
 
-// What follows a header and is sealed with it: its length, and the words of a slot in it.
+// behind(): the length of all that follows a header and is sealed with it. words_of(): the SlotWords in it.
 inline std::size_t behind(const RtsHeader& h) {
     std::size_t bytes = h.handle_bytes;
     if (h.row == static_cast<std::uint8_t>(rndv::Row::kRtr)) bytes += sizeof(SlotWords);
@@ -214,7 +214,7 @@ inline Bytes largest_rts(std::uint8_t flags) {
     h.inline_bytes = pieces ? kMaxPieces * sizeof(Piece) : UINT32_MAX;
     h.handle_bytes = kMaxHandleBytes;
     h.row = static_cast<std::uint8_t>(pieces ? rndv::Row::kCoop
-                                             : rndv::Row::kRtr);  // the last row has a slot, but no pieces
+                                             : rndv::Row::kRtr);  // an RTR names a slot, and is never in pieces
     h.reason = rndv::kReasons - 1;
     h.call = rndv::kSendCalls - 1;
     std::memcpy(bytes.data(), &h, sizeof h);

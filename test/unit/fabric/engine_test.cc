@@ -231,7 +231,7 @@ TEST_F(FabricEngine, path_migrates_when_the_primary_lid_is_lost) {
     EXPECT_TRUE(same(4096));
 }
 
-// The trace from sequence number `from` on, restricted to kinds whose name contains `with`.
+// The lines of the trace from sequence number `from` on that contain `with`, each without what precedes `with`.
 std::vector<std::string> traced(const Segment& subnet, std::uint64_t from, const std::string& with) {
     std::vector<std::string> lines;
     read_traces(subnet, from, [&](const Trace& entry) {
@@ -304,7 +304,8 @@ TEST_F(FabricEngine, trace_names_faults_errors_and_events) {
                                         "event " + hca_name(subnet, 1) + " PORT_ERR port 1"}));
 }
 
-// The engine's thread sleeps until the first of the latest times; threads that are awake do what is due before.
+// An entry has a due time and a latest time. The engine's thread sleeps until the earliest of the latest times; threads
+// that are awake handle entries from their due time on.
 TEST(FabricAgenda, engine_may_sleep_until_the_first_entry_that_cannot_wait) {
     Agenda agenda;
     EXPECT_TRUE(agenda.plan(1, 100, 400));

@@ -25,7 +25,7 @@ struct TestCq {
     explicit TestCq(std::uint32_t depth = 64);
     ~TestCq();
     std::uint32_t index;
-    // Works until there is a completion or `seconds` have passed; returns its status, or -1.
+    // Drives the engine until there is a completion or `seconds` have passed. Returns the completion's status, or -1.
     int wait(Completion& completion, double seconds = 5);
     bool is_empty();
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// path/connect.h: two machines and a network that loses, duplicates, delays and reorders.
+// path/connect.h: the state machines of both sides, and a network that loses, duplicates, delays and reorders.
 #include "connections.h"
 
 #include <map>
@@ -211,7 +211,7 @@ TEST(Site01Connection, over_a_dead_network_keeps_asking) {
     EXPECT_EQ(net.sides[1].connection.state(), State::kIdle);
 }
 
-TEST(Connection, at_rest_takes_few_datagrams) {
+TEST(Connection, over_a_calm_network_takes_few_datagrams) {
     Network2 net(0, {});
     net.want(0);
     net.run();

@@ -67,7 +67,6 @@ struct Cell {
     State then;
 };
 
-// Cells that are not listed change nothing and cause no action.
 const char* const kNoPairs = "give up: no queue pair could be made";
 const char* const kNoPairsSaid = "send reply, give up: no queue pair could be made";
 const char* const kNoRailSaid = "send reply, give up: there is no rail that both processes could open";
@@ -75,6 +74,7 @@ const char* const kSilentSaid = "send reply, give up: no rail between the two pr
 const char* const kDifferSaid = "send reply, give up: the peer computed different paths";
 const char* const kRefused = "give up: the peer refused the connection";
 
+// Cells that are not listed change nothing and cause no action.
 const Cell kCells[] = {
     {State::kIdle, Event::kWant, "make", State::kMaking},
     {State::kIdle, Event::kRequest, "make", State::kAnswering},
@@ -202,7 +202,7 @@ TEST(Connection, answer_without_our_generation_is_none) {
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kReply, 0), 0)), "");
 }
 
-// --- its contents --------------------------------------------------------------------------------------------------
+// --- contents of a connection --------------------------------------------------------------------------------------
 
 TEST(Connection, knows_both_ends_of_each_rail) {
     const Connection c = in_state(State::kEstablished);
@@ -263,7 +263,7 @@ TEST(Connection, peer_that_has_probed_first_spares_a_wait) {
     EXPECT_EQ(text(c.on_probed(kBoth, 0, 0)), "send done, established");
 }
 
-TEST(Connection, rail_that_each_side_found_silent_in_one_direction_leaves_none) {
+TEST(Connection, no_rail_is_left_if_each_side_closes_another_one) {
     Connection c = in_state(State::kProbing);
     (void)c.on_probed(2, 1, 0);
     ASSERT_EQ(c.state(), State::kProbed);
@@ -273,10 +273,9 @@ TEST(Connection, rail_that_each_side_found_silent_in_one_direction_leaves_none) 
 }
 
 TEST(Connection, no_rail_that_both_have_is_no_connection) {
-    Connection c = in_state(State::kAnswering);  // the peer has only rail 0
+    Connection c = fresh();
     Datagram request = from_peer(Kind::kRequest, 0);
-    request.rails[1].qpn = 0;
-    c = fresh();
+    request.rails[1].qpn = 0;  // the peer has only rail 0
     (void)c.on_datagram(request, 0);
     const OwnEnd other[] = {{}, {51, 501}};
     EXPECT_EQ(text(c.on_qps_ready(other, 0)), kNoRailSaid);

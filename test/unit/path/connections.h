@@ -65,7 +65,7 @@ constexpr RailMask kBoth = 3;
 
 inline Connection fresh() { return Connection(kSelf, kPeer, kOurs, kPaths, kPatience, kOurWord); }
 
-// A machine brought into a state at time 0, on the shortest way.
+// A connection brought into this state at time 0 by the fewest events.
 inline Connection in_state(State state) {
     Connection c = fresh();
     switch (state) {

@@ -108,7 +108,7 @@ TEST(Site19Pairing, says_which_keys_do_not_match) {
               "partition cannot communicate");
     EXPECT_EQ(trouble(kLimited1, kFull1), "");
     EXPECT_FALSE(partition_trouble(process({with_key(0, kFull1)}),
-                                   process({with_key(1, kFull2, 7)})));  // of different subnets in any case
+                                   process({with_key(1, kFull2, 7)})));  // different subnets: P_Keys are not the reason
     EXPECT_FALSE(partition_trouble({}, {}));
 }
 

@@ -73,7 +73,7 @@ TEST(Site03Pairing, only_ports_that_reach_each_other_are_paired) {
     EXPECT_EQ(pair_ports({}, b), Pairs{});
 }
 
-// Each network on its own, whatever the names of its HCAs.
+// Numbers, positions and rates of the HCAs suggest another pairing than the networks.
 TEST(Site03Pairing, networks_of_roce_are_kept_apart_whatever_the_rates) {
     const Ports a = {with_rate(roce_port(0, ipv4(10, 1, 0, 1)), 250), with_rate(roce_port(1, ipv4(10, 2, 0, 1)), 100)};
     const Ports b = {with_rate(roce_port(0, ipv4(10, 2, 0, 2)), 250), with_rate(roce_port(1, ipv4(10, 1, 0, 2)), 100)};
@@ -139,8 +139,8 @@ TEST(Site03Pairing, local_ranks_and_distances_change_nothing) {
                     << rank << ' ' << other;
 }
 
-// num_rails keeps the HCAs that a process would use first, the same for all its peers: atomic operations on a region
-// meet at one HCA.
+// num_rails keeps the HCAs that a process would use first. They are the same for all its peers, so that the atomic
+// operations of all peers on a region meet at one HCA.
 TEST(Site03Pairing, where_pairs_are_left_out_each_process_keeps_its_near_hcas) {
     const Ports a = node_of({100, 100, 100, 100}), b = node_of({100, 100, 100, 100}, 2);
     for (const std::vector<std::uint32_t>& ours : {std::vector<std::uint32_t>{10, 10, 21, 21}, {21, 21, 10, 10}})

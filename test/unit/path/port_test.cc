@@ -28,7 +28,7 @@ std::string wrong(const std::vector<std::byte>& bytes) {
     return std::holds_alternative<std::string>(result) ? std::get<std::string>(result) : "";
 }
 
-// Packs a list whose second port is changed, with a correct check word.
+// Packs a changed list with a correct check word. Returns the complaint of unpack(), or "".
 template <class Change>
 std::string wrong_with(Change change) {
     PortList list = two_ports();

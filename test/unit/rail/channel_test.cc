@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rail/channel.h and rail/rail.h over queue pairs that are not there: what is
-// posted on which rail, what waits, and what a failure does to the others.
+// rail/channel.h and rail/rail.h over fake queue pairs: what is posted on which rail, what waits, and how the failure
+// of a rail affects the other rails.
 #include "coop/rail/channel.h"
 
 #include <gtest/gtest.h>
@@ -122,7 +122,8 @@ protected:
         return true;
     }
 
-    // Takes the oldest request off a send queue. A queue pair tells of a mark once all before it are off, too.
+    // Completes the oldest request that asks for a completion. Like a queue pair, it takes those before it off the send
+    // queue without telling.
     void complete(RailIndex rail) {
         auto& queue = channel.rails[rail].qp.posted;
         while (!queue.front().completes) queue.pop_front();
@@ -397,7 +398,7 @@ TEST_F(ChannelTest, posts_nothing_more_on_a_rail_that_has_failed) {
     FakeWork* const waiting = channel.rails[0].waiting.front();
     fail(0);
     EXPECT_EQ(posted(0), 0u);
-    EXPECT_EQ(channel.rails[0].waiting.front(), waiting);  // for the owner of the decision
+    EXPECT_EQ(channel.rails[0].waiting.front(), waiting);  // stays for the owner of the channel, which ends the job
     FakeWork& late = new_work(WorkKind::kPut);
     late.rail = 0;
     channel.submit_stripe(late, false);

@@ -2,14 +2,15 @@
 //
 // rndv/copy_side.h with the engines of both sides: every interleaving of a small cooperative copy.
 //
-// The model has two processes. At each point one of them takes a turn, a transport refuses a chunk for the moment or
-// for good, time passes, or a process stops for ever (it died, or computes without another MPI call). The test visits
-// every state that such choices reach, by replaying each sequence of choices from the start and dropping sequences that
-// lead to a state seen before.
+// The model has two processes. At each point one of them takes a turn, in which its transport may refuse a chunk for
+// the moment or for good, or a process stops for ever (it died, or computes without another MPI call). Time passes with
+// each turn. The test visits every state that such choices reach, by replaying each sequence of choices from the start
+// and dropping sequences that lead to a state seen before.
 //
 // It checks in every state that no chunk is counted that was not copied whole, and that a side sees the end only when
-// all bytes are in place. It checks of every final state that the message is complete, or that the survivor waits for a
-// process that died with a chunk.
+// all bytes are in place. It then lets the remaining processes run, and checks that the message is complete (in
+// fragments if both sides are refused), or that the survivor has noticed the death of the other process, or that it
+// waits for a process that computes and that holds a chunk or is the only one that can copy.
 #include "coop/rndv/copy_side.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,6 @@ struct Process {
     bool is_over = false;
     bool is_stuck = false;
     bool saw_death = false;
-    std::uint64_t bytes_of_chunk = 0;  // copied of the chunk that it holds
 };
 
 struct World {
@@ -225,7 +225,7 @@ void run_to_end(World& w) {
     }
 }
 
-// The fallback of a stuck copy, and the end of the machines of both sides.
+// Checks how each side ended, runs the fallback of a stuck copy, and checks that the engines of both sides then end.
 void check_end(World& w, const std::string& history) {
     const bool holds_chunk = (w.r.is_stopped && w.r.side.chunk()) ||
                              (w.s.is_stopped && w.s.has_begun && w.s.side.chunk());

@@ -43,7 +43,8 @@ TEST(SimFlows, a_flow_that_leaves_makes_room) {
     EXPECT_EQ(shares.flows_over(0), 2u);
 }
 
-// Two hosts (links 0, 1) with two flows each. Both share link 2, which leads to the slow link 4.
+// Two hosts (links 0 and 1) with two flows each: one over link 2, the other over link 3. The first host's flow over
+// link 2 goes on over the slow link 4.
 class SimBlocking : public testing::Test {
 protected:
     std::vector<double> rates(Blocking blocking) {

@@ -22,13 +22,13 @@ std::string flaw_of_fat_tree(const char* shape) {
     return bad != nullptr ? *bad : "";
 }
 
-TEST(SimTopology, the_144_port_switch_has_24_crossbars_of_24_ports) {
+TEST(SimTopology, the_144_port_switch_has_12_leaves_of_24_ports_and_12_spines) {
     const Topology t = fat_tree("12,12:12");
     EXPECT_EQ(t.hosts, 144u);
     EXPECT_EQ(t.switches(), 24u);
     for (NodeIndex leaf = t.hosts; leaf < t.hosts + 12; ++leaf) EXPECT_EQ(t.ports[leaf].size(), 24u);
     for (NodeIndex spine = t.hosts + 12; spine < t.hosts + 24; ++spine)
-        EXPECT_EQ(t.ports[spine].size(), 12u);  // inner ports only
+        EXPECT_EQ(t.ports[spine].size(), 12u);  // one cable to each leaf, and none to a host
     EXPECT_EQ(t.node_names[t.leaf_of(13)], "leaf1");
     EXPECT_FALSE(defect(t));
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr Pattern kAll[] = {Pattern::kRing, Pattern::kAlltoall, Pattern::kAllgather, Pattern::kAllreduce,
                             Pattern::kShifts};
 
-TEST(SimWorkload, each_send_has_a_receive_of_the_same_size) {
+TEST(SimWorkload, each_send_has_a_receive) {
     for (const Pattern pattern : kAll)
         for (const std::uint32_t ranks : {2u, 3u, 24u, 32u, 48u, 64u}) {
             const Workload work{pattern, ranks, 65536, 1, 1, 3};
@@ -72,11 +72,10 @@ TEST(SimWorkload, alltoall_and_the_ring_reach_everybody_once) {
         }
 }
 
-// The ranks whose vectors are in each rank's sum.
 TEST(SimWorkload, recursive_doubling_sums_up_everything) {
     for (const std::uint32_t ranks : {3u, 6u, 24u, 48u}) {
         const Workload work{Pattern::kAllreduce, ranks, 1 << 20, 1, 1, 1};
-        std::vector<std::set<std::uint32_t>> has(ranks);
+        std::vector<std::set<std::uint32_t>> has(ranks);  // by rank: the ranks whose vectors are in its sum
         for (std::uint32_t rank = 0; rank < ranks; ++rank) has[rank] = {rank};
         for (std::uint32_t step = 0; step < steps_of(work); ++step) {
             const auto before = has;
@@ -88,7 +87,7 @@ TEST(SimWorkload, recursive_doubling_sums_up_everything) {
     }
 }
 
-TEST(SimWorkload, reduce_scatter_moves_each_block_once) {
+TEST(SimWorkload, reduce_scatter_and_allgather_each_move_all_blocks_but_one) {
     const Workload work{Pattern::kAllreduce, 8, 1 << 20, 1, 1, 1};
     std::uint64_t sent = 0, reduced = 0;
     for (std::uint32_t step = 0; step < steps_of(work); ++step) {
