@@ -23,8 +23,8 @@ in_check() {
         '"$1"'
         closing'
 }
-closes() { says "site_33.$1" "^$2$" in_check "$3"; } # NAME LINE COMMANDS, all passed
-fails() { refuses "site_33.$1" "$2" in_check "$3"; } # NAME REGEX COMMANDS
+closes() { says "site_33.$1" "^$2$" in_check "$3"; } # NAME LINE COMMANDS: status 0, and LINE (a regex) is printed
+fails() { refuses "site_33.$1" "$2" in_check "$3"; } # NAME REGEX COMMANDS: another status, and REGEX is printed
 
 closes the_closing_line_counts_passes_skips_and_retries '3 passed, 0 failed, 1 skipped, 1 retried' \
     'step some 4 reports "PASS a" "PASS b (2)" "SKIP c: not here" "RETRIED d: it was busy" "PASS d"'
@@ -43,12 +43,12 @@ fails a_step_declares_a_number '^failed: none: reported 1 tests, of at least ech
 fails a_failure_is_named '^failed: some: b$' 'step some 2 reports "PASS a" "FAIL b"'
 fails a_failure_counts_though_the_status_is_0 '^1 passed, 1 failed, 0 skipped, 0 retried$' 'step some 2 reports "PASS a" "FAIL b"'
 fails a_status_counts_though_all_passed '^failed: some \(exit status 3\)$' 'step some 1 sh -c "echo PASS a; exit 3"'
-fails preparation_may_fail '^0 passed, 1 failed, 0 skipped, 0 retried$' 'needs prepare false || :'
+fails a_failed_preparation_counts '^0 passed, 1 failed, 0 skipped, 0 retried$' 'needs prepare false || :'
 fails a_step_that_is_killed_is_no_pass '^failed: half: it began and did not end$' 'dies() { kill -9 $BASHPID; }; (step half 1 dies) || :'
-fails what_runs_beside_may_be_killed 'ended with status 137 and reported no failure$' \
+fails a_killed_command_of_beside_is_no_pass 'ended with status 137 and reported no failure$' \
     'dies() { kill -9 $BASHPID; }; beside dies "step some 1 reports PASS" || :'
-fails what_runs_beside_may_be_misspelt "'stepp a 1 true' ended with status 127" 'beside "stepp a 1 true" || :'
-fails what_runs_beside_has_a_step "'true' ran no step" 'beside true'
+fails a_misspelt_command_of_beside_is_no_pass "'stepp a 1 true' ended with status 127" 'beside "stepp a 1 true" || :'
+fails a_command_of_beside_has_a_step "'true' ran no step" 'beside true'
 fails a_failure_beside_counts_once '^0 passed, 1 failed, ' 'beside "step some 1 false" || :'
 fails a_part_has_a_step '^failed: part docs ran no step$' 'part_docs() { false && step docs 1 true; }; in_order docs || :'
 closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
@@ -56,7 +56,7 @@ closes parts_run_beside_each_other '2 passed, 0 failed, 0 skipped, 0 retried' \
 
 # --- a run of tests (lib/report.sh, lib/cases.sh) -----------------------------------------------------------------------
 
-# in_run COMMANDS: runs the commands like test/mpi/run. PATTERN selects tests. `program TEXT` makes $scratch/program.
+# in_run COMMANDS: runs the commands like test/mpi/run. $pattern selects tests. `program TEXT` makes $results/program, a shell script.
 in_run() {
     mkdir -p "$scratch/run/log"
     here=$top/test/mpi results=$scratch/run pattern=${pattern:-*} bash -uo pipefail -c '
@@ -94,13 +94,13 @@ says site_33.an_empty_mpich_folder_fails '^FAIL mpich\.pt2pt: 0 tests pass, of a
 
 ends() { says "site_34.$1" "" in_run "$2"; }
 does_not() { refuses "site_34.$1" "$2" in_run "$3"; }
-ends an_error_is_what_was_wanted 'check it ends_with_an_error sh -c "exit 1"'
-does_not success_is_none 'it should not have succeeded' 'check it ends_with_an_error true'
-does_not a_time_limit_is_none 'did not end within its time limit' 'check it ends_with_an_error time_limit 0.2 sleep 10'
-does_not a_time_limit_that_had_to_kill_is_none 'did not end within its time limit' \
+ends an_exit_status_of_1_is_an_error 'check it ends_with_an_error sh -c "exit 1"'
+does_not success_is_not_an_error 'it should not have succeeded' 'check it ends_with_an_error true'
+does_not a_time_limit_is_not_an_error 'did not end within its time limit' 'check it ends_with_an_error time_limit 0.2 sleep 10'
+does_not a_time_limit_that_had_to_kill_is_not_an_error 'did not end within its time limit' \
     'timeout() { shift 2; command timeout -k 0.1 "$@"; }; check it ends_with_an_error time_limit 1 sh -c "trap : TERM; while :; do sleep 0.1; done"'
-does_not a_crash_is_none 'signal 11 ended it' 'check it ends_with_an_error sh -c "kill -SEGV \$\$"'
-ends a_rank_that_aborts_with_255_is_one 'check it is_status_of_an_error 255'
+does_not a_crash_is_not_an_error 'signal 11 ended it' 'check it ends_with_an_error sh -c "kill -SEGV \$\$"'
+ends a_rank_that_aborts_with_255_is_an_error 'check it is_status_of_an_error 255'
 ends a_signal_may_be_permitted 'check it is_status_of_an_error 137 9'
 does_not another_signal_may_not 'signal 11 ended it' 'check it is_status_of_an_error 139 9'
 

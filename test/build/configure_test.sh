@@ -31,7 +31,7 @@ fake() {
     } >"$dir/bin/mpicc"
     chmod +x "$dir/bin/mpicc"
     ln -s "$(dirname "$real")/mpirun" "$dir/bin/"
-    # ompi_info of a folder named like the installed one, but with its own headers
+    # Its ompi_info is the installed one, except that it names the header folder of this simulated Open MPI.
     printf '#!/bin/sh\ncase "$*" in *pkgincludedir*) echo path:pkgincludedir:%s;; *) exec %s "$@";; esac\n' \
         "$dir/include/openmpi" "$info" >"$dir/bin/ompi_info"
     chmod +x "$dir/bin/ompi_info"

@@ -10,7 +10,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 coop_env=$1/bin/coop-env
 mcadir=$1/lib/openmpi-coop
 
-# Runs a command in a shell without any of our variables, except $coop_env, the program.
+# Runs a command without any of our variables, except $coop_env, the program, and $mcadir, the folder of the components.
 clean() { env -u OMPI_MCA_mca_base_component_path -u OMPI_MCA_pml -u MANPATH coop_env="$coop_env" mcadir="$mcadir" "$@"; }
 
 says "coop_env_makes_ompi_info_see_pml_coop" 'pml: coop' clean sh -c 'eval "$($coop_env)"; ompi_info'

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Shared by the harnesses of test/mpi and test/fabric. A program is a list of CASEs that run in the order of the file;
-// --from and
-// --only select some of them. A case that hangs is ended and named. lib/cases.sh runs such programs.
+// --from and --only select some of them. A case that hangs is ended and named. lib/cases.sh runs such programs.
 #pragma once
 
 #include <signal.h>

@@ -3,9 +3,9 @@
 # Runs a program with many CASEs, such as those of test/mpi/semantics and test/fabric/semantics.
 # shellcheck disable=SC2154 # of report.sh
 
-# run_topic TEST PROGRAM START…: runs all cases of the program, named TEST.case. START… is its command line, to which '--from CASE' or
-# '--only CASE' is appended. A case that ends the program (a failed check, a crash, a hang) is a failure; the program is then started
-# again with the case after it.
+# run_topic TEST PROGRAM START…: runs the cases of the program that the pattern selects, named TEST.case. START… is its command line, to
+# which '--from CASE' or '--only CASE' is appended. A case that ends the program (a failed check, a crash, a hang) is a failure; the
+# program is then started again with the case after it.
 run_topic() {
     local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from
     local -A seen=()

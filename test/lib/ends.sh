@@ -21,12 +21,13 @@ ends_with_an_error() {
     is_status_of_an_error $status
 }
 
-# is_status_of_an_error STATUS [SIGNAL]: the same for a command that has already ended. SIGNAL is permitted, for example to a rank.
+# is_status_of_an_error STATUS [SIGNAL]: the same for a command that has already ended. The command may have ended by SIGNAL, for
+# example when the test has killed a rank with it.
 is_status_of_an_error() {
     case $1 in
     0) echo "it should not have succeeded"; return 1 ;;
     124) echo "it did not end within its time limit"; return 1 ;;
     esac
-    # Signals are 1 to 64; mpirun passes on what ranks exit with, 255 for one.
+    # 129 to 192 stand for the signals 1 to 64. Greater ones are exit statuses of ranks that mpirun passes on, for example 255.
     [ "$1" -le 128 ] || [ "$1" -gt 192 ] || [ $(($1 - 128)) = "${2:-none}" ] || { echo "signal $(($1 - 128)) ended it"; return 1; }
 }

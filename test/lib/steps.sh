@@ -95,7 +95,7 @@ in_order() {
 }
 
 # Prints the failures, the skips with their reasons, and the retries; then 'N passed, N failed, N skipped, N retried'. The status is 0 if
-# all passed.
+# nothing failed.
 closing() {
     awk '
         $1 == "begin" { running[$2] = 1 }

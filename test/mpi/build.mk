@@ -14,7 +14,7 @@ topics := $(filter-out $(programs),$(topics))
 vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop $(SRC)/coll
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
-# They intercept functions of Open MPI, or call functions that only a transport calls.
+# Programs that intercept functions of Open MPI, or call functions that only a transport calls.
 inside := bad_packets device_memory transport_errors
 internals := $(foreach folder,$(shell $(MPICC) --showme:incdirs),-I$(folder)/openmpi)
 

@@ -47,7 +47,7 @@ int hosts, qps;
         }                                                                       \
     while (false)
 
-// Waits until all have arrived. `stop` is the total number of arrivals at this barrier; each barrier adds `hosts + 1`.
+// Waits until all have arrived at barrier number `stop`, counted from 1. Each barrier has `hosts + 1` arrivals.
 bool wait_for_all(int stop) {
     common->arrived.fetch_add(1);
     while (common->arrived.load() < stop * (hosts + 1)) {

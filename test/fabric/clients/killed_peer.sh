@@ -12,7 +12,7 @@ pair=$1
 running=$!
 kill_server() {
     local pid
-    # The first process on the subnet is the server. The transfer is under way when the client has sent something.
+    # The process on host h0 is the server. The transfer is under way when the client on h1 has sent something.
     until "$tool" counters | awk '$1 ~ /^h1/ && $5 > 1000000 {found = 1} END {exit !found}'; do
         kill -0 $running || return 1
         sleep 0.02

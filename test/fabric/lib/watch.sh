@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Checks the output of the libraries programs/watch_*.c, preloaded into the ranks of a job: here, and in the guest of test/vm.
+# Builds the libraries programs/watch_reads.c and watch_interrupts.c, which are preloaded into the ranks of a job, here and in the
+# guest of test/vm, and checks their output.
 
 build_watches() { # FOLDER of the programs, FOLDER for the libraries
     local program

@@ -104,7 +104,7 @@ perftest() {
             perf "${verb}_${kind}_long" 1000000 20 "ib_${verb}_$kind"
         done
     done
-    # perftest calibrates its clock again for each size, for 0.2 s.
+    # Only this program runs with all sizes without --long, because perftest calibrates its clock again for each size (0.2 s).
     pair perftest.write_bw_all_sizes "${two[@]}" -- ib_write_bw -a -n 5
     says perftest.write_bw_all_sizes '^ [0-9]+ +5 +[0-9]+\.' 23
     for kind in lat bw; do

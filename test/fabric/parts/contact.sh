@@ -17,7 +17,7 @@ prepare_contact() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
-# contact_job PML RANKS [MPIRUN ARGUMENT…] -- [ARGUMENT…]: the arguments of first_contact after its file
+# contact_job PML RANKS [MPIRUN ARGUMENT…] -- ARGUMENT…: runs first_contact FILE ARGUMENT… with a new FILE.
 contact_job() {
     local pml=$1 ranks=$2 extra=() shared
     shift 2
@@ -36,8 +36,8 @@ stopped_peer_is_waited_for() { # SECONDS
     grep -q '^first contact: all right$' <<<"$output" && [ "$(grep -c 'its peer has not answered yet' <<<"$output")" = 1 ]
 }
 
-# Messages to coop1 of host h1 (or from it) are lost, but not those in the other direction. The job uses only the other rail, and a
-# process names the silent one.
+# Messages to coop1 of host h1, from it, or both, are lost, depending on TARGET. The job uses only the other rail, and a process names
+# the silent one.
 silent_rail_is_left_out() { # TARGET of coop-fabric fault
     local output
     # shellcheck disable=SC2016 # expanded by that shell
@@ -55,15 +55,15 @@ credits_come_after_the_connection() { # HCAS, MILLISECONDS inside MPI meanwhile
         --mca btl_coopib_ring_threshold 0 --mca mpi_yield_when_idle 1 "$results/bin-mpi/late_credits" "$2" 1000
 }
 
-# The driver does not let completion queues grow: each of 12 processes needs more rails than the first one has room for.
+# The driver does not let completion queues grow: each of 12 processes connects more rails than its first queue has room for.
 queues_that_do_not_grow_serve() { # [MPIRUN ARGUMENT…]
     # shellcheck disable=SC2016 # expanded where a rank starts
     limit=100 on_subnet --hosts 4 --hcas 1 -- mpirun -np 12 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 "$@" \
         sh -c 'LD_PRELOAD=$1:$LD_PRELOAD exec "$2" --messages 100 --seed 5' sh "$results/bin-mpi/no_resize.so" "$storm"
 }
 
-# events_of_a_job COMMAND: runs the shell command on the subnet of a job with two ranks over two HCAs, one of which waits for the
-# other. Writes the job's output to $log.job and returns its status.
+# events_of_a_job COMMAND: runs the shell command on the subnet of a job with two HCAs per host, in which one rank waits for the other.
+# Writes the job's output to $log.job and returns its status.
 events_of_a_job() {
     # shellcheck disable=SC2016 # expanded by that shell
     limit=60 on_subnet --hosts 2 --hcas 2 -- sh -c 'mpirun -np 2 --oversubscribe --mca pml ob1 --mca btl coopib,self --mca mpi_yield_when_idle 1 \
@@ -117,7 +117,7 @@ part_contact() {
     check site_18.queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=65536
     check site_18.small_queues_that_do_not_grow_serve queues_that_do_not_grow_serve -x MOST_CQE=1100
     check site_23.eight_of_twelve_hcas_serve eight_hcas_serve
-    check site_23.local_rank_is_known_without_mpirun eight_hcas_serve env -u OMPI_COMM_WORLD_LOCAL_RANK
+    check site_23.local_rank_is_known_without_its_variable eight_hcas_serve env -u OMPI_COMM_WORLD_LOCAL_RANK
     check site_18.port_that_goes_down_and_up_is_reported port_that_goes_down_and_up_is_reported
     check site_18.hca_that_fails_ends_the_job hca_that_fails_ends_the_job
     check site_01.thread_sleeps_while_nobody_connects on_subnet --hosts 2 --hcas 2 -- mpirun -np 2 --oversubscribe --mca pml ob1 \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # btl/coopib under both point-to-point components: the storm of test/mpi, which checks every byte, over one rail and many, with every
-# policy and with rings of several shapes. Test names: ground.pml.policy; ring_what.ground.pml; receives.what, bad_input.what and
-# report.what for the other tests.
+# policy and with rings of several shapes. Test names of the storms: ground.pml.policy and ring_what.ground.pml. Names of other tests
+# begin with their group (bad_input, report, puts, …) or with site_NN.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # The program uses the headers of Open MPI and of common/coop, like a component.
@@ -140,8 +140,9 @@ unordered() { # PML [MPIRUN ARGUMENT…]
         --mca btl_coopib_ring_threshold 1 --mca mpi_yield_when_idle 1 "${@:2}"
 }
 
-# Without protection, messages of several packets in a ring arrive damaged. With many slots most messages land where none has been
-# before, so that the header is not there yet. Otherwise the storm finds wrong bytes or a missing message.
+# Without protection, messages of several packets arrive damaged in a ring: the tail, which tells that a message is there, may land
+# before the packet with the message's header. With many slots, most messages land in memory that has not been used, where a missing
+# header is noticed. In used memory an old header is taken, and the storm finds wrong bytes or a missing message.
 damage_is_seen() { # PML
     local output status=0
     output=$(unordered "$1" --mca btl_coopib_ring_in_order yes --mca btl_coopib_ring_slots 512 "$storm" --seed 13 --messages 600 --stall 10 2>&1) ||
@@ -311,8 +312,8 @@ on_ground() { # GROUND PML [MPIRUN ARGUMENT…]
     limit=60 on_subnet "${options[@]}" -- mpirun -np "$np" --oversubscribe --mca pml "$2" --mca btl "${btl:-coopib,self}" --mca mpi_yield_when_idle 1 "${@:3}"
 }
 
-# A sentence must name both P_Keys. Then Open MPI ends the job, because no other transport carries messages; it may end one process
-# before that has printed the sentence, but not both.
+# A sentence must name both P_Keys. Then Open MPI ends the job, because no other transport carries messages. One process may be ended
+# before it has printed the sentence, but not both.
 refuses_by_pkey() { # GROUND RANK_0_SAYS RANK_1_SAYS
     local output said status=0
     output=$(on_ground "$1" ob1 "$ring" 2>&1) || status=$?
@@ -443,8 +444,8 @@ report_weights_are_shares() {
     awk '/^  [0-3]     coop/ { sum += $(NF - 1) } END { exit !(sum > 199 && sum < 201) }' <<<"$output"
 }
 
-# Two processes on each of two hosts, one rail each: for other hosts, the two of a host use different HCAs. Within a host a port is
-# paired with itself, so both use the same one.
+# Two processes on each of two hosts. With policy binding a process uses one rail to a peer. To peers on the other host, the two
+# processes of a host use different HCAs. Within a host a port is paired with itself, so both processes use the same HCA.
 binding_spreads_a_node() {
     local output
     output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts --slots 2 -- mpirun -np 4 --mca pml ob1 --mca btl coopib,self \
@@ -494,8 +495,8 @@ coopib_calls() {
 
 # --- order ------------------------------------------------------------------------------------------------------------
 
-# Of 21 short messages 20 have to wait for the slow rail, and the one on the fast rail overtakes them: 380 of 8000. The test requires
-# three quarters of that.
+# Of 21 short messages 20 have to wait for the slow rail, and the one on the fast rail overtakes them. So of the 8000 messages of
+# coopib_stream about 380 arrive ahead of an earlier one. The test requires three quarters of that.
 far_ahead() { # PML
     limit=100 on_subnet --hosts 2 --hcas 2 --rate 10MB/s,250MB/s -- mpirun -np 2 --oversubscribe --mca pml "$1" --mca btl coopib,self \
         --mca btl_coopib_small_policy weighted_round_robin --mca btl_coopib_weights 20,1 --mca mpi_yield_when_idle 1 "$results/bin-mpi/coopib_stream" 285

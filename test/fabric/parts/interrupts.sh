@@ -134,7 +134,7 @@ part_interrupts() {
     local fin ground
     log=$results/log/interrupts.build.log
     interrupts_build >"$log" 2>&1 || { report_fail interrupts.build; return; }
-    check one_interrupt_for_a_burst interrupts_of burst
+    check few_interrupts_for_a_burst interrupts_of burst
     check none_for_short_messages_and_waiting_receivers interrupts_of quiet
     check burst_of_few_reads.1 burst_of_few_reads 1
     check burst_of_few_reads.4 burst_of_few_reads 4

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Performance of the subnet. Other programs disturb single runs, so the condition has to hold in three of five runs; all figures are
-# reported. A normal run asserts only ratios and shares; --long also asserts absolute times.
+# reported. A normal run asserts only ratios, shares and configured limits (of rates and memory); --long also asserts absolute times.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # holds NAME WHAT CONDITION COMMAND…: the command prints a last line 'figure X', and CONDITION (awk, about x) must hold in most runs.
@@ -106,7 +106,7 @@ share_is_at_most() { holds "$2.$3" '%s %% of a core' "x <= $1" engine_share "${@
 
 # --- an unlimited link ----------------------------------------------------------------------------------------------------
 
-# Compares the two, measured one directly after the other.
+# The subnet's bandwidth divided by that of one process's copies, measured one directly after the other.
 share_of_copying() { # SIZE COPIES
     local copy subnet
     copy=$("$bin/copy_limit" "$1" "$2")

@@ -23,7 +23,7 @@ turns_over_hcas() {
         sh -c '[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export OMPI_MCA_mpi_yield_when_idle=0; exec "$1"' sh "$turns"
 }
 
-# offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]
+# offload_by NAME EXPECTED RANKS [OPTION-OF-COOP-FABRIC…] -- [ARGUMENT-OF-MPIRUN…]: EXPECTED is WHAT of programs/offload.c.
 offload_by() {
     local name=$1 expected=$2 np=$3 options=()
     shift 3
@@ -95,7 +95,7 @@ part_offload() {
     offload_by threads some 2 -- "${on[@]}" -x OFFLOAD_THREADS=1
     offload_by interrupts some 2 -- "${on[@]}" --mca pml_coop_async interrupt
     turns_over_hcas ""
-    # With HCAs a copy is cut into pieces of 256 KiB; make a turn the same size.
+    # With HCAs a copy is cut into pieces of 256 KiB; make the CPUs' chunks as long.
     turns_over_hcas with_hcas --mca pml_coop_hca on --mca pml_coop_copy_chunk 256k
     check site_36.hcas_make_four_pairs_faster four_pairs_gain
 }

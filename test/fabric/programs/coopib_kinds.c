@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange messages of 96 KiB by calls of different kinds. Which of them go whole, with the rails taking
- * turns, and which are striped? Arguments: "get", "put" or "unmarked"; the number of rails. Prints what it sees; exit
- * code 1 if it does not follow the policy epc: messages of nonblocking calls go whole, all others are striped. A reader
- * knows the calls of both sides, a writer only its own; messages without a known call are striped. */
+/* Two ranks exchange messages of 96 KiB, and some of 4 MiB, by calls of different kinds. Which of them go whole, with
+ * the rails taking turns, and which are striped? Arguments: "get", "put" or "unmarked"; the number of rails. Prints
+ * what it sees; exit code 1 if that does not follow the policy epc: messages of 96 KiB by MPI_Isend and MPI_Irecv go
+ * whole, all others are striped (also those of nonblocking collectives). A reader knows the calls of both sides, a
+ * writer only its own; messages without a known call are striped. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ranks exchange messages, then rank 0 sends many. Are they written into rings, and are the credits returned?
- * Arguments: 'on'; 'off' if no message may be; 'not' if only MPI's own messages may be; and the number of bytes of each
- * message (160). Exit code 1 if a variable of btl/coopib is wrong. The handles are made before MPI_Init, because a
- * handle counts from its creation; MPI_T_finalize comes before MPI_Finalize for the reason given in coopib_pvars.c. */
+ * Arguments: 'on' if messages must be written into rings, 'off' if none may be written into a ring, or 'not' if only
+ * MPI's own messages may be; then the number of bytes of each message (default: 160). Exit code 1 if a variable of
+ * btl/coopib is wrong. The handles are made before MPI_Init, because a handle counts from its creation; MPI_T_finalize
+ * comes before MPI_Finalize for the reason given in coopib_pvars.c. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the thread that answers peers sleep while nobody connects? Counts how often it gave up its core during COUNT
- * round trips of 8 bytes between ranks 0 and 1.
+ * Does the thread that answers peers sleep while nobody connects? Counts how often this thread gave up its core during
+ * COUNT round trips of 8 bytes between ranks 0 and 1.
  *
- *     idle_thread COUNT          counts, and fails if it woke more than once
+ *     idle_thread [COUNT]        counts (default: 20000), and fails if the thread woke more than once
  *     idle_thread 0 SECONDS      rank 0 waits for rank 1, which sleeps for SECONDS: time for HCAs to report events */
 #include <dirent.h>
 #include <mpi.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ranks exchange messages, and put and get data, that are longer than a port's largest message; every byte is
- * checked. The limits of btl/coopib must be what the first argument says, whatever the parameters were set to. Exit
- * code 1 on failure.
+/* Two ranks exchange messages, and put and get data, that are longer than the largest message of a port with the
+ * profile small; every byte is checked. The limits of btl/coopib must be what the first argument says, whatever the
+ * parameters were set to. Exit code 1 on failure.
  *
  *     longest LIMIT [BYTES]      default: 12 MiB and 13 bytes */
 #include <mpi.h>

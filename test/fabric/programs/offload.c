@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages inside a node, of which HCAs copy a part (pml_coop_hca). Ranks 2k and 2k + 1 are a pair: each sends the
  * other messages of 64 KiB to 8 MiB, with blocking and nonblocking calls and with receives posted before and after, and
- * checks every byte. Arguments: what the HCAs must have done in the end, some      copied pieces, and refused none none
- * nothing refused   refused pieces held      been found busy used      copied pieces; others may have been refused and,
- * optionally, the number of rounds. Instead "leave": rank 1 tests its receive for a while and then computes until rank
- * 0 has sent the message, which must not depend on rank 1. Instead "rate": all pairs send 8 MiB at once, one way, and
- * rank 0 prints the sum in MB/s. Exit code 1 if a byte is wrong or the counters differ. */
+ * checks every byte.
+ *
+ *     offload WHAT [ROUNDS]    WHAT the HCAs must have done in the end (MPI_T counters of all ranks):
+ *                                some       copied pieces, and refused none
+ *                                none       copied nothing
+ *                                refused    refused pieces
+ *                                held       been found busy
+ *                                used       copied pieces; others may have been refused
+ *     offload leave [ROUNDS]   instead: rank 1 tests its receive for a while and then computes until rank 0 has sent
+ *                              the message, which must not depend on rank 1
+ *     offload rate [ROUNDS]    instead: all pairs send 8 MiB at once, one way, and rank 0 prints the sum in MB/s
+ *
+ * Exit code 1 if a byte is wrong or the counters differ. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@
 static struct ibv_cq* _Atomic queues[2];
 static _Atomic long found, left_out, too_early;
 static _Thread_local int between,
-    polling; /* coop0 had completions and coop1 has not been polled yet; inside a call of the device */
+    polling; /* between: coop0 had completions, and coop1 has not been polled yet; polling: in a call of the device */
 static int (*real_post)(struct ibv_qp*, struct ibv_send_wr*, struct ibv_send_wr**);
 static int (*real_poll)(struct ibv_cq*, int, struct ibv_wc*);
 

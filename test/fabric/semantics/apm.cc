@@ -249,7 +249,7 @@ CASE(migrated_connection_is_armed_again_with_the_way_back) {
     }
 }
 
-// Cuts the path in the middle of a stream of sends, writes and additions: each must be executed once, in order.
+// Cuts the path in the middle of a stream of sends and additions: each must be executed once, in order.
 CASE(migration_in_a_stream_loses_and_doubles_nothing) {
     Migrating m;
     m.arm();

@@ -78,7 +78,7 @@ struct ExtendedCq {
     }
 };
 
-// Both queue pairs complete on extended queues.
+// Two connected queue pairs: that of `a` has plain completion queues, `receiver` completes on an extended one.
 struct Read {
     Node a, b{on_last_device()};
     ExtendedCq cq;

@@ -16,7 +16,7 @@ void fault(const Pair& pair, const char* kind, int count, int after = 0) {
     tool(words);
 }
 
-std::string name_of(const Qp& qp) {  // a rule for a queue pair ends with it
+std::string name_of(const Qp& qp) {  // as the target of a rule; a rule left over does not meet later queue pairs
     char text[32];
     snprintf(text, sizeof text, "qp:0x%x", qp.number());
     return text;

@@ -93,7 +93,7 @@ CASE(answer_by_the_completion_takes_the_same_lids_back) {
     CHECK_EQ(way.src_path_bits, 1);
 }
 
-CASE(lid_beyond_those_of_the_port_is_not_the_ports) {
+CASE(lid_beyond_those_of_the_port_is_not_answered) {
     need_lmc();
     Pair::Options options;
     options.from_a.dlid_offset = static_cast<std::uint16_t>(1 << Context().port().lmc);

@@ -35,7 +35,7 @@ ibv_mr* try_register(ibv_pd* pd, void* at, std::size_t bytes, int access) {
     return ibv_reg_mr(pd, at, bytes, static_cast<unsigned>(access));
 }
 
-// The request must fail with this status, and both queue pairs must then be in Error (IBTA 9.9.2.4, 9.9.3.1).
+// The request must fail with this status, and the requester's queue pair must then be in Error (IBTA 9.9.2.4, 9.9.3.1).
 void expect_refused(Pair& pair, const Wr& wr, ibv_wc_status status) {
     pair.a.qp.post(wr);
     pair.a.scq.expect(wr.id, status);
@@ -111,6 +111,9 @@ CASE(read_only_mapping_allows_reading_only) {
     const Pd pd(context);
     Pages pages(1, PROT_READ);
     CHECK_NULL(try_register(pd, pages.at, kPage, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+    ibv_mr* readable = try_register(pd, pages.at, kPage, IBV_ACCESS_REMOTE_READ);
+    CHECK(readable != nullptr);
+    CHECK_OK(ibv_dereg_mr(readable));
     Pages none(1, PROT_NONE);
     CHECK_NULL(try_register(pd, none.at, kPage, IBV_ACCESS_REMOTE_READ), EFAULT);
 }

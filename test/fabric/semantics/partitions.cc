@@ -32,7 +32,7 @@ void expect_both_ways(std::uint16_t a, std::uint16_t b) {
 
 std::uint32_t violations(const Context& context) { return context.port().bad_pkey_cntr; }
 
-// Messages must be lost in both directions, and the destination port must count them.
+// A message from a to b must be lost, and b's port must count it and its retries.
 void expect_silence(std::uint16_t a, std::uint16_t b) {
     Two two(with_keys(a, b));
     const std::uint32_t before = violations(two.b.context);

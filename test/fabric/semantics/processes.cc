@@ -154,7 +154,7 @@ CASE(process_killed_in_a_transfer_leaves_the_subnet_usable) {
     pair.exchange(1);
 }
 
-CASE(receiver_killed_while_its_event_channel_waits_does_not_block_the_sender) {
+CASE(receiver_killed_before_it_polls_its_completions_does_not_block_the_sender) {
     Node a;
     std::unique_ptr<End> b = make_far({});
     const Address at_b = b->address();

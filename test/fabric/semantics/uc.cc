@@ -84,10 +84,14 @@ CASE(message_to_a_port_that_is_down_is_lost) {
 
 // IBTA 10.2.2.3, table of operations per service: no READ, no atomics.
 CASE(read_and_atomics_are_not_possible) {
-    Pair pair(unreliable());
-    const int result = pair.a.qp.try_post(read(1, pair.a.memory.sge(0, 8), pair.at_b.remote()));
-    if (result == 0) pair.a.scq.expect(1, IBV_WC_LOC_QP_OP_ERR);
-    else CHECK_EQ(result, EINVAL);
+    for (const bool reads : {true, false}) {
+        Pair pair(unreliable());
+        const ibv_sge here = pair.a.memory.sge(0, 8);
+        const int result = pair.a.qp.try_post(reads ? read(1, here, pair.at_b.remote())
+                                                    : fetch_add(1, here, pair.at_b.remote(), 1));
+        if (result == 0) pair.a.scq.expect(1, IBV_WC_LOC_QP_OP_ERR);
+        else CHECK_EQ(result, EINVAL);
+    }
 }
 
 // IBTA 10.3.1.6: as with datagrams, a local error stops only the send queue.

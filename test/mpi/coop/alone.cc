@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side of a message completes it alone while the other one computes: alone WISH [few] (MPI 3.1, section 3.7.4). The
-// computing side stays outside of MPI until the other side signals in shared memory that it is done. A side that needs
-// the other one never completes, and the hang guard fails the test. "few" leaves out the case that needs many messages.
-// Three ranks: 0 and 1 exchange a message, 2 keeps 0 busy. Only for pml/coop.
+// One side of a message completes it alone while the other one computes (MPI 3.1, section 3.7.4): alone WISH [few],
+// where WISH is the value of pml_coop_protocol. The computing side stays outside of MPI until the other side signals in
+// shared memory that it is done. A side that needs the other one never completes, and the hang guard fails the test.
+// "few" leaves out the case that needs many messages. Three ranks: 0 and 1 exchange a message, 2 keeps 0 busy. Only for
+// pml/coop.
 #include <sched.h>
 
 #include <atomic>
@@ -198,7 +199,7 @@ CASE(a_receive_of_pieces_ends_while_its_sender_computes) {
 
 // All of each message comes with its RTS. Only the sender waits for an answer, which it does not read.
 CASE(synchronous_receives_end_though_their_answers_find_no_room) {
-    if (wish() != "hybrid") return;  // nothing is copied
+    if (wish() != "hybrid") return;  // the wish makes no difference: the RTS carries all data
     constexpr int kMessages = 4000;
     Signal received(env);
     int value = 0;
@@ -246,8 +247,8 @@ CASE(receives_end_though_their_answers_find_no_room) {
     }
 }
 
-// Where both sides copy, the sender can also complete alone. (A receiver that reads alone must be called again for long
-// messages.)
+// Where both sides copy, the sender can also complete alone. (Not where only the receiver copies: it copies a long
+// message in several calls of MPI.)
 CASE(a_send_ends_while_its_receiver_computes) {
     if (wish() == "rget" || wish() == "coop_load") return;
     constexpr std::size_t kBytes = 4 << 20;

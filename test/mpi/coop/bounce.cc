@@ -17,7 +17,7 @@ constexpr int kBuffers = 32;
 int as_int(std::size_t n) { return static_cast<int>(n); }
 bool refused() { return !mpitest::settings().arguments.empty(); }
 
-// Message i of a row: i gives its length and contents.
+// Message i of a series: i gives its length and contents.
 std::size_t length_of(int i) {
     constexpr std::size_t kLengths[] = {4025, 5000, 8192, 12345, 16384, 20001, 32767, kBounceBytes};
     return kLengths[static_cast<std::size_t>(i) % std::size(kLengths)];
@@ -108,7 +108,7 @@ CASE(messages_wait_in_bounce_buffers_for_their_receives) {
     const Variable bounced("messages_bounce");
     if (env.rank == 0) {
         const auto before = bounced.read();
-        send(env, 1, 0, 5000, 0);  // the first of the row
+        send(env, 1, 0, 5000, 0);  // the first of a series takes no bounce buffer
         for (int i = 1; i <= kBuffers; ++i) send(env, 1, i, length_of(i), static_cast<std::uint64_t>(i));
         CHECK_EQ(bounced.read() - before, kBuffers);
         signal(env, 1);
@@ -132,7 +132,7 @@ CASE(messages_that_nobody_receives_free_their_bounce_buffers) {
         mpitest::Env own = env;
         CHECK_MPI(MPI_Comm_dup(env.comm, &own.comm));
         if (env.rank == 0) {
-            send(own, 1, 0, 5000, 0);  // the first of the row
+            send(own, 1, 0, 5000, 0);  // the first of a series takes no bounce buffer
             send(own, 1, 1, 8192, 1);
         } else {
             receive(own, 0, 0, 5000, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends long messages from rank 0 to rank 1, one after the other, until it is killed: endless send|exchange. Each rank
-// prints its process id after the first message. For the test that kills a rank in the middle of a copy.
+// Sends long messages from rank 0 to rank 1 (send) or both ways at once (exchange), one after the other, until it is
+// killed: endless send|exchange. Each rank prints its process id after the first message. For the test that kills a
+// rank in the middle of a copy.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The load that a message adds to the boards is removed with it, even if its transfer fails: load [PROTOCOL]. Run it
-// with
-// --mca pml_coop_protocol coop_load and with the first get and put, or only the first get, refused (pml_coop_fault).
-// The first messages use PROTOCOL. Two ranks. Only for pml/coop.
+// A message adds to the loads of its processes: bytes to copy, kept on their boards (coop/rndv/board.h). When the
+// message ends, they are subtracted, even if a transfer was refused: load PROTOCOL. Run it with --mca
+// pml_coop_protocol coop_load and with the first get and put, or only the first get, refused (pml_coop_fault). The
+// first messages use PROTOCOL. Two ranks. Only for pml/coop.
 #include "mpi_test.h"
 #include "variable.h"
 
@@ -39,7 +39,7 @@ CASE(a_refused_message_leaves_no_load_behind) {
         rput("messages_rput");
     MPI_Comm other = with_protocol(env.comm, mpitest::settings().arguments.at(0));
     message(other, env.rank, 0, 200000);
-    message(other, env.rank, 1, 100000);  // each rank has had its refusals; a load left behind would differ
+    message(other, env.rank, 1, 100000);  // now both had refusals; loads left behind would be unequal
     MPI_Comm_free(&other);
     unsigned long long mine = refused_gets.read() + refused_puts.read(), all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, env.comm);

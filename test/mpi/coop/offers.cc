@@ -91,7 +91,7 @@ CASE(a_posted_receive_is_offered_and_written_into) {
     if (env.rank == 0) CHECK_EQ(rtr.count(), 10);
 }
 
-CASE(short_receives_and_messages_are_not_worth_it) {
+CASE(short_receives_are_not_offered_and_short_messages_take_no_offer) {
     const Since offers("offers"), taken("offers_taken");
     if (env.rank == 1) {
         Receive small(0, 7, env.comm, 65535);
@@ -263,7 +263,9 @@ CASE(messages_with_other_tags_pass_by) {
     }
 }
 
-// The sender's number is ahead of the messages that the receiver has seen: the offer is not for this message yet.
+// The receiver has not yet matched the short message when it makes the offer, so the offer is for the sequence number
+// of the short message. As long as the receiver has not handled that one, the long message may not take the offer, and
+// must find its receive nevertheless.
 CASE(a_message_close_after_another_finds_its_receive) {
     for (int round = 0; round < 50; ++round) {
         if (env.rank == 1) {
@@ -343,7 +345,8 @@ CASE(a_receive_whose_offer_was_taken_is_not_cancelled) {
     }
 }
 
-// At the same moment: either it is cancelled and the next receive gets the message, or it gets the message itself.
+// Rank 1 cancels the receive at about the moment when its message comes. Either the receive is cancelled and the next
+// one gets the message, or the receive gets the message itself.
 CASE(cancelling_while_the_message_comes_has_one_of_two_ends) {
     constexpr int kRounds = 300;
     const Since taken("offers_taken");
@@ -573,7 +576,7 @@ CASE(more_offers_than_slots_do_no_harm) {
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Random traffic with offers, every message checked; posted early or late, some cancelled.
+// Random traffic with offers, every message checked; the receives are posted before or after the sends start.
 CASE(random_receives_and_messages_match_as_they_should) {
     constexpr int kRounds = 150;
     pattern::Random random(5);  // the same on both sides

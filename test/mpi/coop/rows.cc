@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages inside a node with every wish: rows WISH [refused|both]. Each send call meets each receive call at each
-// size. Every byte is checked, and that the row is the one for the wish and the calls. With "refused" the transport
-// refuses operations (pml_coop_fault), and only the data is checked; with "both" it refuses all gets and puts. Two
-// ranks. Only for pml/coop.
+// Messages inside a node: rows WISH [refused|both]. WISH is the value of pml_coop_protocol; the row of a message is the
+// protocol that was used for it (coop/rndv/rows). Each send call meets each receive call at each size. Every byte is
+// checked, and that the row is the one for the wish and the calls. With "refused" the transport refuses operations
+// (pml_coop_fault), and only the data is checked; with "both" it refuses all gets and puts. Two ranks. Only for
+// pml/coop.
 #include <unistd.h>
 
 #include <map>
@@ -142,7 +143,8 @@ private:
     std::map<std::string, std::uint64_t> before_;
 };
 
-// The rows of which one must be used. (For coop_coll from table II of the paper; for two ranks with a core each.)
+// The message must use one of the returned rows. (coop_coll: Cooperative Rendezvous Protocols, Table II. hybrid: for
+// two ranks with a core each.)
 std::vector<std::string> rows_wanted(Send s, Recv r, Order order) {
     const bool sender_waits = s == Send::kSend || s == Send::kSsend || s == Send::kRsend;
     if (wish() == "coop" || wish() == "coop_fixed") return {"coop"};
@@ -223,8 +225,7 @@ CASE(the_row_is_the_one_asked_for) {
                 for (Order order : kOrders) {
                     if (s == Send::kRsend && order == Order::kSendFirst) continue;
                     rows.note();
-                    // A call guesses the other side's call reliably only if that side waits: let both sides be idle
-                    // first.
+                    // The row also depends on what both sides still have to copy or send: let both be idle first.
                     MPI_Barrier(env.comm);
                     one_message(env, 0, 1, s, r, order, bytes, bytes);
                     if (env.rank != 0) continue;

@@ -40,7 +40,7 @@ void use_up_descriptors() {
     }
 }
 
-// So many that a thread that opens one in between leaves some.
+// Closes all of them: if it closed one, another thread could open a file and take the descriptor.
 void free_descriptors() {
     char target[64];
     for (int fd = 3; fd < 1024; ++fd) {
@@ -50,7 +50,7 @@ void free_descriptors() {
     }
 }
 
-// Root may read all of /proc.
+// Without capabilities, root may not read the /proc/PID of a process that is not dumpable.
 void drop_capabilities() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct none[2] = {};

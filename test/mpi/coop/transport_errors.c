@@ -29,8 +29,8 @@ __attribute__((visibility("default"))) int mca_bml_base_init(bool progress_threa
     return rc;
 }
 
-/* Arguments that are not a text: the byte after the first number is not in this process's memory, or does not end a
- * string. */
+/* Arguments that are not a text: a number whose bytes contain no end of a string, and an address outside of this
+ * process's memory. */
 static void cuda_ipc(mca_btl_base_module_t* btl, opal_proc_t* peer) {
     static const int stream = 0x7f7f7f7f;
     tell(btl, MCA_BTL_ERROR_FLAGS_ADD_CUDA_IPC, peer, (char*)&stream);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Other messages make progress between two chunks of a long copy: turns [whole] [--multiple]. Ranks 0 and 1 are on one
-// host, 2 on another. While rank 0 sends 64 MiB to rank 1, rank 2 sends it rendezvous messages, whose receives are
-// posted. All have the same clock. Messages that begin and end during the copy may take at most two chunk times longer
-// than those after it. "whole" is for copies that are not cut into chunks: then few messages or none make progress,
-// which shows that the test can fail. With --multiple and pml_coop_async they do even then, because the handler
-// answers. Of five attempts with three copies each, most must be as expected; each is printed.
+// host, 2 on another; all ranks run on one machine, so their times can be compared. While rank 0 sends 64 MiB to rank
+// 1, rank 2 sends rendezvous messages to rank 0, whose receives are posted. Messages that begin and end during the copy
+// may take at most two chunk times longer than those after it. "whole" is for copies that are not cut into chunks: then
+// few messages or none make progress, which shows that the test can fail. With --multiple and pml_coop_async, messages
+// make progress even during such a copy, because the handler answers. Of five attempts with three copies each, most
+// must be as expected; each is printed.
 #include <dirent.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -36,12 +37,12 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Rank 0 has a core of its own. Rank 2 shares the other one, with precedence while it measures. Other programs of this
-// machine have the lowest priority, where that is permitted.
+// Rank 0 has a core of its own. Ranks 1 and 2 share the next one; rank 2 has precedence while it measures. All ranks
+// have precedence over other programs of this machine, where that is permitted.
 constexpr int kFirst = -20, kBeforeOthers = -10;  // nice values
 
-// The handler answers for rank 0 while that copies in one piece. It is a thread of rank 0 without a core of its own, and
-// gets the precedence of rank 2; otherwise rank 2, which polls, would keep it off the other core.
+// The handler answers for rank 0 while rank 0 copies in one piece. It is a thread of rank 0 without a core of its own,
+// and gets the precedence of rank 2; otherwise rank 2, which polls, would keep it off the other core.
 void prefer_handler() {
     DIR* tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return;

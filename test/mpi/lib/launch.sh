@@ -59,7 +59,7 @@ launch() {
             --mca btl "vader,tcp,self" --mca mpi_yield_when_idle 1)
         ;;
     subnet)
-        # Open MPI's memory hooks take a lock when a thread ends, after ThreadSanitizer's last record of the thread.
+        # Without Open MPI's memory hooks: they take a lock when a thread ends, after ThreadSanitizer's last record of the thread.
         where=(--oversubscribe --mca btl "coopib,self" --mca mpi_yield_when_idle 1 --mca memory ^patcher)
         on=("$fabric/bin/coop-fabric" run --name "t$COOP_TEST_RUN-$((++subnets))" --hosts 2 --hcas 2 --)
         ;;

@@ -69,7 +69,7 @@ bool on_ob1();
 // noting the reason.
 bool skipped_on_ob1(const char* why);
 
-// Scales the time of hang guards, because sanitizers are slow.
+// Factor for the time limits of cases: $COOP_TEST_HANG_SCALE (default: 1), for slow machines.
 int hang_scale();
 
 }  // namespace mpitest

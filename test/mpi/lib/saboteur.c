@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Preloaded into the storm to check that the storm detects errors: spoils send number
- * SABOTAGE_AT of rank 0. SABOTAGE=flip: flips one bit; drop: does not send it;
- * double: sends it twice.
+ * Preloaded into the storm to check that the storm detects errors: spoils one message of
+ * rank 0, number SABOTAGE_AT of those that MPI_Isend sends with more than 8 MPI_BYTE.
+ * SABOTAGE=flip: flips one bit; drop: does not send the message; double: sends it twice.
  */
 #include <mpi.h>
 #include <stdlib.h>

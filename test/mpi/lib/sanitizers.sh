@@ -5,16 +5,18 @@
 # ASan + UBSan: all checks except leaks. Open MPI leaks at exit, and unloads its components before the leak check runs, so that
 # its reports could not be told from ours. The unit tests check the core for leaks.
 #
-# TSan: suppresses races within code of Open MPI that we only inline or call (tsan.supp); races with a frame of pml/coop or
-# of the core on both sides are reported and fail the test. Its scan of thread-local objects is switched off, because it may
-# take the word before a block for the size of that block (sanitizers issue 1322), which would explain runs that ended with
-# 'failed to allocate' terabytes; there were none since. It follows these blocks anyway, as they come from malloc. UCX's memory
-# hooks take a lock when a thread ends, after ThreadSanitizer's last record of the thread.
+# TSan: suppresses races within code of Open MPI that we only inline or call, and a few in functions of pml/coop (tsan.supp gives
+# the reasons). Other races with a frame of pml/coop or of the core on both sides are reported and fail the test. TSan's scan of
+# thread-local objects is off, because it may take the word before a block for the size of that block (sanitizers issue 1322);
+# with the scan, runs sometimes ended with 'failed to allocate' terabytes. Thread-local objects come from malloc here, and TSan
+# follows them without the scan. UCX's memory hooks are off, because they take a lock when a thread ends, after TSan's last record
+# of the thread.
 #
 # Ranks yield while they wait, because ./check runs two such jobs at a time. (Set in the environment: on the command line a
 # parameter may occur only once, and some grounds set it there.)
 sanitizer_setup() {
-    [ -z "$san" ] || export OMPI_MCA_mpi_yield_when_idle=1
+    [ -z "$san" ] || export OMPI_MCA_mpi_yield_when_idle=1 COOP_TEST_HANG_SCALE=3
+    [ -z "$san" ] || common+=(-x COOP_TEST_HANG_SCALE)
     case $san in
     asan) common+=(-x ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 -x UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1) ;;
     tsan) common+=(-x "TSAN_OPTIONS=suppressions=$here/lib/tsan.supp:history_size=7:exitcode=66:intercept_tls_get_addr=0" -x UCX_MEM_MMAP_HOOK_MODE=none) ;;

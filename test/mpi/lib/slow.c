@@ -5,7 +5,8 @@
  *     SLOW=locks     every thread but the first waits a moment before some of the locks that it takes
  *     SLOW=dup       MPI_Comm_dup waits before a table of the library grows
  *
- * Both end in a jump, so that ThreadSanitizer attributes the lock, or the growth, to the caller. */
+ * The functions that wait, pthread_mutex_lock() and realloc(), end in a jump to the real ones (a tail call), so that
+ * ThreadSanitizer attributes the lock, or the growth, to the caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

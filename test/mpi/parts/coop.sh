@@ -305,5 +305,5 @@ part_coop_storm() {
     check site_36.storm_of_offers_among_threads storm_of_offers 3 800 --seed 25 --threads 3
     storm coop.storm_of_threads_that_are_refused vader 2 800 \
         --mca pml_coop_fault busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 --mca pml_coop_protocol coop -- --seed 26 --threads 3
-    storm coop.storm_of_threads_that_both_refuse vader 2 600 --mca pml_coop_fault get:1,put:1 -- --seed 27 --threads 3
+    storm coop.storm_of_threads_without_get_and_put vader 2 600 --mca pml_coop_fault get:1,put:1 -- --seed 27 --threads 3
 }

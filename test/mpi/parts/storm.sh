@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Random traffic on every ground, with every protocol, with and without threads.
+# Random traffic over vader, tcp and the cluster, with the default protocol, rget, rput and send (coop.sh has the others), with and
+# without threads.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # storm NAME GROUND NP MESSAGES ARGUMENT…: arguments before -- are for mpirun, those after it for the storm.

@@ -12,7 +12,7 @@ int as_int(std::size_t n) { return static_cast<int>(n); }
 constexpr std::size_t kMessages = 24;
 std::size_t size_of(std::size_t i) { return i % 3 == 0 ? sizes::kRendezvous + i : i * 100; }
 
-// Rank 0 sends when rank 1 is ready. Returns rank 1's posted receives.
+// Starts kMessages nonblocking sends on rank 0 and the receives for them on rank 1. Other ranks have no requests.
 struct Exchange {
     std::vector<Bytes> data;
     std::vector<MPI_Request> requests;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that MPI allows to be unfinished when MPI_Finalize is called. Run last: MPI_Finalize follows.
+// Operations that MPI allows to be unfinished when MPI_Finalize is called, which the harness does after the last case.
 #include "mpi_test.h"
 #include "sizes.h"
 

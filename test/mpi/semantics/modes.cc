@@ -118,7 +118,7 @@ CASE(buffered_send_is_complete_before_the_receive) {
     }
 }
 
-// Fails to send with the rest of a buffer on `failing`, then sends on `comm`.
+// Attaches a buffer, fails to send messages on `failing` that are longer than it, then sends one on `comm` that fits.
 static void overfill(const mpitest::Env& env, MPI_Comm failing, MPI_Comm comm) {
     MPI_Comm_set_errhandler(failing, MPI_ERRORS_RETURN);
     constexpr std::size_t n = sizes::kRendezvous;  // an eager message might not need the buffer

@@ -152,8 +152,8 @@ CASE(receive_freed_while_active_still_receives) {
             MPI_Start(&request);
             MPI_Request_free(&request);
             MPI_Send(nullptr, 0, MPI_BYTE, 0, 2, env.comm);
-            // The synchronous send completes on the other side when its data have been taken, and the next receive is
-            // ordered after it. At rendezvous size the data may come later, so poll for the last byte.
+            // MPI_Ssend returns when this receive has started and the send buffer may be reused; only then is the
+            // message with tag 3 sent. At rendezvous size data may still arrive after it, so poll for the last byte.
             MPI_Recv(nullptr, 0, MPI_BYTE, 0, 3, env.comm, MPI_STATUS_IGNORE);
             const volatile unsigned char* last = &data[n - 1];
             while (*last != pattern::byte(n, n - 1)) {

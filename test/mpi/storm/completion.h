@@ -14,7 +14,7 @@
 namespace storm {
 
 // Calls done(index, status) once for every request that was not MPI_REQUEST_NULL,
-// in the order of completion. Persistent requests are left inactive.
+// in no particular order. Persistent requests are left inactive.
 void complete_all(std::vector<MPI_Request>& requests, pattern::Random& random,
                   const std::function<void(std::size_t, const MPI_Status&)>& done);
 

@@ -4,9 +4,9 @@
 //
 //     storm [--seed N] [--messages N | --time S] [--threads T] [--max-size BYTES] [--compute US] [--stall S]
 //
-// The schedule is a function of the seed and of the number of ranks and threads.
-// Results that depend on timing, such as the receive that a message matches, are checked
-// with MPI's ordering rules. See round.h, schedule.h and checking.cc.
+// The schedule is a function of the seed, the number of ranks and threads, --max-size and
+// --messages. Results that depend on timing, such as the receive that a message matches,
+// are checked with MPI's ordering rules. See round.h, schedule.h and checking.cc.
 #include <mpi.h>
 
 #include <cstdio>
@@ -80,8 +80,8 @@ void run(const Options& options, const std::vector<Channel>& channels, MPI_Comm 
     check_nothing_left(options, channels, state);
 }
 
-// Prints the number of received messages, summed over ranks and threads, for the
-// reader. Each rank has already checked its own.
+// Prints the number of received messages, summed over ranks and threads; the test of
+// the report (parts/observe.sh) reads it. Each rank has already checked its own messages.
 void report(const Options& options, const State* states, int rank) {
     unsigned long long own = 0, total = 0;
     for (int t = 0; t < options.threads; ++t) own += states[t].receives_done;

@@ -30,7 +30,7 @@ void RoundRun::run() {
     state_.phase = "detaching the buffer";
     detach_buffer();
     // Otherwise a message of the next round could match a wildcard of this one.
-    state_.phase = "barrier behind the round";
+    state_.phase = "barrier after the round";
     MPI_Barrier(control_);
 }
 
@@ -63,7 +63,7 @@ void RoundRun::run_posted() {
 void RoundRun::run_unexpected() {
     state_.phase = "sending";
     for (Send& s : sends_) start_send(s);
-    // In half of the rounds, wait until everything has arrived before the first receive.
+    // In half of the rounds, messages get time to arrive before the first receive.
     if (random_.one_in(2)) {
         int flag = 0;
         for (int i = 0; i < 50; ++i) MPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, control_, &flag, MPI_STATUS_IGNORE);

@@ -38,7 +38,7 @@ private:
         std::vector<unsigned char> memory;
         MPI_Request request = MPI_REQUEST_NULL;
         bool persistent = false;
-        std::uint64_t order = 0;  // of the moment from which it can match
+        std::uint64_t order = 0;  // position among this rank's receives, by the time from which they can match
         MPI_Status status;
     };
 

@@ -108,8 +108,8 @@ void make_uniform(Round& round, const std::vector<Channel>& channels) {
     round.messages = std::move(kept);
 }
 
-// 0: all names stay … 2: both become wildcards. `half_any_tag`: which one a half-wild
-// receive leaves open.
+// `openness`: the number of wildcards. With one, `half_any_tag` decides whether it replaces
+// the tag or the source.
 void open_up(ReceivePlan& plan, std::uint64_t openness, bool half_any_tag) {
     if (openness == 2 || (openness == 1 && !half_any_tag)) plan.source = MPI_ANY_SOURCE;
     if (openness == 2 || (openness == 1 && half_any_tag)) plan.tag = MPI_ANY_TAG;

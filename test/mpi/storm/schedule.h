@@ -33,7 +33,7 @@ enum class Regime { kSpecific, kAnyTag, kAnySource, kWild, kNested, kUniform, kC
 enum class Style {
     kPosted,      // all receives, a barrier, then the sends: also blocking and ready ones
     kUnexpected,  // all sends, then the receives: also blocking ones, and all kinds of probe
-    kMixed,       // sends and receives in a random order, all nonblocking
+    kMixed,       // sends and receives in a random order; only buffered sends may be blocking
     kCount
 };
 

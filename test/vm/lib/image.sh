@@ -3,7 +3,7 @@
 # Makes what the guest boots: Debian's unmodified kernel, and an initramfs with busybox, modules and guest/init. The kernel is cached in
 # _results/vm/kernel/PACKAGE; the initramfs is made again each time.
 #
-# run sets: here results. This file sets: kernel (a folder with vmlinux, modules/, and modules/order), initramfs.
+# run sets: here results. This file sets: kernel (a folder with vmlinux, modules/, and order, the list of modules), initramfs.
 # shellcheck disable=SC2154 # variables of run
 
 # The modules to load, in this order; their dependencies are added. rxe loads crc32 through an alias, which would need modprobe.

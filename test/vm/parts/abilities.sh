@@ -3,7 +3,7 @@
 # Properties of Soft-RoCE that differ from hardware, and how jobs cope with them.
 # shellcheck disable=SC2154 # variables of tests
 
-# Rail 1 loses everything that is sent, at both ends; and nothing any more.
+# lose_all: rail 1 loses everything that is sent, at both ends. lose_nothing: it works again.
 lose_all() { for end in a1 b1; do tc qdisc add dev "$end" root netem loss 100%; done; }
 lose_nothing() { for end in a1 b1; do tc qdisc del dev "$end" root; done; }
 

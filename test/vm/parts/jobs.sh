@@ -37,7 +37,7 @@ part_jobs() {
         check "jobs.$pml.${policies[i]}" storm_by $pml "${policies[i]}"
         [ "$long" = no ] || check "jobs.$other.${policies[i]}" storm_by $other "${policies[i]}"
     done
-    # epc is the default; the loop has run it under ob1.
-    check jobs.coop.epc storm_by coop epc
+    # epc is the default. Without --long, the loop has run it under ob1 only.
+    [ "$long" = yes ] || check jobs.coop.epc storm_by coop epc
     [ "$long" = no ] || np=4 check jobs.ob1.four_ranks storm_of 120 ob1
 }
