@@ -82,9 +82,9 @@ public:
     // --- by the calls ---
 
     // Whether fewer than kWindow calls before this one are incomplete. The calls are opened in their order.
-    bool may_open(std::uint32_t lap) const noexcept {
-        return lap - completed_.load(std::memory_order_relaxed) <= kWindow;
-    }
+    bool may_open(std::uint32_t lap) const noexcept { return lap - completed() <= kWindow; }
+    // The last lap up to which all calls are complete.
+    std::uint32_t completed() const noexcept { return completed_.load(std::memory_order_relaxed); }
     // From now on packets of this lap are written to the target.
     void open(std::uint32_t lap, const Target& target) noexcept {
         Opened& call = opened(lap);
@@ -100,7 +100,7 @@ public:
     // The call is complete; calls may complete in any order.
     void close(std::uint32_t lap) noexcept {
         opened(lap).state.store(closed_state(lap), std::memory_order_relaxed);
-        std::uint32_t last = completed_.load(std::memory_order_relaxed);
+        std::uint32_t last = completed();
         while (opened(last + 1).state.load(std::memory_order_relaxed) == closed_state(last + 1)) ++last;
         completed_.store(last, std::memory_order_release);
     }
@@ -268,7 +268,7 @@ private:
     std::unique_ptr<Place[]> places_;
     std::unique_ptr<std::byte[]> slots_;
     std::array<Opened, kWindow> opened_;
-    std::atomic<std::uint32_t> completed_{0};  // the last lap up to which all are complete
+    std::atomic<std::uint32_t> completed_{0};
 };
 
 }  // namespace coop::coll
