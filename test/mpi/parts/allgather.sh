@@ -117,6 +117,7 @@ part_allgather() {
     fi
     gather_cases vader 3 coop threads
     gather_cases vader 4 coop together puts
+    gather_cases vader 4 coop nonblocking
     if ! everywhere; then # the same code on fewer grounds
         gather_cases vader 5 ob1 data puts
         check allgather.faults.of_one_rank gathers vader 3 coop "${of_one_rank[@]}" fault sendi:1,alloc:3,busy:5,put:3,put_busy:2 "$bin/allgather_data" \
@@ -128,6 +129,8 @@ part_allgather() {
     gather_cases tcp 7 ob1 data puts
     gather_cases tcp 4 ob1 together puts
     gather_cases tcp 3 ob1 threads
+    gather_cases tcp 5 ob1 nonblocking
+    check_on_cluster allgather.cluster.nonblocking gathers cluster 6 coop "$bin/allgather_nonblocking"
     check allgather.notices_do_not_overtake_the_data gathers tcp 2 ob1 --mca btl_tcp_links 2 --mca btl_tcp_bandwidth_lo:0 100 \
         --mca btl_tcp_bandwidth_lo:1 10000 "$bin/allgather_together" --only notices_do_not_overtake_the_data puts links
     allgather_algorithms

@@ -61,6 +61,12 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 
 }  // namespace
 
+Group* prepared_group(State& state, std::uint64_t bytes) noexcept {
+    if (state.group && bytes > 0) return state.group.get();
+    process.count(bytes == 0 ? WhyNot::kNoBytes : state.decided ? state.why_not : WhyNot::kNotPrepared);
+    return nullptr;
+}
+
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
     const auto left = [](WhyNot why) -> Group* {
         process.count(why);

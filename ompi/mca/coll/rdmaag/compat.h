@@ -11,6 +11,11 @@
 
 #include "coop_ompi_prologue.h"
 
+// coll_base_util.h, with the base of the requests of non-blocking calls, includes this header, which includes one that is
+// not installed. Only pointers to the structure are used there.
+#define OMPI_OP_H
+struct ompi_op_t;
+
 extern "C" {
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
@@ -18,10 +23,12 @@ extern "C" {
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/bml/bml.h"
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"

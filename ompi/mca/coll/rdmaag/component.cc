@@ -8,6 +8,7 @@
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
+#include "outstanding.h"
 #include "peers.h"
 
 extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
@@ -73,6 +74,7 @@ void print_report() noexcept {
 }
 
 extern "C" int mca_coll_rdmaag_close(void) {
+    stop_polling();
     if (process.config.report > 0) print_report();
     return OMPI_SUCCESS;
 }
@@ -95,14 +97,22 @@ extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
 extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     State& state = *reinterpret_cast<mca_coll_rdmaag_module_t*>(base)->state;
     const mca_coll_base_comm_coll_t& below = *comm->c_coll;
-    if (!below.coll_allgather || !below.coll_allgatherv || !below.coll_allreduce) return OMPI_ERROR;
+    if (!below.coll_allgather || !below.coll_allgatherv || !below.coll_iallgather || !below.coll_iallgatherv ||
+        !below.coll_allreduce)
+        return OMPI_ERROR;
     state.comm = comm;
     state.allgather = below.coll_allgather;
     state.allgather_module = below.coll_allgather_module;
     state.allgatherv = below.coll_allgatherv;
     state.allgatherv_module = below.coll_allgatherv_module;
+    state.iallgather = below.coll_iallgather;
+    state.iallgather_module = below.coll_iallgather_module;
+    state.iallgatherv = below.coll_iallgatherv;
+    state.iallgatherv_module = below.coll_iallgatherv_module;
     OBJ_RETAIN(state.allgather_module);
     OBJ_RETAIN(state.allgatherv_module);
+    OBJ_RETAIN(state.iallgather_module);
+    OBJ_RETAIN(state.iallgatherv_module);
     return OMPI_SUCCESS;
 }
 
@@ -115,6 +125,8 @@ extern "C" mca_coll_base_module_t* mca_coll_rdmaag_comm_query(ompi_communicator_
     module->super.coll_module_enable = mca_coll_rdmaag_enable;
     module->super.coll_allgather = mca_coll_rdmaag_allgather;
     module->super.coll_allgatherv = mca_coll_rdmaag_allgatherv;
+    module->super.coll_iallgather = mca_coll_rdmaag_iallgather;
+    module->super.coll_iallgatherv = mca_coll_rdmaag_iallgatherv;
     return &module->super;
 }
 
@@ -123,6 +135,8 @@ void construct(mca_coll_rdmaag_module_t* module) { module->state = new State; }
 void destruct(mca_coll_rdmaag_module_t* module) {
     if (module->state->allgather_module) OBJ_RELEASE(module->state->allgather_module);
     if (module->state->allgatherv_module) OBJ_RELEASE(module->state->allgatherv_module);
+    if (module->state->iallgather_module) OBJ_RELEASE(module->state->iallgather_module);
+    if (module->state->iallgatherv_module) OBJ_RELEASE(module->state->iallgatherv_module);
     delete module->state;
 }
 

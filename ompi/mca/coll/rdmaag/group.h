@@ -7,17 +7,23 @@
 // here, or with its data if the transport can send it itself (coop/extension/btl_extension.h). Where there is no put, or
 // the transport refuses one, the data go in packets.
 //
-// Threading: calls on one communicator follow each other, in any threads; packets arrive in any thread. Ownership: the
-// module of the communicator owns its group. Errors: a damaged packet, or a transport that fails, ends the job.
+// The calls of a communicator are numbered in the order in which the program makes them, blocking and non-blocking ones
+// together; that order is the same in all processes. As many as the window of coop/coll/inbox.h are in progress, the
+// others wait in a queue. Whoever polls continues all of them: a thread in a blocking call, the progress function
+// (outstanding.h), or the asynchronous handler when something arrives (inside.h).
+//
+// Threading: a communicator's calls are made one after the other, in any threads; they are continued by one thread at a
+// time, and packets arrive in any thread. Ownership: the module of the communicator owns its group. Errors: a damaged packet, or a transport that fails, ends the job.
 #pragma once
 
 #include <atomic>
-#include <list>
 #include <memory>
 #include <vector>
 
 #include "compat.h"
+#include "coop/base/spin_lock.h"
 #include "coop/coll/call.h"
+#include "job.h"
 
 namespace coop::ag {
 
@@ -35,15 +41,18 @@ public:
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
 
-    const char* on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept;
+    // Begins a non-blocking call, which calls job.on_done, perhaps at once.
+    void start(Job& job) noexcept;
+    // Does what can be done now for all calls. Appends the non-blocking ones that are done; the caller calls on_done.
+    void drive(JobList& done) noexcept;
 
-    // --- the Wire of coll/call.h, for one call at a time ---
-    bool announce(std::uint32_t to, std::uint32_t number) noexcept;
-    bool send_short(std::uint32_t to, std::uint32_t step, const coll::Pieces& pieces) noexcept;
-    std::uint64_t send_long(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece,
-                            const coll::Announcement& there) noexcept;
-    bool send_empty(std::uint32_t to, std::uint32_t step) noexcept;
-    bool settle() noexcept;
+    // Non-blocking calls from start() until end_one().
+    std::uint32_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
+    void end_one() noexcept { outstanding_.fetch_sub(1, std::memory_order_release); }
+
+    ListNode polled;  // of outstanding.cc
+
+    const char* on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept;
 
 private:
     // The receive buffer as a transport knows it; without a handle where the transport needs none.
@@ -53,17 +62,35 @@ private:
         bool usable;
     };
     struct Put;
+    struct Running;   // a call in progress
+    class Following;  // scope of a callback after which calls can go on
 
     Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept;
 
-    mca_bml_base_endpoint_t& endpoint(std::uint32_t rank) const noexcept;
-    const Registered& registered(mca_bml_base_btl_t& btl) noexcept;
-    void release_memory() noexcept;
+    void enqueue(Job& job) noexcept;
+    Job* next_to_begin() noexcept;
+    void begin(Job& job) noexcept;
+    bool advance(JobList& done) noexcept;
+    void end(Running& call, JobList& done) noexcept;
+    void drive() noexcept;
 
-    coll::Packet packet_of(coll::Kind kind, std::uint32_t step) const noexcept;
-    bool send(mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept;
-    std::uint64_t send_data(std::uint32_t to, std::uint32_t step, std::uint64_t at, const coll::Piece& piece) noexcept;
-    bool send_notice(mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept;
+    // --- the Wire of coll/call.h ---
+    bool announce(Running& call, std::uint32_t to, std::uint32_t number) noexcept;
+    bool send_short(Running& call, std::uint32_t to, std::uint32_t step, const coll::Pieces& pieces) noexcept;
+    std::uint64_t send_long(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
+                            const coll::Piece& piece, const coll::Announcement& there) noexcept;
+    bool send_empty(Running& call, std::uint32_t to, std::uint32_t step) noexcept;
+    bool settle(Running& call) noexcept;
+
+    mca_bml_base_endpoint_t& endpoint(std::uint32_t rank) const noexcept;
+    const Registered& registered(Running& call, mca_bml_base_btl_t& btl) noexcept;
+    static void release_memory(Running& call) noexcept;
+
+    coll::Packet packet_of(const Running& call, coll::Kind kind, std::uint32_t step) const noexcept;
+    bool send(Running& call, mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept;
+    std::uint64_t send_data(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
+                            const coll::Piece& piece) noexcept;
+    bool send_notice(Running& call, mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept;
     int start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local, std::uint64_t remote,
               mca_btl_base_registration_handle_t* local_handle,
               mca_btl_base_registration_handle_t* remote_handle) noexcept;
@@ -77,14 +104,16 @@ private:
     std::unique_ptr<coll::Inbox> inbox_;
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
-    std::uint32_t lap_ = 0;
 
-    // Of the present call.
-    std::byte* memory_ = nullptr;
-    std::uint64_t bytes_ = 0;
-    std::vector<Registered> registered_;
-    std::list<Put> puts_;
-    std::atomic<std::uint32_t> under_way_{0};  // packets in descriptors of a transport
+    std::uint32_t lap_ = 0;               // of the last call that the program has made
+    std::uint32_t begun_ = 0;             // the last one that is or was in progress
+    std::unique_ptr<Running[]> running_;  // lap n at n modulo the window
+    JobList waiting_;                     // under lock_
+    std::atomic<bool> any_waiting_{false};
+    SpinLock lock_;
+    Baton baton_;  // whoever has it continues the calls
+    std::atomic<std::uint32_t> outstanding_{0};
+    std::atomic<std::uint32_t> followers_{0};  // callbacks in the scope of a Following
 };
 
 // Registers the callback for arriving packets; once per process. False: the PML does not use BTLs.

@@ -56,7 +56,7 @@ public:
             begin_step();
         }
         if (!wire_.settle() || !announced || number_ < steps_) return false;
-        inbox_.close();
+        inbox_.close(lap_);
         return true;
     }
 
