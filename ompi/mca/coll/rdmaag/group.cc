@@ -30,7 +30,8 @@ void publish(std::uint32_t context, Group* group) noexcept {
 constexpr Fault fault_of(coll::Kind kind) noexcept {
     switch (kind) {
     case coll::Kind::kShort: return Fault::kCorruptMatch;
-    case coll::Kind::kAnnounce: return Fault::kCorruptRts;
+    case coll::Kind::kAnnounce:
+    case coll::Kind::kBuffer: return Fault::kCorruptRts;
     case coll::Kind::kData: return Fault::kCorruptFrag;
     case coll::Kind::kLanded: break;
     }

@@ -8,6 +8,7 @@
 //     short, else       the slot of (lap, step)               as arrived, in the slot
 //     data              the caller's memory                   its bytes
 //     landed            (a transport wrote the memory)        its bytes, with the last part
+//     (none)            its buffer, by a write (buffers.h)    when the call looks for it
 //     announcement      the place of (lap, announcement)      -
 //
 // Laps number the calls of a communicator, from 1. Two laps are kept. A process that has
@@ -32,6 +33,7 @@
 #include <new>
 
 #include "coop/coll/blocks.h"
+#include "coop/coll/buffers.h"
 #include "coop/coll/packet.h"
 #include "coop/coll/steps.h"
 
@@ -71,6 +73,9 @@ public:
         return inbox && inbox->arrivals_ && inbox->slots_ && inbox->places_ ? std::move(inbox) : nullptr;
     }
 
+    // Short steps may also be written into these buffers; before the first call.
+    void use(const Buffers& buffers) noexcept { buffers_ = buffers; }
+
     // --- by the call ---
 
     // From now on packets of this lap are written to the target.
@@ -91,7 +96,7 @@ public:
     bool take_short(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) noexcept {
         const Arrival& arrival = at(lap, step);
         const std::uint64_t mark = arrival.mark.load(std::memory_order_acquire);
-        if (mark >> 1 != lap) return false;
+        if (mark >> 1 != lap) return take_written(lap, step, bytes);
         if (!(mark & 1)) return true;
         if (arrival.slot_bytes != bytes) {
             length_differs_ = true;
@@ -101,6 +106,8 @@ public:
         return true;
     }
     bool length_differs() const noexcept { return length_differs_; }
+    // Whether take_short() has found a buffer whose tail is damaged.
+    bool is_damaged() const noexcept { return is_damaged_; }
     // Whether the `bytes` bytes of a long step have arrived.
     bool has_landed(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) const noexcept {
         return at(lap, step).bytes.load(std::memory_order_acquire) >= counted(bytes);
@@ -127,6 +134,7 @@ public:
         case Kind::kAnnounce: return on_announce(packet, data, transport);
         case Kind::kData: return open ? on_data(packet, data) : "lap of data";
         case Kind::kLanded: return open ? on_landed(packet) : "lap of a notice";
+        case Kind::kBuffer: break;
         }
         return "kind";
     }
@@ -174,6 +182,16 @@ private:
             bytes -= n;
             at = 0;
         }
+    }
+
+    // Takes a short step from its buffer, if the partner has written it there.
+    bool take_written(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) noexcept {
+        const Buffers::Slot slot = buffers_.look(lap, step);
+        if (slot.state == Buffers::State::kEmpty) return false;
+        if (slot.state == Buffers::State::kDamaged) is_damaged_ = true;
+        else if (slot.bytes != bytes) length_differs_ = true;
+        else copy(target_.receives(step), 0, slot.data, bytes);
+        return !is_damaged_ && !length_differs_;
     }
 
     const char* on_short(const Packet& packet, const void* data, bool open) noexcept {
@@ -226,11 +244,12 @@ private:
 
     std::uint32_t steps_, places_per_lap_, slot_count_;
     std::uint32_t open_steps_ = 0;  // of the target's algorithm
-    bool length_differs_ = false;
+    bool length_differs_ = false, is_damaged_ = false;
     std::size_t slot_bytes_;
     std::unique_ptr<Arrival[]> arrivals_;
     std::unique_ptr<Place[]> places_;
     std::unique_ptr<std::byte[]> slots_;
+    Buffers buffers_;
     Target target_;
     std::atomic<std::uint64_t> state_{0};  // 2 * lap, + 1 while its call is open
 };
