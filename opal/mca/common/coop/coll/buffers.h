@@ -2,13 +2,17 @@
 //
 // Collective buffers: memory of the receiver into which its partners write the short
 // steps of an allgather by RDMA, and which the receiver polls. (RDMA based allgather,
-// section 4.2) There is one slot for each lap in use and each step. The data end
-// directly before a tail of 8 bytes, which has a fixed place, so that one write carries
-// both and the receiver knows where to look:
+// section 4.2) There is one slot for each lap in use and each step. The tail after
+// the data has a fixed place, so that one write carries both and the receiver knows
+// where to look:
 //
 //     |<------------------- slot -------------------->|
-//     |  not written  |  data  |  padding to 8 | tail |
-//                     |<------- one write ----------->|
+//     |  not written  |   data   |   padding   | tail |
+//                     |<---------- one write -------->|
+//
+// A write has whole cache lines, so the data are aligned. (Copies of memcpy by "rep movsb"
+// are 20 times slower on some CPUs if the target lies a few bytes behind the source within
+// its page, which unaligned slots and aligned user buffers are likely to meet.)
 //
 // The tail names the lap (inbox.h), so nothing is cleared between calls: a tail of an
 // earlier lap is an empty slot. A slot may be written again as soon as inbox.h allows
@@ -43,7 +47,9 @@ constexpr std::uint32_t lap_of(Tail tail) noexcept { return static_cast<std::uin
 constexpr std::uint64_t bytes_of(Tail tail) noexcept { return tail >> 15 & 0x1FFFF; }
 
 // Bytes of the write that carries so many bytes of data.
-constexpr std::uint64_t written(std::uint64_t data_bytes) noexcept { return (data_bytes + 7) / 8 * 8 + sizeof(Tail); }
+constexpr std::uint64_t written(std::uint64_t data_bytes) noexcept {
+    return (data_bytes + sizeof(Tail) + 63) / 64 * 64;
+}
 
 // Where the slots of a communicator lie. The same in all of its processes, so one address tells all.
 struct BufferLayout {
@@ -51,15 +57,16 @@ struct BufferLayout {
     std::uint32_t steps = 0;
     std::uint64_t data_bytes = 0;  // of the longest step; at most kMaxSlotBytes
 
-    // Whole cache lines.
-    std::uint64_t stride() const noexcept { return (written(data_bytes) + 63) / 64 * 64; }
+    std::uint64_t stride() const noexcept { return written(data_bytes); }
     std::uint64_t bytes() const noexcept { return laps * steps * stride(); }
     std::uint32_t index_of(std::uint32_t lap, std::uint32_t step) const noexcept { return lap % laps * steps + step; }
     // The offset at which a write of so many bytes of data begins.
     std::uint64_t begin_of(std::uint32_t lap, std::uint32_t step, std::uint64_t data) const noexcept {
         return (index_of(lap, step) + 1) * stride() - written(data);
     }
-    std::uint64_t tail_of(std::uint32_t lap, std::uint32_t step) const noexcept { return begin_of(lap, step, 0); }
+    std::uint64_t tail_of(std::uint32_t lap, std::uint32_t step) const noexcept {
+        return (index_of(lap, step) + 1) * stride() - sizeof(Tail);
+    }
 };
 
 // Fills a slot of the sender in the way in which it will lie at the receiver. Returns where the write begins.
