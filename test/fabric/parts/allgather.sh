@@ -26,10 +26,10 @@ gathers() {
 sizes() { check "$1" gathers "${@:2}" "$data" puts registers --only blocks_of_every_size; }
 
 # Packets and acknowledgements are lost, so that HCAs send again.
-despite_losses() { # PML
+despite_losses() { # PML [ARGUMENT of mpirun…]
     local kind at=0
     for kind in drop lose-ack corrupt drop lose-ack rnr; do echo "after $((at += 100)) messages fault all $kind --count 3"; done >"$log.scenario"
-    gathers coopib "$1" 4 --hcas 2 --scenario "$log.scenario" --trace-to "$log.trace" -- --mca btl_coopib_timeout 10 "$data" puts registers \
+    gathers coopib "$1" 4 --hcas 2 --scenario "$log.scenario" --trace-to "$log.trace" -- --mca btl_coopib_timeout 10 "${@:2}" "$data" puts registers \
         --only blocks_of_every_size || return 1
     at=$(grep -c '  retry QP' "$log.trace")
     rm -f "$log.trace"
@@ -39,6 +39,44 @@ despite_losses() { # PML
 
 # shellcheck disable=SC2016 # expanded where a rank starts
 of_one_rank=(sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export "OMPI_MCA_coll_rdmaag_$1=$2"; shift 2; exec "$@"' sh)
+
+# A bit of a tail flips. The job must end by itself and say so.
+damaged_tail_is_diagnosed() { # FAULT
+    local said=$log.said
+    ends_with_an_error gathers coopib coop 3 -- --mca coll_rdmaag_row buffer --mca coll_rdmaag_fault "$1" "$data" --only blocks_of_every_size >"$said" 2>&1 ||
+        { cat "$said" && return 1; }
+    ! grep -aE 'Signal:|signal [0-9]+ \(|HANG|CHECK failed|AddressSanitizer|runtime error' "$said" || return 1
+    grep -aE "$2" "$said"
+}
+
+allgather_buffers() {
+    local row=(--mca coll_rdmaag_row buffer) fault hosts
+    local few=("$data" puts registers --only blocks_of_every_size)
+    for hosts in 2 8; do # with 8 hosts, all numbers of processes from 2 to 8
+        check "buffers.hosts_$hosts" gathers coopib coop $hosts --hcas 2 -- "${row[@]}" "${few[@]}" buffers
+    done
+    check buffers.by_bruck gathers coopib ob1 4 -- "${row[@]}" --mca coll_rdmaag_algorithm bruck "${few[@]}" buffers
+    check buffers.of_unequal_length gathers coopib coop 4 --hcas 2 -- "${row[@]}" "$data" puts registers buffers --only blocks_of_unequal_length
+    check buffers.nosrq gathers coopib ob1 4 --profile nosrq -- "${row[@]}" "${few[@]}" buffers
+    check buffers.of_calls_back_to_back gathers coopib coop 4 -- "${row[@]}" "$programs/allgather_together" puts buffers --only calls_back_to_back
+    check buffers.one_rank_late gathers coopib ob1 4 -- "${row[@]}" "$programs/allgather_together" buffers --only calls_in_a_row_with_one_rank_late
+    check buffers.come_and_go gathers coopib coop 3 -- "${row[@]}" "$programs/allgather_together" buffers --only communicators_come_and_go_without_a_trace
+    check buffers.threads gathers coopib coop 2 -- "${row[@]}" "$programs/allgather_threads"
+    check buffers.losses despite_losses coop "${row[@]}"
+
+    check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers
+    check buffers.not_of_openib gathers openib ob1 2 -- "${openib[@]}" "${row[@]}" "${few[@]}" no_buffers
+    check buffers.not_if_one_rank_says_am gathers coopib coop 3 -- "${row[@]}" "${of_one_rank[@]}" row am "${few[@]}" no_buffers
+    check buffers.not_with_little_memory gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_memory_max 1000 "${few[@]}" no_buffers
+    check buffers.of_one_rank_with_little_memory gathers coopib ob1 3 -- "${row[@]}" "${of_one_rank[@]}" memory_max 0 "${few[@]}"
+    for fault in register:1 put:1 put:3 put_busy:2; do
+        check "buffers.faults.of_one_rank.$fault" gathers coopib coop 3 -- "${row[@]}" "${of_one_rank[@]}" fault $fault "$data" --only blocks_of_every_size
+    done
+    for fault in corrupt_match@2 corrupt_match@7=7; do
+        check "buffers.damaged.$fault" damaged_tail_is_diagnosed $fault 'coll/rdmaag: a collective buffer'
+    done
+    check buffers.damaged.offer damaged_tail_is_diagnosed corrupt_rts@2 'coll/rdmaag: a packet of an allgather is damaged'
+}
 
 part_allgather() {
     local profile fault algorithm programs=$PWD/_results/mpi/bin
@@ -72,5 +110,6 @@ part_allgather() {
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check threads gathers coopib coop 2 --hcas 2 -- "$programs/allgather_threads"
+    allgather_buffers
     check threads.with_interrupts gathers coopib coop 2 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_threads"
 }

@@ -8,6 +8,8 @@
 //     puts         long steps must be RDMA writes
 //     packets      long steps must be packets
 //     registers    the transport needs registered memory: each call registers it once
+//     buffers      short steps must be written into collective buffers, by all partners
+//     no_buffers   no short step may be written into a collective buffer
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
 // Without puts and packets, long steps may travel either way. short_max and ring_min must be set with mpirun.
@@ -60,6 +62,7 @@ inline Algorithm expected_algorithm(int p, std::size_t bytes) {
 struct Counts {
     std::array<unsigned long long, kAlgorithms> calls{};
     unsigned long long short_steps = 0, puts = 0, data_packets = 0, announcements = 0, registrations = 0;
+    unsigned long long buffer_steps = 0, buffers_taken = 0, buffers_returned = 0;
     unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), 0ull); }
 };
 
@@ -74,6 +77,9 @@ public:
         now.data_packets = data_packets_.read();
         now.announcements = announcements_.read();
         now.registrations = registrations_.read();
+        now.buffer_steps = buffer_steps_.read();
+        now.buffers_taken = buffers_taken_.read();
+        now.buffers_returned = buffers_returned_.read();
         return now;
     }
     unsigned long long too_few_calls() const { return too_few_calls_.read(); }
@@ -88,8 +94,9 @@ private:
                                                      calls_by(kNeighbour)};
     Variable short_steps_{"short_steps", "coll_rdmaag"}, puts_{"puts", "coll_rdmaag"},
         data_packets_{"data_packets", "coll_rdmaag"}, announcements_{"announcements", "coll_rdmaag"},
-        registrations_{"registrations", "coll_rdmaag"}, too_few_calls_{"left_too_few_calls", "coll_rdmaag"},
-        no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        registrations_{"registrations", "coll_rdmaag"}, buffer_steps_{"buffer_steps", "coll_rdmaag"},
+        buffers_taken_{"buffers_taken", "coll_rdmaag"}, buffers_returned_{"buffers_returned", "coll_rdmaag"},
+        too_few_calls_{"left_too_few_calls", "coll_rdmaag"}, no_bytes_{"left_no_bytes", "coll_rdmaag"},
         left_as_expected_{"left_" + (left().empty() ? "too_few_calls" : left()), "coll_rdmaag"};
 };
 
@@ -222,6 +229,9 @@ private:
             if (block * static_cast<std::size_t>(size_) <= std::min<std::size_t>(short_max(), 900))
                 CHECK_EQ(short_steps, steps);
         }
+        const auto buffer_steps = now.buffer_steps - before.buffer_steps;
+        if (has_argument("buffers")) CHECK_EQ(buffer_steps, short_steps);
+        if (has_argument("no_buffers")) CHECK_EQ(buffer_steps, 0);
         if (announcements == 0) {
             CHECK_EQ(puts + packets + registrations, 0);
             return;

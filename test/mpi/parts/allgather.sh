@@ -100,6 +100,8 @@ allgather_params() {
     check allgather.params.short_max_beyond_the_range_is_refused allgather_refuses short_max 65537 "64..65536 bytes"
     check allgather.params.negative_ring_min_is_refused allgather_refuses ring_min -1 "0..1099511627776 bytes"
     check allgather.params.report_level_is_refused allgather_refuses report 2 "0..1"
+    check allgather.params.unknown_row_is_refused allgather_refuses row ring "auto, am, buffer"
+    check allgather.params.memory_max_beyond_the_range_is_refused allgather_refuses memory_max 1073741825 "0..1073741824 bytes"
     check allgather.params.unknown_fault_is_refused allgather_refuses fault nonsense:1 'unknown fault "nonsense"'
     left_to_others another_algorithm_is_left_to_others parameters_differ algorithm ring
     left_to_others another_ring_min_is_left_to_others parameters_differ ring_min 5000

@@ -8,6 +8,7 @@
 #include "coop/base/architecture.h"
 #include "module.h"
 #include "peers.h"
+#include "transports.h"
 
 namespace coop::ag {
 namespace {
@@ -27,6 +28,7 @@ enum Word {
     kAlgorithmHigh,
     kRingLow,
     kRingHigh,
+    kBuffers,
     kWords
 };
 using Words = std::array<std::int64_t, kWords>;
@@ -55,6 +57,13 @@ std::size_t longest_to_partners(ompi_communicator_t& comm) noexcept {
 // The longest short step that packets of `longest` bytes allow.
 std::size_t short_limit(std::size_t longest) noexcept {
     return std::min(static_cast<std::size_t>(process.config.short_max), longest - sizeof(coll::Packet));
+}
+
+// All processes exchange buffers, or none.
+enum Wishes : std::int64_t { kNotAsked, kNoTransport, kCanUse };
+std::int64_t wish_for_buffers() noexcept {
+    if (process.config.row == static_cast<std::int64_t>(Row::kAm)) return kNotAsked;
+    return any_writes_buffers() ? kCanUse : kNoTransport;
 }
 
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
@@ -89,11 +98,12 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     else if (group = Group::create(comm, short_limit(longest)); !group) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{group != nullptr, static_cast<std::int64_t>(group ? short_limit(longest) : 0),
-                      kVersion,         -kVersion,
-                      architecture(),   -architecture(),
-                      c.algorithm,      -c.algorithm,
-                      c.ring_min,       -c.ring_min};
+    const Words words{group != nullptr,  static_cast<std::int64_t>(group ? short_limit(longest) : 0),
+                      kVersion,          -kVersion,
+                      architecture(),    -architecture(),
+                      c.algorithm,       -c.algorithm,
+                      c.ring_min,        -c.ring_min,
+                      wish_for_buffers()};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
@@ -101,6 +111,8 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
                       is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        if (least[kBuffers] == kCanUse) group->exchange_buffers();
+        else if (least[kBuffers] == kNoTransport) process.count(Count::kNotInOrder);
         state.group = std::move(group);
         return state.group.get();
     }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "arena.h"
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
@@ -130,7 +131,10 @@ extern "C" mca_coll_base_module_t* mca_coll_rdmaag_comm_query(ompi_communicator_
     return &module->super;
 }
 
-void construct(mca_coll_rdmaag_module_t* module) { module->state = new State; }
+void construct(mca_coll_rdmaag_module_t* module) {
+    module->state = new State;
+    arena().retain();
+}
 
 void destruct(mca_coll_rdmaag_module_t* module) {
     if (module->state->allgather_module) OBJ_RELEASE(module->state->allgather_module);
@@ -138,6 +142,7 @@ void destruct(mca_coll_rdmaag_module_t* module) {
     if (module->state->iallgather_module) OBJ_RELEASE(module->state->iallgather_module);
     if (module->state->iallgatherv_module) OBJ_RELEASE(module->state->iallgatherv_module);
     delete module->state;
+    arena().release();
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ void lengths_differ(std::uint32_t lap) {
     end_job();
 }
 
+void damaged_buffer(std::uint32_t lap) {
+    say("damaged-buffer", host(), my_rank(), lap);
+    end_job();
+}
+
 void modex_failed(std::uint32_t rank, int error) {
     say("modex-failed", host(), my_rank(), rank, opal_strerror(error));
     end_job();

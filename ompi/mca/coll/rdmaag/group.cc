@@ -10,13 +10,13 @@
 #include <new>
 #include <optional>
 
-#include "coop/extension/registry.h"
 #include "coop/extension/tags.h"
 #include "coop/match/contexts.h"
 #include "diagnose.h"
 #include "inside.h"
 #include "outstanding.h"
 #include "process.h"
+#include "transports.h"
 
 namespace coop::ag {
 namespace {
@@ -26,8 +26,6 @@ static_assert(kTag >= MCA_BTL_TAG_USR && kTag < MCA_BTL_TAG_MAX);
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 constexpr std::size_t kMaxData = 64 * 1024;  // bytes of a packet of a long step
 constexpr std::uint32_t kWindow = 16;        // such packets under way: a transport could buffer the whole step
-constexpr std::uint32_t kAccess = MCA_BTL_REG_FLAG_LOCAL_WRITE | MCA_BTL_REG_FLAG_REMOTE_READ |
-                                  MCA_BTL_REG_FLAG_REMOTE_WRITE;
 
 match::Contexts<Group> groups;
 
@@ -39,61 +37,12 @@ void publish(std::uint32_t context, Group* group) noexcept {
 constexpr Fault fault_of(coll::Kind kind) noexcept {
     switch (kind) {
     case coll::Kind::kShort: return Fault::kCorruptMatch;
-    case coll::Kind::kAnnounce: return Fault::kCorruptRts;
+    case coll::Kind::kAnnounce:
+    case coll::Kind::kBuffer: return Fault::kCorruptRts;
     case coll::Kind::kData: return Fault::kCorruptFrag;
     case coll::Kind::kLanded: break;
     }
     return Fault::kCorruptFin;
-}
-
-// The transports with an extension, looked up once.
-struct Extended {
-    const mca_btl_base_module_t* btl;
-    const BtlExtension* extension;
-};
-std::vector<Extended>& extended() {
-    static auto& all = *new std::vector<Extended>;
-    return all;
-}
-void look_up_extensions() {
-    mca_btl_base_selected_module_t* selected;
-    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
-        if (const auto found = find_extension(selected->btl_module); found.extension)
-            extended().push_back({selected->btl_module, found.extension});
-    }
-}
-const BtlExtension* extension_of(const mca_btl_base_module_t& btl) noexcept {
-    for (const Extended& each : extended())
-        if (each.btl == &btl) return each.extension;
-    return nullptr;
-}
-
-bool is_shortage(int rc) noexcept { return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE; }
-
-// The transport for packets, and the one for puts; null: none.
-mca_bml_base_btl_t* packets_to(mca_bml_base_endpoint_t& endpoint) noexcept {
-    return mca_bml_base_btl_array_get_index(&endpoint.btl_eager, 0);
-}
-// The BML offers every transport that has puts, also HCAs for processes of this node, and sorts them by bandwidth. Only
-// those that carry packets to this process are meant for it.
-bool may_put(mca_bml_base_endpoint_t& endpoint, const mca_bml_base_btl_t& btl) noexcept {
-    constexpr std::uint32_t kNeeded = MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_SEND;
-    return (btl.btl_flags & kNeeded) == kNeeded && btl.btl->btl_put &&
-           btl.btl->btl_registration_handle_size <= coll::kMaxHandleBytes &&
-           mca_bml_base_btl_array_find(&endpoint.btl_eager, btl.btl);
-}
-mca_bml_base_btl_t* puts_to(mca_bml_base_endpoint_t& endpoint) noexcept {
-    for (std::size_t i = 0; i < mca_bml_base_btl_array_get_size(&endpoint.btl_rdma); ++i) {
-        mca_bml_base_btl_t& btl = *mca_bml_base_btl_array_get_index(&endpoint.btl_rdma, i);
-        if (may_put(endpoint, btl)) return &btl;
-    }
-    return nullptr;
-}
-
-bool is_aligned(const mca_btl_base_module_t& btl, std::uint64_t local, std::uint64_t remote,
-                std::uint64_t bytes) noexcept {
-    const std::uint64_t unit = btl.btl_put_alignment;
-    return unit <= 1 || (local % unit == 0 && remote % unit == 0 && bytes % unit == 0);
 }
 
 void end_all(JobList& done) noexcept {
@@ -186,8 +135,9 @@ std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t shor
     const auto processes = static_cast<std::uint32_t>(ompi_comm_size(&comm));
     const std::uint32_t slots = coll::count_steps(coll::Algorithm::kBruck, processes);
     auto inbox = coll::Inbox::create(processes, slots, short_bytes);
-    if (!inbox) return nullptr;
-    std::unique_ptr<Group> group(new (std::nothrow) Group(comm, std::move(inbox)));
+    auto buffers = BufferRow::create(comm);
+    if (!inbox || !buffers) return nullptr;
+    std::unique_ptr<Group> group(new (std::nothrow) Group(comm, std::move(inbox), std::move(buffers)));
     try {
         if (group) group->staging_.resize(sizeof(coll::Packet) + std::max(short_bytes, coll::kMaxHandleBytes));
     } catch (const std::bad_alloc&) {
@@ -198,8 +148,9 @@ std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t shor
     return group;
 }
 
-Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept
-    : comm_(comm), inbox_(std::move(inbox)), running_(new (std::nothrow) Running[coll::Inbox::kWindow]) {
+Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox, std::unique_ptr<BufferRow> buffers) noexcept
+    : comm_(comm), inbox_(std::move(inbox)), buffers_(std::move(buffers)),
+      running_(new (std::nothrow) Running[coll::Inbox::kWindow]) {
     for (std::uint32_t i = 0; running_ && i < coll::Inbox::kWindow; ++i) running_[i].group = this;
 }
 
@@ -207,6 +158,27 @@ Group::~Group() {
     stop_polling_for(*this);
     while (followers_.load(std::memory_order_acquire) > 0) sched_yield();
     publish(comm_.c_contextid, nullptr);
+}
+
+void Group::exchange_buffers() noexcept {
+    Job none(nullptr, {0, 0}, coll::Algorithm::kRing);  // these packets belong to no call
+    Running& call = running_[0];
+    call.job = &none;
+    const auto send_now = [&](mca_bml_base_btl_t& btl, coll::Packet packet,
+                              const mca_btl_base_registration_handle_t* handle) {
+        packet.kind = coll::Kind::kBuffer;
+        packet.context = comm_.c_contextid;
+        packet.source = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+        if (handle) std::memcpy(staging_.data() + sizeof packet, handle, packet.parts);
+        while (!send(call, btl, packet, {})) opal_progress();
+    };
+    buffers_->greet(send_now);
+    while (call.under_way.load(std::memory_order_acquire) > 0) opal_progress();
+    buffers_->offer(short_bytes_, send_now);
+    while (call.under_way.load(std::memory_order_acquire) > 0 || !buffers_->all_have_offered()) opal_progress();
+    buffers_->accept();
+    inbox_->use(buffers_->received());
+    call.job = nullptr;
 }
 
 void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
@@ -222,6 +194,7 @@ void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorith
 
 const char* Group::on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept {
     if (packet.source >= static_cast<std::uint32_t>(ompi_comm_size(&comm_))) return "source";
+    if (packet.kind == coll::Kind::kBuffer) return buffers_->on_packet(packet, data, btl);
     const Following following(*this);
     return inbox_->on_packet(packet, data, btl);
 }
@@ -283,6 +256,8 @@ bool Group::advance(JobList& done) noexcept {
             ended = true;
         } else if (inbox_->length_differs()) {
             lengths_differ(lap);
+        } else if (inbox_->is_damaged()) {
+            damaged_buffer(lap);
         }
     }
     return ended;
@@ -348,7 +323,7 @@ coll::Packet Group::packet_of(const Running& call, coll::Kind kind, std::uint32_
 // Sends the packet and the pieces of the call's memory after it. The bytes of an announced handle lie in the staging buffer
 // already. False: the transport has no room just now.
 bool Group::send(Running& call, mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept {
-    const bool announces = packet.kind == coll::Kind::kAnnounce;
+    const bool announces = packet.kind == coll::Kind::kAnnounce || packet.kind == coll::Kind::kBuffer;
     const std::size_t following = announces ? packet.parts : pieces.bytes();
     const std::size_t bytes = sizeof packet + following;
     coll::seal(packet);
@@ -421,11 +396,23 @@ bool Group::announce(Running& call, std::uint32_t to, std::uint32_t number) noex
 }
 
 bool Group::send_short(Running& call, std::uint32_t to, std::uint32_t step, const coll::Pieces& pieces) noexcept {
-    coll::Packet packet = packet_of(call, coll::Kind::kShort, step);
-    packet.bytes = pieces.bytes();
-    if (!send(call, *packets_to(endpoint(to)), packet, pieces)) return false;
+    // A write into a buffer interrupts nobody.
+    switch (call.job->urgent ? BufferRow::Put::kNever
+                             : buffers_->put(to, step, call.job->lap, call.job->memory, pieces)) {
+    case BufferRow::Put::kStarted: break;
+    case BufferRow::Put::kBusy: return false;
+    case BufferRow::Put::kNever:
+        if (!send_short_packet(call, to, step, pieces)) return false;
+    }
     process.count(Count::kShortSteps);
     return true;
+}
+
+bool Group::send_short_packet(Running& call, std::uint32_t to, std::uint32_t step,
+                              const coll::Pieces& pieces) noexcept {
+    coll::Packet packet = packet_of(call, coll::Kind::kShort, step);
+    packet.bytes = pieces.bytes();
+    return send(call, *packets_to(endpoint(to)), packet, pieces);
 }
 
 bool Group::send_notice(Running& call, mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept {

@@ -2,8 +2,8 @@
 //
 // The processes of one communicator that have agreed to use coll/rdmaag, and the wire between them.
 //
-// Short packets and announcements are active messages of the BTLs that the PML uses, under a tag of our own, so no
-// matching takes place. Long steps are puts where the transport has them. A notice follows a put when it is complete
+// Short steps are written into buffers of their receivers (buffer_row.h) or are packets. Packets and announcements are
+// active messages of the BTLs that the PML uses, under a tag of our own, so no matching takes place. Long steps are puts where the transport has them. A notice follows a put when it is complete
 // here, or with its data if the transport can send it itself (coop/extension/btl_extension.h). Where there is no put, or
 // the transport refuses one, the data go in packets.
 //
@@ -20,6 +20,7 @@
 #include <memory>
 #include <vector>
 
+#include "buffer_row.h"
 #include "compat.h"
 #include "coop/base/spin_lock.h"
 #include "coop/coll/call.h"
@@ -37,6 +38,10 @@ public:
 
     // All processes have a group now; steps up to `short_bytes` are short.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
+
+    // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
+    // agree(), or none.
+    void exchange_buffers() noexcept;
 
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
@@ -65,7 +70,7 @@ private:
     struct Running;   // a call in progress
     class Following;  // scope of a callback after which calls can go on
 
-    Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept;
+    Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox, std::unique_ptr<BufferRow> buffers) noexcept;
 
     void enqueue(Job& job) noexcept;
     Job* next_to_begin() noexcept;
@@ -88,6 +93,7 @@ private:
 
     coll::Packet packet_of(const Running& call, coll::Kind kind, std::uint32_t step) const noexcept;
     bool send(Running& call, mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept;
+    bool send_short_packet(Running& call, std::uint32_t to, std::uint32_t step, const coll::Pieces& pieces) noexcept;
     std::uint64_t send_data(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
                             const coll::Piece& piece) noexcept;
     bool send_notice(Running& call, mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept;
@@ -102,6 +108,7 @@ private:
 
     ompi_communicator_t& comm_;
     std::unique_ptr<coll::Inbox> inbox_;
+    std::unique_ptr<BufferRow> buffers_;
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
 

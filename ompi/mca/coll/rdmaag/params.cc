@@ -7,6 +7,7 @@ namespace {
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
 constexpr const char* kAlgorithms[] = {"auto", "doubling", "bruck", "ring", "neighbour"};
+constexpr const char* kRows[] = {"auto", "am", "buffer"};
 
 constexpr ParamRow kParams[] = {
     {.name = "priority",
@@ -56,14 +57,32 @@ constexpr ParamRow kParams[] = {
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
              "separated by commas. Names: busy, alloc, sendi, register, put, put_busy, and corrupt_match (short "
              "packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), to which =byte may be "
-             "appended.",
+             "appended. corrupt_match also damages the tails of collective buffers, corrupt_rts the offers of such "
+             "buffers.",
      .level = 9},
+    {.name = "row",
+     .type = ParamType::kChoice,
+     .choices = kRows,
+     .help = "How short steps travel. am: as active messages. buffer: by RDMA writes into collective buffers of the "
+             "receiver, if all processes have this value, between processes whose transport writes in order; otherwise "
+             "as with am. auto: the same as buffer.",
+     .level = 5},
+    {.name = "memory_max",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 4 * kMiB,
+     .min = 0,
+     .max = 1024 * kMiB,
+     .help = "Memory for the collective buffers of all communicators of a process. It is registered as a whole when "
+             "the first communicator needs it. A communicator that finds no room has no such buffers.",
+     .level = 5},
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr}, {&Config::short_max, nullptr},
-    {&Config::ring_min, nullptr}, {&Config::algorithm, &Config::algorithm_name},
-    {&Config::report, nullptr},   {nullptr, &Config::fault},
+    {&Config::priority, nullptr},      {&Config::short_max, nullptr},
+    {&Config::ring_min, nullptr},      {&Config::algorithm, &Config::algorithm_name},
+    {&Config::report, nullptr},        {nullptr, &Config::fault},
+    {&Config::row, &Config::row_name}, {&Config::memory_max, nullptr},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

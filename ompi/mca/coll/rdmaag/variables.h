@@ -21,6 +21,11 @@ enum class Count : std::uint8_t {
     kAnnouncements,
     kRegistrations,
     kRefusedRegistrations,
+    kBufferSteps,
+    kNotInOrder,
+    kMemoryBudget,
+    kBuffersTaken,
+    kBuffersReturned,
     kCount
 };
 struct CountRow {
@@ -34,6 +39,13 @@ inline constexpr CountRow kCountRows[] = {
     {"announcements", "Announcements of a receive buffer that this process sent."},
     {"registrations", "Registrations of a receive buffer that this process asked a transport for."},
     {"refused_registrations", "Registrations that the transport refused."},
+    {"buffer_steps", "Short steps that this process wrote into a collective buffer of the receiver."},
+    {"not_in_order",
+     "Partners to which this process offers no collective buffers, because their writes may land out of "
+     "order."},
+    {"memory_budget", "Communicators without collective buffers, because the memory is used up."},
+    {"buffers_taken", "Communicators that took memory for collective buffers."},
+    {"buffers_returned", "Communicators that gave this memory back."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

@@ -8,6 +8,7 @@
 //     short, else       the slot of (lap, step)               as arrived, in the slot
 //     data              the caller's memory                   its bytes
 //     landed            (a transport wrote the memory)        its bytes, with the last part
+//     (none)            its buffer, by a write (buffers.h)    when the call looks for it
 //     announcement      the place of (lap, announcement)      -
 //
 // Laps number the calls of a communicator, from 1. A process may have several calls in
@@ -39,6 +40,7 @@
 #include <new>
 
 #include "coop/coll/blocks.h"
+#include "coop/coll/buffers.h"
 #include "coop/coll/packet.h"
 #include "coop/coll/steps.h"
 
@@ -79,6 +81,9 @@ public:
         return inbox && inbox->shorts_ && inbox->longs_ && inbox->slots_ && inbox->places_ ? std::move(inbox) : nullptr;
     }
 
+    // Short steps may also be written into these buffers; before the first call.
+    void use(const Buffers& buffers) noexcept { buffers_ = buffers; }
+
     // --- by the calls ---
 
     // Whether fewer than kWindow calls before this one are incomplete. The calls are opened in their order.
@@ -110,7 +115,7 @@ public:
     bool take_short(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) noexcept {
         const Short& arrived = short_of(lap, step);
         const std::uint64_t mark = arrived.mark.load(std::memory_order_acquire);
-        if (mark >> 1 != lap) return false;
+        if (mark >> 1 != lap) return take_written(lap, step, bytes);
         if (!(mark & 1)) return true;
         if (arrived.bytes != bytes) {
             length_differs_ = true;
@@ -120,6 +125,8 @@ public:
         return true;
     }
     bool length_differs() const noexcept { return length_differs_; }
+    // Whether take_short() has found a buffer whose tail is damaged.
+    bool is_damaged() const noexcept { return is_damaged_; }
     // Whether the `bytes` bytes of a long step have arrived.
     bool has_landed(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) const noexcept {
         return long_of(lap, step).bytes.load(std::memory_order_acquire) >= counted(bytes);
@@ -147,6 +154,7 @@ public:
         case Kind::kAnnounce: return on_announce(packet, data, transport);
         case Kind::kData: return open ? on_data(packet, data, call.target) : "lap of data";
         case Kind::kLanded: return open ? on_landed(packet, call.target) : "lap of a notice";
+        case Kind::kBuffer: break;
         }
         return "kind";
     }
@@ -213,6 +221,16 @@ private:
         }
     }
 
+    // Takes a short step from its buffer, if the partner has written it there.
+    bool take_written(std::uint32_t lap, std::uint32_t step, std::uint64_t bytes) noexcept {
+        const Buffers::Slot slot = buffers_.look(lap, step);
+        if (slot.state == Buffers::State::kEmpty) return false;
+        if (slot.state == Buffers::State::kDamaged) is_damaged_ = true;
+        else if (slot.bytes != bytes) length_differs_ = true;
+        else copy(opened(lap).target, step, 0, slot.data, bytes);
+        return !is_damaged_ && !length_differs_;
+    }
+
     // `target`: of an open call, else null.
     const char* on_short(const Packet& packet, const void* data, const Target* target) noexcept {
         if (packet.step >= slot_count_ || (target && !has_slots(target->algorithm))) return "step of a short packet";
@@ -261,12 +279,13 @@ private:
     }
 
     std::uint32_t steps_, places_per_lap_, slot_count_;
-    bool length_differs_ = false;
+    bool length_differs_ = false, is_damaged_ = false;
     std::size_t slot_bytes_;
     std::unique_ptr<Short[]> shorts_;
     std::unique_ptr<Long[]> longs_;
     std::unique_ptr<Place[]> places_;
     std::unique_ptr<std::byte[]> slots_;
+    Buffers buffers_;
     std::array<Opened, kWindow> opened_;
     std::atomic<std::uint32_t> completed_{0};
 };
