@@ -125,6 +125,7 @@ part_allgather() {
         check allgather.faults.of_one_rank gathers vader 3 coop "${of_one_rank[@]}" fault sendi:1,alloc:3,busy:5,put:3,put_busy:2 "$bin/allgather_data" \
             --only blocks_of_every_size
         check allgather.damaged.corrupt_rts@1=23 damaged_packet_is_diagnosed corrupt_rts@1=23
+        check allgather.subnet.coop.buffers gathers subnet 3 coop --mca coll_rdmaag_row buffer "$bin/allgather_data" puts buffers
         return
     fi
     gather_cases vader 9 coop data puts
