@@ -32,10 +32,10 @@ struct Memcpy {
 
 struct Memory {
     explicit Memory(std::size_t bytes)
-        : size(bytes), at(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{NodeArea::kPage}))) {
+        : size(bytes), at(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{NodeArea::kPage}))) {
         std::memset(at, 0, bytes);
     }
-    ~Memory() { ::operator delete(at, std::align_val_t{NodeArea::kPage}); }
+    ~Memory() { ::operator delete (at, std::align_val_t{NodeArea::kPage}); }
     Memory(const Memory&) = delete;
     std::size_t size;
     std::byte* at;

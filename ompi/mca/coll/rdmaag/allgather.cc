@@ -106,6 +106,14 @@ std::unique_ptr<std::byte[]> staging_for(const coll::Blocks& blocks) {
     return memory;
 }
 
+void gather_by_transports(Group& group, std::byte* memory, const coll::Blocks& blocks) noexcept {
+    const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
+                                      static_cast<coll::Wish>(process.config.algorithm),
+                                      static_cast<std::uint64_t>(process.config.ring_min)});
+    process.count(choice.algorithm);
+    group.gather(memory, blocks, choice.algorithm);
+}
+
 // `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
 int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
            const Received& received, const coll::Blocks& blocks) noexcept {
@@ -120,11 +128,12 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const std::size_t contributed = from.bytes();
     if (!in_place || !dense) pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
 
-    const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
-                                      static_cast<coll::Wish>(process.config.algorithm),
-                                      static_cast<std::uint64_t>(process.config.ring_min)});
-    process.count(choice.algorithm);
-    group.gather(memory, blocks, choice.algorithm);
+    if (NodeRow* const node = group.node()) {
+        process.count(Lane::kNode);
+        node->gather(memory, blocks);
+    } else {
+        gather_by_transports(group, memory, blocks);
+    }
 
     if (!dense)
         for (std::uint32_t block = 0; block < blocks.processes(); ++block)

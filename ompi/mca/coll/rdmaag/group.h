@@ -18,6 +18,7 @@
 
 #include "compat.h"
 #include "coop/coll/call.h"
+#include "node_row.h"
 
 namespace coop::ag {
 
@@ -31,6 +32,10 @@ public:
 
     // All processes have a group now; steps up to `short_bytes` are short.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
+
+    // All processes are on one node and use shared memory.
+    void set_node(std::unique_ptr<NodeRow> row) noexcept { node_ = std::move(row); }
+    NodeRow* node() const noexcept { return node_.get(); }  // null: they use the transports
 
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
@@ -75,6 +80,7 @@ private:
 
     ompi_communicator_t& comm_;
     std::unique_ptr<coll::Inbox> inbox_;
+    std::unique_ptr<NodeRow> node_;
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
     std::uint32_t lap_ = 0;

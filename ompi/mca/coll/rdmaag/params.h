@@ -19,6 +19,9 @@ struct Config {
     const char* algorithm_name = nullptr;  // the word that was given
     std::int64_t report = 0;
     const char* fault = nullptr;  // specification of coop/base/fault.h
+    std::int64_t node = 0;
+    std::int64_t node_slot = 0;
+    std::int64_t node_memory = 0;
 };
 
 // The declarations, for registration and for the documentation.

@@ -52,8 +52,7 @@ public:
 
     NodeArea() = default;
     NodeArea(std::byte* memory, std::uint32_t processes, std::size_t slot_bytes) noexcept
-        : memory_(memory), processes_(processes), slot_bytes_(slot_bytes),
-          stride_(stride_for(processes, slot_bytes)) {}
+        : memory_(memory), processes_(processes), slot_bytes_(slot_bytes), stride_(stride_for(processes, slot_bytes)) {}
     static std::size_t bytes_for(std::uint32_t processes, std::size_t slot_bytes) noexcept {
         return processes * stride_for(processes, slot_bytes);
     }

@@ -215,8 +215,8 @@ private:
         }
         if (needing_.empty()) return true;
         for (; sent_ < all && sent_ < least + 2; ++sent_) {
-            std::memcpy(area_.post(rank_, lap_).slot() + sent_ % 2 * chunk_bytes_,
-                        block(rank_) + sent_ * chunk_bytes_, bytes_of_chunk(rank_, sent_));
+            std::memcpy(area_.post(rank_, lap_).slot() + sent_ % 2 * chunk_bytes_, block(rank_) + sent_ * chunk_bytes_,
+                        bytes_of_chunk(rank_, sent_));
             area_.chunks(rank_).store(sent_ + 1, std::memory_order_release);
         }
         return false;
