@@ -10,6 +10,9 @@
 //     registers    the transport needs registered memory: each call registers it once
 //     buffers      short steps must be written into collective buffers, by all partners
 //     no_buffers   no short step may be written into a collective buffer
+//     node         calls must go through shared memory
+//     direct       with node: long blocks must be read from the memory of other processes
+//     chunks       with node: no long block may be read from the memory of other processes
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
 // Without puts and packets, long steps may travel either way. short_max and ring_min must be set with mpirun.
@@ -48,6 +51,8 @@ inline std::string parameter(const std::string& name, const std::string& otherwi
 inline std::size_t short_max() { return std::stoul(parameter("short_max", "")); }
 inline std::size_t ring_min() { return std::stoul(parameter("ring_min", "")); }
 
+inline std::size_t node_slot() { return std::stoul(parameter("node_slot", "")); }
+
 inline bool is_power_of_two(int p) { return (p & (p - 1)) == 0; }
 
 inline Algorithm expected_algorithm(int p, std::size_t bytes) {
@@ -63,7 +68,8 @@ struct Counts {
     std::array<unsigned long long, kAlgorithms> calls{};
     unsigned long long short_steps = 0, puts = 0, data_packets = 0, announcements = 0, registrations = 0;
     unsigned long long buffer_steps = 0, buffers_taken = 0, buffers_returned = 0;
-    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), 0ull); }
+    unsigned long long node = 0, node_reads = 0, node_chunked = 0;
+    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), node); }
 };
 
 // The performance variables of coll/rdmaag.
@@ -80,6 +86,9 @@ public:
         now.buffer_steps = buffer_steps_.read();
         now.buffers_taken = buffers_taken_.read();
         now.buffers_returned = buffers_returned_.read();
+        now.node = node_.read();
+        now.node_reads = node_reads_.read();
+        now.node_chunked = node_chunked_.read();
         return now;
     }
     unsigned long long too_few_calls() const { return too_few_calls_.read(); }
@@ -96,7 +105,9 @@ private:
         data_packets_{"data_packets", "coll_rdmaag"}, announcements_{"announcements", "coll_rdmaag"},
         registrations_{"registrations", "coll_rdmaag"}, buffer_steps_{"buffer_steps", "coll_rdmaag"},
         buffers_taken_{"buffers_taken", "coll_rdmaag"}, buffers_returned_{"buffers_returned", "coll_rdmaag"},
-        too_few_calls_{"left_too_few_calls", "coll_rdmaag"}, no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        node_{"calls_node", "coll_rdmaag"}, node_reads_{"node_reads", "coll_rdmaag"},
+        node_chunked_{"node_chunked", "coll_rdmaag"}, too_few_calls_{"left_too_few_calls", "coll_rdmaag"},
+        no_bytes_{"left_no_bytes", "coll_rdmaag"},
         left_as_expected_{"left_" + (left().empty() ? "too_few_calls" : left()), "coll_rdmaag"};
 };
 
@@ -208,12 +219,21 @@ private:
         }
         const Algorithm algorithm = expected_algorithm(size_, bytes);
         CHECK_EQ(now.all_calls() - before.all_calls(), bytes > 0 ? 1 : 0);
+        if (has_argument("node")) {
+            CHECK_EQ(now.node - before.node, bytes > 0 ? 1 : 0);
+            CHECK_EQ(now.announcements + now.short_steps, before.announcements + before.short_steps);
+            return;
+        }
         CHECK_EQ(now.calls[algorithm] - before.calls[algorithm], bytes > 0 ? 1 : 0);
     }
 
     // The steps of a call with blocks of equal length.
     void check_steps(const Counts& before, std::size_t block) const {
         const Counts now = counters().read();
+        if (has_argument("node")) {
+            check_node(before, now, block);
+            return;
+        }
         const unsigned steps = steps_of(expected_algorithm(size_, block * static_cast<std::size_t>(size_)));
         const auto short_steps = now.short_steps - before.short_steps, puts = now.puts - before.puts,
                    packets = now.data_packets - before.data_packets,
@@ -241,6 +261,15 @@ private:
         if (has_argument("packets")) CHECK_EQ(puts, 0);
         // The whole buffer is registered once for each transport.
         if (has_argument("registers")) CHECK_EQ(registrations, 1);
+    }
+
+    // Every other block is taken once; a long read takes several system calls.
+    void check_node(const Counts& before, const Counts& now, std::size_t block) const {
+        const auto reads = now.node_reads - before.node_reads, chunked = now.node_chunked - before.node_chunked;
+        if (block <= node_slot()) CHECK_EQ(reads + chunked, 0);
+        else CHECK(reads + chunked >= static_cast<unsigned>(size_ - 1));
+        if (has_argument("direct")) CHECK_EQ(chunked, 0);
+        if (has_argument("chunks")) CHECK_EQ(reads, 0);
     }
 
     unsigned steps_of(Algorithm algorithm) const {

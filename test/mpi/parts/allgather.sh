@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # MPI_Allgather and MPI_Allgatherv by coll/rdmaag (programs: coll/): every algorithm over several transports and under both PMLs,
-# refused operations, damaged packets, a killed rank, invalid and differing parameters.
+# shared memory of a node, refused operations, damaged packets, a killed rank, invalid and differing parameters.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # gathers GROUND NP PML ARGUMENT…: launch, with coll/rdmaag and the PML, and with limits that the programs must know.
 gathers() {
     local common=(--mca pml "$3" "${common[@]:3}" --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max "${short_max:-4096}"
-        --mca coll_rdmaag_ring_min "${ring_min:-65536}")
+        --mca coll_rdmaag_ring_min "${ring_min:-65536}" --mca coll_rdmaag_node "${node:-0}" --mca coll_rdmaag_node_slot "${node_slot:-1048576}")
     ${launch:-launch} "$1" "$2" "${@:4}"
 }
 # The same, with the output in $log.job.
@@ -16,7 +16,7 @@ gathers_and_keep() { launch=launch_and_keep gathers "$@"; }
 # gather_cases GROUND NP PML PROGRAM ARGUMENT…: all cases of a program.
 gather_cases() {
     local ground=$1 np=$2 of_pml=$3 of_program=$4 arguments=("${@:5}")
-    run_topic "allgather.$ground.$of_pml.$of_program" "$bin/allgather_$of_program" gather_on_ground
+    run_topic "allgather${node:+.node}.$ground.$of_pml.$of_program" "$bin/allgather_$of_program" gather_on_ground
 }
 gather_on_ground() { gathers "$ground" "$np" "$of_pml" "$bin/allgather_$of_program" "$@" "${arguments[@]}"; }
 
@@ -73,12 +73,79 @@ allgather_damaged() {
 }
 
 # Kills a rank between calls that follow each other. The job must end soon.
-killed_rank_ends_the_job() { # GROUND PML
+killed_rank_ends_the_job() { # GROUND PML [ARGUMENT of the program]
     local status=0 start=$SECONDS
-    limit=60 gathers_and_keep "$1" 3 "$2" "$bin/allgather_together" --only a_rank_is_killed killed || status=$?
+    limit=60 gathers_and_keep "$1" 3 "$2" "$bin/allgather_together" --only a_rank_is_killed killed "${@:3}" || status=$?
     echo "ended after $((SECONDS - start)) s with status $status"
     is_status_of_an_error $status 9 && [ $((SECONDS - start)) -le 20 ] && grep -a '^KILLED' "$log.job" &&
         ! grep -aE 'Signal: |Segmentation|HANG|CHECK failed' "$log.job"
+}
+
+# --- shared memory of a node ----------------------------------------------------------------------------------------
+
+# by_node NP ARGUMENT…: gathers through shared memory; blocks of a few KiB are long.
+by_node() { node=1 node_slot=3000 gathers vader "$1" coop "${@:2}"; }
+# A program that does not keep MPI_T open prints the report. WORD OF mpirun…
+by_node_and_report() {
+    launch=launch_and_keep by_node 3 --mca coll_rdmaag_report 1 "$@" "$prefix/libexec/ompi-coop/coop_allgather" -m 8:16K -i 10 -b 1 -d
+}
+
+# The kernel denies copies to WHO (all, or a rank).
+node_with_copies_denied() { # WHO ARGUMENT…
+    by_node 4 "$bin/deny_copies" "$1" "$bin/allgather_data" node "${@:2}" --only blocks_of_every_size
+}
+
+# Memory cannot be shared: all processes use the transports, and the report says so.
+node_without_memory() { # WORD OF mpirun…
+    by_node 3 "$@" "$bin/allgather_data" --only blocks_of_unequal_length && by_node_and_report "$@" || return 1
+    [ "$(grep -ac ' node_refused 1;' "$log.job")" = 3 ] && ! grep -aE ': node [0-9]' "$log.job"
+}
+
+node_is_reported() {
+    by_node_and_report || return 1
+    [ "$(grep -acE 'coll/rdmaag: rank [0-2]: node [0-9]+;' "$log.job")" = 3 ]
+}
+
+node_of_a_killed_rank_leaves_nothing() {
+    local before
+    before=$(ls /dev/shm)
+    node=1 killed_rank_ends_the_job vader coop node || return 1
+    clean_jobs # files of btl/vader
+    [ "$(ls /dev/shm)" = "$before" ]
+}
+
+by_node_with_long_slots() { node=1 gathers tcp 3 ob1 "$bin/allgather_data" node --only blocks_of_every_size; }
+
+allgather_node_quickly() {
+    node=1 node_slot=3000 gather_cases vader 4 coop together node direct
+    check allgather.node.two_processes by_node 2 "$bin/allgather_data" node direct --only blocks_of_every_size
+    check allgather.node.copies_refused_now_and_then by_node 3 --mca coll_rdmaag_fault get:3 "$bin/allgather_data" node --only blocks_of_unequal_length
+}
+
+allgather_node() {
+    local what status=0
+    node=1 node_slot=3000 gather_cases vader 9 coop data node direct
+    node=1 node_slot=3000 gather_cases tcp 3 ob1 threads
+    allgather_node_quickly
+    check allgather.node.nine_processes_one_late by_node 9 "$bin/allgather_together" node direct --only calls_in_a_row_with_one_rank_late
+    check allgather.node.long_slots by_node_with_long_slots
+    check allgather.node.reported node_is_reported
+    check allgather.node.asked_for by_node 3 --mca coll_rdmaag_algorithm node "$bin/allgather_data" node --only blocks_in_place
+    check allgather.node.not_if_another_algorithm_is_asked_for by_node 3 --mca coll_rdmaag_algorithm ring "$bin/allgather_data" puts --only blocks_in_place
+    check allgather.node.killed_rank_leaves_nothing node_of_a_killed_rank_leaves_nothing
+    "$bin/deny_copies" all true || status=$?
+    if [ $status = 77 ]; then
+        report_skip allgather.node.denied "no seccomp here" 2
+    else
+        check allgather.node.denied.all node_with_copies_denied all chunks
+        check allgather.node.denied.of_one_rank node_with_copies_denied 1
+    fi
+    check allgather.node.copies_refused by_node 4 --mca coll_rdmaag_fault get:1 "$bin/allgather_data" node chunks --only blocks_of_every_size
+    check allgather.node.copies_refused_in_one_rank by_node 4 "${of_one_rank[@]}" fault get:2 "$bin/allgather_data" node --only blocks_of_unequal_length
+    check allgather.node.no_memory node_without_memory --mca coll_rdmaag_fault register:1
+    check allgather.node.no_memory_in_one_rank node_without_memory "${of_one_rank[@]}" fault register:1
+    [ -n "$san" ] || check allgather.node.no_memfd node_without_memory -x LD_PRELOAD="$bin/no_memfd.so" -x NO_MEMFD=none
+    node=1 left_to_others another_node_slot_is_left_to_others parameters_differ node_slot 5000
 }
 
 # The job stops in MPI_Init, with one message that names the parameter, the value and what is allowed.
@@ -95,10 +162,12 @@ left_to_others() {
 }
 
 allgather_params() {
-    check allgather.params.unknown_algorithm_is_refused allgather_refuses algorithm bogus "auto, doubling, bruck, ring, neighbour"
+    check allgather.params.unknown_algorithm_is_refused allgather_refuses algorithm bogus "auto, doubling, bruck, ring, neighbour, node"
     check allgather.params.short_max_below_the_range_is_refused allgather_refuses short_max 63 "64..65536 bytes"
     check allgather.params.short_max_beyond_the_range_is_refused allgather_refuses short_max 65537 "64..65536 bytes"
     check allgather.params.negative_ring_min_is_refused allgather_refuses ring_min -1 "0..1099511627776 bytes"
+    check allgather.params.node_slot_below_the_range_is_refused allgather_refuses node_slot 1023 "1024..16777216 bytes"
+    check allgather.params.node_is_on_or_off allgather_refuses node 2 "0..1"
     check allgather.params.report_level_is_refused allgather_refuses report 2 "0..1"
     check allgather.params.unknown_row_is_refused allgather_refuses row ring "auto, am, buffer"
     check allgather.params.memory_max_beyond_the_range_is_refused allgather_refuses memory_max 1073741825 "0..1073741824 bytes"
@@ -122,6 +191,7 @@ part_allgather() {
     gather_cases vader 4 coop nonblocking
     if ! everywhere; then # the same code on fewer grounds
         gather_cases vader 5 ob1 data puts
+        allgather_node_quickly
         check allgather.faults.of_one_rank gathers vader 3 coop "${of_one_rank[@]}" fault sendi:1,alloc:3,busy:5,put:3,put_busy:2 "$bin/allgather_data" \
             --only blocks_of_every_size
         check allgather.damaged.corrupt_rts@1=23 damaged_packet_is_diagnosed corrupt_rts@1=23
@@ -137,6 +207,7 @@ part_allgather() {
     check allgather.notices_do_not_overtake_the_data gathers tcp 2 ob1 --mca btl_tcp_links 2 --mca btl_tcp_bandwidth_lo:0 100 \
         --mca btl_tcp_bandwidth_lo:1 10000 "$bin/allgather_together" --only notices_do_not_overtake_the_data puts links
     allgather_algorithms
+    allgather_node
     allgather_params
     allgather_faults
     allgather_damaged

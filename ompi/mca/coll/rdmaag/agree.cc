@@ -7,6 +7,7 @@
 
 #include "coop/base/architecture.h"
 #include "module.h"
+#include "node_setup.h"
 #include "peers.h"
 #include "transports.h"
 
@@ -29,6 +30,9 @@ enum Word {
     kRingLow,
     kRingHigh,
     kBuffers,
+    kNeighbours,
+    kNodeLow,
+    kNodeHigh,
     kWords
 };
 using Words = std::array<std::int64_t, kWords>;
@@ -68,6 +72,21 @@ std::int64_t wish_for_buffers() noexcept {
 
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
 
+// The parameters of the node row in one word: node_memory and node_slot are less than 2^30.
+std::int64_t node_parameters(const Config& c) noexcept { return (c.node << 30 | c.node_memory) << 30 | c.node_slot; }
+
+// Agreed by all: `neighbours` is the smallest number of processes on one node.
+bool wants_node_row(ompi_communicator_t& comm, std::int64_t neighbours) noexcept {
+    const auto wish = static_cast<coll::Wish>(process.config.algorithm);
+    return process.config.node > 0 && (wish == coll::Wish::kAuto || wish == coll::Wish::kNode) &&
+           neighbours == ompi_comm_size(&comm);
+}
+
+void share_node(State& state, Group& group) noexcept {
+    if (auto setup = set_up_nodes(state)) group.set_node(std::move(setup->row));
+    else process.count(Count::kNodeRefused);
+}
+
 }  // namespace
 
 Group* prepared_group(State& state, std::uint64_t bytes) noexcept {
@@ -98,21 +117,24 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     else if (group = Group::create(comm, short_limit(longest)); !group) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{group != nullptr,  static_cast<std::int64_t>(group ? short_limit(longest) : 0),
-                      kVersion,          -kVersion,
-                      architecture(),    -architecture(),
-                      c.algorithm,       -c.algorithm,
-                      c.ring_min,        -c.ring_min,
-                      wish_for_buffers()};
+    const Words words{group != nullptr,   static_cast<std::int64_t>(group ? short_limit(longest) : 0),
+                      kVersion,           -kVersion,
+                      architecture(),     -architecture(),
+                      c.algorithm,        -c.algorithm,
+                      c.ring_min,         -c.ring_min,
+                      wish_for_buffers(), count_neighbours(comm),
+                      node_parameters(c), -node_parameters(c)};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
-                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
+                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh) &&
+                      is_same(least, kNodeLow, kNodeHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         if (least[kBuffers] == kCanUse) group->exchange_buffers();
         else if (least[kBuffers] == kNoTransport) process.count(Count::kNotInOrder);
+        if (wants_node_row(comm, least[kNeighbours])) share_node(state, *group);
         state.group = std::move(group);
         return state.group.get();
     }

@@ -7,15 +7,24 @@
 namespace coop::ag {
 namespace {
 
-// `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
-int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
-           const Received& received, const coll::Blocks& blocks) noexcept {
-    Buffers buffers(rank, sbuf, scount, sdtype, received, blocks);
+void gather_by_transports(Group& group, std::byte* memory, const coll::Blocks& blocks) noexcept {
     const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
                                       static_cast<coll::Wish>(process.config.algorithm),
                                       static_cast<std::uint64_t>(process.config.ring_min)});
     process.count(choice.algorithm);
-    group.gather(buffers.memory(), blocks, choice.algorithm);
+    group.gather(memory, blocks, choice.algorithm);
+}
+
+// `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
+int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
+           const Received& received, const coll::Blocks& blocks) noexcept {
+    Buffers buffers(rank, sbuf, scount, sdtype, received, blocks);
+    if (NodeRow* const node = group.node()) {
+        process.count(Lane::kNode);
+        node->gather(buffers.memory(), blocks);
+    } else {
+        gather_by_transports(group, buffers.memory(), blocks);
+    }
     return buffers.finish();
 }
 

@@ -37,6 +37,7 @@ extern "C" {
 #include "opal/mca/pmix/pmix.h"
 #include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
 #include "opal/util/arch.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"

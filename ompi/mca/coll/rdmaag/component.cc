@@ -48,6 +48,7 @@ extern "C" int mca_coll_rdmaag_register(void) {
         register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
         register_variable(calls_variable(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < kLanes; ++i) register_variable(calls_variable(static_cast<Lane>(i)), process.lanes[i]);
     for (std::size_t i = 0; i < kWhyNots; ++i)
         register_variable(left_variable(static_cast<WhyNot>(i)), process.left_to_others[i]);
     return OMPI_SUCCESS;
@@ -68,6 +69,7 @@ void print_report() noexcept {
     };
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
         add("", coll::text(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < kLanes; ++i) add("", kLaneTexts[i], process.lanes[i]);
     for (std::size_t i = 0; i < std::size(kCountRows); ++i) add("", kCountRows[i].name, process.counts[i]);
     for (std::size_t i = 0; i < kWhyNots; ++i) add("left to others: ", kWhyNotTexts[i], process.left_to_others[i]);
     if (!text.empty())

@@ -25,6 +25,7 @@
 #include "coop/base/spin_lock.h"
 #include "coop/coll/call.h"
 #include "job.h"
+#include "node_row.h"
 
 namespace coop::ag {
 
@@ -42,6 +43,9 @@ public:
     // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
     // agree(), or none.
     void exchange_buffers() noexcept;
+    // All processes are on one node and use shared memory.
+    void set_node(std::unique_ptr<NodeRow> row) noexcept { node_ = std::move(row); }
+    NodeRow* node() const noexcept { return node_.get(); }  // null: they use the transports
 
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
@@ -109,6 +113,7 @@ private:
     ompi_communicator_t& comm_;
     std::unique_ptr<coll::Inbox> inbox_;
     std::unique_ptr<BufferRow> buffers_;
+    std::unique_ptr<NodeRow> node_;
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
 

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-constexpr const char* kAlgorithms[] = {"auto", "doubling", "bruck", "ring", "neighbour"};
+constexpr const char* kAlgorithms[] = {"auto", "doubling", "bruck", "ring", "neighbour", "node"};
 constexpr const char* kRows[] = {"auto", "am", "buffer"};
 
 constexpr ParamRow kParams[] = {
@@ -41,8 +41,10 @@ constexpr ParamRow kParams[] = {
     {.name = "algorithm",
      .type = ParamType::kChoice,
      .choices = kAlgorithms,
-     .help = "Algorithm. auto: by the number of processes and the length of the result. An algorithm that does not fit "
-             "the number of processes (doubling: a power of two, neighbour: even) is replaced by the automatic choice.",
+     .help =
+         "Algorithm. auto: shared memory if all processes are on one node, otherwise by the number of processes and "
+         "the length of the result. node: shared memory. An algorithm that does not fit the processes (doubling: a "
+         "power of two, neighbour: even, node: on one node) is replaced by the automatic choice.",
      .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
@@ -55,7 +57,7 @@ constexpr ParamRow kParams[] = {
     {.name = "fault",
      .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas. Names: busy, alloc, sendi, register, put, put_busy, and corrupt_match (short "
+             "separated by commas. Names: busy, alloc, sendi, register, get, put, put_busy, and corrupt_match (short "
              "packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), to which =byte may be "
              "appended. corrupt_match also damages the tails of collective buffers, corrupt_rts the offers of such "
              "buffers.",
@@ -76,6 +78,33 @@ constexpr ParamRow kParams[] = {
      .help = "Memory for the collective buffers of all communicators of a process. It is registered as a whole when "
              "the first communicator needs it. A communicator that finds no room has no such buffers.",
      .level = 5},
+    {.name = "node",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help =
+         "1: if all processes of a communicator are on one node, they exchange blocks through shared memory. 0: they "
+         "use the transports.",
+     .level = 5},
+    {.name = "node_slot",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = kMiB,
+     .min = kKiB,
+     .max = 16 * kMiB,
+     .help = "Longest block that a process copies to shared memory for the others of its node. They read a longer one "
+             "from its buffer. node_memory limits it, too.",
+     .level = 5},
+    {.name = "node_memory",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 16 * kMiB,
+     .min = 4 * kKiB,
+     .max = 512 * kMiB,
+     .help = "Most shared memory for the blocks of a communicator on a node. It holds two blocks of each process, and "
+             "exists only as far as it has been written.",
+     .level = 5},
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
@@ -83,6 +112,8 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::ring_min, nullptr},      {&Config::algorithm, &Config::algorithm_name},
     {&Config::report, nullptr},        {nullptr, &Config::fault},
     {&Config::row, &Config::row_name}, {&Config::memory_max, nullptr},
+    {&Config::node, nullptr},          {&Config::node_slot, nullptr},
+    {&Config::node_memory, nullptr},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -25,6 +25,9 @@ struct Config {
     std::int64_t row = 0;         // Row
     const char* row_name = nullptr;
     std::int64_t memory_max = 0;
+    std::int64_t node = 0;
+    std::int64_t node_slot = 0;
+    std::int64_t node_memory = 0;
 };
 
 // The declarations, for registration and for the documentation.

@@ -24,9 +24,11 @@ struct Process {
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     std::array<Tally, coll::kAlgorithms> calls{};  // by algorithm
     std::array<Tally, kWhyNots> left_to_others{};  // by reason
+    std::array<Tally, kLanes> lanes{};             // calls through shared memory
 
     void count(Count what) noexcept { counts[static_cast<std::size_t>(what)].add(1, threads); }
     void count(coll::Algorithm what) noexcept { calls[static_cast<std::size_t>(what)].add(1, threads); }
+    void count(Lane what) noexcept { lanes[static_cast<std::size_t>(what)].add(1, threads); }
     void count(WhyNot what) noexcept { left_to_others[static_cast<std::size_t>(what)].add(1, threads); }
 };
 

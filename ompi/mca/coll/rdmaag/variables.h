@@ -26,6 +26,9 @@ enum class Count : std::uint8_t {
     kMemoryBudget,
     kBuffersTaken,
     kBuffersReturned,
+    kNodeReads,
+    kNodeChunked,
+    kNodeRefused,
     kCount
 };
 struct CountRow {
@@ -46,8 +49,17 @@ inline constexpr CountRow kCountRows[] = {
     {"memory_budget", "Communicators without collective buffers, because the memory is used up."},
     {"buffers_taken", "Communicators that took memory for collective buffers."},
     {"buffers_returned", "Communicators that gave this memory back."},
+    {"node_reads", "Reads from the memory of other processes of the node, of at most 1 MiB each."},
+    {"node_chunked", "Long blocks that this process took in chunks because it could not read them."},
+    {"node_refused", "Communicators whose processes could not share memory on their nodes."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
+
+// Calls through shared memory; reported like algorithms.
+enum class Lane : std::uint8_t { kNode };
+inline constexpr const char* kLaneTexts[] = {"node"};
+inline constexpr std::size_t kLanes = std::size(kLaneTexts);
+constexpr const char* text(Lane lane) noexcept { return kLaneTexts[static_cast<std::size_t>(lane)]; }
 
 // A variable of a family: one for each algorithm, or for each reason.
 struct Variable {
@@ -56,6 +68,10 @@ struct Variable {
 };
 inline Variable calls_variable(coll::Algorithm algorithm) {
     const std::string name = coll::text(algorithm);
+    return {"calls_" + name, "Allgathers of this process by the algorithm " + name + "."};
+}
+inline Variable calls_variable(Lane lane) {
+    const std::string name = text(lane);
     return {"calls_" + name, "Allgathers of this process by the algorithm " + name + "."};
 }
 inline Variable left_variable(WhyNot why) {

@@ -12,6 +12,7 @@ std::optional<Algorithm> named(Wish wish) noexcept {
     case Wish::kBruck: return Algorithm::kBruck;
     case Wish::kRing: return Algorithm::kRing;
     case Wish::kNeighbour: return Algorithm::kNeighbour;
+    case Wish::kNode:  // by shared memory, if that is possible
     case Wish::kAuto: break;
     }
     return std::nullopt;

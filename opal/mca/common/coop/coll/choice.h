@@ -14,7 +14,7 @@
 
 namespace coop::coll {
 
-enum class Wish : std::uint8_t { kAuto, kDoubling, kBruck, kRing, kNeighbour };
+enum class Wish : std::uint8_t { kAuto, kDoubling, kBruck, kRing, kNeighbour, kNode };
 
 struct Situation {
     std::uint32_t processes = 0;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node_setup.h"
+
+#include <algorithm>
+#include <new>
+
+#include "diagnose.h"
+
+namespace coop::ag {
+namespace {
+
+constexpr std::size_t kMostOfNode = 1024;  // the memory grows with the square, by 16 bytes
+
+// What each process tells all others.
+struct Introduction {
+    std::uint32_t leader;  // the first rank of its node
+    std::int32_t pid;      // the ticket of the node's memory, from the leader
+    std::int32_t fd;
+    std::uint32_t unused;
+    std::uint64_t nonce;
+};
+
+std::uint32_t size_of(ompi_communicator_t& comm) noexcept { return static_cast<std::uint32_t>(ompi_comm_size(&comm)); }
+std::uint32_t rank_in(ompi_communicator_t& comm) noexcept { return static_cast<std::uint32_t>(ompi_comm_rank(&comm)); }
+
+// By name: looking up a process in the communicator would create it. Open MPI creates those of the own node at start.
+bool is_on_this_node(ompi_communicator_t& comm, std::uint32_t rank) noexcept {
+    if (rank == rank_in(comm)) return true;
+    const opal_proc_t* const proc = ompi_proc_lookup(
+        ompi_group_get_proc_name(comm.c_local_group, static_cast<int>(rank)));
+    return proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags);
+}
+
+std::vector<std::uint32_t> neighbours(ompi_communicator_t& comm) {
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t rank = 0; rank < size_of(comm); ++rank)
+        if (is_on_this_node(comm, rank)) ranks.push_back(rank);
+    return ranks;
+}
+
+constexpr std::int64_t kLeastSlot = 1024;
+std::size_t slot_bytes(std::size_t members) noexcept {
+    const std::int64_t share = process.config.node_memory / coll::NodeArea::kLaps / static_cast<std::int64_t>(members);
+    return static_cast<std::size_t>(std::clamp(share, kLeastSlot, process.config.node_slot));
+}
+
+std::optional<std::vector<Introduction>> introduce(State& state, const Introduction& own) {
+    std::vector<Introduction> all(size_of(*state.comm));
+    const int bytes = sizeof own;
+    if (state.allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, state.comm, state.allgather_module) !=
+        OMPI_SUCCESS)
+        return std::nullopt;
+    return all;
+}
+
+bool all_agree(ompi_communicator_t& comm, bool mine) noexcept {
+    const std::int64_t own = mine;
+    std::int64_t least = 0;
+    return comm.c_coll->coll_allreduce(&own, &least, 1, MPI_INT64_T, MPI_MIN, &comm,
+                                       comm.c_coll->coll_allreduce_module) == OMPI_SUCCESS &&
+           least == 1;
+}
+
+// Null: no memory, or the processes of the node have different views of it.
+std::unique_ptr<NodeRow> make_row(const coll::Nodes& nodes, std::uint32_t rank, std::span<const std::uint32_t> mine,
+                                  const Introduction& leader, node::Segment segment) {
+    if (!nodes.is_valid() || !std::ranges::equal(nodes.members(nodes.node_of(rank)), mine)) return nullptr;
+    if (!segment && !process.faults.hit(Fault::kRegister))
+        segment = node::Segment::attach({leader.pid, leader.fd, leader.nonce},
+                                        NodeRow::bytes_for(mine.size(), slot_bytes(mine.size())));
+    if (!segment) return nullptr;
+    return std::make_unique<NodeRow>(mine, rank, std::move(segment), slot_bytes(mine.size()));
+}
+
+// May fail in this process alone, so that all agree afterwards. The others wait for the introduction, though.
+std::optional<NodeSetup> try_to_set_up(State& state) {
+    bool introduced = false;
+    try {
+        const std::uint32_t rank = rank_in(*state.comm);
+        const std::vector<std::uint32_t> mine = neighbours(*state.comm);
+        node::Segment segment;
+        if (mine.front() == rank && mine.size() <= kMostOfNode && !process.faults.hit(Fault::kAlloc))
+            segment = node::Segment::create(NodeRow::bytes_for(mine.size(), slot_bytes(mine.size())));
+        const node::SegmentTicket ticket = segment.ticket();
+        const auto all = introduce(state, {mine.front(), ticket.pid, ticket.fd, 0, ticket.nonce});
+        introduced = true;
+        if (!all) return std::nullopt;
+
+        std::vector<std::uint32_t> leaders;
+        for (const Introduction& each : *all) leaders.push_back(each.leader);
+        NodeSetup setup{coll::Nodes(leaders), nullptr};
+        setup.row = make_row(setup.nodes, rank, mine, (*all)[mine.front()], std::move(segment));
+        return setup;
+    } catch (const std::bad_alloc&) {
+        if (!introduced) out_of_memory(size_of(*state.comm) * sizeof(Introduction));
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept {
+    std::uint32_t count = 0;
+    for (std::uint32_t rank = 0; rank < size_of(comm); ++rank) count += is_on_this_node(comm, rank);
+    return count;
+}
+
+std::optional<NodeSetup> set_up_nodes(State& state) noexcept {
+    std::optional<NodeSetup> setup = try_to_set_up(state);
+    if (!all_agree(*state.comm, setup && setup->row)) return std::nullopt;
+    setup->row->meet();
+    return setup;
+}
+
+}  // namespace coop::ag
