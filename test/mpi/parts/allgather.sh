@@ -125,7 +125,7 @@ allgather_node_quickly() {
 allgather_node() {
     local what status=0
     node=1 node_slot=3000 gather_cases vader 9 coop data node direct
-    node=1 node_slot=3000 gather_cases tcp 3 ob1 threads
+    node=1 node_slot=3000 gather_cases tcp 3 ob1 threads node
     allgather_node_quickly
     check allgather.node.nine_processes_one_late by_node 9 "$bin/allgather_together" node direct --only calls_in_a_row_with_one_rank_late
     check allgather.node.long_slots by_node_with_long_slots
