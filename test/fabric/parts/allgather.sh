@@ -6,7 +6,7 @@
 
 allgather_build() {
     local program
-    for program in data together threads; do mpi_program allgather_$program || return 1; done
+    for program in data together threads nonblocking overlap; do mpi_program allgather_$program || return 1; done
     data=$PWD/_results/mpi/bin/allgather_data
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -24,6 +24,15 @@ gathers() {
 
 # sizes NAME BTL PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…]: all sizes by writes, with one registration in each call.
 sizes() { check "$1" gathers "${@:2}" "$data" puts registers --only blocks_of_every_size; }
+
+# overlaps HOSTS [OPTION of the subnet…] -- [ARGUMENT…]: a rank computes, and interrupts continue its calls.
+overlaps() {
+    local file status=0
+    file=$(mktemp) || return 1
+    gathers coopib coop "$@" "file=$file" || status=$?
+    rm -f "$file"
+    return $status
+}
 
 # Packets and acknowledgements are lost, so that HCAs send again.
 despite_losses() { # PML [ARGUMENT of mpirun…]
@@ -109,6 +118,18 @@ part_allgather() {
     check types gathers coopib coop 4 --hcas 2 -- "$data" puts registers --from blocks_in_place
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
+    check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"
+    check nonblocking.ob1 gathers coopib ob1 3 -- "$programs/allgather_nonblocking"
+    check nonblocking.openib gathers openib ob1 3 -- "${openib[@]}" "$programs/allgather_nonblocking"
+    check nonblocking.with_interrupts gathers coopib coop 3 -- --mca pml_coop_async interrupt "$programs/allgather_nonblocking"
+    for fault in register:1 put:1 put:3,put_busy:2,busy:3,alloc:2,sendi:3; do
+        check "nonblocking.faults.$fault" gathers coopib coop 3 -- --mca coll_rdmaag_fault "$fault" "$programs/allgather_nonblocking"
+        check "nonblocking.faults.of_one_rank.$fault" gathers coopib ob1 3 -- "${of_one_rank[@]}" fault "$fault" "$programs/allgather_nonblocking"
+    done
+    for algorithm in auto ring; do
+        check "overlap.by_$algorithm" overlaps 4 -- --mca pml_coop_async interrupt --mca coll_rdmaag_algorithm $algorithm "$programs/allgather_overlap"
+    done
+    check overlap.multiple overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --multiple
     check threads gathers coopib coop 2 --hcas 2 -- "$programs/allgather_threads"
     allgather_buffers
     check threads.with_interrupts gathers coopib coop 2 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_threads"
