@@ -73,10 +73,11 @@ allgather_buffers() {
     check buffers.threads gathers coopib coop 2 -- "${row[@]}" "$programs/allgather_threads"
     check buffers.losses despite_losses coop "${row[@]}"
 
-    check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers
-    check buffers.not_of_openib gathers openib ob1 2 -- "${openib[@]}" "${row[@]}" "${few[@]}" no_buffers
+    check buffers.auto gathers coopib coop 5 -- "${few[@]}" buffers_auto
+    check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers because=not_in_order
+    check buffers.not_of_openib gathers openib ob1 2 -- "${openib[@]}" "${row[@]}" "${few[@]}" no_buffers because=not_in_order
     check buffers.not_if_one_rank_says_am gathers coopib coop 3 -- "${row[@]}" "${of_one_rank[@]}" row am "${few[@]}" no_buffers
-    check buffers.not_with_little_memory gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_memory_max 1000 "${few[@]}" no_buffers
+    check buffers.not_with_little_memory gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_memory_max 1000 "${few[@]}" no_buffers because=memory_budget
     check buffers.of_one_rank_with_little_memory gathers coopib ob1 3 -- "${row[@]}" "${of_one_rank[@]}" memory_max 0 "${few[@]}"
     for fault in register:1 put:1 put:3 put_busy:2; do
         check "buffers.faults.of_one_rank.$fault" gathers coopib coop 3 -- "${row[@]}" "${of_one_rank[@]}" fault $fault "$data" --only blocks_of_every_size

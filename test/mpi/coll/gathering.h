@@ -9,10 +9,12 @@
 //     packets      long steps must be packets
 //     registers    the transport needs registered memory: each call registers it once
 //     buffers      short steps must be written into collective buffers, by all partners
+//     buffers_auto the same for short steps of more than 128 bytes, and no others
 //     no_buffers   no short step may be written into a collective buffer
 //     node         calls must go through shared memory
 //     direct       with node: long blocks must be read from the memory of other processes
 //     chunks       with node: no long block may be read from the memory of other processes
+//     because=WHY  this reason for it must be counted
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
 // Without puts and packets, long steps may travel either way. short_max and ring_min must be set with mpirun.
@@ -37,12 +39,15 @@ inline bool has_argument(const std::string& word) {
     return std::find(all.begin(), all.end(), word) != all.end();
 }
 
-// The reason for which all calls are left to another component, or nothing.
-inline std::string left() {
+// The word after this prefix in the arguments, or nothing.
+inline std::string word_after(const std::string& prefix) {
     for (const std::string& word : mpitest::settings().arguments)
-        if (word.rfind("left=", 0) == 0) return word.substr(5);
+        if (word.rfind(prefix, 0) == 0) return word.substr(prefix.size());
     return "";
 }
+// The reason for which all calls are left to another component, or nothing.
+inline std::string left() { return word_after("left="); }
+inline std::string why_no_buffers() { return word_after("because="); }
 
 inline std::string parameter(const std::string& name, const std::string& otherwise) {
     const char* value = std::getenv(("OMPI_MCA_coll_rdmaag_" + name).c_str());
@@ -93,6 +98,7 @@ public:
     }
     unsigned long long too_few_calls() const { return too_few_calls_.read(); }
     unsigned long long no_bytes() const { return no_bytes_.read(); }
+    unsigned long long without_buffers() const { return without_buffers_.read(); }
     unsigned long long left_as_expected() const { return left_as_expected_.read(); }
 
 private:
@@ -108,6 +114,7 @@ private:
         node_{"calls_node", "coll_rdmaag"}, node_reads_{"node_reads", "coll_rdmaag"},
         node_chunked_{"node_chunked", "coll_rdmaag"}, too_few_calls_{"left_too_few_calls", "coll_rdmaag"},
         no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        without_buffers_{why_no_buffers().empty() ? "not_in_order" : why_no_buffers(), "coll_rdmaag"},
         left_as_expected_{"left_" + (left().empty() ? "too_few_calls" : left()), "coll_rdmaag"};
 };
 
@@ -251,7 +258,9 @@ private:
         }
         const auto buffer_steps = now.buffer_steps - before.buffer_steps;
         if (has_argument("buffers")) CHECK_EQ(buffer_steps, short_steps);
+        if (has_argument("buffers_auto")) CHECK_EQ(buffer_steps, short_steps - shortest_steps(block));
         if (has_argument("no_buffers")) CHECK_EQ(buffer_steps, 0);
+        if (!why_no_buffers().empty()) CHECK(counters().without_buffers() > 0);
         if (announcements == 0) {
             CHECK_EQ(puts + packets + registrations, 0);
             return;
@@ -278,6 +287,16 @@ private:
         unsigned steps = 0;
         while (1 << steps < size_) ++steps;
         return steps;
+    }
+
+    // Steps of doubling and of Bruck's algorithm with at most 128 bytes.
+    unsigned shortest_steps(std::size_t block) const {
+        const Algorithm algorithm = expected_algorithm(size_, block * static_cast<std::size_t>(size_));
+        unsigned count = 0;
+        if (algorithm == kDoubling || algorithm == kBruck)
+            for (int have = 1; have < size_; have *= 2)
+                count += static_cast<std::size_t>(std::min(have, size_ - have)) * block <= 128;
+        return count;
     }
 
     MPI_Comm comm_;

@@ -133,7 +133,8 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         if (least[kBuffers] == kCanUse) group->exchange_buffers();
-        else if (least[kBuffers] == kNoTransport) process.count(Count::kNotInOrder);
+        else if (least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
+            process.count(Count::kNotInOrder);
         if (wants_node_row(comm, least[kNeighbours])) share_node(state, *group);
         state.group = std::move(group);
         return state.group.get();

@@ -66,8 +66,9 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kChoice,
      .choices = kRows,
      .help = "How short steps travel. am: as active messages. buffer: by RDMA writes into collective buffers of the "
-             "receiver, if all processes have this value, between processes whose transport writes in order; otherwise "
-             "as with am. auto: the same as buffer.",
+             "receiver, where its transport promises that the last bytes of a write land last, otherwise as active "
+             "messages. auto: like buffer, but steps of up to 128 bytes are active messages. am in one process applies "
+             "to all.",
      .level = 5},
     {.name = "memory_max",
      .type = ParamType::kSize,
