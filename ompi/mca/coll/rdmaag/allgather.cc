@@ -128,9 +128,9 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const std::size_t contributed = from.bytes();
     if (!in_place || !dense) pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
 
-    if (NodeRow* const node = group.node()) {
-        process.count(Lane::kNode);
-        node->gather(memory, blocks);
+    if (Hierarchy* const hierarchy = group.hierarchy()) {
+        process.count(hierarchy->lane());
+        hierarchy->gather(group, memory, blocks);
     } else {
         gather_by_transports(group, memory, blocks);
     }

@@ -141,15 +141,22 @@ std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t shor
 }
 
 Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept
-    : comm_(comm), inbox_(std::move(inbox)) {}
+    : comm_(comm), inbox_(std::move(inbox)), processes_(static_cast<std::uint32_t>(ompi_comm_size(&comm))),
+      rank_(static_cast<std::uint32_t>(ompi_comm_rank(&comm))) {}
 
 Group::~Group() { publish(comm_.c_contextid, nullptr); }
+
+void Group::set_hierarchy(std::unique_ptr<Hierarchy> hierarchy, std::uint64_t short_bytes) noexcept {
+    hierarchy_ = std::move(hierarchy);
+    processes_ = hierarchy_->nodes().count();
+    rank_ = hierarchy_->node();
+    short_bytes_ = std::min(short_bytes_, short_bytes);
+}
 
 void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
     memory_ = memory;
     bytes_ = blocks.bytes();
-    const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
-    coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank}, ++lap_, short_bytes_);
+    coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank_}, ++lap_, short_bytes_);
     while (!call.advance()) {
         if (inbox_->length_differs()) lengths_differ(lap_);
         opal_progress();
@@ -158,12 +165,13 @@ void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorith
 }
 
 const char* Group::on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept {
-    if (packet.source >= static_cast<std::uint32_t>(ompi_comm_size(&comm_))) return "source";
+    if (packet.source >= processes_) return "source";
     return inbox_->on_packet(packet, data, btl);
 }
 
 mca_bml_base_endpoint_t& Group::endpoint(std::uint32_t rank) const noexcept {
-    return *mca_bml_base_get_endpoint(ompi_comm_peer_lookup(&comm_, static_cast<int>(rank)));
+    const std::uint32_t real = hierarchy_ ? hierarchy_->nodes().leader(rank) : rank;
+    return *mca_bml_base_get_endpoint(ompi_comm_peer_lookup(&comm_, static_cast<int>(real)));
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -197,7 +205,7 @@ coll::Packet Group::packet_of(coll::Kind kind, std::uint32_t step) const noexcep
     coll::Packet packet{};
     packet.kind = kind;
     packet.context = comm_.c_contextid;
-    packet.source = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+    packet.source = rank_;
     packet.lap = lap_;
     packet.step = step;
     return packet;

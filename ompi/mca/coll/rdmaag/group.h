@@ -18,7 +18,7 @@
 
 #include "compat.h"
 #include "coop/coll/call.h"
-#include "node_row.h"
+#include "hierarchy.h"
 
 namespace coop::ag {
 
@@ -33,9 +33,10 @@ public:
     // All processes have a group now; steps up to `short_bytes` are short.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
 
-    // All processes are on one node and use shared memory.
-    void set_node(std::unique_ptr<NodeRow> row) noexcept { node_ = std::move(row); }
-    NodeRow* node() const noexcept { return node_.get(); }  // null: they use the transports
+    // Processes share nodes. If there are several nodes, only their leaders use the group from now on, with steps up to
+    // `short_bytes`.
+    void set_hierarchy(std::unique_ptr<Hierarchy> hierarchy, std::uint64_t short_bytes) noexcept;
+    Hierarchy* hierarchy() const noexcept { return hierarchy_.get(); }  // null: all processes use the group
 
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
@@ -80,7 +81,8 @@ private:
 
     ompi_communicator_t& comm_;
     std::unique_ptr<coll::Inbox> inbox_;
-    std::unique_ptr<NodeRow> node_;
+    std::unique_ptr<Hierarchy> hierarchy_;
+    std::uint32_t processes_, rank_;  // of those that use the group
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
     std::uint32_t lap_ = 0;

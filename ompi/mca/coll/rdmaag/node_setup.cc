@@ -2,9 +2,12 @@
 #include "node_setup.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
+#include <optional>
 
 #include "diagnose.h"
+#include "partners.h"
 
 namespace coop::ag {
 namespace {
@@ -53,12 +56,24 @@ std::optional<std::vector<Introduction>> introduce(State& state, const Introduct
     return all;
 }
 
-bool all_agree(ompi_communicator_t& comm, bool mine) noexcept {
-    const std::int64_t own = mine;
+// The least of what all say; 0 if they cannot be asked.
+std::int64_t least_of_all(ompi_communicator_t& comm, std::int64_t mine) noexcept {
     std::int64_t least = 0;
-    return comm.c_coll->coll_allreduce(&own, &least, 1, MPI_INT64_T, MPI_MIN, &comm,
-                                       comm.c_coll->coll_allreduce_module) == OMPI_SUCCESS &&
-           least == 1;
+    return comm.c_coll->coll_allreduce(&mine, &least, 1, MPI_INT64_T, MPI_MIN, &comm,
+                                       comm.c_coll->coll_allreduce_module) == OMPI_SUCCESS
+               ? least
+               : 0;
+}
+
+// How long short steps of this process may be in the exchange of the leaders.
+std::int64_t short_bytes_of(const Hierarchy* hierarchy, ompi_communicator_t& comm) noexcept {
+    constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+    if (!hierarchy) return 0;
+    const coll::Nodes& nodes = hierarchy->nodes();
+    if (nodes.count() == 1 || !hierarchy->is_leader()) return kAny;
+    const std::size_t longest = longest_to_partners(comm, nodes.count(), hierarchy->node(),
+                                                    [&](std::uint32_t node) { return nodes.leader(node); });
+    return static_cast<std::int64_t>(short_limit(longest, static_cast<std::size_t>(process.config.short_max)));
 }
 
 // Null: no memory, or the processes of the node have different views of it.
@@ -73,7 +88,7 @@ std::unique_ptr<NodeRow> make_row(const coll::Nodes& nodes, std::uint32_t rank, 
 }
 
 // May fail in this process alone, so that all agree afterwards. The others wait for the introduction, though.
-std::optional<NodeSetup> try_to_set_up(State& state) {
+std::unique_ptr<Hierarchy> try_to_set_up(State& state) {
     bool introduced = false;
     try {
         const std::uint32_t rank = rank_in(*state.comm);
@@ -84,16 +99,16 @@ std::optional<NodeSetup> try_to_set_up(State& state) {
         const node::SegmentTicket ticket = segment.ticket();
         const auto all = introduce(state, {mine.front(), ticket.pid, ticket.fd, 0, ticket.nonce});
         introduced = true;
-        if (!all) return std::nullopt;
+        if (!all) return nullptr;
 
         std::vector<std::uint32_t> leaders;
         for (const Introduction& each : *all) leaders.push_back(each.leader);
-        NodeSetup setup{coll::Nodes(leaders), nullptr};
-        setup.row = make_row(setup.nodes, rank, mine, (*all)[mine.front()], std::move(segment));
-        return setup;
+        coll::Nodes nodes(leaders);
+        auto row = make_row(nodes, rank, mine, (*all)[mine.front()], std::move(segment));
+        return row ? std::make_unique<Hierarchy>(std::move(nodes), rank, std::move(row)) : nullptr;
     } catch (const std::bad_alloc&) {
         if (!introduced) out_of_memory(size_of(*state.comm) * sizeof(Introduction));
-        return std::nullopt;
+        return nullptr;
     }
 }
 
@@ -105,11 +120,12 @@ std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept {
     return count;
 }
 
-std::optional<NodeSetup> set_up_nodes(State& state) noexcept {
-    std::optional<NodeSetup> setup = try_to_set_up(state);
-    if (!all_agree(*state.comm, setup && setup->row)) return std::nullopt;
-    setup->row->meet();
-    return setup;
+NodeSetup set_up_nodes(State& state) noexcept {
+    std::unique_ptr<Hierarchy> hierarchy = try_to_set_up(state);
+    const std::int64_t least = least_of_all(*state.comm, short_bytes_of(hierarchy.get(), *state.comm));
+    if (least == 0) return {};
+    hierarchy->row().meet();
+    return {std::move(hierarchy), static_cast<std::uint64_t>(least)};
 }
 
 }  // namespace coop::ag

@@ -3,11 +3,10 @@
 // How the processes of a communicator find out which of them share a node, and make memory in common.
 #pragma once
 
-#include <optional>
+#include <memory>
 
-#include "coop/coll/nodes.h"
+#include "hierarchy.h"
 #include "module.h"
-#include "node_row.h"
 
 namespace coop::ag {
 
@@ -15,12 +14,13 @@ namespace coop::ag {
 std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept;
 
 struct NodeSetup {
-    coll::Nodes nodes;
-    std::unique_ptr<NodeRow> row;  // of the own node
+    std::unique_ptr<Hierarchy>
+        hierarchy;                  // null: the processes differ in their views of who shares a node, one of them
+                                    // has no memory, or a leader cannot reach another one
+    std::uint64_t short_bytes = 0;  // the longest short step that all leaders can send to each other
 };
 
-// By all processes of the communicator, which come to the same result. Nothing: they differ in their views of who shares
-// a node, or one of them has no memory.
-std::optional<NodeSetup> set_up_nodes(State& state) noexcept;
+// By all processes of the communicator, which come to the same result.
+NodeSetup set_up_nodes(State& state) noexcept;
 
 }  // namespace coop::ag
