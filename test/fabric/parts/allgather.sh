@@ -88,6 +88,14 @@ allgather_buffers() {
     check buffers.damaged.offer damaged_tail_is_diagnosed corrupt_rts@2 'coll/rdmaag: a packet of an allgather is damaged'
 }
 
+# Several processes on each host: SLOTS NP MAPPING [ARGUMENT of mpirun…].
+by_hierarchy() {
+    local slots=$1 np=$2 mapping=$3
+    shift 3
+    limit=100 on_subnet --hosts 4 --virtual-hosts --slots "$slots" -- mpirun -np "$np" --bind-to none --map-by "$mapping" --mca pml coop --mca btl coopib,vader,self \
+        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_node_slot 3000 "$@"
+}
+
 part_allgather() {
     local profile fault algorithm programs=$PWD/_results/mpi/bin
     local openib=(--mca btl_openib_allow_ib 1 --mca btl_openib_warn_default_gid_prefix 0)
@@ -117,6 +125,9 @@ part_allgather() {
     done
     check left_to_others_under_pml_ucx gathers ^openib,tcp,vader ucx 2 -- -x UCX_TLS=rc_v,self "$data" left=no_bml --only blocks_of_unequal_length
     check types gathers coopib coop 4 --hcas 2 -- "$data" puts registers --from blocks_in_place
+    check hierarchy.by_slot by_hierarchy 2 8 slot "$data" node --only blocks_of_every_size
+    check hierarchy.by_node by_hierarchy 3 9 node "$data" node --only blocks_of_unequal_length
+    check hierarchy.shuffled by_hierarchy 2 7 slot "$data" node shuffled --only blocks_in_place
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"

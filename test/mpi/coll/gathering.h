@@ -11,9 +11,10 @@
 //     buffers      short steps must be written into collective buffers, by all partners
 //     buffers_auto the same for short steps of more than 128 bytes, and no others
 //     no_buffers   no short step may be written into a collective buffer
-//     node         calls must go through shared memory
+//     node         calls must go through shared memory, or by hierarchy, if processes of the communicator share nodes
 //     direct       with node: long blocks must be read from the memory of other processes
 //     chunks       with node: no long block may be read from the memory of other processes
+//     shuffled     the ranks of the communicators are in another order than those of the job
 //     because=WHY  this reason for it must be counted
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
@@ -73,8 +74,8 @@ struct Counts {
     std::array<unsigned long long, kAlgorithms> calls{};
     unsigned long long short_steps = 0, puts = 0, data_packets = 0, announcements = 0, registrations = 0;
     unsigned long long buffer_steps = 0, buffers_taken = 0, buffers_returned = 0;
-    unsigned long long node = 0, node_reads = 0, node_chunked = 0;
-    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), node); }
+    unsigned long long node = 0, hierarchy = 0, node_reads = 0, node_chunked = 0;
+    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), node + hierarchy); }
 };
 
 // The performance variables of coll/rdmaag.
@@ -92,6 +93,7 @@ public:
         now.buffers_taken = buffers_taken_.read();
         now.buffers_returned = buffers_returned_.read();
         now.node = node_.read();
+        now.hierarchy = hierarchy_.read();
         now.node_reads = node_reads_.read();
         now.node_chunked = node_chunked_.read();
         return now;
@@ -111,9 +113,9 @@ private:
         data_packets_{"data_packets", "coll_rdmaag"}, announcements_{"announcements", "coll_rdmaag"},
         registrations_{"registrations", "coll_rdmaag"}, buffer_steps_{"buffer_steps", "coll_rdmaag"},
         buffers_taken_{"buffers_taken", "coll_rdmaag"}, buffers_returned_{"buffers_returned", "coll_rdmaag"},
-        node_{"calls_node", "coll_rdmaag"}, node_reads_{"node_reads", "coll_rdmaag"},
-        node_chunked_{"node_chunked", "coll_rdmaag"}, too_few_calls_{"left_too_few_calls", "coll_rdmaag"},
-        no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        node_{"calls_node", "coll_rdmaag"}, hierarchy_{"calls_hierarchy", "coll_rdmaag"},
+        node_reads_{"node_reads", "coll_rdmaag"}, node_chunked_{"node_chunked", "coll_rdmaag"},
+        too_few_calls_{"left_too_few_calls", "coll_rdmaag"}, no_bytes_{"left_no_bytes", "coll_rdmaag"},
         without_buffers_{why_no_buffers().empty() ? "not_in_order" : why_no_buffers(), "coll_rdmaag"},
         left_as_expected_{"left_" + (left().empty() ? "too_few_calls" : left()), "coll_rdmaag"};
 };
@@ -129,12 +131,25 @@ struct Block {
     int displacement;  // in extents
 };
 
+enum class Shares { kNone, kOneNode, kSomeNodes };
+inline Shares how_processes_share_nodes(MPI_Comm comm) {
+    MPI_Comm node;
+    int size = 0, here = 0, most = 0;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(comm, &size);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    MPI_Allreduce(&here, &most, 1, MPI_INT, MPI_MAX, comm);
+    return most == size ? Shares::kOneNode : most > 1 ? Shares::kSomeNodes : Shares::kNone;
+}
+
 class Gathering {
 public:
     // Takes the communicator, and may free it at the end. The first call of a communicator is left to another component.
     explicit Gathering(MPI_Comm comm) : comm_(comm) {
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);
+        shares_ = has_argument("node") ? how_processes_share_nodes(comm) : Shares::kNone;
         const auto before = counters().read().all_calls(), too_few = counters().too_few_calls();
         equal(8);
         CHECK_EQ(counters().read().all_calls(), before);
@@ -226,7 +241,11 @@ private:
         }
         const Algorithm algorithm = expected_algorithm(size_, bytes);
         CHECK_EQ(now.all_calls() - before.all_calls(), bytes > 0 ? 1 : 0);
-        if (has_argument("node")) {
+        if (shares_ == Shares::kSomeNodes) {
+            CHECK_EQ(now.hierarchy - before.hierarchy, bytes > 0 ? 1 : 0);
+            return;
+        }
+        if (shares_ == Shares::kOneNode) {
             CHECK_EQ(now.node - before.node, bytes > 0 ? 1 : 0);
             CHECK_EQ(now.announcements + now.short_steps, before.announcements + before.short_steps);
             return;
@@ -237,10 +256,8 @@ private:
     // The steps of a call with blocks of equal length.
     void check_steps(const Counts& before, std::size_t block) const {
         const Counts now = counters().read();
-        if (has_argument("node")) {
-            check_node(before, now, block);
-            return;
-        }
+        if (shares_ == Shares::kOneNode) check_node(before, now, block);
+        if (shares_ != Shares::kNone) return;
         const unsigned steps = steps_of(expected_algorithm(size_, block * static_cast<std::size_t>(size_)));
         const auto short_steps = now.short_steps - before.short_steps, puts = now.puts - before.puts,
                    packets = now.data_packets - before.data_packets,
@@ -302,6 +319,7 @@ private:
     MPI_Comm comm_;
     int rank_ = 0, size_ = 0;
     std::uint64_t call_ = 0;
+    Shares shares_ = Shares::kNone;
     bool begun_ = false;
 };
 
@@ -311,12 +329,14 @@ inline MPI_Comm duplicate(MPI_Comm of) {
     return comm;
 }
 
-// Calls the body with a Gathering of the first p ranks, for each p from 2 on.
+// Calls the body with a Gathering of the first p ranks, for each p from 2 on; in another order if "shuffled".
 template <class Body>
 void with_each_number(const mpitest::Env& env, Body body) {
     for (int p = 2; p <= env.size; ++p) {
         MPI_Comm comm;
-        MPI_Comm_split(env.comm, env.rank < p ? 0 : MPI_UNDEFINED, env.rank, &comm);
+        const auto key = has_argument("shuffled") ? pattern::key({3, static_cast<std::uint64_t>(env.rank)}) % 1000
+                                                  : static_cast<std::uint64_t>(env.rank);
+        MPI_Comm_split(env.comm, env.rank < p ? 0 : MPI_UNDEFINED, static_cast<int>(key), &comm);
         if (comm != MPI_COMM_NULL) {
             Gathering some(comm);
             body(some);

@@ -16,12 +16,12 @@ void gather_by_transports(Group& group, std::byte* memory, const coll::Blocks& b
 }
 
 // `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
-int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
+int gather(State& state, Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
            const Received& received, const coll::Blocks& blocks) noexcept {
     Buffers buffers(rank, sbuf, scount, sdtype, received, blocks);
-    if (NodeRow* const node = group.node()) {
-        process.count(Lane::kNode);
-        node->gather(buffers.memory(), blocks);
+    if (state.hierarchy) {
+        process.count(state.hierarchy->lane());
+        state.hierarchy->gather(buffers.memory(), blocks);
     } else {
         gather_by_transports(group, buffers.memory(), blocks);
     }
@@ -41,7 +41,8 @@ extern "C" int mca_coll_rdmaag_allgather(const void* sbuf, int scount, ompi_data
     const Received received{static_cast<std::byte*>(rbuf), rdtype, rcount, nullptr, nullptr};
     const coll::Blocks blocks(static_cast<std::uint32_t>(ompi_comm_size(comm)), received.block(0).bytes());
     if (Group* const group = group_for(state, blocks.bytes()))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
+        return gather(state, *group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received,
+                      blocks);
     return state.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, state.allgather_module);
 }
 
@@ -56,6 +57,7 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
         state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};
     if (Group* const group = group_for(state, end))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
+        return gather(state, *group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received,
+                      blocks);
     return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
 }

@@ -34,17 +34,15 @@ coll::Algorithm short_algorithm(std::uint32_t processes) noexcept {
 
 }  // namespace
 
-std::unique_ptr<BufferRow> BufferRow::create(ompi_communicator_t& comm) noexcept {
-    const auto algorithm = short_algorithm(static_cast<std::uint32_t>(ompi_comm_size(&comm)));
-    std::unique_ptr<BufferRow> row(new (std::nothrow) BufferRow(comm, algorithm));
+std::unique_ptr<BufferRow> BufferRow::create(const Members& members) noexcept {
+    const auto algorithm = short_algorithm(members.processes());
+    std::unique_ptr<BufferRow> row(new (std::nothrow) BufferRow(members, algorithm));
     return row && row->there_ && row->sent_ ? std::move(row) : nullptr;
 }
 
-BufferRow::BufferRow(ompi_communicator_t& comm, coll::Algorithm algorithm) noexcept
-    : comm_(comm), algorithm_(algorithm),
-      steps_(coll::has_slots(algorithm)
-                 ? coll::count_steps(algorithm, static_cast<std::uint32_t>(ompi_comm_size(&comm)))
-                 : 0),
+BufferRow::BufferRow(const Members& members, coll::Algorithm algorithm) noexcept
+    : members_(members), algorithm_(algorithm),
+      steps_(coll::has_slots(algorithm) ? coll::count_steps(algorithm, members.processes()) : 0),
       there_(new (std::nothrow) There[steps_]), sent_(new (std::nothrow) Sent[coll::Inbox::kLaps * steps_]) {
     if (there_)
         for (std::uint32_t number = 0; number < steps_; ++number) there_[number].rank = step(number).to;
@@ -58,19 +56,14 @@ BufferRow::~BufferRow() {
 }
 
 coll::Step BufferRow::step(std::uint32_t number) const noexcept {
-    return coll::step_of(algorithm_, static_cast<std::uint32_t>(ompi_comm_size(&comm_)),
-                         static_cast<std::uint32_t>(ompi_comm_rank(&comm_)), number);
-}
-
-mca_bml_base_endpoint_t& BufferRow::endpoint(std::uint32_t rank) const noexcept {
-    return *mca_bml_base_get_endpoint(ompi_comm_peer_lookup(&comm_, static_cast<int>(rank)));
+    return coll::step_of(algorithm_, members_.processes(), members_.rank(), number);
 }
 
 // --- set-up ---------------------------------------------------------------------------------------------------------
 
 void BufferRow::greet(const Send& send) noexcept {
     for (std::uint32_t number = 0; number < steps_; ++number) {
-        mca_bml_base_btl_t* const btl = puts_to(endpoint(step(number).from));
+        mca_bml_base_btl_t* const btl = puts_to(members_.endpoint(step(number).from));
         if (!btl || !extension_of(*btl->btl)) continue;
         coll::Packet greeting{};
         greeting.step = kGreeting;
@@ -95,7 +88,7 @@ bool BufferRow::has_memory() noexcept {
 void BufferRow::offer(std::uint64_t short_bytes, const Send& send) noexcept {
     layout_ = {coll::Inbox::kLaps, steps_, short_bytes};
     for (std::uint32_t number = 0; number < steps_; ++number) {
-        mca_bml_base_endpoint_t& from = endpoint(step(number).from);
+        mca_bml_base_endpoint_t& from = members_.endpoint(step(number).from);
         mca_bml_base_btl_t* const btl = puts_to(from);
         coll::Packet offer{};
         offer.step = kOffer;
@@ -140,7 +133,7 @@ void BufferRow::accept() noexcept {
 
 void BufferRow::accept(There& there) noexcept {
     if (there.offer.bytes != layout_.bytes()) wrong_packet(there.offer, true, "bytes of a buffer");
-    mca_bml_base_endpoint_t& to = endpoint(there.rank);
+    mca_bml_base_endpoint_t& to = members_.endpoint(there.rank);
     mca_bml_base_btl_t* const btl = mca_bml_base_btl_array_find(&to.btl_rdma, there.btl);
     const std::size_t handle_bytes = there.btl->btl_register_mem ? there.btl->btl_registration_handle_size : 0;
     if (!btl || !may_put(to, *btl) || there.offer.parts != handle_bytes || !has_memory()) return;

@@ -29,6 +29,7 @@
 #include "coop/coll/packet.h"
 #include "coop/coll/steps.h"
 #include "coop/extension/btl_extension.h"
+#include "members.h"
 
 namespace coop::ag {
 
@@ -38,8 +39,8 @@ public:
     using Send = std::function<void(mca_bml_base_btl_t& btl, coll::Packet packet,
                                     const mca_btl_base_registration_handle_t* handle)>;
 
-    // Null: out of memory.
-    static std::unique_ptr<BufferRow> create(ompi_communicator_t& comm) noexcept;
+    // Null: out of memory. The members outlive it.
+    static std::unique_ptr<BufferRow> create(const Members& members) noexcept;
     ~BufferRow();  // waits until the own puts are complete
     BufferRow(const BufferRow&) = delete;
 
@@ -80,17 +81,16 @@ private:
         std::atomic<bool> is_pending{false};
     };
 
-    BufferRow(ompi_communicator_t& comm, coll::Algorithm algorithm) noexcept;
+    BufferRow(const Members& members, coll::Algorithm algorithm) noexcept;
 
     coll::Step step(std::uint32_t number) const noexcept;
-    mca_bml_base_endpoint_t& endpoint(std::uint32_t rank) const noexcept;
     bool lands_in_order(mca_bml_base_btl_t* btl) const noexcept;
     bool has_memory() noexcept;
     void accept(There& there) noexcept;
     static void on_put_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void* address,
                             mca_btl_base_registration_handle_t*, void* context, void* sent, int status);
 
-    ompi_communicator_t& comm_;
+    const Members& members_;
     coll::Algorithm algorithm_;
     std::uint32_t steps_;             // 0: the algorithm has no short steps
     std::unique_ptr<There[]> there_;  // by step

@@ -27,11 +27,18 @@ constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_
 constexpr std::size_t kMaxData = 64 * 1024;  // bytes of a packet of a long step
 constexpr std::uint32_t kWindow = 16;        // such packets under way: a transport could buffer the whole step
 
-match::Contexts<Group> groups;
+match::Contexts<Group> groups, groups_of_leaders;
 
-// Null: packets of the communicator are refused.
+match::Contexts<Group>& groups_like(std::uint32_t context) noexcept {
+    return context & Members::kContextOfLeaders ? groups_of_leaders : groups;
+}
+// Null: packets of these processes are refused.
 void publish(std::uint32_t context, Group* group) noexcept {
-    groups.publish(static_cast<std::uint16_t>(context), group);
+    groups_like(context).publish(static_cast<std::uint16_t>(context), group);
+}
+Group* find_group(std::uint32_t context) noexcept {
+    const std::uint32_t id = context & ~Members::kContextOfLeaders;
+    return id < groups.kIds ? groups_like(context).find(static_cast<std::uint16_t>(id)) : nullptr;
 }
 
 constexpr Fault fault_of(coll::Kind kind) noexcept {
@@ -64,7 +71,7 @@ extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_ba
     const char* why = whole ? coll::find_damage(packet, segment.seg_len) : "length";
     Group* group = nullptr;
     if (!why) {
-        group = packet.context < groups.kIds ? groups.find(static_cast<std::uint16_t>(packet.context)) : nullptr;
+        group = find_group(packet.context);
         why = group ? group->on_packet(packet, static_cast<std::byte*>(segment.seg_addr.pval) + sizeof packet, btl)
                     : "context id";
     }
@@ -133,25 +140,25 @@ private:
     Group* const group_;  // null: nothing to do
 };
 
-std::unique_ptr<Group> Group::create(ompi_communicator_t& comm, std::size_t short_bytes) noexcept {
-    const auto processes = static_cast<std::uint32_t>(ompi_comm_size(&comm));
+std::unique_ptr<Group> Group::create(Members members, std::size_t short_bytes) noexcept {
+    const std::uint32_t processes = members.processes();
     const std::uint32_t slots = coll::count_steps(coll::Algorithm::kBruck, processes);
     auto inbox = coll::Inbox::create(processes, slots, short_bytes);
-    auto buffers = BufferRow::create(comm);
-    if (!inbox || !buffers) return nullptr;
-    std::unique_ptr<Group> group(new (std::nothrow) Group(comm, std::move(inbox), std::move(buffers)));
+    if (!inbox) return nullptr;
+    std::unique_ptr<Group> group(new (std::nothrow) Group(std::move(members), std::move(inbox)));
     try {
         if (group) group->staging_.resize(sizeof(coll::Packet) + std::max(short_bytes, coll::kMaxHandleBytes));
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
-    if (!group || !group->running_) return nullptr;
-    publish(comm.c_contextid, group.get());
+    if (!group || !group->running_ || !group->buffers_) return nullptr;
+    group->short_bytes_ = short_bytes;
+    publish(group->members_.context(), group.get());
     return group;
 }
 
-Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox, std::unique_ptr<BufferRow> buffers) noexcept
-    : comm_(comm), inbox_(std::move(inbox)), buffers_(std::move(buffers)),
+Group::Group(Members members, std::unique_ptr<coll::Inbox> inbox) noexcept
+    : members_(std::move(members)), inbox_(std::move(inbox)), buffers_(BufferRow::create(members_)),
       running_(new (std::nothrow) Running[coll::Inbox::kWindow]) {
     for (std::uint32_t i = 0; running_ && i < coll::Inbox::kWindow; ++i) running_[i].group = this;
 }
@@ -159,7 +166,7 @@ Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox, std:
 Group::~Group() {
     stop_polling_for(*this);
     while (followers_.load(std::memory_order_acquire) > 0) sched_yield();
-    publish(comm_.c_contextid, nullptr);
+    publish(members_.context(), nullptr);
 }
 
 void Group::exchange_buffers() noexcept {
@@ -169,8 +176,8 @@ void Group::exchange_buffers() noexcept {
     const auto send_now = [&](mca_bml_base_btl_t& btl, coll::Packet packet,
                               const mca_btl_base_registration_handle_t* handle) {
         packet.kind = coll::Kind::kBuffer;
-        packet.context = comm_.c_contextid;
-        packet.source = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+        packet.context = members_.context();
+        packet.source = members_.rank();
         if (handle) std::memcpy(staging_.data() + sizeof packet, handle, packet.parts);
         while (!send(call, btl, packet, {})) opal_progress();
     };
@@ -195,12 +202,17 @@ void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorith
     }
 }
 
+void Group::check_inbox(std::uint32_t lap) const noexcept {
+    if (inbox_->length_differs()) lengths_differ(lap);
+    if (inbox_->is_damaged()) damaged_buffer(lap);
+}
+
 // No other call is in progress, and the program makes none before this one returns.
 void Group::gather_alone(Job& job) noexcept {
     job.lap = ++lap_;
     Running& call = begin(job);
     while (!call.call->advance()) {
-        if (inbox_->length_differs()) lengths_differ(job.lap);
+        check_inbox(job.lap);
         opal_progress();
     }
     JobList none;
@@ -210,7 +222,7 @@ void Group::gather_alone(Job& job) noexcept {
 }
 
 const char* Group::on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept {
-    if (packet.source >= static_cast<std::uint32_t>(ompi_comm_size(&comm_))) return "source";
+    if (packet.source >= members_.processes()) return "source";
     if (packet.kind == coll::Kind::kBuffer) return buffers_->on_packet(packet, data, btl);
     const Following following(*this);
     return inbox_->on_packet(packet, data, btl);
@@ -248,8 +260,8 @@ Group::Running& Group::begin(Job& job) noexcept {
     Running& call = running_[job.lap % coll::Inbox::kWindow];
     call.job = &job;
     begun_ = job.lap;
-    const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
-    call.call.emplace(call, *inbox_, coll::Target{job.memory, job.blocks, job.algorithm, rank}, job.lap, short_bytes_);
+    call.call.emplace(call, *inbox_, coll::Target{job.memory, job.blocks, job.algorithm, members_.rank()}, job.lap,
+                      short_bytes_);
     return call;
 }
 
@@ -272,10 +284,8 @@ bool Group::advance(JobList& done) noexcept {
         if (call.call->advance()) {
             end(call, done);
             ended = true;
-        } else if (inbox_->length_differs()) {
-            lengths_differ(lap);
-        } else if (inbox_->is_damaged()) {
-            damaged_buffer(lap);
+        } else {
+            check_inbox(lap);
         }
     }
     return ended;
@@ -294,10 +304,6 @@ void Group::drive() noexcept {
     JobList done;
     drive(done);
     end_all(done);
-}
-
-mca_bml_base_endpoint_t& Group::endpoint(std::uint32_t rank) const noexcept {
-    return *mca_bml_base_get_endpoint(ompi_comm_peer_lookup(&comm_, static_cast<int>(rank)));
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -331,8 +337,8 @@ void Group::release_memory(Running& call) noexcept {
 coll::Packet Group::packet_of(const Running& call, coll::Kind kind, std::uint32_t step) const noexcept {
     coll::Packet packet{};
     packet.kind = kind;
-    packet.context = comm_.c_contextid;
-    packet.source = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
+    packet.context = members_.context();
+    packet.source = members_.rank();
     packet.lap = call.job->lap;
     packet.step = step;
     return packet;
@@ -395,7 +401,7 @@ void Group::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_bt
 }
 
 bool Group::announce(Running& call, std::uint32_t to, std::uint32_t number) noexcept {
-    mca_bml_base_endpoint_t& there = endpoint(to);
+    mca_bml_base_endpoint_t& there = members_.endpoint(to);
     mca_bml_base_btl_t* const puts = puts_to(there);
     coll::Packet packet = packet_of(call, coll::Kind::kAnnounce, number);
     packet.at = reinterpret_cast<std::uintptr_t>(call.job->memory);
@@ -430,7 +436,7 @@ bool Group::send_short_packet(Running& call, std::uint32_t to, std::uint32_t ste
                               const coll::Pieces& pieces) noexcept {
     coll::Packet packet = packet_of(call, coll::Kind::kShort, step);
     packet.bytes = pieces.bytes();
-    return send(call, *packets_to(endpoint(to)), packet, pieces);
+    return send(call, *packets_to(members_.endpoint(to)), packet, pieces);
 }
 
 bool Group::send_notice(Running& call, mca_bml_base_btl_t& btl, std::uint32_t step, std::uint64_t bytes) noexcept {
@@ -441,13 +447,13 @@ bool Group::send_notice(Running& call, mca_bml_base_btl_t& btl, std::uint32_t st
 }
 
 bool Group::send_empty(Running& call, std::uint32_t to, std::uint32_t step) noexcept {
-    return send_notice(call, *packets_to(endpoint(to)), step, 1);
+    return send_notice(call, *packets_to(members_.endpoint(to)), step, 1);
 }
 
 std::uint64_t Group::send_data(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
                                const coll::Piece& piece) noexcept {
     if (call.under_way.load(std::memory_order_relaxed) >= kWindow) return 0;
-    mca_bml_base_btl_t& btl = *packets_to(endpoint(to));
+    mca_bml_base_btl_t& btl = *packets_to(members_.endpoint(to));
     const std::uint64_t most = std::min(kMaxData, btl.btl->btl_max_send_size - sizeof(coll::Packet));
     coll::Packet packet = packet_of(call, coll::Kind::kData, step);
     packet.bytes = std::min(piece.bytes, most);
@@ -464,10 +470,10 @@ std::uint64_t Group::send_data(Running& call, std::uint32_t to, std::uint32_t st
 std::uint64_t Group::send_long(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
                                const coll::Piece& piece, const coll::Announcement& there) noexcept {
     mca_bml_base_btl_t* const btl = there.writable ? mca_bml_base_btl_array_find(
-                                                         &endpoint(to).btl_rdma,
+                                                         &members_.endpoint(to).btl_rdma,
                                                          static_cast<mca_btl_base_module_t*>(there.transport))
                                                    : nullptr;
-    const bool puts = btl && may_put(endpoint(to), *btl) &&
+    const bool puts = btl && may_put(members_.endpoint(to), *btl) &&
                       there.handle_bytes == btl->btl->btl_registration_handle_size;
     if (!puts || process.faults.hit(Fault::kPut)) return send_data(call, to, step, at, piece);
     const Registered& memory = registered(call, *btl);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The processes of one communicator that have agreed to use coll/rdmaag, and the wire between them.
+// The processes of one communicator that have agreed to use coll/rdmaag, or the leaders of its nodes (hierarchy.h), and
+// the wire between them.
 //
 // Short steps are written into buffers of their receivers (buffer_row.h) or are packets. Packets and announcements are
 // active messages of the BTLs that the PML uses, under a tag of our own, so no matching takes place. Long steps are puts where the transport has them. A notice follows a put when it is complete
@@ -25,28 +26,25 @@
 #include "coop/base/spin_lock.h"
 #include "coop/coll/call.h"
 #include "job.h"
-#include "node_row.h"
+#include "members.h"
 
 namespace coop::ag {
 
 class Group {
 public:
     // Null: out of memory.
-    static std::unique_ptr<Group> create(ompi_communicator_t& comm, std::size_t short_bytes) noexcept;
+    static std::unique_ptr<Group> create(Members members, std::size_t short_bytes) noexcept;
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
     // All processes have a group now; steps up to `short_bytes` are short.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
+    std::uint64_t short_bytes() const noexcept { return short_bytes_; }
 
     // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
     // agree(), or none.
     void exchange_buffers() noexcept;
-    // All processes are on one node and use shared memory.
-    void set_node(std::unique_ptr<NodeRow> row) noexcept { node_ = std::move(row); }
-    NodeRow* node() const noexcept { return node_.get(); }  // null: they use the transports
-
     // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
     void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
 
@@ -74,13 +72,14 @@ private:
     struct Running;   // a call in progress
     class Following;  // scope of a callback after which calls can go on
 
-    Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox, std::unique_ptr<BufferRow> buffers) noexcept;
+    Group(Members members, std::unique_ptr<coll::Inbox> inbox) noexcept;
 
     void gather_alone(Job& job) noexcept;
     void enqueue(Job& job) noexcept;
     Job* next_to_begin() noexcept;
     Running& begin(Job& job) noexcept;
     bool advance(JobList& done) noexcept;
+    void check_inbox(std::uint32_t lap) const noexcept;  // ends the job if what has come is wrong
     void end(Running& call, JobList& done) noexcept;
     void drive() noexcept;
 
@@ -92,7 +91,6 @@ private:
     bool send_empty(Running& call, std::uint32_t to, std::uint32_t step) noexcept;
     bool settle(Running& call) noexcept;
 
-    mca_bml_base_endpoint_t& endpoint(std::uint32_t rank) const noexcept;
     const Registered& registered(Running& call, mca_bml_base_btl_t& btl) noexcept;
     static void release_memory(Running& call) noexcept;
 
@@ -111,10 +109,9 @@ private:
     static void on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void* address,
                             mca_btl_base_registration_handle_t*, void* context, void* put, int status);
 
-    ompi_communicator_t& comm_;
+    const Members members_;
     std::unique_ptr<coll::Inbox> inbox_;
     std::unique_ptr<BufferRow> buffers_;
-    std::unique_ptr<NodeRow> node_;
     std::vector<std::byte> staging_;  // for one packet with its data
     std::uint64_t short_bytes_ = 0;
 

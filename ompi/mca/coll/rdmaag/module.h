@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "group.h"
+#include "hierarchy.h"
 #include "process.h"
 
 namespace coop::ag {
@@ -22,10 +23,12 @@ struct State {
     mca_coll_base_module_iallgatherv_fn_t iallgatherv = nullptr;
     mca_coll_base_module_t* iallgatherv_module = nullptr;
 
-    std::uint32_t calls = 0;          // that could have been done here
-    bool decided = false;             // the processes have agreed, or not
-    WhyNot why_not{};                 // if decided without a group
-    std::unique_ptr<Group> group;     // null: not yet, or never
+    std::uint32_t calls = 0;       // that could have been done here
+    bool decided = false;          // the processes have agreed, or not
+    WhyNot why_not{};              // if decided without a group
+    std::unique_ptr<Group> group;  // null: not yet, or never
+    // Blocking calls use it instead of the group if processes share nodes; null: they use the group.
+    std::unique_ptr<Hierarchy> hierarchy;
     std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
 };
 

@@ -2,9 +2,12 @@
 #include "node_setup.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
+#include <optional>
 
 #include "diagnose.h"
+#include "partners.h"
 
 namespace coop::ag {
 namespace {
@@ -53,12 +56,22 @@ std::optional<std::vector<Introduction>> introduce(State& state, const Introduct
     return all;
 }
 
-bool all_agree(ompi_communicator_t& comm, bool mine) noexcept {
-    const std::int64_t own = mine;
+// The least of what all say; 0 if they cannot be asked.
+std::int64_t least_of_all(ompi_communicator_t& comm, std::int64_t mine) noexcept {
     std::int64_t least = 0;
-    return comm.c_coll->coll_allreduce(&own, &least, 1, MPI_INT64_T, MPI_MIN, &comm,
-                                       comm.c_coll->coll_allreduce_module) == OMPI_SUCCESS &&
-           least == 1;
+    return comm.c_coll->coll_allreduce(&mine, &least, 1, MPI_INT64_T, MPI_MIN, &comm,
+                                       comm.c_coll->coll_allreduce_module) == OMPI_SUCCESS
+               ? least
+               : 0;
+}
+
+// The leaders of all nodes, or null: one of them cannot be reached, or no memory.
+std::unique_ptr<Group> make_leaders(ompi_communicator_t& comm, const coll::Nodes& nodes, std::uint32_t own) {
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t node = 0; node < nodes.count(); ++node) ranks.push_back(nodes.leader(node));
+    Members members(comm, std::move(ranks), own);
+    const std::size_t short_bytes = short_limit(members);
+    return short_bytes > 0 ? Group::create(std::move(members), short_bytes) : nullptr;
 }
 
 // Null: no memory, or the processes of the node have different views of it.
@@ -72,8 +85,14 @@ std::unique_ptr<NodeRow> make_row(const coll::Nodes& nodes, std::uint32_t rank, 
     return std::make_unique<NodeRow>(mine, rank, std::move(segment), slot_bytes(mine.size()));
 }
 
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+struct Offer {
+    std::unique_ptr<Hierarchy> hierarchy;
+    std::int64_t short_bytes = 0;  // the longest short step of this process to other leaders; 0: it cannot take part
+};
+
 // May fail in this process alone, so that all agree afterwards. The others wait for the introduction, though.
-std::optional<NodeSetup> try_to_set_up(State& state) {
+Offer try_to_set_up(State& state) {
     bool introduced = false;
     try {
         const std::uint32_t rank = rank_in(*state.comm);
@@ -84,16 +103,21 @@ std::optional<NodeSetup> try_to_set_up(State& state) {
         const node::SegmentTicket ticket = segment.ticket();
         const auto all = introduce(state, {mine.front(), ticket.pid, ticket.fd, 0, ticket.nonce});
         introduced = true;
-        if (!all) return std::nullopt;
+        if (!all) return {};
 
         std::vector<std::uint32_t> leaders;
         for (const Introduction& each : *all) leaders.push_back(each.leader);
-        NodeSetup setup{coll::Nodes(leaders), nullptr};
-        setup.row = make_row(setup.nodes, rank, mine, (*all)[mine.front()], std::move(segment));
-        return setup;
+        coll::Nodes nodes(leaders);
+        auto row = make_row(nodes, rank, mine, (*all)[mine.front()], std::move(segment));
+        if (!row) return {};
+        const bool leads = nodes.count() > 1 && mine.front() == rank;
+        auto group = leads ? make_leaders(*state.comm, nodes, nodes.node_of(rank)) : nullptr;
+        if (leads && !group) return {};
+        const std::int64_t short_bytes = leads ? static_cast<std::int64_t>(group->short_bytes()) : kAny;
+        return {std::make_unique<Hierarchy>(std::move(nodes), rank, std::move(row), std::move(group)), short_bytes};
     } catch (const std::bad_alloc&) {
         if (!introduced) out_of_memory(size_of(*state.comm) * sizeof(Introduction));
-        return std::nullopt;
+        return {};
     }
 }
 
@@ -105,11 +129,12 @@ std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept {
     return count;
 }
 
-std::optional<NodeSetup> set_up_nodes(State& state) noexcept {
-    std::optional<NodeSetup> setup = try_to_set_up(state);
-    if (!all_agree(*state.comm, setup && setup->row)) return std::nullopt;
-    setup->row->meet();
-    return setup;
+std::unique_ptr<Hierarchy> set_up_nodes(State& state, bool buffers) noexcept {
+    Offer offer = try_to_set_up(state);
+    const std::int64_t least = least_of_all(*state.comm, offer.short_bytes);
+    if (least == 0) return nullptr;
+    offer.hierarchy->begin(static_cast<std::uint64_t>(least), buffers);
+    return std::move(offer.hierarchy);
 }
 
 }  // namespace coop::ag

@@ -42,9 +42,9 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kChoice,
      .choices = kAlgorithms,
      .help =
-         "Algorithm. auto: shared memory if all processes are on one node, otherwise by the number of processes and "
-         "the length of the result. node: shared memory. An algorithm that does not fit the processes (doubling: a "
-         "power of two, neighbour: even, node: on one node) is replaced by the automatic choice.",
+         "Algorithm. auto: shared memory if processes share nodes (coll_rdmaag_node), otherwise by the number of "
+         "processes and the length of the result. node: shared memory. An algorithm that does not fit the processes "
+         "(doubling: a power of two, neighbour: even, node: on shared nodes) is replaced by the automatic choice.",
      .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
@@ -81,12 +81,13 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "node",
      .type = ParamType::kInt,
-     .default_value = 1,
+     .default_value = 2,
      .min = 0,
-     .max = 1,
+     .max = 2,
      .help =
-         "1: if all processes of a communicator are on one node, they exchange blocks through shared memory. 0: they "
-         "use the transports.",
+         "0: all processes use the transports. 1: if all processes of a communicator are on one node, they exchange "
+         "blocks through shared memory. 2: also if they share several nodes; then one process of each node uses the "
+         "transports.",
      .level = 5},
     {.name = "node_slot",
      .type = ParamType::kSize,

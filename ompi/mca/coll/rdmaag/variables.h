@@ -56,8 +56,8 @@ inline constexpr CountRow kCountRows[] = {
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 
 // Calls through shared memory; reported like algorithms.
-enum class Lane : std::uint8_t { kNode };
-inline constexpr const char* kLaneTexts[] = {"node"};
+enum class Lane : std::uint8_t { kNode, kHierarchy };
+inline constexpr const char* kLaneTexts[] = {"node", "hierarchy"};
 inline constexpr std::size_t kLanes = std::size(kLaneTexts);
 constexpr const char* text(Lane lane) noexcept { return kLaneTexts[static_cast<std::size_t>(lane)]; }
 

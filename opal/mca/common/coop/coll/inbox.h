@@ -228,7 +228,7 @@ private:
         if (slot.state == Buffers::State::kEmpty) return false;
         if (slot.state == Buffers::State::kDamaged) is_damaged_ = true;
         else if (slot.bytes != bytes) length_differs_ = true;
-        else copy(opened(lap).target, step, 0, slot.data, bytes);
+        else copy(opened(lap).target.memory, opened(lap).target.receives(step), 0, slot.data, bytes);
         return !is_damaged_ && !length_differs_;
     }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hierarchy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "diagnose.h"
+#include "group.h"
+#include "process.h"
+
+namespace coop::ag {
+
+Hierarchy::Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<NodeRow> row,
+                     std::unique_ptr<Group> leaders)
+    : nodes_(std::move(nodes)), rank_(rank), node_(nodes_.node_of(rank)), row_(std::move(row)),
+      leaders_(std::move(leaders)), ends_(nodes_.processes()), member_ends_(nodes_.members(node_).size()),
+      node_ends_(nodes_.count()), leader_ends_(member_ends_.size()) {}
+
+Hierarchy::~Hierarchy() = default;
+
+void Hierarchy::begin(std::uint64_t short_bytes, bool buffers) noexcept {
+    row_->meet();
+    if (!leaders_) return;
+    leaders_->agree(short_bytes);
+    if (buffers) leaders_->exchange_buffers();
+}
+
+void Hierarchy::gather(std::byte* memory, const coll::Blocks& blocks) noexcept {
+    if (nodes_.count() == 1) return row_->gather(memory, blocks);
+    std::uint64_t end = 0;
+    for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
+        ends_[position] = end += blocks.bytes_of(nodes_.rank_at(position));
+    if (nodes_.is_in_order()) return gather_in_order(memory);
+
+    const std::unique_ptr<std::byte[]> staging(new (std::nothrow) std::byte[end]);
+    // The other processes are in the call already, so it cannot be done otherwise.
+    if (!staging) out_of_memory(end);
+    const auto of_rank = [&](std::uint32_t position) { return memory + blocks.begin_of(nodes_.rank_at(position)); };
+    const auto copy = [&](std::byte* to, const std::byte* from, std::uint32_t position) {
+        if (const std::uint64_t bytes = ends_[position] - begin_of(position)) std::memcpy(to, from, bytes);
+    };
+    const std::uint32_t own = nodes_.begin_of(node_) + row_->index();
+    copy(staging.get() + begin_of(own), of_rank(own), own);
+    gather_in_order(staging.get());
+    for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
+        copy(of_rank(position), staging.get() + begin_of(position), position);
+}
+
+void Hierarchy::gather_in_order(std::byte* memory) noexcept {
+    const std::uint32_t first = nodes_.begin_of(node_);
+    const std::uint64_t begin = begin_of(first), end = begin_of(nodes_.begin_of(node_ + 1)), all = ends_.back();
+    for (std::size_t i = 0; i < member_ends_.size(); ++i) member_ends_[i] = ends_[first + i] - begin;
+    const coll::Blocks members{std::span<const std::uint64_t>(member_ends_)};
+    if (members.processes() > 1) row_->gather(memory + begin, members);
+
+    if (leaders_) {
+        for (std::uint32_t node = 0; node < nodes_.count(); ++node)
+            node_ends_[node] = begin_of(nodes_.begin_of(node + 1));
+        const auto choice = coll::choose(
+            {nodes_.count(), all, coll::Wish::kAuto, static_cast<std::uint64_t>(process.config.ring_min)});
+        leaders_->gather(memory, coll::Blocks{std::span<const std::uint64_t>(node_ends_)}, choice.algorithm);
+    }
+    if (members.processes() == 1) return;
+    take_from_leader(memory, 0, begin);
+    take_from_leader(memory, end, all);
+}
+
+// The leader posts these bytes as its block, the others post nothing.
+void Hierarchy::take_from_leader(std::byte* memory, std::uint64_t begin, std::uint64_t end) noexcept {
+    if (begin == end) return;
+    std::fill(leader_ends_.begin(), leader_ends_.end(), end - begin);
+    row_->gather(memory + begin, coll::Blocks{std::span<const std::uint64_t>(leader_ends_)});
+}
+
+}  // namespace coop::ag
