@@ -77,24 +77,26 @@ void print_rdmaag_variables_short() {
 
 // Fails unless the table holds for every situation.
 void print_rdmaag_algorithms() {
-    std::optional<Algorithm> answers[std::size(kCases)];
+    std::optional<Choice> answers[std::size(kCases)];
     bool shown[coop::coll::kReasons] = {};
+    for (const Reason of_tuner : {Reason::kTuning, Reason::kMeasured}) shown[static_cast<std::size_t>(of_tuner)] = true;
     for (const Situation& s : all_situations()) {
         std::size_t i = 0;
         while (!kCases[i].holds(s)) ++i;
         const Choice choice = coop::coll::choose(s);
-        if (answers[i] && *answers[i] != choice.algorithm)
+        if (answers[i] && *answers[i] != choice)
             fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
-        answers[i] = choice.algorithm;
+        answers[i] = choice;
         shown[static_cast<std::size_t>(choice.reason)] = true;
     }
     for (std::size_t i = 0; i < std::size(shown); ++i)
         if (!shown[i]) fail(std::string("no situation leads to the reason \"") + text(static_cast<Reason>(i)) + '"');
 
-    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Algorithm"}};
+    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Algorithm", "Reason"}};
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
         if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
-        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(text(*answers[i]))});
+        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(text(answers[i]->algorithm)),
+                        code(text(answers[i]->reason))});
     }
-    print_table("6 74 20", rows);
+    print_table("6 64 15 15", rows);
 }

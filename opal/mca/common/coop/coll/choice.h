@@ -28,8 +28,12 @@ enum class Reason : std::uint8_t {
     kPowerOfTwo,  // recursive doubling has the fewest steps and moves long ranges
     kAnyNumber,   // Bruck: the fewest steps for a number that is no power of two
     kLong,        // ring: the blocks are long, so steps do not matter, but neighbours are near
+    // Not by choose(), but by tuner.h:
+    kTuning,    // tried, to measure its time
+    kMeasured,  // clearly faster than the choice of choose()
 };
-constexpr std::size_t kReasons = 4;
+constexpr std::size_t kReasons = 6;
+// The word that reports and performance variables use: asked, power-of-two, …
 COOP_EXPORT const char* text(Reason reason) noexcept;
 
 struct Choice {
