@@ -20,6 +20,8 @@ std::vector<coop::ag::Variable> all_variables() {
     for (const coop::ag::CountRow& row : coop::ag::kCountRows) all.push_back({row.name, row.help});
     for (std::size_t i = 0; i < coop::coll::kAlgorithms; ++i)
         all.push_back(coop::ag::calls_variable(static_cast<Algorithm>(i)));
+    for (std::size_t i = 0; i < coop::coll::kReasons; ++i)
+        all.push_back(coop::ag::chosen_variable(static_cast<Reason>(i)));
     for (std::size_t i = 0; i < coop::ag::kWhyNots; ++i)
         all.push_back(coop::ag::left_variable(static_cast<coop::ag::WhyNot>(i)));
     return all;

@@ -175,7 +175,7 @@ TEST(CollTuner, all_processes_decide_the_same_for_arbitrary_times) {
     constexpr std::size_t kProcesses = 5;
     std::mt19937_64 random(7);
     std::vector<std::unique_ptr<Tuner>> tuners;
-    for (std::size_t i = 0; i < kProcesses; ++i) tuners.push_back(std::make_unique<Tuner>(kShort, 4));
+    for (std::size_t i = 0; i < kProcesses; ++i) tuners.push_back(std::make_unique<Tuner>(4));
     std::set<Reason> seen;
     for (int call = 0; call < 5000; ++call) {
         const auto operation = static_cast<Operation>(random() % kOperations);
@@ -206,7 +206,7 @@ TEST(CollTuner, all_processes_decide_the_same_for_arbitrary_times) {
 
 // How many trials begin with calls of these blocks.
 int classes(std::initializer_list<std::uint64_t> blocks) {
-    Tuner tuner(kShort, 3);
+    Tuner tuner(3);
     std::set<Trials*> all;
     for (const std::uint64_t bytes : blocks) all.insert(tuner.plan(Operation::kAllgather, blocks_of(4, bytes)).trials);
     return static_cast<int>(all.size());
@@ -217,7 +217,7 @@ TEST(CollTuner, a_size_class_begins_at_a_power_of_two) {
     EXPECT_EQ(classes({1024, 1025, 2047}), 1);
     EXPECT_EQ(classes({1023, 1024, 2047, 2048}), 3);
     EXPECT_EQ(classes({std::uint64_t{1} << 46, std::uint64_t{1} << 60}), 1);
-    Tuner tuner(kShort, 3);
+    Tuner tuner(3);
     const auto of_sum = [&](std::uint64_t sum) {
         return tuner.plan(Operation::kAllgatherv, {4, sum, Wish::kAuto, kRingMin}).trials;
     };
@@ -226,13 +226,13 @@ TEST(CollTuner, a_size_class_begins_at_a_power_of_two) {
 }
 
 TEST(CollTuner, operations_are_tuned_by_themselves) {
-    Tuner tuner(kShort, 3);
+    Tuner tuner(3);
     EXPECT_NE(tuner.plan(Operation::kAllgather, blocks_of(4, 8)).trials,
               tuner.plan(Operation::kAllgatherv, blocks_of(4, 8)).trials);
 }
 
 TEST(CollTuner, nothing_is_tried_if_the_algorithm_is_asked_for_or_without_calls) {
-    Tuner tuner(kShort, 3), never(kShort, 0);
+    Tuner tuner(3), never(0);
     Situation asked = blocks_of(4, 8);
     asked.wish = Wish::kBruck;
     EXPECT_EQ(tuner.plan(Operation::kAllgather, asked).reason, Reason::kAsked);
@@ -242,7 +242,7 @@ TEST(CollTuner, nothing_is_tried_if_the_algorithm_is_asked_for_or_without_calls)
 }
 
 TEST(CollTuner, a_call_that_cannot_be_measured_takes_what_is_known) {
-    Tuner tuner(kShort, 2);
+    Tuner tuner(2);
     const auto plan = [&](std::uint64_t bytes) {
         return tuner.plan_without_trial(Operation::kAllgather, blocks_of(4, bytes));
     };

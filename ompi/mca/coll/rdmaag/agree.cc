@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
 
 #include "coop/base/architecture.h"
 #include "module.h"
@@ -27,6 +28,8 @@ enum Word {
     kAlgorithmHigh,
     kRingLow,
     kRingHigh,
+    kTuneLow,
+    kTuneHigh,
     kWords
 };
 using Words = std::array<std::int64_t, kWords>;
@@ -62,8 +65,8 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 }  // namespace
 
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
-    const auto left = [](WhyNot why) -> Group* {
-        process.count(why);
+    const auto left = [&state, bytes](WhyNot why) -> Group* {
+        process.count(why, bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));
         return nullptr;
     };
     if (bytes == 0) return left(WhyNot::kNoBytes);
@@ -75,27 +78,39 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     ompi_communicator_t& comm = *state.comm;
     if (!all_use_it(comm, process.config.priority)) return left(state.why_not = WhyNot::kPeerWithout);
     std::unique_ptr<Group> group;  // not the communicator's before all agree
+    std::unique_ptr<coll::Tuner> tuner(new (std::nothrow) coll::Tuner(static_cast<std::uint32_t>(process.config.tune)));
     std::size_t longest = 0;
     WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
     else if (longest = longest_to_partners(comm); longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes)
         mine = WhyNot::kUnreachable;
-    else if (group = Group::create(comm, short_limit(longest)); !group) mine = WhyNot::kNoMemory;
+    else if (group = Group::create(comm, short_limit(longest)); !group || !tuner) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{group != nullptr, static_cast<std::int64_t>(group ? short_limit(longest) : 0),
-                      kVersion,         -kVersion,
-                      architecture(),   -architecture(),
-                      c.algorithm,      -c.algorithm,
-                      c.ring_min,       -c.ring_min};
+    const bool can = group && tuner;
+    const Words words{can,
+                      static_cast<std::int64_t>(can ? short_limit(longest) : 0),
+                      kVersion,
+                      -kVersion,
+                      architecture(),
+                      -architecture(),
+                      c.algorithm,
+                      -c.algorithm,
+                      c.ring_min,
+                      -c.ring_min,
+                      c.tune,
+                      -c.tune};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
-                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
+                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh) &&
+                      is_same(least, kTuneLow, kTuneHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        tuner->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         state.group = std::move(group);
+        state.tuner = std::move(tuner);
         return state.group.get();
     }
     state.why_not = same ? mine : WhyNot::kParametersDiffer;

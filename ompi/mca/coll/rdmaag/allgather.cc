@@ -2,12 +2,15 @@
 //
 // MPI_Allgather and MPI_Allgatherv. The blocks travel as bytes, in the order of the ranks and without gaps. Where they
 // lie otherwise in the receive buffer, they are gathered in memory of our own and unpacked.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "diagnose.h"
 #include "module.h"
+#include "plan.h"
 
 namespace coop::ag {
 namespace {
@@ -107,8 +110,9 @@ std::unique_ptr<std::byte[]> staging_for(const coll::Blocks& blocks) {
 }
 
 // `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
-int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype,
-           const Received& received, const coll::Blocks& blocks) noexcept {
+int gather(State& state, coll::Operation operation, const void* sbuf, int scount, ompi_datatype_t* sdtype,
+           const Received& received, const coll::Blocks& blocks, const coll::Way& way) noexcept {
+    const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(state.comm));
     const std::uint64_t own = blocks.bytes_of(rank);
     const bool in_place = sbuf == MPI_IN_PLACE, dense = received.is_dense(blocks);
     const std::unique_ptr<std::byte[]> staging = dense ? nullptr : staging_for(blocks);
@@ -120,17 +124,29 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const std::size_t contributed = from.bytes();
     if (!in_place || !dense) pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
 
-    const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
-                                      static_cast<coll::Wish>(process.config.algorithm),
-                                      static_cast<std::uint64_t>(process.config.ring_min)});
-    process.count(choice.algorithm);
-    group.gather(memory, blocks, choice.algorithm);
+    int rc = OMPI_SUCCESS;
+    if (way.algorithm) {
+        if (process.faults.hit(Fault::kSlow)) usleep(20000);
+        state.group->gather(memory, blocks, *way.algorithm, way.short_part);
+    } else {
+        rc = gather_by_others(state, operation, memory, blocks);
+    }
 
     if (!dense)
         for (std::uint32_t block = 0; block < blocks.processes(); ++block)
             if (!in_place || block != rank)
                 unpack(memory + blocks.begin_of(block), blocks.bytes_of(block), received.block(block));
-    return contributed > own ? MPI_ERR_TRUNCATE : OMPI_SUCCESS;
+    return contributed > own ? MPI_ERR_TRUNCATE : rc;
+}
+
+// `below` leaves the call to the component of lower priority.
+template <class Below>
+int gather_or_leave(State& state, coll::Operation operation, const void* sbuf, int scount, ompi_datatype_t* sdtype,
+                    const Received& received, const coll::Blocks& blocks, Below below) {
+    if (!group_for(state, blocks.bytes())) return below();
+    return do_as_planned(state, operation, blocks, [&](const coll::Way& way) {
+        return gather(state, operation, sbuf, scount, sdtype, received, blocks, way);
+    });
 }
 
 State& state_of(mca_coll_base_module_t* module) noexcept {
@@ -149,9 +165,9 @@ extern "C" int mca_coll_rdmaag_allgather(const void* sbuf, int scount, ompi_data
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, rcount, nullptr, nullptr};
     const coll::Blocks blocks(static_cast<std::uint32_t>(ompi_comm_size(comm)), received.block(0).bytes());
-    if (Group* const group = group_for(state, blocks.bytes()))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
-    return state.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, state.allgather_module);
+    return gather_or_leave(state, coll::Operation::kAllgather, sbuf, scount, sdtype, received, blocks, [&] {
+        return state.allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, state.allgather_module);
+    });
 }
 
 extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf,
@@ -164,7 +180,7 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
     for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank)
         state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};
-    if (Group* const group = group_for(state, end))
-        return gather(*group, static_cast<std::uint32_t>(ompi_comm_rank(comm)), sbuf, scount, sdtype, received, blocks);
-    return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
+    return gather_or_leave(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, [&] {
+        return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
+    });
 }

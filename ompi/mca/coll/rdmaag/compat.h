@@ -12,6 +12,7 @@
 #include "coop_ompi_prologue.h"
 
 extern "C" {
+#include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"

@@ -145,11 +145,12 @@ Group::Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noex
 
 Group::~Group() { publish(comm_.c_contextid, nullptr); }
 
-void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
+void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm,
+                   std::uint32_t short_part) noexcept {
     memory_ = memory;
     bytes_ = blocks.bytes();
     const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
-    coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank}, ++lap_, short_bytes_);
+    coll::Call<Group> call(*this, *inbox_, {memory, blocks, algorithm, rank}, ++lap_, short_bytes_ / short_part);
     while (!call.advance()) {
         if (inbox_->length_differs()) lengths_differ(lap_);
         opal_progress();

@@ -32,8 +32,10 @@ public:
     // All processes have a group now; steps up to `short_bytes` are short.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
 
-    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
-    void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
+    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks. Steps up to 1/short_part
+    // of the limit are short; the same in all processes.
+    void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm,
+                std::uint32_t short_part = 1) noexcept;
 
     const char* on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept;
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "coop/coll/tuner.h"
 #include "group.h"
 #include "process.h"
 
@@ -18,11 +19,13 @@ struct State {
     mca_coll_base_module_allgatherv_fn_t allgatherv = nullptr;
     mca_coll_base_module_t* allgatherv_module = nullptr;
 
-    std::uint32_t calls = 0;          // that could have been done here
-    bool decided = false;             // the processes have agreed, or not
-    WhyNot why_not{};                 // if decided without a group
-    std::unique_ptr<Group> group;     // null: not yet, or never
-    std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
+    std::uint32_t calls = 0;             // that could have been done here
+    bool decided = false;                // the processes have agreed, or not
+    WhyNot why_not{};                    // if decided without a group
+    std::unique_ptr<Group> group;        // null: not yet, or never
+    std::unique_ptr<coll::Tuner> tuner;  // if there is a group
+    std::vector<std::uint64_t> ends;     // of the blocks of MPI_Allgatherv
+    std::vector<int> lengths, begins;    // the same, for the component of lower priority
 };
 
 // The group, if this call is done here; the result has `bytes` bytes. Every process of the communicator comes to the

@@ -47,23 +47,36 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kInt,
      .default_value = 0,
      .min = 0,
-     .max = 1,
+     .max = 2,
      .help = "1: at the end of the job each process prints how many calls went by which algorithm, and how many were "
-             "left to another component, with the reason.",
+             "left to another component, with the reason. 2: also a table of its calls by algorithm, length of a block "
+             "and reason, and the times of the trials (coll_rdmaag_tune).",
      .level = 3},
     {.name = "fault",
      .type = ParamType::kString,
-     .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas. Names: busy, alloc, sendi, register, put, put_busy, and corrupt_match (short "
-             "packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), to which =byte may be "
-             "appended.",
+     .help =
+         "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
+         "separated by commas. Names: busy, alloc, sendi, register, put, put_busy, slow (a call waits for 20 ms), and "
+         "corrupt_match (short packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), "
+         "to which =byte may be appended.",
      .level = 9},
+    {.name = "tune",
+     .type = ParamType::kInt,
+     .default_value = 5,
+     .min = 0,
+     .max = 10,
+     .help = "Trials: so many calls by each algorithm that may be the fastest, and as many by the component of lower "
+             "priority, but at most 20 calls in all, for each class of lengths (powers of two) of each communicator. "
+             "Then the fastest one does all further calls. 0: no trials. There are none if coll_rdmaag_algorithm "
+             "names an algorithm that fits.",
+     .level = 5},
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr}, {&Config::short_max, nullptr},
     {&Config::ring_min, nullptr}, {&Config::algorithm, &Config::algorithm_name},
     {&Config::report, nullptr},   {nullptr, &Config::fault},
+    {&Config::tune, nullptr},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

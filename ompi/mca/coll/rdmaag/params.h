@@ -19,6 +19,7 @@ struct Config {
     const char* algorithm_name = nullptr;  // the word that was given
     std::int64_t report = 0;
     const char* fault = nullptr;  // specification of coop/base/fault.h
+    std::int64_t tune = 0;        // calls by each way
 };
 
 // The declarations, for registration and for the documentation.

@@ -36,15 +36,14 @@ Trials::Trials(const Situation& situation, std::uint64_t short_bytes, std::uint3
 
 void Trials::decide() noexcept {
     constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / kMarginPercent;
-    std::array<std::int64_t, kMaxWays> shortest;
-    shortest.fill(kLongest);
+    shortest_.fill(kLongest);
     for (std::size_t call = 0; call < total_; ++call) {
-        std::int64_t& time = shortest[index_of(call)];
+        std::int64_t& time = shortest_[index_of(call)];
         time = std::min(time, std::clamp<std::int64_t>(times_[call], 0, kLongest));
     }
-    const auto fastest = std::min_element(shortest.begin(), shortest.begin() + static_cast<std::ptrdiff_t>(count_));
-    const bool clearly = shortest[0] * 100 > *fastest * kMarginPercent;
-    winner_ = clearly ? static_cast<std::size_t>(fastest - shortest.begin()) : 0;
+    const auto fastest = std::min_element(shortest_.begin(), shortest_.begin() + static_cast<std::ptrdiff_t>(count_));
+    const bool clearly = shortest_[0] * 100 > *fastest * kMarginPercent;
+    winner_ = clearly ? static_cast<std::size_t>(fastest - shortest_.begin()) : 0;
     decided_ = true;
 }
 
@@ -53,20 +52,24 @@ std::size_t Tuner::index_of(Operation operation, const Situation& situation) noe
     return static_cast<std::size_t>(operation) * kClasses + std::min(size, kClasses - 1);
 }
 
+Plan plan_without_tuner(const Situation& situation) noexcept {
+    const Choice usual = choose(situation);
+    return {{usual.algorithm}, usual.reason};
+}
+
 Plan Tuner::plan(Operation operation, const Situation& situation) {
     std::unique_ptr<Trials>& trials = classes_[index_of(operation, situation)];
     if (!trials) {
-        const Choice usual = choose(situation);
-        if (calls_ == 0 || usual.reason == Reason::kAsked) return {{usual.algorithm}, usual.reason};
+        const Plan usual = plan_without_tuner(situation);
+        if (calls_ == 0 || usual.reason == Reason::kAsked) return usual;
         trials = std::make_unique<Trials>(situation, short_bytes_, calls_);
     }
     return trials->plan();
 }
 
 Plan Tuner::plan_without_trial(Operation operation, const Situation& situation) const noexcept {
-    if (const auto& trials = classes_[index_of(operation, situation)]) return trials->winner();
-    const Choice usual = choose(situation);
-    return {{usual.algorithm}, usual.reason};
+    const auto& trials = classes_[index_of(operation, situation)];
+    return trials ? trials->winner() : plan_without_tuner(situation);
 }
 
 }  // namespace coop::coll

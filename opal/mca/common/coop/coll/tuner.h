@@ -102,6 +102,7 @@ public:
     bool is_complete() const noexcept { return done_ == total_; }
     std::span<std::int64_t> times() noexcept { return {times_.data(), total_}; }
     COOP_EXPORT void decide() noexcept;
+    std::int64_t shortest(std::size_t way) const noexcept { return shortest_[way]; }  // after decide()
 
 private:
     std::size_t index_of(std::size_t call) const noexcept { return (call % count_ + call / count_) % count_; }
@@ -109,16 +110,23 @@ private:
 
     std::array<Way, kMaxWays> ways_{};  // the first: of choose()
     std::array<std::int64_t, kMaxTrials> times_{};
+    std::array<std::int64_t, kMaxWays> shortest_{};
     std::size_t count_ = 0, total_ = 0, done_ = 0;
     std::size_t winner_ = 0;
     Reason usual_;
     bool decided_ = false;
 };
 
+// By the choice of choose().
+COOP_EXPORT Plan plan_without_tuner(const Situation& situation) noexcept;
+
 class Tuner {
 public:
     // `calls` by each way; 0: no trials.
-    Tuner(std::uint64_t short_bytes, std::uint32_t calls) noexcept : short_bytes_(short_bytes), calls_(calls) {}
+    explicit Tuner(std::uint32_t calls) noexcept : calls_(calls) {}
+
+    // The usual limit of short steps, before the first call.
+    void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
 
     // For a call whose time can be measured; the same in all processes.
     COOP_EXPORT Plan plan(Operation operation, const Situation& situation);
@@ -130,8 +138,8 @@ private:
     static constexpr std::size_t kClasses = 48;  // the last: blocks of 2^46 bytes and more
     static std::size_t index_of(Operation operation, const Situation& situation) noexcept;
 
-    std::uint64_t short_bytes_;
     std::uint32_t calls_;
+    std::uint64_t short_bytes_ = 0;
     std::array<std::unique_ptr<Trials>, kOperations * kClasses> classes_;  // null: no call so far
 };
 
