@@ -20,6 +20,10 @@ Situation blocks_of(std::uint32_t processes, std::uint64_t bytes) {
     return {processes, processes * bytes, Wish::kAuto, kRingMin};
 }
 
+Plan plan_of(Tuner& tuner, Operation operation, const Situation& s) {
+    return tuner.plan(operation, s.bytes / s.processes, s);
+}
+
 std::vector<Way> ways_of(std::uint32_t processes, std::uint64_t bytes) {
     const Trials trials(blocks_of(processes, bytes), kShort, 3);
     return {trials.ways().begin(), trials.ways().end()};
@@ -182,7 +186,7 @@ TEST(CollTuner, all_processes_decide_the_same_for_arbitrary_times) {
         const Situation s{kProcesses, kProcesses * (random() % (std::uint64_t{1} << random() % 20)), Wish::kAuto,
                           50000};
         std::vector<Plan> plans;
-        for (auto& tuner : tuners) plans.push_back(tuner->plan(operation, s));
+        for (auto& tuner : tuners) plans.push_back(plan_of(*tuner, operation, s));
         seen.insert(plans[0].reason);
         std::vector<std::int64_t> longest(kMaxTrials, 0);
         for (const Plan& plan : plans) {
@@ -208,7 +212,8 @@ TEST(CollTuner, all_processes_decide_the_same_for_arbitrary_times) {
 int classes(std::initializer_list<std::uint64_t> blocks) {
     Tuner tuner(3);
     std::set<Trials*> all;
-    for (const std::uint64_t bytes : blocks) all.insert(tuner.plan(Operation::kAllgather, blocks_of(4, bytes)).trials);
+    for (const std::uint64_t bytes : blocks)
+        all.insert(plan_of(tuner, Operation::kAllgather, blocks_of(4, bytes)).trials);
     return static_cast<int>(all.size());
 }
 
@@ -219,7 +224,7 @@ TEST(CollTuner, a_size_class_begins_at_a_power_of_two) {
     EXPECT_EQ(classes({std::uint64_t{1} << 46, std::uint64_t{1} << 60}), 1);
     Tuner tuner(3);
     const auto of_sum = [&](std::uint64_t sum) {
-        return tuner.plan(Operation::kAllgatherv, {4, sum, Wish::kAuto, kRingMin}).trials;
+        return plan_of(tuner, Operation::kAllgatherv, {4, sum, Wish::kAuto, kRingMin}).trials;
     };
     EXPECT_EQ(of_sum(3), of_sum(1));  // less than a byte in the mean
     EXPECT_NE(of_sum(4), of_sum(3));
@@ -227,27 +232,27 @@ TEST(CollTuner, a_size_class_begins_at_a_power_of_two) {
 
 TEST(CollTuner, operations_are_tuned_by_themselves) {
     Tuner tuner(3);
-    EXPECT_NE(tuner.plan(Operation::kAllgather, blocks_of(4, 8)).trials,
-              tuner.plan(Operation::kAllgatherv, blocks_of(4, 8)).trials);
+    EXPECT_NE(plan_of(tuner, Operation::kAllgather, blocks_of(4, 8)).trials,
+              plan_of(tuner, Operation::kAllgatherv, blocks_of(4, 8)).trials);
 }
 
 TEST(CollTuner, nothing_is_tried_if_the_algorithm_is_asked_for_or_without_calls) {
     Tuner tuner(3), never(0);
     Situation asked = blocks_of(4, 8);
     asked.wish = Wish::kBruck;
-    EXPECT_EQ(tuner.plan(Operation::kAllgather, asked).reason, Reason::kAsked);
-    EXPECT_EQ(tuner.plan(Operation::kAllgather, asked).trials, nullptr);
-    EXPECT_EQ(never.plan(Operation::kAllgather, blocks_of(4, 8)).reason, Reason::kPowerOfTwo);
-    EXPECT_EQ(never.plan(Operation::kAllgather, blocks_of(4, 8)).trials, nullptr);
+    EXPECT_EQ(plan_of(tuner, Operation::kAllgather, asked).reason, Reason::kAsked);
+    EXPECT_EQ(plan_of(tuner, Operation::kAllgather, asked).trials, nullptr);
+    EXPECT_EQ(plan_of(never, Operation::kAllgather, blocks_of(4, 8)).reason, Reason::kPowerOfTwo);
+    EXPECT_EQ(plan_of(never, Operation::kAllgather, blocks_of(4, 8)).trials, nullptr);
 }
 
 TEST(CollTuner, a_call_that_cannot_be_measured_takes_what_is_known) {
     Tuner tuner(2);
     const auto plan = [&](std::uint64_t bytes) {
-        return tuner.plan_without_trial(Operation::kAllgather, blocks_of(4, bytes));
+        return tuner.plan_without_trial(Operation::kAllgather, bytes, blocks_of(4, bytes));
     };
     EXPECT_EQ(plan(8).way, Way{Algorithm::kRecursiveDoubling});
-    Trials& trials = *tuner.plan(Operation::kAllgather, blocks_of(4, 8)).trials;
+    Trials& trials = *plan_of(tuner, Operation::kAllgather, blocks_of(4, 8)).trials;
     EXPECT_EQ(plan(8).way, Way{Algorithm::kRecursiveDoubling});
     EXPECT_EQ(plan(8).trials, nullptr);
     make_trials(trials, [&](std::size_t way, std::size_t) { return way == 1 ? 5 : 10; });

@@ -64,6 +64,12 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 
 }  // namespace
 
+bool leaves_all(const State& state) noexcept {
+    if (!state.decided || state.group || process.config.report > 1) return false;
+    process.count(state.why_not, 0);
+    return true;
+}
+
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
     const auto left = [&state, bytes](WhyNot why) -> Group* {
         process.count(why, bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));

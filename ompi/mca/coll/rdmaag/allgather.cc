@@ -175,12 +175,14 @@ extern "C" int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_dat
                                           ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, rcounts, displs};
+    const auto below = [&] {
+        return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
+    };
+    if (leaves_all(state)) return below();
     std::uint64_t end = 0;
     if (state.ends.empty()) state.ends.resize(static_cast<std::size_t>(ompi_comm_size(comm)));
     for (std::uint32_t rank = 0; rank < state.ends.size(); ++rank)
         state.ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(state.ends)};
-    return gather_or_leave(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, [&] {
-        return state.allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, state.allgatherv_module);
-    });
+    return gather_or_leave(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, below);
 }

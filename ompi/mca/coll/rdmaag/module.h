@@ -32,6 +32,10 @@ struct State {
 // same result. The second call sets up the group, which takes an MPI_Allreduce.
 Group* group_for(State& state, std::uint64_t bytes) noexcept;
 
+// Whether all calls are left to other components; then counts this one. It need not know the lengths of the blocks, which
+// take time in proportion to the number of processes, unless the report shows them.
+bool leaves_all(const State& state) noexcept;
+
 }  // namespace coop::ag
 
 // C++ members behind a pointer, because Open MPI allocates and copies the object.

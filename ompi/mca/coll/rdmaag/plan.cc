@@ -18,12 +18,12 @@ bool others_can(coll::Operation operation, const coll::Blocks& blocks) noexcept 
 }  // namespace
 
 coll::Plan plan_call(State& state, coll::Operation operation, const coll::Blocks& blocks) noexcept {
+    const std::uint64_t block = blocks.mean_bytes();
     const coll::Situation situation{blocks.processes(), blocks.bytes(),
                                     static_cast<coll::Wish>(process.config.algorithm),
                                     static_cast<std::uint64_t>(process.config.ring_min)};
-    const coll::Plan plan = others_can(operation, blocks) ? state.tuner->plan(operation, situation)
+    const coll::Plan plan = others_can(operation, blocks) ? state.tuner->plan(operation, block, situation)
                                                           : coll::plan_without_tuner(situation);
-    const std::uint64_t block = blocks.bytes() / blocks.processes();
     if (plan.way.algorithm) process.count({*plan.way.algorithm, plan.reason}, block);
     else process.count(plan.trials ? WhyNot::kTuning : WhyNot::kMeasuredSlower, block);
     return plan;
@@ -40,7 +40,7 @@ int end_trial(State& state, coll::Operation operation, const coll::Blocks& block
     // Times of this process alone must not decide.
     if (rc != OMPI_SUCCESS) std::fill(times.begin(), times.end(), 0);
     trials.decide();
-    report_trials(comm, operation, blocks.bytes() / blocks.processes(), trials);
+    report_trials(comm, operation, blocks.mean_bytes(), trials);
     return rc;
 }
 

@@ -47,29 +47,16 @@ void Trials::decide() noexcept {
     decided_ = true;
 }
 
-std::size_t Tuner::index_of(Operation operation, const Situation& situation) noexcept {
-    const auto size = static_cast<std::size_t>(std::bit_width(mean_of(situation)));
-    return static_cast<std::size_t>(operation) * kClasses + std::min(size, kClasses - 1);
-}
-
 Plan plan_without_tuner(const Situation& situation) noexcept {
     const Choice usual = choose(situation);
     return {{usual.algorithm}, usual.reason};
 }
 
-Plan Tuner::plan(Operation operation, const Situation& situation) {
-    std::unique_ptr<Trials>& trials = classes_[index_of(operation, situation)];
-    if (!trials) {
-        const Plan usual = plan_without_tuner(situation);
-        if (calls_ == 0 || usual.reason == Reason::kAsked) return usual;
-        trials = std::make_unique<Trials>(situation, short_bytes_, calls_);
-    }
-    return trials->plan();
-}
-
-Plan Tuner::plan_without_trial(Operation operation, const Situation& situation) const noexcept {
-    const auto& trials = classes_[index_of(operation, situation)];
-    return trials ? trials->winner() : plan_without_tuner(situation);
+Plan Tuner::plan_first(std::size_t index, const Situation& situation) {
+    const Plan usual = plan_without_tuner(situation);
+    if (calls_ == 0 || usual.reason == Reason::kAsked) return usual;
+    classes_[index] = std::make_unique<Trials>(situation, short_bytes_, calls_);
+    return classes_[index]->plan();
 }
 
 }  // namespace coop::coll

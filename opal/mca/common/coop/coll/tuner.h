@@ -24,7 +24,9 @@
 // Units: bytes, ns. Pure. Threading: calls of a communicator follow each other.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -128,15 +130,25 @@ public:
     // The usual limit of short steps, before the first call.
     void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
 
-    // For a call whose time can be measured; the same in all processes.
-    COOP_EXPORT Plan plan(Operation operation, const Situation& situation);
+    // For a call whose time can be measured; the same in all processes. `block`: mean length of a block.
+    Plan plan(Operation operation, std::uint64_t block, const Situation& situation) {
+        const std::size_t index = index_of(operation, block);
+        return classes_[index] ? classes_[index]->plan() : plan_first(index, situation);
+    }
 
     // For another call: what its class has been tuned to, or the choice of choose().
-    COOP_EXPORT Plan plan_without_trial(Operation operation, const Situation& situation) const noexcept;
+    Plan plan_without_trial(Operation operation, std::uint64_t block, const Situation& situation) const noexcept {
+        const auto& trials = classes_[index_of(operation, block)];
+        return trials ? trials->winner() : plan_without_tuner(situation);
+    }
 
 private:
     static constexpr std::size_t kClasses = 48;  // the last: blocks of 2^46 bytes and more
-    static std::size_t index_of(Operation operation, const Situation& situation) noexcept;
+    static std::size_t index_of(Operation operation, std::uint64_t block) noexcept {
+        const auto size = static_cast<std::size_t>(std::bit_width(block));
+        return static_cast<std::size_t>(operation) * kClasses + std::min(size, kClasses - 1);
+    }
+    COOP_EXPORT Plan plan_first(std::size_t index, const Situation& situation);
 
     std::uint32_t calls_;
     std::uint64_t short_bytes_ = 0;
