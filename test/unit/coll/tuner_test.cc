@@ -109,20 +109,25 @@ TEST(CollTuner, every_way_has_the_same_number_of_calls_at_most_20_in_all) {
     });
 }
 
-TEST(CollTuner, each_round_has_every_way_once_and_begins_with_another_one) {
-    Trials trials(blocks_of(8, 1 << 16), kShort, 4);
+TEST(CollTuner, each_round_has_every_way_twice_and_begins_with_another_one) {
+    Trials trials(blocks_of(8, 1 << 16), kShort, 5);
     const std::size_t ways = trials.ways().size();
     std::vector<Way> first;
-    for (std::size_t round = 0; round < 4; ++round) {
+    for (std::size_t round = 0; round < 3; ++round) {
+        const int calls = round < 2 ? 2 : 1;
         std::vector<Way> tried;
         for (std::size_t i = 0; i < ways; ++i) {
             tried.push_back(trials.plan().way);
-            trials.add(1);
+            for (int call = 0; call < calls; ++call) {
+                EXPECT_EQ(trials.plan().way, tried.back());
+                trials.add(1);
+            }
         }
         EXPECT_TRUE(std::is_permutation(tried.begin(), tried.end(), trials.ways().begin()));
         EXPECT_EQ(std::count(first.begin(), first.end(), tried[0]), 0);
         first.push_back(tried[0]);
     }
+    EXPECT_TRUE(trials.is_complete());
 }
 
 TEST(CollTuner, any_way_can_win) {
@@ -137,13 +142,17 @@ TEST(CollTuner, any_way_can_win) {
     });
 }
 
-TEST(CollTuner, the_shortest_call_of_a_way_counts) {
-    Trials trials(blocks_of(8, 8), kShort, 5);
-    make_trials(trials, [](std::size_t way, std::size_t call) {
-        if (way == 0) return 100;
-        return call == 3 ? 60 : 100000;
-    });
-    EXPECT_EQ(trials.plan().way, kBelow);
+TEST(CollTuner, the_shorter_half_of_the_calls_counts) {
+    const auto winner = [](std::vector<std::int64_t> times_of_others) {
+        Trials trials(blocks_of(8, 8), kShort, 5);
+        make_trials(trials, [&](std::size_t way, std::size_t call) { return way == 0 ? 100 : times_of_others[call]; });
+        EXPECT_EQ(trials.time_of(0), 100);
+        return trials.plan().way;
+    };
+    EXPECT_EQ(winner({100000, 60, 90, 90, 100000}), kBelow);  // mean 80
+    EXPECT_EQ(winner({100000, 60, 90, 100000, 100000}), Way{Algorithm::kRecursiveDoubling});
+    EXPECT_EQ(winner({150, 110, 20, 150, 150}), kBelow);  // mean 93
+    EXPECT_EQ(winner({150, 120, 50, 150, 150}), Way{Algorithm::kRecursiveDoubling});
 }
 
 TEST(CollTuner, the_choice_of_choose_stays_unless_another_way_is_clearly_faster) {

@@ -110,7 +110,7 @@ void report_trials(ompi_communicator_t& comm, coll::Operation operation, std::ui
     std::string line = std::string(word(operation)) + ", " + std::to_string(ompi_comm_size(&comm)) +
                        " processes, blocks of " + human_bytes(std::bit_floor(block)) + " and more:";
     for (std::size_t i = 0; i < trials.ways().size(); ++i)
-        line += " " + word(trials.ways()[i]) + " " + microseconds(trials.shortest(i)) + ";";
+        line += " " + word(trials.ways()[i]) + " " + microseconds(trials.time_of(i)) + ";";
     line += " chosen: " + word(trials.winner().way);
     const std::lock_guard guard(lock);
     if (lines().size() < kMaxLines) lines().push_back(std::move(line));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 namespace coop::coll {
 namespace {
@@ -34,16 +35,30 @@ Trials::Trials(const Situation& situation, std::uint64_t short_bytes, std::uint3
     total_ = count_ * std::clamp<std::size_t>(calls, 1, kMaxTrials / count_);
 }
 
+std::size_t Trials::index_of(std::size_t call) const noexcept {
+    const std::size_t in_pairs = total_ / count_ / 2 * 2 * count_;
+    const std::size_t turn = call < in_pairs ? call / 2 : in_pairs / 2 + (call - in_pairs);
+    return (turn % count_ + turn / count_) % count_;
+}
+
+// The mean of the shorter half of the calls of the way.
+std::int64_t Trials::result_of(std::size_t way) const noexcept {
+    constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / kMarginPercent / kMaxTrials;
+    std::array<std::int64_t, kMaxTrials> times;
+    std::size_t n = 0;
+    for (std::size_t call = 0; call < total_; ++call)
+        if (index_of(call) == way) times[n++] = std::clamp<std::int64_t>(times_[call], 0, kLongest);
+    const std::size_t half = (n + 1) / 2;
+    const auto end = times.begin() + static_cast<std::ptrdiff_t>(half);
+    std::partial_sort(times.begin(), end, times.begin() + static_cast<std::ptrdiff_t>(n));
+    return std::accumulate(times.begin(), end, std::int64_t{0}) / static_cast<std::int64_t>(half);
+}
+
 void Trials::decide() noexcept {
-    constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / kMarginPercent;
-    shortest_.fill(kLongest);
-    for (std::size_t call = 0; call < total_; ++call) {
-        std::int64_t& time = shortest_[index_of(call)];
-        time = std::min(time, std::clamp<std::int64_t>(times_[call], 0, kLongest));
-    }
-    const auto fastest = std::min_element(shortest_.begin(), shortest_.begin() + static_cast<std::ptrdiff_t>(count_));
-    const bool clearly = shortest_[0] * 100 > *fastest * kMarginPercent;
-    winner_ = clearly ? static_cast<std::size_t>(fastest - shortest_.begin()) : 0;
+    for (std::size_t way = 0; way < count_; ++way) results_[way] = result_of(way);
+    const auto fastest = std::min_element(results_.begin(), results_.begin() + static_cast<std::ptrdiff_t>(count_));
+    const bool clearly = results_[0] * 100 > *fastest * kMarginPercent;
+    winner_ = clearly ? static_cast<std::size_t>(fastest - results_.begin()) : 0;
     decided_ = true;
 }
 

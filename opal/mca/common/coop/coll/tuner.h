@@ -5,18 +5,20 @@
 //     size class   the operation, and the power of two of the mean length of a block; each
 //                  class is tuned by itself
 //     ways         the choice of choose(), then the rows of kCandidates that apply
-//     trials       rounds with one call by each way, so that a disturbance affects all ways
-//                  alike. Each round begins with the next way; otherwise a program whose
-//                  calls repeat in a pattern could favour one.
+//     trials       rounds in which each way has two calls, or one in the last round, so that a
+//                  disturbance affects all ways alike. The second call of a way finds its
+//                  code and data in the caches. Each round begins with the next way; otherwise
+//                  a program whose calls repeat in a pattern could favour one.
 //     result       each process measures its calls. For each call the processes take the
-//                  longest of their times, and for each way the shortest of its calls.
+//                  longest of their times, and for each way the mean of the shorter half of
+//                  its calls.
 //
 // The longest time of a call is at least the time from the arrival of the last process to
 // the departure of the last one, which is the cost of the call. What exceeds it is waiting
-// for late processes and other disturbance; the shortest of several calls has the least of
-// it. The shortest also omits what only the first call of a way costs: connections,
-// registrations. A time of one process alone may be too short, because a late process
-// finds its blocks delivered.
+// for late processes and other disturbance; the shorter half of several calls has the least
+// of it, and omits what only the first call of a way costs: connections, registrations. A
+// time of one process alone may be too short, because a late process finds its blocks
+// delivered.
 //
 // Which way a call takes depends only on the calls before it and on times that are the
 // same in all processes. So all processes take the same.
@@ -87,7 +89,7 @@ struct Plan {
 // The trials of one size class.
 class Trials {
 public:
-    // `short_bytes`: the usual limit of short steps; `calls` by each way, if kMaxTrials allows.
+    // `short_bytes`: the usual limit of short steps; `calls` by each way, fewer if kMaxTrials requires it.
     COOP_EXPORT Trials(const Situation& situation, std::uint64_t short_bytes, std::uint32_t calls) noexcept;
 
     std::span<const Way> ways() const noexcept { return {ways_.data(), count_}; }
@@ -104,15 +106,17 @@ public:
     bool is_complete() const noexcept { return done_ == total_; }
     std::span<std::int64_t> times() noexcept { return {times_.data(), total_}; }
     COOP_EXPORT void decide() noexcept;
-    std::int64_t shortest(std::size_t way) const noexcept { return shortest_[way]; }  // after decide()
+    std::int64_t time_of(std::size_t way) const noexcept { return results_[way]; }  // after decide()
 
 private:
-    std::size_t index_of(std::size_t call) const noexcept { return (call % count_ + call / count_) % count_; }
+    // The way of a call, as an index.
+    COOP_EXPORT std::size_t index_of(std::size_t call) const noexcept;
+    std::int64_t result_of(std::size_t way) const noexcept;
     const Way& way_of(std::size_t call) const noexcept { return ways_[index_of(call)]; }
 
     std::array<Way, kMaxWays> ways_{};  // the first: of choose()
     std::array<std::int64_t, kMaxTrials> times_{};
-    std::array<std::int64_t, kMaxWays> shortest_{};
+    std::array<std::int64_t, kMaxWays> results_{};
     std::size_t count_ = 0, total_ = 0, done_ = 0;
     std::size_t winner_ = 0;
     Reason usual_;
