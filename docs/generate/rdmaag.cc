@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "coop/coll/choice.h"
+#include "coop/coll/tuner.h"
 #include "ompi/mca/coll/rdmaag/params.h"
 #include "ompi/mca/coll/rdmaag/variables.h"
 #include "rst.h"
@@ -101,4 +102,30 @@ void print_rdmaag_algorithms() {
                         code(text(answers[i]->reason))});
     }
     print_table("6 64 15 15", rows);
+}
+
+// In the order in which the candidates are tried.
+void print_rdmaag_trials() {
+    std::vector<std::vector<std::string>> rows = {{"Word", "Way", "Tried if"},
+                                                  {"–", "that of the table above", "always"}};
+    for (const coop::coll::Candidate& candidate : coop::coll::kCandidates) {
+        const auto& way = candidate.way;
+        if (!way.algorithm) {
+            rows.push_back({code("others"), "the component of lower priority", "always"});
+            continue;
+        }
+        const std::string algorithm = text(*way.algorithm), part = std::to_string(way.short_part);
+        std::string condition = *way.algorithm == Algorithm::kRecursiveDoubling ? "*p* is a power of two"
+                                : *way.algorithm == Algorithm::kNeighbour       ? "*p* is even"
+                                : !candidate.powers_of_two                      ? "*p* is not a power of two"
+                                                                                : "";
+        const auto add = [&condition](const std::string& more) { condition += (condition.empty() ? "" : ", ") + more; };
+        if (candidate.min_block > 0) add("a block has at least " + std::to_string(candidate.min_block) + " bytes");
+        if (way.short_part > 1) add("a step lies between the two limits");
+        rows.push_back({code(way.short_part > 1 ? algorithm + "/" + part : algorithm),
+                        way.short_part > 1 ? code(algorithm) + " with 1/" + part + " of the limit of short steps"
+                                           : code(algorithm),
+                        condition.empty() ? "always" : condition});
+    }
+    print_table("15 45 40", rows);
 }

@@ -524,6 +524,7 @@ constexpr Part kParts[] = {
     {"rdmaag-variables", print_rdmaag_variables},
     {"rdmaag-variables-short", print_rdmaag_variables_short},
     {"rdmaag-algorithms", print_rdmaag_algorithms},
+    {"rdmaag-trials", print_rdmaag_trials},
     {"faults", print_faults},
     {"variables", print_variables},
     {"packets", print_packets},
