@@ -65,10 +65,11 @@ constexpr ParamRow kParams[] = {
      .default_value = 10,
      .min = 0,
      .max = 10,
-     .help = "Trials: so many calls by each algorithm that may be the fastest, and as many by the component of lower "
-             "priority, but at most 20 calls in all, for each class of lengths (powers of two) of each communicator. "
-             "Then the fastest one does all further calls. 0: no trials. There are none if coll_rdmaag_algorithm "
-             "names an algorithm that fits.",
+     .help =
+         "Number of trials of each way: each algorithm that may be the fastest and the component of lower priority do "
+         "this number of the first calls of a communicator, at most 20 calls in all, for each class of lengths (powers "
+         "of two). Then the fastest one does all further calls. 0: no trials. There are none if "
+         "coll_rdmaag_algorithm names an algorithm that fits.",
      .level = 5},
 };
 
