@@ -6,7 +6,7 @@
 
 allgather_build() {
     local program
-    for program in data together threads nonblocking overlap; do mpi_program allgather_$program || return 1; done
+    for program in data together threads nonblocking overlap tuning; do mpi_program allgather_$program || return 1; done
     data=$PWD/_results/mpi/bin/allgather_data
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -19,7 +19,7 @@ gathers() {
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     limit=100 on_subnet --hosts "$hosts" "${options[@]}" --virtual-hosts -- mpirun -np "$hosts" --bind-to none --mca pml "$pml" --mca btl "$btl,self" \
-        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 "$@"
+        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_tune "${tune:-0}" "$@"
 }
 
 # sizes NAME BTL PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…]: all sizes by writes, with one registration in each call.
@@ -128,6 +128,7 @@ part_allgather() {
     check hierarchy.by_slot by_hierarchy 2 8 slot "$data" node --only blocks_of_every_size
     check hierarchy.by_node by_hierarchy 3 9 node "$data" node --only blocks_of_unequal_length
     check hierarchy.shuffled by_hierarchy 2 7 slot "$data" node shuffled --only blocks_in_place
+    tune=5 check tuning gathers coopib coop 4 --hcas 2 -- "$programs/allgather_tuning"
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"

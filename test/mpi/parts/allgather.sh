@@ -7,7 +7,8 @@
 # gathers GROUND NP PML ARGUMENT…: launch, with coll/rdmaag and the PML, and with limits that the programs must know.
 gathers() {
     local common=(--mca pml "$3" "${common[@]:3}" --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max "${short_max:-4096}"
-        --mca coll_rdmaag_ring_min "${ring_min:-65536}" --mca coll_rdmaag_node "${node:-0}" --mca coll_rdmaag_node_slot "${node_slot:-1048576}")
+        --mca coll_rdmaag_ring_min "${ring_min:-65536}" --mca coll_rdmaag_node "${node:-0}" --mca coll_rdmaag_node_slot "${node_slot:-1048576}"
+        --mca coll_rdmaag_tune "${tune:-0}")
     ${launch:-launch} "$1" "$2" "${@:4}"
 }
 # The same, with the output in $log.job.
@@ -188,17 +189,45 @@ allgather_params() {
     check allgather.params.negative_ring_min_is_refused allgather_refuses ring_min -1 "0..1099511627776 bytes"
     check allgather.params.node_slot_below_the_range_is_refused allgather_refuses node_slot 1023 "1024..16777216 bytes"
     check allgather.params.unknown_node_is_refused allgather_refuses node 3 "0..2"
-    check allgather.params.report_level_is_refused allgather_refuses report 2 "0..1"
+    check allgather.params.report_level_is_refused allgather_refuses report 3 "0..2"
     check allgather.params.unknown_row_is_refused allgather_refuses row ring "auto, am, buffer"
     check allgather.params.memory_max_beyond_the_range_is_refused allgather_refuses memory_max 1073741825 "0..1073741824 bytes"
     check allgather.params.unknown_fault_is_refused allgather_refuses fault nonsense:1 'unknown fault "nonsense"'
     left_to_others another_algorithm_is_left_to_others parameters_differ algorithm ring
+    check allgather.params.too_many_trials_are_refused allgather_refuses tune 11 "0..10"
+    left_to_others another_tune_is_left_to_others parameters_differ tune 3
     left_to_others another_ring_min_is_left_to_others parameters_differ ring_min 5000
     check allgather.params.the_smallest_short_max_is_taken gathers vader 4 coop "${of_one_rank[@]}" short_max 100 "$bin/allgather_data" puts \
         --only blocks_of_unequal_length
     check allgather.params.not_used_unless_asked launch vader 2 "$bin/allgather_together" --only nothing_is_done_here_unless_all_ask unasked
     check allgather.params.not_used_unless_all_ask gathers vader 4 coop "${of_one_rank[@]}" priority 0 "$bin/allgather_together" \
         --only nothing_is_done_here_unless_all_ask unasked
+}
+
+# The first calls try several ways, and the fastest is taken.
+allgather_tuning() {
+    local program=$bin/allgather_tuning
+    tune=5 check allgather.tuning.vader gathers vader 4 coop "$program"
+    tune=5 check allgather.tuning.one_rank_is_late gathers vader 3 coop "$program" late
+    tune=4 check allgather.tuning.slow_calls_are_left_to_others gathers vader 4 coop --mca coll_rdmaag_fault slow:1 "$program" slow
+    tune=4 check allgather.tuning.report_tells_the_choice report_tells_the_choice
+    tune=3 check allgather.tuning.blocks_of_every_size gathers vader 4 coop "$bin/allgather_data" --only blocks_of_every_size
+    everywhere || return 0
+    tune=4 check allgather.tuning.calls_that_are_slow_in_one_rank gathers tcp 3 ob1 "${of_one_rank[@]}" fault slow:1 "$program" slow late
+    tune=10 check allgather.tuning.tcp gathers tcp 5 ob1 "$program"
+    tune=2 check allgather.tuning.data gathers vader 6 ob1 "$bin/allgather_data"
+    tune=3 check allgather.tuning.together gathers vader 3 coop "$bin/allgather_together" --from calls_back_to_back
+    tune=3 check_on_cluster allgather.tuning.cluster gathers cluster 6 coop "$program"
+}
+
+# Rank 0 prints the times of the trials, each rank its calls by reason.
+report_tells_the_choice() {
+    gathers_and_keep vader 3 coop --mca coll_rdmaag_report 2 --mca coll_rdmaag_fault slow:1 "$bin/allgather_tuning" slow \
+        --only all_ranks_take_the_same_way_and_one_for_good || return 1
+    [ "$(grep -acE 'coll/rdmaag: rank [0-2]:.* chosen: tuning [0-9]+;.* left to others: measured-slower [0-9]+;' "$log.job")" = 3 ] || return 1
+    [ "$(grep -acE '^ +others +<= 64 B .* too-few-calls$' "$log.job")" = 3 ] || return 1
+    [ "$(grep -acE '^ +<= 256 KiB .* measured-slower$' "$log.job")" = 3 ] || return 1
+    [ "$(grep -ac 'coll/rdmaag: rank 0: allgather, 3 processes, blocks of 64.0 KiB and more: .* chosen: others$' "$log.job")" = 1 ]
 }
 
 part_allgather() {
@@ -209,6 +238,7 @@ part_allgather() {
     gather_cases vader 3 coop threads
     gather_cases vader 4 coop together puts
     gather_cases vader 4 coop nonblocking
+    allgather_tuning
     if ! everywhere; then # the same code on fewer grounds
         gather_cases vader 5 ob1 data puts
         allgather_node_quickly

@@ -2,6 +2,7 @@
 //
 // How the processes of a communicator agree to use coll/rdmaag, once per communicator.
 #include <array>
+#include <new>
 
 #include "coop/base/architecture.h"
 #include "module.h"
@@ -33,6 +34,8 @@ enum Word {
     kMostNeighbours,  // negative
     kNodeLow,
     kNodeHigh,
+    kTuneLow,
+    kTuneHigh,
     kWords
 };
 using Words = std::array<std::int64_t, kWords>;
@@ -68,13 +71,22 @@ void share_nodes(State& state, bool buffers) noexcept {
 
 Group* prepared_group(State& state, std::uint64_t bytes) noexcept {
     if (state.group && bytes > 0) return state.group.get();
-    process.count(bytes == 0 ? WhyNot::kNoBytes : state.decided ? state.why_not : WhyNot::kNotPrepared);
+    process.count(bytes == 0      ? WhyNot::kNoBytes
+                  : state.decided ? state.why_not
+                                  : WhyNot::kNotPrepared,
+                  bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));
     return nullptr;
 }
 
+bool leaves_all(const State& state) noexcept {
+    if (!state.decided || state.group || process.config.report > 1) return false;
+    process.count(state.why_not, 0);
+    return true;
+}
+
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
-    const auto left = [](WhyNot why) -> Group* {
-        process.count(why);
+    const auto left = [&state, bytes](WhyNot why) -> Group* {
+        process.count(why, bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));
         return nullptr;
     };
     if (bytes == 0) return left(WhyNot::kNoBytes);
@@ -86,28 +98,39 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     ompi_communicator_t& comm = *state.comm;
     if (!all_use_it(comm, process.config.priority)) return left(state.why_not = WhyNot::kPeerWithout);
     std::unique_ptr<Group> group;  // not the communicator's before all agree
+    std::unique_ptr<coll::Tuner> tuner(new (std::nothrow) coll::Tuner(static_cast<std::uint32_t>(process.config.tune)));
     std::size_t short_bytes = 0;
     WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
     else if (short_bytes = short_limit(Members(comm)); short_bytes == 0) mine = WhyNot::kUnreachable;
-    else if (group = Group::create(Members(comm), short_bytes); !group) mine = WhyNot::kNoMemory;
+    else if (group = Group::create(Members(comm), short_bytes); !group || !tuner) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
     const std::int64_t neighbours = count_neighbours(comm);
-    const Words words{group != nullptr,   static_cast<std::int64_t>(group ? short_bytes : 0),
-                      kVersion,           -kVersion,
-                      architecture(),     -architecture(),
-                      c.algorithm,        -c.algorithm,
-                      c.ring_min,         -c.ring_min,
-                      wish_for_buffers(), neighbours,
-                      -neighbours,        node_parameters(c),
-                      -node_parameters(c)};
+    const bool can = group && tuner;
+    const Words words{can,
+                      static_cast<std::int64_t>(can ? short_bytes : 0),
+                      kVersion,
+                      -kVersion,
+                      architecture(),
+                      -architecture(),
+                      c.algorithm,
+                      -c.algorithm,
+                      c.ring_min,
+                      -c.ring_min,
+                      wish_for_buffers(),
+                      neighbours,
+                      -neighbours,
+                      node_parameters(c),
+                      -node_parameters(c),
+                      c.tune,
+                      -c.tune};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
                       is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh) &&
-                      is_same(least, kNodeLow, kNodeHigh);
+                      is_same(least, kNodeLow, kNodeHigh) && is_same(least, kTuneLow, kTuneHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         const bool buffers = least[kBuffers] == kCanUse;
@@ -115,7 +138,9 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
             process.count(Count::kNotInOrder);
         if (wants_shared_memory(comm, least)) share_nodes(state, buffers);
         if (buffers && !state.hierarchy) group->exchange_buffers();
+        tuner->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         state.group = std::move(group);
+        state.tuner = std::move(tuner);
         return state.group.get();
     }
     state.why_not = same ? mine : WhyNot::kParametersDiffer;

@@ -17,6 +17,7 @@
 struct ompi_op_t;
 
 extern "C" {
+#include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"

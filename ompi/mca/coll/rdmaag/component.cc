@@ -2,15 +2,13 @@
 //
 // The component structure that Open MPI loads: registration of parameters and performance variables, one module for
 // each communicator, the report.
-#include <cstdio>
-#include <string>
-
 #include "arena.h"
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
 #include "outstanding.h"
 #include "peers.h"
+#include "report.h"
 
 extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
 
@@ -48,6 +46,8 @@ extern "C" int mca_coll_rdmaag_register(void) {
         register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
         register_variable(calls_variable(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < coll::kReasons; ++i)
+        register_variable(chosen_variable(static_cast<coll::Reason>(i)), process.reasons[i]);
     for (std::size_t i = 0; i < kLanes; ++i) register_variable(calls_variable(static_cast<Lane>(i)), process.lanes[i]);
     for (std::size_t i = 0; i < kWhyNots; ++i)
         register_variable(left_variable(static_cast<WhyNot>(i)), process.left_to_others[i]);
@@ -60,25 +60,8 @@ extern "C" int mca_coll_rdmaag_open(void) {
     return OMPI_SUCCESS;
 }
 
-// One line for each algorithm and each reason with calls.
-void print_report() noexcept {
-    std::string text;
-    const auto add = [&text](const char* what, const char* name, const Tally& counter) {
-        if (const auto n = counter.read(); n > 0)
-            text += std::string(" ") + what + name + " " + std::to_string(n) + ";";
-    };
-    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
-        add("", coll::text(static_cast<coll::Algorithm>(i)), process.calls[i]);
-    for (std::size_t i = 0; i < kLanes; ++i) add("", kLaneTexts[i], process.lanes[i]);
-    for (std::size_t i = 0; i < std::size(kCountRows); ++i) add("", kCountRows[i].name, process.counts[i]);
-    for (std::size_t i = 0; i < kWhyNots; ++i) add("left to others: ", kWhyNotTexts[i], process.left_to_others[i]);
-    if (!text.empty())
-        std::fprintf(stderr, "coll/rdmaag: rank %u:%s\n", ompi_proc_local()->super.proc_name.vpid, text.c_str());
-}
-
 extern "C" int mca_coll_rdmaag_close(void) {
     stop_polling();
-    if (process.config.report > 0) print_report();
     return OMPI_SUCCESS;
 }
 
@@ -122,6 +105,7 @@ extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communi
 // Null: coll/rdmaag has nothing to do with the communicator.
 extern "C" mca_coll_base_module_t* mca_coll_rdmaag_comm_query(ompi_communicator_t* comm, int* priority) {
     *priority = static_cast<int>(process.config.priority);
+    if (comm == &ompi_mpi_comm_world.comm) report_at_finalize();
     if (process.config.priority == 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return nullptr;
     auto* module = OBJ_NEW(mca_coll_rdmaag_module_t);
     if (!module) return nullptr;

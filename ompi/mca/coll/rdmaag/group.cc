@@ -190,9 +190,10 @@ void Group::exchange_buffers() noexcept {
     call.job = nullptr;
 }
 
-void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
+void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm,
+                   std::uint32_t short_part) noexcept {
     const Inside inside;
-    Job job(memory, blocks, algorithm);
+    Job job(memory, blocks, algorithm, short_part);
     if (outstanding() == 0 && baton_.take(process.threads)) return gather_alone(job);
     enqueue(job);
     for (;;) {
@@ -261,7 +262,7 @@ Group::Running& Group::begin(Job& job) noexcept {
     call.job = &job;
     begun_ = job.lap;
     call.call.emplace(call, *inbox_, coll::Target{job.memory, job.blocks, job.algorithm, members_.rank()}, job.lap,
-                      short_bytes_);
+                      short_bytes_ / job.short_part);
     return call;
 }
 

@@ -45,8 +45,10 @@ public:
     // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
     // agree(), or none.
     void exchange_buffers() noexcept;
-    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks.
-    void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept;
+    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks. `short_part`: see
+    // Job.
+    void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm,
+                std::uint32_t short_part = 1) noexcept;
 
     // Begins a non-blocking call, which calls job.on_done, perhaps at once.
     void start(Job& job) noexcept;

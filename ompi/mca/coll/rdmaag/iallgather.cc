@@ -95,18 +95,22 @@ mca_coll_rdmaag_request_t& make_request(ompi_communicator_t& comm) noexcept {
 }
 
 // `ends`: see Nonblocking; the others as in MPI_Iallgather.
-int start(Group& group, ompi_communicator_t& comm, const void* sbuf, int scount, ompi_datatype_t* sdtype,
+int start(State& state, coll::Operation operation, const void* sbuf, int scount, ompi_datatype_t* sdtype,
           const Received& received, const coll::Blocks& blocks, Nonblocking::Ends ends,
           ompi_request_t** request) noexcept {
     const Inside inside;
+    ompi_communicator_t& comm = *state.comm;
+    Group& group = *state.group;
     mca_coll_rdmaag_request_t& made = make_request(comm);
     *request = &made.super.super;
-    const auto choice = coll::choose({blocks.processes(), blocks.bytes(),
-                                      static_cast<coll::Wish>(process.config.algorithm),
-                                      static_cast<std::uint64_t>(process.config.ring_min)});
-    process.count(choice.algorithm);
+    const coll::Situation situation{.processes = blocks.processes(),
+                                    .bytes = blocks.bytes(),
+                                    .wish = static_cast<coll::Wish>(process.config.algorithm),
+                                    .ring_min = static_cast<std::uint64_t>(process.config.ring_min)};
+    const coll::Plan plan = state.tuner->plan_without_trial(operation, blocks.mean_bytes(), situation);
+    process.count({*plan.way.algorithm, plan.reason}, blocks.mean_bytes());
     made.call = new (std::nothrow)
-        Nonblocking(group, **request, std::move(ends), choice.algorithm,
+        Nonblocking(group, **request, std::move(ends), *plan.way.algorithm,
                     static_cast<std::uint32_t>(ompi_comm_rank(&comm)), sbuf, scount, sdtype, received, blocks);
     if (!made.call) out_of_memory(sizeof *made.call);
     made.call->on_done = on_done;
@@ -130,8 +134,8 @@ extern "C" int mca_coll_rdmaag_iallgather(const void* sbuf, int scount, ompi_dat
     State& state = state_of(module);
     const Received received{static_cast<std::byte*>(rbuf), rdtype, rcount, nullptr, nullptr};
     const coll::Blocks blocks(static_cast<std::uint32_t>(ompi_comm_size(comm)), received.block(0).bytes());
-    if (Group* const group = prepared_group(state, blocks.bytes()))
-        return start(*group, *comm, sbuf, scount, sdtype, received, blocks, nullptr, request);
+    if (prepared_group(state, blocks.bytes()))
+        return start(state, coll::Operation::kAllgather, sbuf, scount, sdtype, received, blocks, nullptr, request);
     return state.iallgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, request, state.iallgather_module);
 }
 
@@ -147,8 +151,9 @@ extern "C" int mca_coll_rdmaag_iallgatherv(const void* sbuf, int scount, ompi_da
     std::uint64_t end = 0;
     for (std::uint32_t rank = 0; rank < processes; ++rank) ends[rank] = end += received.block(rank).bytes();
     const coll::Blocks blocks{std::span<const std::uint64_t>(ends.get(), processes)};
-    if (Group* const group = prepared_group(state, end))
-        return start(*group, *comm, sbuf, scount, sdtype, received, blocks, std::move(ends), request);
+    if (prepared_group(state, end))
+        return start(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, std::move(ends),
+                     request);
     return state.iallgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, request,
                              state.iallgatherv_module);
 }

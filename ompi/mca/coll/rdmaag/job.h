@@ -16,12 +16,13 @@
 namespace coop::ag {
 
 struct Job {
-    Job(std::byte* all, const coll::Blocks& where, coll::Algorithm by) noexcept
-        : memory(all), blocks(where), algorithm(by) {}
+    Job(std::byte* all, const coll::Blocks& where, coll::Algorithm by, std::uint32_t part = 1) noexcept
+        : memory(all), blocks(where), algorithm(by), short_part(part) {}
 
     std::byte* memory;
     coll::Blocks blocks;
     coll::Algorithm algorithm;
+    std::uint32_t short_part;  // short steps have at most 1/short_part of the limit; the same in all processes
     void (*on_done)(Job&) noexcept = nullptr;  // non-blocking; null: the caller polls `done`
     bool urgent = false;                       // its packets interrupt their receivers
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "coop/coll/tuner.h"
 #include "group.h"
 #include "hierarchy.h"
 #include "process.h"
@@ -29,7 +30,9 @@ struct State {
     std::unique_ptr<Group> group;  // null: not yet, or never
     // Blocking calls use it instead of the group if processes share nodes; null: they use the group.
     std::unique_ptr<Hierarchy> hierarchy;
-    std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
+    std::unique_ptr<coll::Tuner> tuner;  // if there is a group
+    std::vector<std::uint64_t> ends;     // of the blocks of MPI_Allgatherv
+    std::vector<int> lengths, begins;    // the same, for the component of lower priority
 };
 
 // The group, if this call is done here; the result has `bytes` bytes. Every process of the communicator comes to the
@@ -38,6 +41,10 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept;
 // The same for a non-blocking call, which cannot set up the group: the call is left to others until blocking calls have
 // done so, and does not count as a first or second one.
 Group* prepared_group(State& state, std::uint64_t bytes) noexcept;
+
+// Whether all calls are left to other components; then counts this one. It need not know the lengths of the blocks, which
+// take time in proportion to the number of processes, unless the report shows them.
+bool leaves_all(const State& state) noexcept;
 
 }  // namespace coop::ag
 

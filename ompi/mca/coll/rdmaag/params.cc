@@ -50,14 +50,16 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kInt,
      .default_value = 0,
      .min = 0,
-     .max = 1,
+     .max = 2,
      .help = "1: at the end of the job each process prints how many calls went by which algorithm, and how many were "
-             "left to another component, with the reason.",
+             "left to another component, with the reason. 2: also a table of its calls by algorithm, length of a block "
+             "and reason, and the times of the trials (coll_rdmaag_tune).",
      .level = 3},
     {.name = "fault",
      .type = ParamType::kString,
      .help = "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
-             "separated by commas. Names: busy, alloc, sendi, register, get, put, put_busy, and corrupt_match (short "
+             "separated by commas. Names: busy, alloc, sendi, register, get, put, put_busy, slow (a "
+             "call waits for 20 ms), and corrupt_match (short "
              "packets), corrupt_rts (announcements), corrupt_frag (data), corrupt_fin (notices), to which =byte may be "
              "appended. corrupt_match also damages the tails of collective buffers, corrupt_rts the offers of such "
              "buffers.",
@@ -107,6 +109,17 @@ constexpr ParamRow kParams[] = {
      .help = "Most shared memory for the blocks of a communicator on a node. It holds two blocks of each process, and "
              "exists only as far as it has been written.",
      .level = 5},
+    {.name = "tune",
+     .type = ParamType::kInt,
+     .default_value = 10,
+     .min = 0,
+     .max = 10,
+     .help =
+         "Number of trials of each way: each algorithm that may be the fastest and the component of lower priority do "
+         "this number of the first calls of a communicator, at most 20 calls in all, for each class of lengths (powers "
+         "of two). Then the fastest one does all further calls. 0: no trials. There are none if "
+         "coll_rdmaag_algorithm names an algorithm that fits.",
+     .level = 5},
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
@@ -115,7 +128,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::report, nullptr},        {nullptr, &Config::fault},
     {&Config::row, &Config::row_name}, {&Config::memory_max, nullptr},
     {&Config::node, nullptr},          {&Config::node_slot, nullptr},
-    {&Config::node_memory, nullptr},
+    {&Config::node_memory, nullptr},   {&Config::tune, nullptr},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -28,6 +28,7 @@ struct Config {
     std::int64_t node = 0;
     std::int64_t node_slot = 0;
     std::int64_t node_memory = 0;
+    std::int64_t tune = 0;  // calls by each way
 };
 
 // The declarations, for registration and for the documentation.

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "coop/coll/steps.h"
+#include "coop/coll/choice.h"
 #include "why_not.h"
 
 namespace coop::ag {
@@ -74,10 +74,16 @@ inline Variable calls_variable(Lane lane) {
     const std::string name = text(lane);
     return {"calls_" + name, "Allgathers of this process by the algorithm " + name + "."};
 }
-inline Variable left_variable(WhyNot why) {
-    std::string name = std::string("left_") + text(why);
+inline Variable reason_variable(const char* prefix, const char* reason, const char* help) {
+    std::string name = std::string(prefix) + reason;
     std::replace(name.begin(), name.end(), '-', '_');
-    return {name, std::string("Allgathers left to another component: ") + text(why) + "."};
+    return {name, std::string(help) + reason + "."};
+}
+inline Variable chosen_variable(coll::Reason reason) {
+    return reason_variable("chosen_", text(reason), "Allgathers of this process by the reason for their algorithm: ");
+}
+inline Variable left_variable(WhyNot why) {
+    return reason_variable("left_", text(why), "Allgathers left to another component: ");
 }
 
 }  // namespace coop::ag

@@ -18,6 +18,8 @@ enum class WhyNot : std::uint8_t {
     kPeerRefuses,
     kParametersDiffer,
     kNotPrepared,
+    kTuning,
+    kMeasuredSlower,
 };
 inline constexpr const char* kWhyNotTexts[] = {
     "too-few-calls",      // the first call of a communicator
@@ -28,7 +30,9 @@ inline constexpr const char* kWhyNotTexts[] = {
     "peer-without",       // a process does not use coll/rdmaag, or with another priority
     "peer-refuses",       // another process has one of these reasons
     "parameters-differ",  // the parameters, the version or the architecture
-    "not-prepared"        // a non-blocking call before the second blocking one
+    "not-prepared",       // a non-blocking call before the second blocking one
+    "tuning",             // tried, to measure its time
+    "measured-slower"     // the component of lower priority was clearly faster in the trials
 };
 inline constexpr std::size_t kWhyNots = sizeof kWhyNotTexts / sizeof *kWhyNotTexts;
 constexpr const char* text(WhyNot why) noexcept { return kWhyNotTexts[static_cast<std::size_t>(why)]; }
