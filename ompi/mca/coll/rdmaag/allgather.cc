@@ -126,11 +126,13 @@ int gather(Group& group, std::uint32_t rank, const void* sbuf, int scount, ompi_
     const Elements sent{static_cast<std::byte*>(const_cast<void*>(sbuf)), static_cast<std::size_t>(scount), sdtype};
     const Elements from = in_place ? received.block(rank) : sent;
     const std::size_t contributed = from.bytes();
-    if (!in_place || !dense) pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
+    const bool as_it_is = group.hierarchy() && !in_place && is_dense(sdtype) && contributed == own;
+    if (!as_it_is && (!in_place || !dense))
+        pack(from, memory + blocks.begin_of(rank), std::min<std::uint64_t>(contributed, own));
 
     if (Hierarchy* const hierarchy = group.hierarchy()) {
         process.count(hierarchy->lane());
-        hierarchy->gather(group, memory, blocks);
+        hierarchy->gather(group, as_it_is ? sent.address : memory + blocks.begin_of(rank), memory, blocks);
     } else {
         gather_by_transports(group, memory, blocks);
     }

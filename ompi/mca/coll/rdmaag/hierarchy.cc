@@ -16,33 +16,29 @@ Hierarchy::Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<Node
       ends_(nodes_.processes()), member_ends_(nodes_.members(node_).size()), node_ends_(nodes_.count()),
       leader_ends_(member_ends_.size()) {}
 
-void Hierarchy::gather(Group& leaders, std::byte* memory, const coll::Blocks& blocks) noexcept {
-    if (nodes_.count() == 1) return row_->gather(memory, blocks);
+void Hierarchy::gather(Group& leaders, const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept {
+    if (nodes_.count() == 1) return row_->gather(own, memory, blocks);
     std::uint64_t end = 0;
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
         ends_[position] = end += blocks.bytes_of(nodes_.rank_at(position));
-    if (nodes_.is_in_order()) return gather_in_order(leaders, memory);
+    if (nodes_.is_in_order()) return gather_in_order(leaders, own, memory);
 
     const std::unique_ptr<std::byte[]> staging(new (std::nothrow) std::byte[end]);
     // The other processes are in the call already, so it cannot be done otherwise.
     if (!staging) out_of_memory(end);
     const auto of_rank = [&](std::uint32_t position) { return memory + blocks.begin_of(nodes_.rank_at(position)); };
-    const auto copy = [&](std::byte* to, const std::byte* from, std::uint32_t position) {
-        if (const std::uint64_t bytes = ends_[position] - begin_of(position)) std::memcpy(to, from, bytes);
-    };
-    const std::uint32_t own = nodes_.begin_of(node_) + row_->index();
-    copy(staging.get() + begin_of(own), of_rank(own), own);
-    gather_in_order(leaders, staging.get());
+    gather_in_order(leaders, own, staging.get());
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
-        copy(of_rank(position), staging.get() + begin_of(position), position);
+        if (const std::uint64_t bytes = ends_[position] - begin_of(position))
+            std::memcpy(of_rank(position), staging.get() + begin_of(position), bytes);
 }
 
-void Hierarchy::gather_in_order(Group& leaders, std::byte* memory) noexcept {
+void Hierarchy::gather_in_order(Group& leaders, const std::byte* own, std::byte* memory) noexcept {
     const std::uint32_t first = nodes_.begin_of(node_);
     const std::uint64_t begin = begin_of(first), end = begin_of(nodes_.begin_of(node_ + 1)), all = ends_.back();
     for (std::size_t i = 0; i < member_ends_.size(); ++i) member_ends_[i] = ends_[first + i] - begin;
     const coll::Blocks members{std::span<const std::uint64_t>(member_ends_)};
-    if (members.processes() > 1) row_->gather(memory + begin, members);
+    row_->gather(own, memory + begin, members);
 
     if (is_leader()) {
         for (std::uint32_t node = 0; node < nodes_.count(); ++node)
@@ -60,7 +56,7 @@ void Hierarchy::gather_in_order(Group& leaders, std::byte* memory) noexcept {
 void Hierarchy::take_from_leader(std::byte* memory, std::uint64_t begin, std::uint64_t end) noexcept {
     if (begin == end) return;
     std::fill(leader_ends_.begin(), leader_ends_.end(), end - begin);
-    row_->gather(memory + begin, coll::Blocks{std::span<const std::uint64_t>(leader_ends_)});
+    row_->gather(memory + begin, memory + begin, coll::Blocks{std::span<const std::uint64_t>(leader_ends_)});
 }
 
 }  // namespace coop::ag

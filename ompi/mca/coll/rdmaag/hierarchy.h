@@ -34,12 +34,12 @@ public:
     bool is_leader() const noexcept { return nodes_.leader(node_) == rank_; }
     NodeRow& row() noexcept { return *row_; }
 
-    // Gathers the blocks into `memory`, in the order of ranks; it has the own block already. `leaders` exchanges the
-    // blocks of nodes.
-    void gather(Group& leaders, std::byte* memory, const coll::Blocks& blocks) noexcept;
+    // Gathers the blocks into `memory`, in the order of ranks. `own` is the own block, in its place or elsewhere.
+    // `leaders` exchanges the blocks of nodes.
+    void gather(Group& leaders, const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept;
 
 private:
-    void gather_in_order(Group& leaders, std::byte* memory) noexcept;
+    void gather_in_order(Group& leaders, const std::byte* own, std::byte* memory) noexcept;
     void take_from_leader(std::byte* memory, std::uint64_t begin, std::uint64_t end) noexcept;
     std::uint64_t begin_of(std::uint32_t position) const noexcept { return position == 0 ? 0 : ends_[position - 1]; }
 

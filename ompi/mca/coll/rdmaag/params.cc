@@ -77,7 +77,7 @@ constexpr ParamRow kParams[] = {
      .min = kKiB,
      .max = 16 * kMiB,
      .help = "Longest block that a process copies to shared memory for the others of its node. They read a longer one "
-             "from its buffer. node_memory limits it, too.",
+             "from its buffer. It is at most 16 KiB for two processes, and node_memory limits it, too.",
      .level = 5},
     {.name = "node_memory",
      .type = ParamType::kSize,
