@@ -10,6 +10,11 @@
 #include "process.h"
 
 namespace coop::ag {
+namespace {
+
+constexpr std::uint64_t kMostKept = std::uint64_t{64} << 20;  // bytes
+
+}  // namespace
 
 Hierarchy::Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<NodeRow> row)
     : nodes_(std::move(nodes)), rank_(rank), node_(nodes_.node_of(rank)), row_(std::move(row)),
@@ -23,14 +28,25 @@ void Hierarchy::gather(Group& leaders, const std::byte* own, std::byte* memory, 
         ends_[position] = end += blocks.bytes_of(nodes_.rank_at(position));
     if (nodes_.is_in_order()) return gather_in_order(leaders, own, memory);
 
-    const std::unique_ptr<std::byte[]> staging(new (std::nothrow) std::byte[end]);
-    // The other processes are in the call already, so it cannot be done otherwise.
-    if (!staging) out_of_memory(end);
+    std::byte* const staging = staging_for(end);
     const auto of_rank = [&](std::uint32_t position) { return memory + blocks.begin_of(nodes_.rank_at(position)); };
-    gather_in_order(leaders, own, staging.get());
+    gather_in_order(leaders, own, staging);
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
         if (const std::uint64_t bytes = ends_[position] - begin_of(position))
-            std::memcpy(of_rank(position), staging.get() + begin_of(position), bytes);
+            std::memcpy(of_rank(position), staging + begin_of(position), bytes);
+    if (staging_bytes_ > kMostKept) staging_.reset(), staging_bytes_ = 0;
+}
+
+// It is kept for the next call unless it is large, because the first use of new pages costs more than the copies.
+std::byte* Hierarchy::staging_for(std::uint64_t bytes) noexcept {
+    if (bytes > staging_bytes_) {
+        staging_.reset();
+        staging_.reset(new (std::nothrow) std::byte[bytes]);
+        // The other processes are in the call already, so it cannot be done otherwise.
+        if (!staging_) out_of_memory(bytes);
+        staging_bytes_ = bytes;
+    }
+    return staging_.get();
 }
 
 void Hierarchy::gather_in_order(Group& leaders, const std::byte* own, std::byte* memory) noexcept {
