@@ -93,7 +93,7 @@ by_hierarchy() {
     local slots=$1 np=$2 mapping=$3
     shift 3
     limit=100 on_subnet --hosts 4 --virtual-hosts --slots "$slots" -- mpirun -np "$np" --bind-to none --map-by "$mapping" --mca pml coop --mca btl coopib,vader,self \
-        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_node_slot 3000 "$@"
+        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_node 2 --mca coll_rdmaag_node_slot 3000 "$@"
 }
 
 part_allgather() {

@@ -144,7 +144,7 @@ allgather_node_quickly() {
 }
 
 allgather_node() {
-    local what status=0
+    local status=0
     node=1 node_slot=3000 gather_cases vader 9 coop data node direct
     node=1 node_slot=3000 gather_cases tcp 3 ob1 threads node
     allgather_node_quickly

@@ -61,7 +61,7 @@ protected:
 
     void start(std::uint64_t bytes, bool refuse = false) {
         reader.refuse_one_in = refuse ? 1 : 0;
-        calls.start(blocks.data(), Blocks(2, bytes));
+        calls.start(blocks.data() + bytes, blocks.data(), Blocks(2, bytes));
     }
     void post(std::uint64_t lap, std::uint64_t bytes) {
         NodeArea::Post& theirs = area.post(0, lap);

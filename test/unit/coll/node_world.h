@@ -70,7 +70,7 @@ public:
         ends_ = ends_of(++lap_, processes_, seed_);
         memory_.assign(ends_.back() + 1, std::byte{0});
         for (std::uint64_t i = begin_of(rank_); i < ends_[rank_]; ++i) memory_[i] = content(lap_, rank_, i);
-        calls_->start(memory_.data(), Blocks(ends_));
+        calls_->start(memory_.data() + begin_of(rank_), memory_.data(), Blocks(ends_));
         busy_ = true;
     }
     // Checks the result when the call is complete. Then the caller may change its memory at once.

@@ -13,14 +13,15 @@ namespace {
 // `sbuf`, `scount` and `sdtype` as in MPI_Allgather.
 int gather(State& state, coll::Operation operation, const void* sbuf, int scount, ompi_datatype_t* sdtype,
            const Received& received, const coll::Blocks& blocks, const coll::Way& way) noexcept {
-    Buffers buffers(static_cast<std::uint32_t>(ompi_comm_rank(state.comm)), sbuf, scount, sdtype, received, blocks);
+    Buffers buffers(static_cast<std::uint32_t>(ompi_comm_rank(state.comm)), sbuf, scount, sdtype, received, blocks,
+                    way.shared_memory);
     if (!way.algorithm && !way.shared_memory) {
         const int rc = gather_by_others(state, operation, buffers.memory(), blocks);
         const int rc_of_buffers = buffers.finish();
         return rc == OMPI_SUCCESS ? rc_of_buffers : rc;
     }
     if (process.faults.hit(Fault::kSlow)) usleep(20000);
-    if (way.shared_memory) state.hierarchy->gather(buffers.memory(), blocks);
+    if (way.shared_memory) state.hierarchy->gather(buffers.own(), buffers.memory(), blocks);
     else state.group->gather(buffers.memory(), blocks, *way.algorithm, way.short_part);
     return buffers.finish();
 }

@@ -82,7 +82,7 @@ bool Received::is_dense(const coll::Blocks& blocks) const noexcept {
 }
 
 Buffers::Buffers(std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype, const Received& received,
-                 const coll::Blocks& blocks) noexcept
+                 const coll::Blocks& blocks, bool may_stay) noexcept
     : rank_(rank), in_place_(sbuf == MPI_IN_PLACE), received_(received), blocks_(blocks),
       staging_(received.is_dense(blocks) ? nullptr : allocate(blocks.bytes())),
       memory_(staging_ ? staging_.get() : received.buffer) {
@@ -91,7 +91,9 @@ Buffers::Buffers(std::uint32_t rank, const void* sbuf, int scount, ompi_datatype
     const Elements from = in_place_ ? received.block(rank) : sent;
     const std::size_t contributed = from.bytes(), own = blocks.bytes_of(rank);
     too_long_ = contributed > own;
-    if (!in_place_ || staging_) pack(from, memory_ + blocks.begin_of(rank), std::min(contributed, own));
+    own_ = memory_ + blocks.begin_of(rank);
+    if (may_stay && !in_place_ && contributed == own && ag::is_dense(sdtype)) own_ = sent.address;
+    else if (!in_place_ || staging_) pack(from, memory_ + blocks.begin_of(rank), std::min(contributed, own));
 }
 
 int Buffers::finish() noexcept {

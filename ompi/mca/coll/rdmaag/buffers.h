@@ -42,11 +42,12 @@ struct Received {
 class Buffers {
 public:
     // Copies the own block to the memory of all blocks, unless it is there. `sbuf`, `scount` and `sdtype` as in
-    // MPI_Allgather.
+    // MPI_Allgather. `may_stay`: the own block need not be copied if it lies as it travels where it is.
     Buffers(std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype, const Received& received,
-            const coll::Blocks& blocks) noexcept;
+            const coll::Blocks& blocks, bool may_stay = false) noexcept;
 
     std::byte* memory() const noexcept { return memory_; }
+    const std::byte* own() const noexcept { return own_; }  // the own block, in `memory` unless it may stay
     const coll::Blocks& blocks() const noexcept { return blocks_; }
     // When all blocks are there: brings them to the receive buffer. Returns the error code of the call.
     int finish() noexcept;
@@ -58,6 +59,7 @@ private:
     const coll::Blocks blocks_;
     std::unique_ptr<std::byte[]> staging_;  // null: the blocks lie in the receive buffer as they travel
     std::byte* memory_;
+    const std::byte* own_;
     bool too_long_;  // the own block
 };
 

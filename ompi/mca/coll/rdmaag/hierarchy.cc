@@ -10,6 +10,11 @@
 #include "process.h"
 
 namespace coop::ag {
+namespace {
+
+constexpr std::uint64_t kMostKept = std::uint64_t{64} << 20;  // bytes
+
+}  // namespace
 
 Hierarchy::Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<NodeRow> row,
                      std::unique_ptr<Group> leaders)
@@ -26,33 +31,40 @@ void Hierarchy::begin(std::uint64_t short_bytes, bool buffers) noexcept {
     if (buffers) leaders_->exchange_buffers();
 }
 
-void Hierarchy::gather(std::byte* memory, const coll::Blocks& blocks) noexcept {
-    if (nodes_.count() == 1) return row_->gather(memory, blocks);
+void Hierarchy::gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept {
+    if (nodes_.count() == 1) return row_->gather(own, memory, blocks);
     std::uint64_t end = 0;
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
         ends_[position] = end += blocks.bytes_of(nodes_.rank_at(position));
-    if (nodes_.is_in_order()) return gather_in_order(memory);
+    if (nodes_.is_in_order()) return gather_in_order(own, memory);
 
-    const std::unique_ptr<std::byte[]> staging(new (std::nothrow) std::byte[end]);
-    // The other processes are in the call already, so it cannot be done otherwise.
-    if (!staging) out_of_memory(end);
+    std::byte* const staging = staging_for(end);
     const auto of_rank = [&](std::uint32_t position) { return memory + blocks.begin_of(nodes_.rank_at(position)); };
-    const auto copy = [&](std::byte* to, const std::byte* from, std::uint32_t position) {
-        if (const std::uint64_t bytes = ends_[position] - begin_of(position)) std::memcpy(to, from, bytes);
-    };
-    const std::uint32_t own = nodes_.begin_of(node_) + row_->index();
-    copy(staging.get() + begin_of(own), of_rank(own), own);
-    gather_in_order(staging.get());
+    gather_in_order(own, staging);
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
-        copy(of_rank(position), staging.get() + begin_of(position), position);
+        if (const std::uint64_t bytes = ends_[position] - begin_of(position))
+            std::memcpy(of_rank(position), staging + begin_of(position), bytes);
+    if (staging_bytes_ > kMostKept) staging_.reset(), staging_bytes_ = 0;
 }
 
-void Hierarchy::gather_in_order(std::byte* memory) noexcept {
+// It is kept for the next call unless it is large, because the first use of new pages costs more than the copies.
+std::byte* Hierarchy::staging_for(std::uint64_t bytes) noexcept {
+    if (bytes > staging_bytes_) {
+        staging_.reset();
+        staging_.reset(new (std::nothrow) std::byte[bytes]);
+        // The other processes are in the call already, so it cannot be done otherwise.
+        if (!staging_) out_of_memory(bytes);
+        staging_bytes_ = bytes;
+    }
+    return staging_.get();
+}
+
+void Hierarchy::gather_in_order(const std::byte* own, std::byte* memory) noexcept {
     const std::uint32_t first = nodes_.begin_of(node_);
     const std::uint64_t begin = begin_of(first), end = begin_of(nodes_.begin_of(node_ + 1)), all = ends_.back();
     for (std::size_t i = 0; i < member_ends_.size(); ++i) member_ends_[i] = ends_[first + i] - begin;
     const coll::Blocks members{std::span<const std::uint64_t>(member_ends_)};
-    if (members.processes() > 1) row_->gather(memory + begin, members);
+    row_->gather(own, memory + begin, members);
 
     if (leaders_) {
         for (std::uint32_t node = 0; node < nodes_.count(); ++node)
@@ -70,7 +82,7 @@ void Hierarchy::gather_in_order(std::byte* memory) noexcept {
 void Hierarchy::take_from_leader(std::byte* memory, std::uint64_t begin, std::uint64_t end) noexcept {
     if (begin == end) return;
     std::fill(leader_ends_.begin(), leader_ends_.end(), end - begin);
-    row_->gather(memory + begin, coll::Blocks{std::span<const std::uint64_t>(leader_ends_)});
+    row_->gather(memory + begin, memory + begin, coll::Blocks{std::span<const std::uint64_t>(leader_ends_)});
 }
 
 }  // namespace coop::ag

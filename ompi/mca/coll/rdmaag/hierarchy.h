@@ -38,18 +38,21 @@ public:
     Lane lane() const noexcept { return nodes_.count() == 1 ? Lane::kNode : Lane::kHierarchy; }
     const coll::Nodes& nodes() const noexcept { return nodes_; }
 
-    // Gathers the blocks into `memory`, in the order of ranks; it has the own block already.
-    void gather(std::byte* memory, const coll::Blocks& blocks) noexcept;
+    // Gathers the blocks into `memory`, in the order of ranks. `own` is the own block, in its place or elsewhere.
+    void gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept;
 
 private:
-    void gather_in_order(std::byte* memory) noexcept;
+    void gather_in_order(const std::byte* own, std::byte* memory) noexcept;
     void take_from_leader(std::byte* memory, std::uint64_t begin, std::uint64_t end) noexcept;
+    std::byte* staging_for(std::uint64_t bytes) noexcept;
     std::uint64_t begin_of(std::uint32_t position) const noexcept { return position == 0 ? 0 : ends_[position - 1]; }
 
     const coll::Nodes nodes_;
     const std::uint32_t rank_, node_;
     std::unique_ptr<NodeRow> row_;
-    std::unique_ptr<Group> leaders_;  // null: this process is no leader, or there is one node
+    std::unique_ptr<Group> leaders_;        // null: this process is no leader, or there is one node
+    std::unique_ptr<std::byte[]> staging_;  // for blocks in the order of nodes
+    std::uint64_t staging_bytes_ = 0;
     // Of the present call: where the blocks end, by position in the order of nodes; those of the own node, from its
     // beginning; those of nodes; and those that the leader hands on.
     std::vector<std::uint64_t> ends_, member_ends_, node_ends_, leader_ends_;

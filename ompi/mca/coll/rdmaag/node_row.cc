@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "coop/node/cpu_limit.h"
 #include "diagnose.h"
@@ -82,8 +83,13 @@ void NodeRow::meet() noexcept {
                node::is_crowded(all, online, node::cpu_limit());
 }
 
-void NodeRow::gather(std::byte* memory, const coll::Blocks& blocks) noexcept {
-    calls_.start(memory, blocks);
+void NodeRow::gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept {
+    const bool alone = area_.processes() == 1;
+    if (!alone) calls_.start(own, memory, blocks);
+    // Not before the others can begin.
+    std::byte* const place = memory + blocks.begin_of(index_);
+    if (const std::uint64_t bytes = blocks.bytes_of(index_); own != place && bytes > 0) std::memcpy(place, own, bytes);
+    if (alone) return;
     Wait wait(crowded_);
     while (!calls_.advance()) {
         if (calls_.wrong()) [[unlikely]] {

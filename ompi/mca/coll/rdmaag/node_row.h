@@ -31,9 +31,9 @@ public:
     // When all members have a row: finds out which of them this process can read, and whether they outnumber the CPUs.
     void meet() noexcept;
 
-    // Gathers the blocks of the members into `memory`, which has the own block already. Returns when it has all blocks
-    // and no other member reads it any more.
-    void gather(std::byte* memory, const coll::Blocks& blocks) noexcept;
+    // Gathers the blocks of the members into `memory`. `own` is the own block, in its place or elsewhere. Returns when
+    // `memory` has all blocks and no other member reads `own` any more.
+    void gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept;
 
     std::uint32_t index() const noexcept { return index_; }  // of this process among the members
     std::uint32_t processes() const noexcept { return area_.processes(); }

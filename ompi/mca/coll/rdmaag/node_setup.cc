@@ -42,9 +42,12 @@ std::vector<std::uint32_t> neighbours(ompi_communicator_t& comm) {
 }
 
 constexpr std::int64_t kLeastSlot = 1024;
+// Several processes take the same copy from the slot. A single one reads longer blocks faster from their owner.
+constexpr std::int64_t kMostOfTwo = 16 * 1024;
 std::size_t slot_bytes(std::size_t members) noexcept {
     const std::int64_t share = process.config.node_memory / coll::NodeArea::kLaps / static_cast<std::int64_t>(members);
-    return static_cast<std::size_t>(std::clamp(share, kLeastSlot, process.config.node_slot));
+    const std::int64_t most = members > 2 ? process.config.node_slot : std::min(kMostOfTwo, process.config.node_slot);
+    return static_cast<std::size_t>(std::clamp(share, kLeastSlot, most));
 }
 
 std::optional<std::vector<Introduction>> introduce(State& state, const Introduction& own) {

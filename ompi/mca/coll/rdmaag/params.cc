@@ -83,7 +83,7 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "node",
      .type = ParamType::kInt,
-     .default_value = 2,
+     .default_value = 1,
      .min = 0,
      .max = 2,
      .help =
@@ -98,7 +98,7 @@ constexpr ParamRow kParams[] = {
      .min = kKiB,
      .max = 16 * kMiB,
      .help = "Longest block that a process copies to shared memory for the others of its node. They read a longer one "
-             "from its buffer. node_memory limits it, too.",
+             "from its buffer. It is at most 16 KiB for two processes, and node_memory limits it, too.",
      .level = 5},
     {.name = "node_memory",
      .type = ParamType::kSize,

@@ -46,9 +46,11 @@ public:
         needing_.reserve(area.processes());
     }
 
-    // Begins the next call. `memory` has the own block already. The ends of the blocks must outlive the call.
-    void start(std::byte* memory, const Blocks& blocks) noexcept {
+    // Begins the next call. `own` is the own block, which is not copied to `memory`. It and the ends of the blocks must
+    // outlive the call.
+    void start(const std::byte* own, std::byte* memory, const Blocks& blocks) noexcept {
         ++lap_;
+        own_ = own;
         memory_ = memory;
         blocks_ = blocks;
         post();
@@ -115,10 +117,10 @@ private:
         const std::uint64_t bytes = blocks_.bytes_of(rank_);
         mine.bytes = bytes;
         if (is_long(rank_)) {
-            mine.address = reinterpret_cast<std::uintptr_t>(block(rank_));
+            mine.address = reinterpret_cast<std::uintptr_t>(own_);
             area_.chunks(rank_).store(0, std::memory_order_relaxed);
         } else if (bytes > 0) {
-            std::memcpy(mine.place_of(bytes), block(rank_), bytes);
+            std::memcpy(mine.place_of(bytes), own_, bytes);
         }
         mine.lap.store(lap_, std::memory_order_release);
     }
@@ -215,7 +217,7 @@ private:
         }
         if (needing_.empty()) return true;
         for (; sent_ < all && sent_ < least + 2; ++sent_) {
-            std::memcpy(area_.post(rank_, lap_).slot() + sent_ % 2 * chunk_bytes_, block(rank_) + sent_ * chunk_bytes_,
+            std::memcpy(area_.post(rank_, lap_).slot() + sent_ % 2 * chunk_bytes_, own_ + sent_ * chunk_bytes_,
                         bytes_of_chunk(rank_, sent_));
             area_.chunks(rank_).store(sent_ + 1, std::memory_order_release);
         }
@@ -232,6 +234,7 @@ private:
 
     // Of the present call.
     std::uint64_t lap_ = 0;
+    const std::byte* own_ = nullptr;
     std::byte* memory_ = nullptr;
     Blocks blocks_{0, 0};
     std::vector<Rest> pending_;  // not taken yet; done: bytes

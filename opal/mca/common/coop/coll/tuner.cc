@@ -69,7 +69,8 @@ void Trials::decide() noexcept {
 }
 
 Plan plan_without_tuner(const Situation& situation) noexcept {
-    if (situation.shared_memory) return {{.shared_memory = true}, Reason::kSharedMemory};
+    if (situation.shared_memory)
+        return {{.shared_memory = true}, situation.wish == Wish::kNode ? Reason::kAsked : Reason::kSharedMemory};
     const Choice usual = choose(situation);
     return {{usual.algorithm}, usual.reason};
 }
