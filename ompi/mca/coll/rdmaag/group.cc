@@ -158,7 +158,9 @@ struct Group::Running {
         return group->send_long(*this, to, step, at, piece, there);
     }
     bool send_empty(std::uint32_t to, std::uint32_t step) noexcept { return group->send_empty(*this, to, step); }
-    bool settle() noexcept { return group->settle(*this); }
+    bool settle() noexcept {
+        return (puts.empty() && under_way.load(std::memory_order_acquire) == 0) || group->settle(*this);
+    }
 };
 
 // A callback of a transport in which something happens that a call waits for. The application may be computing, so at
@@ -212,11 +214,26 @@ Group::~Group() {
 void Group::gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm) noexcept {
     const Inside inside;
     Job job(memory, blocks, algorithm);
+    if (outstanding() == 0 && baton_.take(process.threads)) return gather_alone(job);
     enqueue(job);
     for (;;) {
         drive();
         if (job.done.load(std::memory_order_acquire)) return;
         opal_progress();
+    }
+}
+
+// No other call is in progress, and the program makes none before this one returns.
+void Group::gather_alone(Job& job) noexcept {
+    job.lap = ++lap_;
+    Running& call = begin(job);
+    while (!call.call->advance()) {
+        if (inbox_->length_differs()) lengths_differ(job.lap);
+        opal_progress();
+    }
+    JobList none;
+    end(call, none);
+    while (!baton_.pass(process.threads)) {
     }
 }
 
@@ -254,12 +271,13 @@ Job* Group::next_to_begin() noexcept {
     return job;
 }
 
-void Group::begin(Job& job) noexcept {
+Group::Running& Group::begin(Job& job) noexcept {
     Running& call = running_[job.lap % coll::Inbox::kWindow];
     call.job = &job;
     begun_ = job.lap;
     const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm_));
     call.call.emplace(call, *inbox_, coll::Target{job.memory, job.blocks, job.algorithm, rank}, job.lap, short_bytes_);
+    return call;
 }
 
 // The job may be gone after this.

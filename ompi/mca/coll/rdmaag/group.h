@@ -67,9 +67,10 @@ private:
 
     Group(ompi_communicator_t& comm, std::unique_ptr<coll::Inbox> inbox) noexcept;
 
+    void gather_alone(Job& job) noexcept;
     void enqueue(Job& job) noexcept;
     Job* next_to_begin() noexcept;
-    void begin(Job& job) noexcept;
+    Running& begin(Job& job) noexcept;
     bool advance(JobList& done) noexcept;
     void end(Running& call, JobList& done) noexcept;
     void drive() noexcept;

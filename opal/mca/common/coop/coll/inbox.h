@@ -116,7 +116,8 @@ public:
             length_differs_ = true;
             return false;
         }
-        copy(opened(lap).target, step, 0, slot(lap, step), bytes);
+        const Target& target = opened(lap).target;
+        copy(target.memory, target.receives(step), 0, slot(lap, step), bytes);
         return true;
     }
     bool length_differs() const noexcept { return length_differs_; }
@@ -196,17 +197,17 @@ private:
         return &slots_[((lap % kLaps) * slot_count_ + step) * slot_bytes_];
     }
 
-    // Copies at most `bytes` bytes to the step's memory, from offset `at` of the step on.
-    static void copy(const Target& target, std::uint32_t step, std::uint64_t at, const void* data,
+    // Copies at most `bytes` bytes to the pieces of the memory, from offset `at` of the first one on.
+    static void copy(std::byte* memory, const Pieces& pieces, std::uint64_t at, const void* data,
                      std::uint64_t bytes) noexcept {
         auto from = static_cast<const std::byte*>(data);
-        for (const Piece& piece : target.receives(step)) {
+        for (const Piece& piece : pieces) {
             if (at >= piece.bytes) {
                 at -= piece.bytes;
                 continue;
             }
             const std::uint64_t n = std::min(bytes, piece.bytes - at);
-            std::memcpy(target.memory + piece.offset + at, from, n);
+            std::memcpy(memory + piece.offset + at, from, n);
             from += n;
             bytes -= n;
             at = 0;
@@ -220,8 +221,9 @@ private:
         Short& arrived = short_of(packet.lap, packet.step);
         if (arrived.mark.load(std::memory_order_relaxed) >> 1 == packet.lap) return "step (arrived before)";
         if (target) {
-            if (target->receives(packet.step).bytes() != packet.bytes) return "bytes of a short packet";
-            copy(*target, packet.step, 0, data, packet.bytes);
+            const Pieces pieces = target->receives(packet.step);
+            if (pieces.bytes() != packet.bytes) return "bytes of a short packet";
+            copy(target->memory, pieces, 0, data, packet.bytes);
         } else {
             if (packet.bytes > 0) std::memcpy(slot(packet.lap, packet.step), data, packet.bytes);
             arrived.bytes = packet.bytes;
@@ -231,9 +233,10 @@ private:
     }
 
     const char* on_data(const Packet& packet, const void* data, const Target& target) noexcept {
-        const std::uint64_t all = target.receives(packet.step).bytes();
+        const Pieces pieces = target.receives(packet.step);
+        const std::uint64_t all = pieces.bytes();
         if (packet.bytes > all || packet.at > all - packet.bytes) return "bytes of data";
-        copy(target, packet.step, packet.at, data, packet.bytes);
+        copy(target.memory, pieces, packet.at, data, packet.bytes);
         long_of(packet.lap, packet.step).bytes.fetch_add(packet.bytes, std::memory_order_acq_rel);
         return nullptr;
     }
