@@ -54,6 +54,10 @@ allgather_faults() {
         [ "$fault" = put:3 ] || [ "$fault" = alloc:2 ] || check "allgather.faults.of_one_rank.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_data" \
             --only blocks_of_every_size
     done
+    for fault in put:1 put:3,put_busy:2 sendi:1,alloc:3,busy:5; do
+        check "allgather.faults.nonblocking.$fault" gathers vader 4 coop --mca coll_rdmaag_fault "$fault" "$bin/allgather_nonblocking"
+        check "allgather.faults.of_one_rank.nonblocking.$fault" gathers tcp 3 ob1 "${of_one_rank[@]}" fault "$fault" "$bin/allgather_nonblocking"
+    done
 }
 
 # The job must end by itself, without a crash, and name the sender and the wrong field.

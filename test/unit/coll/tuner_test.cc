@@ -255,6 +255,19 @@ TEST(CollTuner, nothing_is_tried_if_the_algorithm_is_asked_for_or_without_calls)
     EXPECT_EQ(plan_of(never, Operation::kAllgather, blocks_of(4, 8)).trials, nullptr);
 }
 
+TEST(CollTuner, shared_memory_is_tried_beside_the_component_below_and_the_usual_algorithm) {
+    Situation situation = blocks_of(4, 4096);
+    situation.shared_memory = true;
+    Tuner tuner(2);
+    Trials& trials = *tuner.plan(Operation::kAllgather, 4096, situation).trials;
+    const std::vector<Way> ways(trials.ways().begin(), trials.ways().end());
+    EXPECT_EQ(ways, (std::vector<Way>{{.shared_memory = true}, kBelow, {Algorithm::kRecursiveDoubling}}));
+    EXPECT_EQ(trials.winner().reason, Reason::kSharedMemory);
+    situation.wish = Wish::kNode;
+    EXPECT_EQ(tuner.plan(Operation::kAllgather, 8, situation).reason, Reason::kAsked);
+    EXPECT_EQ(tuner.plan(Operation::kAllgather, 8, situation).trials, nullptr);
+}
+
 TEST(CollTuner, a_call_that_cannot_be_measured_takes_what_is_known) {
     Tuner tuner(2);
     const auto plan = [&](std::uint64_t bytes) {
@@ -265,9 +278,14 @@ TEST(CollTuner, a_call_that_cannot_be_measured_takes_what_is_known) {
     EXPECT_EQ(plan(8).way, Way{Algorithm::kRecursiveDoubling});
     EXPECT_EQ(plan(8).trials, nullptr);
     make_trials(trials, [&](std::size_t way, std::size_t) { return way == 1 ? 5 : 10; });
-    EXPECT_EQ(plan(8).way, kBelow);
-    EXPECT_EQ(plan(8).reason, Reason::kMeasured);
-    EXPECT_EQ(plan(8).trials, nullptr);
+    EXPECT_EQ(plan(8).way, Way{Algorithm::kRecursiveDoubling}) << "the component below has no algorithm to offer";
+    EXPECT_EQ(plan(8).reason, Reason::kPowerOfTwo);
+    Trials& longer = *plan_of(tuner, Operation::kAllgather, blocks_of(4, 4096)).trials;
+    make_trials(longer,
+                [&](std::size_t way, std::size_t) { return longer.ways()[way] == Way{Algorithm::kRing} ? 5 : 10; });
+    EXPECT_EQ(plan(4096).way, Way{Algorithm::kRing});
+    EXPECT_EQ(plan(4096).reason, Reason::kMeasured);
+    EXPECT_EQ(plan(4096).trials, nullptr);
     EXPECT_EQ(plan(16).way, Way{Algorithm::kRecursiveDoubling});
 }
 

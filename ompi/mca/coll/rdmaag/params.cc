@@ -15,8 +15,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 100,
-     .help = "Priority among the collective components. 0: coll/rdmaag is not used. It is used for MPI_Allgather and "
-             "MPI_Allgatherv if this is larger than the priority of the other components (coll/tuned: 30), for example "
+     .help = "Priority among the collective components. 0: coll/rdmaag is not used. It is used for MPI_Allgather, "
+             "MPI_Allgatherv and their non-blocking forms if this is larger than the priority of the other components "
+             "(coll/tuned: 30), for example "
              "40.",
      .level = 2},
     {.name = "short_max",
@@ -27,7 +28,7 @@ constexpr ParamRow kParams[] = {
      .max = 64 * kKiB,
      .help = "Longest step of recursive doubling and of Bruck's algorithm that is copied through a buffer of its "
              "receiver; a longer step is written to the receive buffer of MPI_Allgather. The eager limit of the "
-             "transports limits it, too. Each communicator takes two such buffers for each step. (M_T of the paper)",
+             "transports limits it, too. Each communicator takes eight such buffers for each step. (M_T of the paper)",
      .level = 5},
     {.name = "ring_min",
      .type = ParamType::kSize,
