@@ -65,6 +65,10 @@ def overlap(*arguments, timeout=60):
     return subprocess.run([f"{TOP}/bench/overlap", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
+def allgather(*arguments, timeout=60):
+    return subprocess.run([f"{TOP}/bench/allgather", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
 def mpirun(ranks, program, *arguments, timeout=60):
     """Runs on stock components, so that a failure is one of the benchmark."""
     launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))
