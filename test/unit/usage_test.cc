@@ -252,7 +252,7 @@ TEST(UsageReport, shows_what_occurred_and_the_totals) {
 }
 
 TEST(UsageReport, takes_the_words_of_another_component) {
-    EXPECT_EQ(format_table({"coll: calls", "algorithm", "block", "calls"}, busy_table(), kLabels).substr(0, 80),
+    EXPECT_EQ(format_table({"coll: calls", "algorithm", "block", "calls"}, busy_table(), kLabels).substr(0, 82),
               "coll: calls\n"
               "  algorithm  block       calls          bytes    amount  reason\n"
               "  eage");

@@ -136,7 +136,7 @@ allgather_hierarchy() {
     check_on_cluster allgather.hierarchy.shuffled by_hierarchy 9 coop "$program" node shuffled --only blocks_of_unequal_length
     check_on_cluster allgather.hierarchy.one_rank_late by_hierarchy 7 coop "$bin/allgather_together" node --only calls_in_a_row_with_one_rank_late
     check_on_cluster allgather.hierarchy.back_to_back by_hierarchy 6 ob1 "$bin/allgather_together" node --only calls_back_to_back
-    check_on_cluster allgather.hierarchy.threads by_hierarchy 4 coop "$bin/allgather_threads"
+    check_on_cluster allgather.hierarchy.threads by_hierarchy 4 coop "$bin/allgather_threads" node
     check_on_cluster allgather.hierarchy.faults by_hierarchy 6 coop --mca coll_rdmaag_fault get:2,put:3,sendi:3,busy:5 "$program" node --only blocks_of_every_size
     node=1 check_on_cluster allgather.hierarchy.switched_off gathers cluster 6 coop "$program" puts --only blocks_of_unequal_length
 }
