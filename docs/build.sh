@@ -30,7 +30,7 @@ cp -R "$docs/." "$out/source"
 chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
 for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables \
-    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms faults variables packets \
+    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials faults variables packets \
     decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done

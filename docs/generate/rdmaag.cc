@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "coop/coll/choice.h"
+#include "coop/coll/tuner.h"
 #include "ompi/mca/coll/rdmaag/params.h"
 #include "ompi/mca/coll/rdmaag/variables.h"
 #include "rst.h"
@@ -20,6 +21,10 @@ std::vector<coop::ag::Variable> all_variables() {
     for (const coop::ag::CountRow& row : coop::ag::kCountRows) all.push_back({row.name, row.help});
     for (std::size_t i = 0; i < coop::coll::kAlgorithms; ++i)
         all.push_back(coop::ag::calls_variable(static_cast<Algorithm>(i)));
+    for (std::size_t i = 0; i < coop::ag::kLanes; ++i)
+        all.push_back(coop::ag::calls_variable(static_cast<coop::ag::Lane>(i)));
+    for (std::size_t i = 0; i < coop::coll::kReasons; ++i)
+        all.push_back(coop::ag::chosen_variable(static_cast<Reason>(i)));
     for (std::size_t i = 0; i < coop::ag::kWhyNots; ++i)
         all.push_back(coop::ag::left_variable(static_cast<coop::ag::WhyNot>(i)));
     return all;
@@ -77,24 +82,53 @@ void print_rdmaag_variables_short() {
 
 // Fails unless the table holds for every situation.
 void print_rdmaag_algorithms() {
-    std::optional<Algorithm> answers[std::size(kCases)];
+    std::optional<Choice> answers[std::size(kCases)];
     bool shown[coop::coll::kReasons] = {};
+    for (const Reason of_tuner : {Reason::kSharedMemory, Reason::kTuning, Reason::kMeasured})
+        shown[static_cast<std::size_t>(of_tuner)] = true;
     for (const Situation& s : all_situations()) {
         std::size_t i = 0;
         while (!kCases[i].holds(s)) ++i;
         const Choice choice = coop::coll::choose(s);
-        if (answers[i] && *answers[i] != choice.algorithm)
+        if (answers[i] && *answers[i] != choice)
             fail(std::string("the case \"") + kCases[i].condition + "\" has two answers");
-        answers[i] = choice.algorithm;
+        answers[i] = choice;
         shown[static_cast<std::size_t>(choice.reason)] = true;
     }
     for (std::size_t i = 0; i < std::size(shown); ++i)
         if (!shown[i]) fail(std::string("no situation leads to the reason \"") + text(static_cast<Reason>(i)) + '"');
 
-    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Algorithm"}};
+    std::vector<std::vector<std::string>> rows = {{"", "First condition that holds", "Algorithm", "Reason"}};
     for (std::size_t i = 0; i < std::size(kCases); ++i) {
         if (!answers[i]) fail(std::string("the case \"") + kCases[i].condition + "\" never occurs");
-        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(text(*answers[i]))});
+        rows.push_back({std::to_string(i + 1), kCases[i].condition, code(text(answers[i]->algorithm)),
+                        code(text(answers[i]->reason))});
     }
-    print_table("6 74 20", rows);
+    print_table("6 64 15 15", rows);
+}
+
+// In the order in which the candidates are tried.
+void print_rdmaag_trials() {
+    std::vector<std::vector<std::string>> rows = {{"Word", "Way", "Tried if"},
+                                                  {"–", "that of the table above", "always"}};
+    for (const coop::coll::Candidate& candidate : coop::coll::kCandidates) {
+        const auto& way = candidate.way;
+        if (!way.algorithm) {
+            rows.push_back({code("others"), "the component of lower priority", "always"});
+            continue;
+        }
+        const std::string algorithm = text(*way.algorithm), part = std::to_string(way.short_part);
+        std::string condition = *way.algorithm == Algorithm::kRecursiveDoubling ? "*p* is a power of two"
+                                : *way.algorithm == Algorithm::kNeighbour       ? "*p* is even"
+                                : !candidate.powers_of_two                      ? "*p* is not a power of two"
+                                                                                : "";
+        const auto add = [&condition](const std::string& more) { condition += (condition.empty() ? "" : ", ") + more; };
+        if (candidate.min_block > 0) add("a block has at least " + std::to_string(candidate.min_block) + " bytes");
+        if (way.short_part > 1) add("a step lies between the two limits");
+        rows.push_back({code(way.short_part > 1 ? algorithm + "/" + part : algorithm),
+                        way.short_part > 1 ? code(algorithm) + " with 1/" + part + " of the limit of short steps"
+                                           : code(algorithm),
+                        condition.empty() ? "always" : condition});
+    }
+    print_table("15 45 40", rows);
 }

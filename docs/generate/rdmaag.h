@@ -10,3 +10,6 @@ void print_rdmaag_variables_short();
 
 // The choice of an algorithm: conditions in order, and results.
 void print_rdmaag_algorithms();
+
+// The ways that are tried, and where.
+void print_rdmaag_trials();

@@ -66,6 +66,7 @@ const char* meaning(coop::Fault fault) {
     case Fault::kHcaBusy: return "the same, because the HCA is out of resources";
     case Fault::kHcaLost: return "a copy by an HCA has started and fails";
     case Fault::kHcaKey: return "the buffer for a copy by an HCA cannot be registered";
+    case Fault::kSlow: return "coll/rdmaag only: a call waits for 20 ms before it begins";
     case Fault::kCorruptMatch: return "one bit of a MATCH header is flipped before it leaves";
     case Fault::kCorruptRts: return "the same for an RTS";
     case Fault::kCorruptCts: return "the same for a CTS";
@@ -523,6 +524,7 @@ constexpr Part kParts[] = {
     {"rdmaag-variables", print_rdmaag_variables},
     {"rdmaag-variables-short", print_rdmaag_variables_short},
     {"rdmaag-algorithms", print_rdmaag_algorithms},
+    {"rdmaag-trials", print_rdmaag_trials},
     {"faults", print_faults},
     {"variables", print_variables},
     {"packets", print_packets},

@@ -31,19 +31,19 @@ def sizes(text):
 
 
 class Patterns(unittest.TestCase):
-    def data_is_right(self, ranks, commands):
+    def data_is_right(self, ranks, commands, doublings=16):
         for command in commands:
             with self.subTest(f"{ranks} ranks: {' '.join(command)}"):
                 low = size_of(command)
-                result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", f"{low}:{low << 16}")
+                result = mpirun(ranks, command[0], *command[1:], *CHECKED, "-m", f"{low}:{low << doublings}")
                 self.assertEqual(result.returncode, 0, result.stderr)
-                self.assertEqual(sizes(result.stdout), [low << n for n in range(17)])
+                self.assertEqual(sizes(result.stdout), [low << n for n in range(doublings + 1)])
 
     def test_data_is_right_between_two_ranks(self):
         self.data_is_right(2, PAIRS + GROUPS + VECTORS)
 
     def test_data_is_right_among_four_ranks(self):
-        self.data_is_right(4, GROUPS + VECTORS)
+        self.data_is_right(4, GROUPS + VECTORS, 10)  # the code for long messages is the same as among three
 
     def test_data_is_right_among_three_ranks(self):
         self.data_is_right(3, TRIPLES + GROUPS + VECTORS)

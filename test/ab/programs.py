@@ -66,10 +66,15 @@ def overlap(*arguments, timeout=60):
     return subprocess.run([f"{TOP}/bench/overlap", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
+def allgather(*arguments, timeout=60):
+    return subprocess.run([f"{TOP}/bench/allgather", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
 def mpirun(ranks, program, *arguments, timeout=60):
     """Runs on stock components, so that a failure is one of the benchmark."""
     launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))
-    return subprocess.run([launcher, "-n", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl",
+    # A job that ends with an error would sleep for a second between SIGTERM and SIGKILL.
+    return subprocess.run([launcher, "-n", str(ranks), "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "0", "--mca", "pml", "ob1", "--mca", "btl",
                            "vader,self", f"{bench}/{program}", *map(str, arguments)],
                           capture_output=True, text=True, timeout=timeout, check=False)
 

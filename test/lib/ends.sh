@@ -3,6 +3,9 @@
 # How a command ends: a time limit, and commands that must fail. Status 124 means that the time limit ended the command; a test must
 # not accept that as an error that the command reported.
 
+# When a job ends with an error, mpirun sleeps for a second between SIGTERM, which ends its processes, and SIGKILL.
+export OMPI_MCA_odls_base_sigkill_timeout=0
+
 # time_limit SECONDS COMMAND…: ends the command after that time, with status 124.
 time_limit() {
     local seconds=$1 start=$SECONDS status=0

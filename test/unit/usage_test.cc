@@ -251,6 +251,13 @@ TEST(UsageReport, shows_what_occurred_and_the_totals) {
               "  total                        5  5,368,809,192   5.0 GiB\n");
 }
 
+TEST(UsageReport, takes_the_words_of_another_component) {
+    EXPECT_EQ(format_table({"coll: calls", "algorithm", "block", "calls"}, busy_table(), kLabels).substr(0, 82),
+              "coll: calls\n"
+              "  algorithm  block       calls          bytes    amount  reason\n"
+              "  eage");
+}
+
 TEST(UsageReport, says_so_when_nothing_was_sent) {
     EXPECT_EQ(format_job_table(table(), kLabels, 1), "pml/coop: messages sent by 1 process: none\n");
     EXPECT_EQ(format_peer_table(4, {}, table().shape(), kLabels), "pml/coop: messages sent by rank 4, by peer: none\n");

@@ -8,7 +8,7 @@ from coop_ab import errors, files, host, plot, program
 from coop_ab.errors import BadInput
 from coop_ab.program import Parser
 
-from . import draw, measure
+from . import allgather, draw, measure
 from .jobs import figure_jobs
 
 PROGRAM = "coop-figures"
@@ -19,7 +19,8 @@ def parser():
     p = Parser(prog=PROGRAM, allow_abbrev=False,
                description="Compares rendezvous protocols of pml/coop and stock components on this machine, interleaved, and "
                "draws the results: per figure an SVG and a JSON file with every sample.")
-    p.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(draw.FIGURES)} (default: all)")
+    p.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(draw.FIGURES)} (default: all of these); {allgather.NAME}: "
+                   "drawn from the files that bench/allgather has written to the folder")
     p.add_argument("--out", default="figures", metavar="FOLDER", help="where the files go (default: figures)")
     p.add_argument("--quick", action="store_true", help="one round, fewer sizes: to see that everything works")
     p.add_argument("--redraw", action="store_true", help="draw from the JSON files in the folder, measure nothing")
@@ -42,9 +43,13 @@ def check(options, bench):
                                    ("--ranks", options.ranks, 2, 1024)):
         if not low <= value <= high:
             raise BadInput(f"{name} {value}: must be from {low} to {high}")
-    unknown = [name for name in options.figures if name not in draw.FIGURES]
+    unknown = [name for name in options.figures if name not in (*draw.FIGURES, allgather.NAME)]
     if unknown:
-        raise BadInput(f"there is no figure '{unknown[0]}' (figures: {', '.join(draw.FIGURES)})")
+        raise BadInput(f"there is no figure '{unknown[0]}' (figures: {', '.join(draw.FIGURES)}, {allgather.NAME})")
+    if allgather.NAME in options.figures:
+        if len(options.figures) > 1:
+            raise BadInput(f"{allgather.NAME} is drawn from files of bench/allgather: give no other figure with it")
+        options.redraw = True
     if not options.redraw and not os.access(f"{options.bench}/coop_bw", os.X_OK):
         raise BadInput(f"the benchmarks are not in '{options.bench}' (--bench FOLDER)")
     os.makedirs(options.out, exist_ok=True)
@@ -59,15 +64,21 @@ def keep(name, pages, folder):
 
 
 def load_pages(name, folder):
+    if name == allgather.NAME:
+        return allgather.load(folder)
     return files.load(f"{folder}/{name}.json", PROGRAM, SCHEMA)["comparisons"]
 
 
 def draw_all(pages_of, folder):
+    """pages_of: {figure: its records}."""
     if not plot.available():
         print(f"coop-figures: no figures: {plot.MISSING}", file=sys.stderr)
         return
     for name, pages in pages_of.items():
-        draw.save(name, pages, f"{folder}/{name}.svg")
+        if name == allgather.NAME:
+            allgather.save(pages, f"{folder}/{name}.svg")
+        else:
+            draw.save(name, pages, f"{folder}/{name}.svg")
         print(f"figure: {folder}/{name}.svg")
 
 

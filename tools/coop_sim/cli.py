@@ -8,7 +8,7 @@ from coop_ab import errors, files, plot, program
 from coop_ab.errors import BadInput
 from coop_ab.program import Parser
 
-from . import allgather, draw, engine, figures, opensm, tables
+from . import allgather, allgather_growth, draw, engine, figures, opensm, tables
 
 PROGRAM = "coop-sim"
 SCHEMA = 1
@@ -35,8 +35,12 @@ FIGURES = {
                         draw.allgather, 5.2),
     "allgather-scale": Figure("Allgather over RDMA on a fat tree of 4096 hosts, against the lower bound", lambda _: allgather.scale_runs(),
                               allgather.scale_table, draw.allgather_scale, 7.5),
+    "allgather-growth": Figure("Allgather of 32 KiB over RDMA and by point-to-point messages, 4 to 4096 processes",
+                               lambda _: allgather_growth.growth_runs(), allgather_growth.growth_table, draw.allgather_growth, 4.2),
+    "allgather-hosts": Figure("Allgather over RDMA with several processes on each host, against the lower bound",
+                              lambda _: allgather_growth.hosts_runs(), allgather_growth.hosts_table, draw.allgather_hosts, 7.5),
 }
-LONG = ("huge", "allgather-scale")
+LONG = ("huge", "allgather-scale", "allgather-hosts")
 
 
 def parser():
@@ -45,7 +49,8 @@ def parser():
     commands.add_parser("run", add_help=False, help="one run, printed as JSON; 'coop-sim run --help' lists its options")
     t = commands.add_parser("tables", help="the tables and figures of the dissertation on multi-pathing with "
                             "InfiniBand (docs/simulation.rst), and further ones")
-    t.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(FIGURES)} (default: all but {' and '.join(LONG)}, which take longest)")
+    t.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(FIGURES)} (default: all but {', '.join(LONG[:-1])} and {LONG[-1]}, which "
+                   "take longest)")
     t.add_argument("--out", default="simulated", metavar="FOLDER", help="where the JSON and SVG files go (default: simulated)")
     t.add_argument("--forwarding", metavar="FILE", help="forwarding tables of the 144-port switch, from 'coop-sim "
                    "opensm': the tables 'ring' and 'collectives' use them instead of the simulator's own routes, the "

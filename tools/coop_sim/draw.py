@@ -6,6 +6,7 @@ import textwrap
 from coop_ab import plot
 
 from . import allgather as gather
+from . import allgather_growth as growth
 from . import figures, tables
 
 LOOK = {"original": "#555555", "even:4": "#999999", "hsam:2": "#56B4E9", "hsam:4": "#0072B2", "hsam:8": "#003355",
@@ -99,8 +100,33 @@ def allgather(page, results):
     axes.legend(fontsize=7.5, ncol=8, loc="upper left", framealpha=1, edgecolor="none")
 
 
+def allgather_growth(page, results):
+    """The paper's figure 7a: the times, and by how much RDMA is faster."""
+    times = growth.growth_times(results)
+    left, right = page.subplots(1, 2)
+    for axes in (left, right):
+        plot.panel_frame(axes)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(list(times), [str(ranks) for ranks in times])
+        axes.set_xlabel("processes")
+    for kind in growth.KINDS:
+        left.plot(list(times), [of[kind] for of in times.values()], label=kind, color=LOOK[kind], marker="o", markersize=4)
+    left.set_ylabel("us")
+    left.legend(frameon=False)
+    right.plot(list(times), [of["p2p"] - min(of["doubling"], of["ring"]) for of in times.values()], color=LOOK["ring"], marker="o", markersize=4)
+    right.set_ylabel("us saved by RDMA")
+
+
 def allgather_scale(page, results):
-    shares = gather.scale_shares(results)
+    against_the_bound(page, gather.scale_shares(results))
+
+
+def allgather_hosts(page, results):
+    against_the_bound(page, growth.hosts_shares(results))
+
+
+def against_the_bound(page, shares):
     panels = page.subplots(len(gather.SIZES), 1)
     for axes, size in zip(panels, gather.SIZES):
         bars(axes, {row.removesuffix(f" {size}"): {"bound": 1} | found for row, (_, found) in shares.items() if row.endswith(f" {size}")}, size, "bound")

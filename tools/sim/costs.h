@@ -18,6 +18,8 @@ struct Costs {
     double late_ns = 0;             // the progress engine polls at multiples of this; 0: whenever the CPU is free
     double hop_ns = 120;            // per switch (7.2.2)
     double wire_ns = 1500;          // from HCA to HCA, without the switches
+    double node_ns = 300;           // between processes of a host
+    double node_bytes_per_s = 5e9;  // of the sender's CPU, which copies messages between them
     double register_ns = 20'000;    // per first message of a channel, at each end
     double register_page_ns = 250;  // plus this for each 4096 bytes of it
     double new_buffer_ns = 0;       // allgather with new buffers in each call: per registration
@@ -33,6 +35,9 @@ struct Costs {
         return cost(new_buffer_ns, new_buffer_page_ns, bytes);
     }
     double copy_ns(std::uint64_t bytes) const noexcept { return static_cast<double>(bytes) / copy_bytes_per_s * 1e9; }
+    double node_copy_ns(std::uint64_t bytes) const noexcept {
+        return static_cast<double>(bytes) / node_bytes_per_s * 1e9;
+    }
 
 private:
     static double cost(double base_ns, double page_ns, std::uint64_t bytes) noexcept {

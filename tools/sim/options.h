@@ -31,7 +31,7 @@ struct Options {
     bool as_in_paper = false;
     std::uint64_t alpha = 50, probe_every = 8, min_stripe = 8192;
     std::string mapping = "sequential";
-    std::uint64_t cluster = 0;
+    std::uint64_t cluster = 0, per_host = 1;
 
     std::uint64_t neighbours = 0, neighbour_ranks = 16, neighbour_bytes = 262144;
     std::string neighbour_policy = "original";

@@ -198,7 +198,9 @@ Defect make_jobs(const Options& o, WorldPlan& plan) {
     if (Defect bad = make_scheduling(o, "--policy", o.policy, job.setup)) return bad;
     Mapping mapping{};
     if (Defect bad = parse_mapping(o.mapping, mapping)) return bad;
-    if (Defect bad = take(place(mapping, job.workload.ranks, free, o.seed), job.hosts)) return bad;
+    if (Defect bad = take(place(mapping, job.workload.ranks, free, o.seed, static_cast<std::uint32_t>(o.per_host)),
+                          job.hosts))
+        return bad;
     plan.jobs.push_back(job);
     return add_neighbours(o, without(free, job.hosts), plan);
 }

@@ -16,6 +16,7 @@ namespace coop::sim {
 void World::post(Process& process, std::uint32_t index) {
     StripeOnRail& stripe = stripes_[index];
     process.cpu_ns += plan_.costs.post_ns;
+    if (stays_on_host(stripe)) process.cpu_ns += plan_.costs.node_copy_ns(stripe.bytes);
     channel_of(stripe).scheduler->on_posted(stripe.rail, stripe.bytes, stripe.posted_ns);
     agenda_.add(process.cpu_ns, EventKind::kPosted, index);
 }
@@ -32,8 +33,17 @@ void World::on_posted(std::uint32_t index) {
     channel.last[stripe.rail] = index;
 }
 
+bool World::stays_on_host(const StripeOnRail& stripe) const noexcept {
+    const Message& message = messages_[stripe.message];
+    return processes_[message.sender].host == processes_[message.receiver].host;
+}
+
 void World::begin_stripe(std::uint32_t index) {
     StripeOnRail& stripe = stripes_[index];
+    if (stays_on_host(stripe)) {  // it was copied when it was posted
+        stripe.way_ns = plan_.costs.node_ns;
+        return on_landed(index);
+    }
     Channel& channel = channel_of(stripe);
     const Message& message = messages_[stripe.message];
     const std::uint32_t path = channel.scheduler->rails()[stripe.rail].info.path;

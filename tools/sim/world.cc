@@ -113,7 +113,12 @@ Channel& World::channel_of(const Process& process, std::uint32_t to) {
     // The state of direct messages outlives a message, so the channel is never reduced to its weights.
     if (job_of(process).workload.has_direct_steps()) ++channel.open;
     channel.routes_seen = routes_generation_;
-    const Route way = trace(plan_.topology, plan_.routes, process.host, process_of(process.job, to).host, 0);
+    const NodeIndex host = process_of(process.job, to).host;
+    if (host == process.host) {
+        channel.one_way_ns = plan_.costs.node_ns;
+        return channel;
+    }
+    const Route way = trace(plan_.topology, plan_.routes, process.host, host, 0);
     channel.one_way_ns = plan_.costs.wire_ns + plan_.costs.hop_ns * (way.hops - (way.hops != 0));
     return channel;
 }

@@ -19,6 +19,8 @@
 // Direct messages need no handshake: those that are copied through buffers, and those
 // of an allgather whose receivers announce an address at the beginning of the call.
 //
+// Between processes of a host, the sender's CPU copies a message directly to its place.
+//
 // Control packets use no bandwidth and are never lost.
 //
 // When a cable goes down, the stripes on it fail after retry_ns, their rail is down, and
@@ -151,6 +153,7 @@ private:
     void on_failed(std::uint32_t stripe);
     void fail_later(std::uint32_t stripe);
     void take_off_rail(std::uint32_t stripe);
+    bool stays_on_host(const StripeOnRail& stripe) const noexcept;
     Channel& channel_of(const StripeOnRail& stripe) noexcept { return *messages_[stripe.message].channel; }
     void refresh_rails(Channel& channel);
 

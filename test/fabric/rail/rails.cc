@@ -69,11 +69,14 @@ CASE(peer_that_computes_is_waited_for) {
     CHECK(reports[0].repeated >= 1);
 }
 
-// Loses three datagrams in a row, beginning with the first, second or third that a process sends over an HCA.
+// Loses three datagrams in a row, beginning with the first, second or third that a process sends over an HCA. One process waits for
+// the other on most grounds, because the subnet does not matter here.
 CASE(lost_datagrams_are_repeated) {
+    const bool all = verbstest::ground() == "two";
     for (const Who who : {Who::kFirst, Who::kBoth})
         for (std::uint32_t loser = 0; loser < 2; ++loser)
             for (const char* after : {"0", "1", "2"}) {
+                if (!all && (who == Who::kBoth || loser == 0)) continue;
                 Crowd crowd({.who = who}, host_of);
                 for (const path::PortRecord& port : crowd.ports(loser).ports)
                     if (port.ud_qpn != 0) tool({"fault", ud_qp(port), "drop", "--after", after, "--count", "3"});

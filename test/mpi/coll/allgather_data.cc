@@ -15,6 +15,9 @@ std::vector<std::size_t> blocks_of_interest(int processes) {
         for (const std::size_t part : {limit, limit / 2, limit / 4})
             for (const std::size_t n : {part - 1, part, part + 1}) all.insert(n);
     const auto p = static_cast<std::size_t>(processes);
+    if (has_argument("node") && node_slot() < (1 << 20))
+        for (const std::size_t limit : {std::size_t{48}, node_slot() / 2, node_slot(), node_slot() * 3 / 2})
+            for (const std::size_t n : {limit - 1, limit, limit + 1}) all.insert(n);
     if (ring_min() > 0) all.insert({ring_min() - 1, ring_min(), ring_min() + 1});
     all.insert({32768, 65537, 100 * 1024, 3 * 1024 * 1024 / p});
     return {all.begin(), all.end()};

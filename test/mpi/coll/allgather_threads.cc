@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several threads call MPI_Allgather at a time, each on a communicator of its own.
+// Several threads call MPI_Allgather and MPI_Iallgather at a time, each on a communicator of its own.
 #include <thread>
 
-#include "gathering.h"
+#include "pending.h"
 
 namespace {
 
@@ -68,4 +68,36 @@ CASE(threads_gather_while_others_exchange_messages) {
     gather(comm, 9, 100);
     other.join();
     MPI_Comm_free(&comm);
+}
+
+CASE(threads_have_calls_outstanding_on_communicators_of_their_own) {
+    const int rounds = mpitest::hang_scale() == 1 ? 60 : 12;
+    std::list<Gathering> gatherings;
+    for (int i = 0; i < kThreads; ++i) gatherings.emplace_back(duplicate(env.comm)).equal(8);
+    std::vector<std::thread> threads;
+    for (Gathering& mine : gatherings)
+        threads.emplace_back([&mine, rounds] {
+            for (int round = 0; round < rounds; ++round) {
+                Several several;
+                const auto first = static_cast<std::size_t>(round);
+                for (std::size_t i = 0; i < 5; ++i) start(several, mine, 10 * first + i, size_of(first + i));
+                complete(several, static_cast<Way>(round % kWays));
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+// One thread starts calls, another one completes them.
+CASE(another_thread_waits_for_the_calls) {
+    Gathering all(duplicate(env.comm));
+    all.equal(8);
+    for (std::uint64_t round = 0; round < 30; ++round) {
+        Several several;
+        for (std::uint64_t i = 0; i < 3; ++i) start(several, all, 10 * round + i, size_of(round + i));
+        std::thread waiter([&several] { complete(several, kWaitForward); });
+        Several more;
+        for (std::uint64_t i = 3; i < 7; ++i) start(more, all, 10 * round + i, size_of(round + i));
+        complete(more, kWaitBackward);
+        waiter.join();
+    }
 }

@@ -8,9 +8,18 @@
 //     puts         long steps must be RDMA writes
 //     packets      long steps must be packets
 //     registers    the transport needs registered memory: each call registers it once
+//     buffers      short steps must be written into collective buffers, by all partners
+//     buffers_auto the same for short steps of more than 128 bytes, and no others
+//     no_buffers   no short step may be written into a collective buffer
+//     node         calls must go through shared memory, or by hierarchy, if processes of the communicator share nodes
+//     direct       with node: long blocks must be read from the memory of other processes
+//     chunks       with node: no long block may be read from the memory of other processes
+//     shuffled     the ranks of the communicators are in another order than those of the job
+//     because=WHY  this reason for it must be counted
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
-// Without puts and packets, long steps may travel either way. short_max and ring_min must be set with mpirun.
+// Without puts and packets, long steps may travel either way. short_max, ring_min and tune must be set with mpirun. With
+// trials (tune), another component may do a call, and any algorithm.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +41,15 @@ inline bool has_argument(const std::string& word) {
     return std::find(all.begin(), all.end(), word) != all.end();
 }
 
-// The reason for which all calls are left to another component, or nothing.
-inline std::string left() {
+// The word after this prefix in the arguments, or nothing.
+inline std::string word_after(const std::string& prefix) {
     for (const std::string& word : mpitest::settings().arguments)
-        if (word.rfind("left=", 0) == 0) return word.substr(5);
+        if (word.rfind(prefix, 0) == 0) return word.substr(prefix.size());
     return "";
 }
+// The reason for which all calls are left to another component, or nothing.
+inline std::string left() { return word_after("left="); }
+inline std::string why_no_buffers() { return word_after("because="); }
 
 inline std::string parameter(const std::string& name, const std::string& otherwise) {
     const char* value = std::getenv(("OMPI_MCA_coll_rdmaag_" + name).c_str());
@@ -45,6 +57,9 @@ inline std::string parameter(const std::string& name, const std::string& otherwi
 }
 inline std::size_t short_max() { return std::stoul(parameter("short_max", "")); }
 inline std::size_t ring_min() { return std::stoul(parameter("ring_min", "")); }
+
+inline std::size_t node_slot() { return std::stoul(parameter("node_slot", "")); }
+inline bool has_trials() { return parameter("tune", "") != "0"; }
 
 inline bool is_power_of_two(int p) { return (p & (p - 1)) == 0; }
 
@@ -59,8 +74,11 @@ inline Algorithm expected_algorithm(int p, std::size_t bytes) {
 
 struct Counts {
     std::array<unsigned long long, kAlgorithms> calls{};
+    unsigned long long for_trials = 0;  // done by another component as a trial, or because it has won
     unsigned long long short_steps = 0, puts = 0, data_packets = 0, announcements = 0, registrations = 0;
-    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), 0ull); }
+    unsigned long long buffer_steps = 0, buffers_taken = 0, buffers_returned = 0;
+    unsigned long long node = 0, hierarchy = 0, node_reads = 0, node_chunked = 0;
+    unsigned long long all_calls() const { return std::accumulate(calls.begin(), calls.end(), node + hierarchy); }
 };
 
 // The performance variables of coll/rdmaag.
@@ -69,15 +87,24 @@ public:
     Counts read() const {
         Counts now;
         for (std::size_t i = 0; i < kAlgorithms; ++i) now.calls[i] = calls_[i]->read();
+        now.for_trials = tuning_.read() + measured_slower_.read();
         now.short_steps = short_steps_.read();
         now.puts = puts_.read();
         now.data_packets = data_packets_.read();
         now.announcements = announcements_.read();
         now.registrations = registrations_.read();
+        now.buffer_steps = buffer_steps_.read();
+        now.buffers_taken = buffers_taken_.read();
+        now.buffers_returned = buffers_returned_.read();
+        now.node = node_.read();
+        now.hierarchy = hierarchy_.read();
+        now.node_reads = node_reads_.read();
+        now.node_chunked = node_chunked_.read();
         return now;
     }
     unsigned long long too_few_calls() const { return too_few_calls_.read(); }
     unsigned long long no_bytes() const { return no_bytes_.read(); }
+    unsigned long long without_buffers() const { return without_buffers_.read(); }
     unsigned long long left_as_expected() const { return left_as_expected_.read(); }
 
 private:
@@ -88,8 +115,13 @@ private:
                                                      calls_by(kNeighbour)};
     Variable short_steps_{"short_steps", "coll_rdmaag"}, puts_{"puts", "coll_rdmaag"},
         data_packets_{"data_packets", "coll_rdmaag"}, announcements_{"announcements", "coll_rdmaag"},
-        registrations_{"registrations", "coll_rdmaag"}, too_few_calls_{"left_too_few_calls", "coll_rdmaag"},
-        no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        registrations_{"registrations", "coll_rdmaag"}, buffer_steps_{"buffer_steps", "coll_rdmaag"},
+        buffers_taken_{"buffers_taken", "coll_rdmaag"}, buffers_returned_{"buffers_returned", "coll_rdmaag"},
+        node_{"calls_node", "coll_rdmaag"}, hierarchy_{"calls_hierarchy", "coll_rdmaag"},
+        node_reads_{"node_reads", "coll_rdmaag"}, node_chunked_{"node_chunked", "coll_rdmaag"},
+        too_few_calls_{"left_too_few_calls", "coll_rdmaag"}, no_bytes_{"left_no_bytes", "coll_rdmaag"},
+        without_buffers_{why_no_buffers().empty() ? "not_in_order" : why_no_buffers(), "coll_rdmaag"},
+        tuning_{"left_tuning", "coll_rdmaag"}, measured_slower_{"left_measured_slower", "coll_rdmaag"},
         left_as_expected_{"left_" + (left().empty() ? "too_few_calls" : left()), "coll_rdmaag"};
 };
 
@@ -104,12 +136,25 @@ struct Block {
     int displacement;  // in extents
 };
 
+enum class Shares { kNone, kOneNode, kSomeNodes };
+inline Shares how_processes_share_nodes(MPI_Comm comm) {
+    MPI_Comm node;
+    int size = 0, here = 0, most = 0;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(comm, &size);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    MPI_Allreduce(&here, &most, 1, MPI_INT, MPI_MAX, comm);
+    return most == size ? Shares::kOneNode : most > 1 ? Shares::kSomeNodes : Shares::kNone;
+}
+
 class Gathering {
 public:
     // Takes the communicator, and may free it at the end. The first call of a communicator is left to another component.
     explicit Gathering(MPI_Comm comm) : comm_(comm) {
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);
+        shares_ = has_argument("node") ? how_processes_share_nodes(comm) : Shares::kNone;
         const auto before = counters().read().all_calls(), too_few = counters().too_few_calls();
         equal(8);
         CHECK_EQ(counters().read().all_calls(), before);
@@ -132,7 +177,7 @@ public:
         for (int rank = 0; rank < size_; ++rank) blocks.push_back({count, rank * count});
         const Counts before = begun_ ? counters().read() : Counts{};
         gather(blocks, send, receive, in_place, true);
-        if (begun_ && left().empty() && count > 0)
+        if (begun_ && left().empty() && !has_trials() && count > 0)
             check_steps(before, static_cast<std::size_t>(count) * receive.bytes());
     }
 
@@ -199,14 +244,29 @@ private:
             CHECK_EQ(counters().left_as_expected() - others, bytes > 0 ? 1 : 0);
             return;
         }
+        if (has_trials()) {
+            CHECK_EQ(now.all_calls() - before.all_calls() + now.for_trials - before.for_trials, bytes > 0 ? 1 : 0);
+            return;
+        }
         const Algorithm algorithm = expected_algorithm(size_, bytes);
         CHECK_EQ(now.all_calls() - before.all_calls(), bytes > 0 ? 1 : 0);
+        if (shares_ == Shares::kSomeNodes) {
+            CHECK_EQ(now.hierarchy - before.hierarchy, bytes > 0 ? 1 : 0);
+            return;
+        }
+        if (shares_ == Shares::kOneNode) {
+            CHECK_EQ(now.node - before.node, bytes > 0 ? 1 : 0);
+            CHECK_EQ(now.announcements + now.short_steps, before.announcements + before.short_steps);
+            return;
+        }
         CHECK_EQ(now.calls[algorithm] - before.calls[algorithm], bytes > 0 ? 1 : 0);
     }
 
     // The steps of a call with blocks of equal length.
     void check_steps(const Counts& before, std::size_t block) const {
         const Counts now = counters().read();
+        if (shares_ == Shares::kOneNode) check_node(before, now, block);
+        if (shares_ != Shares::kNone) return;
         const unsigned steps = steps_of(expected_algorithm(size_, block * static_cast<std::size_t>(size_)));
         const auto short_steps = now.short_steps - before.short_steps, puts = now.puts - before.puts,
                    packets = now.data_packets - before.data_packets,
@@ -222,6 +282,11 @@ private:
             if (block * static_cast<std::size_t>(size_) <= std::min<std::size_t>(short_max(), 900))
                 CHECK_EQ(short_steps, steps);
         }
+        const auto buffer_steps = now.buffer_steps - before.buffer_steps;
+        if (has_argument("buffers")) CHECK_EQ(buffer_steps, short_steps);
+        if (has_argument("buffers_auto")) CHECK_EQ(buffer_steps, short_steps - shortest_steps(block));
+        if (has_argument("no_buffers")) CHECK_EQ(buffer_steps, 0);
+        if (!why_no_buffers().empty()) CHECK(counters().without_buffers() > 0);
         if (announcements == 0) {
             CHECK_EQ(puts + packets + registrations, 0);
             return;
@@ -233,6 +298,16 @@ private:
         if (has_argument("registers")) CHECK_EQ(registrations, 1);
     }
 
+    // Every other block is taken once; a long read takes several system calls.
+    void check_node(const Counts& before, const Counts& now, std::size_t block) const {
+        const auto reads = now.node_reads - before.node_reads, chunked = now.node_chunked - before.node_chunked;
+        const std::size_t slot = size_ == 2 ? std::min<std::size_t>(node_slot(), 16384) : node_slot();
+        if (block <= slot) CHECK_EQ(reads + chunked, 0);
+        else CHECK(reads + chunked >= static_cast<unsigned>(size_ - 1));
+        if (has_argument("direct")) CHECK_EQ(chunked, 0);
+        if (has_argument("chunks")) CHECK_EQ(reads, 0);
+    }
+
     unsigned steps_of(Algorithm algorithm) const {
         if (algorithm == kRing) return static_cast<unsigned>(size_ - 1);
         if (algorithm == kNeighbour) return static_cast<unsigned>(size_ / 2);
@@ -241,9 +316,20 @@ private:
         return steps;
     }
 
+    // Steps of doubling and of Bruck's algorithm with at most 128 bytes.
+    unsigned shortest_steps(std::size_t block) const {
+        const Algorithm algorithm = expected_algorithm(size_, block * static_cast<std::size_t>(size_));
+        unsigned count = 0;
+        if (algorithm == kDoubling || algorithm == kBruck)
+            for (int have = 1; have < size_; have *= 2)
+                count += static_cast<std::size_t>(std::min(have, size_ - have)) * block <= 128;
+        return count;
+    }
+
     MPI_Comm comm_;
     int rank_ = 0, size_ = 0;
     std::uint64_t call_ = 0;
+    Shares shares_ = Shares::kNone;
     bool begun_ = false;
 };
 
@@ -253,12 +339,14 @@ inline MPI_Comm duplicate(MPI_Comm of) {
     return comm;
 }
 
-// Calls the body with a Gathering of the first p ranks, for each p from 2 on.
+// Calls the body with a Gathering of the first p ranks, for each p from 2 on; in another order if "shuffled".
 template <class Body>
 void with_each_number(const mpitest::Env& env, Body body) {
     for (int p = 2; p <= env.size; ++p) {
         MPI_Comm comm;
-        MPI_Comm_split(env.comm, env.rank < p ? 0 : MPI_UNDEFINED, env.rank, &comm);
+        const auto key = has_argument("shuffled") ? pattern::key({3, static_cast<std::uint64_t>(env.rank)}) % 1000
+                                                  : static_cast<std::uint64_t>(env.rank);
+        MPI_Comm_split(env.comm, env.rank < p ? 0 : MPI_UNDEFINED, static_cast<int>(key), &comm);
         if (comm != MPI_COMM_NULL) {
             Gathering some(comm);
             body(some);

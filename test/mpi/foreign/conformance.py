@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the built programs of MPICH's test/mpi by their testlists under a pml: tests that pass under stock ob1 must pass there.
 
-usage: conformance.py --tree DIR --pml NAME --log DIR [--long] --folders pt2pt:90,comm … -- mpirun COMMON…
+usage: conformance.py --tree DIR --pml NAME --log DIR [--long] [--rdmaag LEAST] --folders pt2pt:90,comm … -- mpirun COMMON…
 
 A test is a line of a testlist. As in MPICH's own runner, it passes with exit status 0 and the output "No Errors". A test that
 fails is run under ob1, too. Prints a PASS line per folder if no test is worse here than under ob1 and at least as many pass as the
 number after the folder (default 1); FAIL with the name for each test that passes under ob1 and not here; SKIP for each that ob1
 fails; RETRIED for each that failed here once of three times. A test that reaches the time limit here and not under ob1 is not tried
 again.
+
+--rdmaag 9: coll/rdmaag is on, not under ob1. At least 9 tests of the folder coll must have done allgathers by it.
 """
 import argparse
 import concurrent.futures
@@ -27,6 +29,7 @@ LONG_TIME_LIMIT = 400
 SLOW = {"ctxalloc", "ctxsplit", "comm_idup_nb", "comm_idup_isend"}
 # Jobs at a time. Half of the time of a short job is mpirun's start and end.
 JOBS = 2
+RDMAAG = ["--mca", "coll_rdmaag_priority", "40", "--mca", "coll_rdmaag_report", "1"]
 HANG = "\n(hang: ended after the time limit)\n"
 
 
@@ -36,6 +39,7 @@ def parse_arguments():
     parser.add_argument("--pml", required=True)
     parser.add_argument("--log", required=True)
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--rdmaag", type=int, default=0)
     parser.add_argument("--folders", required=True)
     parser.add_argument("mpirun", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -60,8 +64,9 @@ class Test:
             return False
         if long:
             return self.ranks <= 16
-        # The smaller half: collectives on many ranks send the same kinds of messages.
-        return self.program not in SLOW and self.ranks <= (5 if self.folder.startswith("coll") else 8)
+        # The smaller half: collectives on many ranks send the same kinds of messages, except those of coll/rdmaag.
+        most = 10 if "allgather" in self.program else 5 if self.folder.startswith("coll") else 8
+        return self.program not in SLOW and self.ranks <= most
 
 
 def read_tests(tree, folder, long):
@@ -84,7 +89,8 @@ def read_tests(tree, folder, long):
 
 def run(test, pml, options):
     """(passed, output) of one start."""
-    command = options.mpirun + ["--mca", "pml", pml, "-np", str(test.ranks), "./" + test.program] + test.arguments
+    rdmaag = RDMAAG if options.rdmaag and pml != "ob1" else []
+    command = options.mpirun + rdmaag + ["--mca", "pml", pml, "-np", str(test.ranks), "./" + test.program] + test.arguments
     with subprocess.Popen(command, cwd=os.path.join(options.tree, test.folder), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as job:
         try:
@@ -99,6 +105,11 @@ def run(test, pml, options):
             output += HANG
         passed = job.returncode == 0 and re.search(r"^ *(No Errors|Test passed)", output, re.M | re.I) is not None
     return passed, output
+
+
+def used_rdmaag(path):
+    with open(path, encoding="utf-8") as log:
+        return re.search(r"coll/rdmaag: rank \d+: (doubling|bruck|ring|neighbour) ", log.read()) is not None
 
 
 def hung(output):
@@ -155,11 +166,16 @@ def check_folder(folder, least, options):
     for name in names["retried"]:
         print(f"RETRIED mpich.{name}: failed once of three times")
     passed = len(names["pass"]) + len(names["retried"])
+    by_rdmaag = sum(used_rdmaag(path) for _, path in verdicts) if options.rdmaag else 0
+    if folder == "coll" and by_rdmaag < options.rdmaag:
+        print(f"FAIL mpich.{folder}: {by_rdmaag} tests use coll/rdmaag, of at least {options.rdmaag}", flush=True)
+        return len(names["worse"]) + 1
     if passed < least:
         print(f"FAIL mpich.{folder}: {passed} tests pass, of at least {least}; {len(tests)} were built, {missing} not", flush=True)
         return len(names["worse"]) + 1
     if not names["worse"]:
-        print(f"PASS mpich.{folder}: {passed} tests; {missing} not built ({time.monotonic() - start:.0f})", flush=True)
+        print(f"PASS mpich.{folder}: {passed} tests, {by_rdmaag} of them use coll/rdmaag; {missing} not built "
+              f"({time.monotonic() - start:.0f})", flush=True)
     return len(names["worse"])
 
 

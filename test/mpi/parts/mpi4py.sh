@@ -32,10 +32,11 @@ mpi4py_download() {
 # Excluded: spawn and dynproc, which start jobs by names that they look up at run time; semantics/dynamic covers these.
 run_mpi4py() {
     local common=(--mca pml "$1" "${common[@]:3}")
+    with_rdmaag "$1"
     rm -rf "$2"
     mkdir -p "$2"
     # The suite's own list of tests that Open MPI fails (skip_mpi) applies to both.
-    limit=400 launch both 2 --output-filename "$2" env PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
+    limit=400 launch both 2 "${rdmaag[@]}" --output-filename "$2" env PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
         "$mpi4py_tests/runtests.py" --no-builddir -v -e spawn -e dynproc || [ $? != 124 ] || { echo "$1: the time limit ended it"; return 1; }
 }
 
@@ -45,11 +46,15 @@ mpi4py_passes_what_stock_passes() {
         (unset OMPI_MCA_mca_base_component_path && run_mpi4py ob1 "$stock") || return 1
         touch "$stock/done"
     fi
-    [ "$pml" = ob1 ] || run_mpi4py "$pml" "$ours" || return 1
+    if [ "$pml" != ob1 ]; then
+        run_mpi4py "$pml" "$ours" && rdmaag_was_used -r "$ours" || return 1
+    fi
     /usr/bin/python3 "$here/foreign/mpi4py_compare.py" "$stock" "$ours"
 }
 
 part_mpi4py() {
+    # shellcheck source=test/mpi/lib/rdmaag.sh
+    . "$here/lib/rdmaag.sh"
     need_debian python3-mpi4py || return
     if asked mpi4py.passes_what_stock_passes; then
         if mpi4py_download >"$log" 2>&1; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # MPICH's public conformance tests (test/mpi of Debian's source package mpich): tests that pass under stock ob1 must pass
-# here. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
+# here, with coll/rdmaag switched on. The sources are downloaded, built against Open MPI and kept in _results/mpi/mpich.
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 mpich_folders=(pt2pt comm coll)
@@ -51,6 +51,7 @@ part_mpich() {
     for folder in "${chosen_folders[@]}"; do folders+=${folders:+,}$folder:${mpich_least[$folder]:-1}; done
     local arguments=()
     [ "$long" = no ] || arguments=(--long)
+    [ "$pml" = ob1 ] || arguments+=(--rdmaag 9)
     # The arguments of common without the choice of a pml.
     /usr/bin/python3 "$here/foreign/conformance.py" --tree "$results/mpich/tree" --pml "$pml" "${arguments[@]}" \
         --log "$results/mpich/log" --folders "$folders" -- \

@@ -41,6 +41,7 @@ part_storm() {
         everywhere || grounds=(vader)
         for ground in "${grounds[@]}"; do
             for protocol in rget rput send; do
+                [ "$protocol $ground" != "rget tcp" ] || continue # tcp has no get: rput
                 storm "storm.protocol_${protocol}_over_$ground" "$ground" "${ranks[$ground]}" 1500 \
                     --mca pml_coop_protocol $protocol -- --seed 6
             done

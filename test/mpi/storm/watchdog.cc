@@ -44,7 +44,7 @@ void watch(const Options options, const State* states, int count) {
             fprintf(stderr, "storm: NO PROGRESS for %d s; %s\n", options.stall_seconds, reproduce(options).c_str());
             for (int i = 0; i < count; ++i) print(states[i]);
             fflush(stderr);
-            sleep(5);  // lets the other ranks print before mpirun ends them
+            sleep(2);  // lets the other ranks print before mpirun ends them
             _exit(3);
         }
     }

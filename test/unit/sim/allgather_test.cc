@@ -71,6 +71,26 @@ TEST(SimAllgather, a_copied_step_has_no_handshake_and_does_not_wait_for_its_comp
     EXPECT_NEAR(ended_ns(o), t.c.start_ns + copy + t.c.post_ns + t.wire + t.way + t.look, 1);
 }
 
+// The sender copies to the other process of its host.
+TEST(SimAllgather, processes_of_a_host_copy) {
+    Options o = options(2, "doubling");
+    o.per_host = 2;
+    const Parts t{o.costs};
+    const double handshake = t.c.post_ns + t.c.node_ns + t.look + t.c.post_ns + t.c.node_ns + t.look;
+    const double copy = kBytes / 5.0;
+    EXPECT_NEAR(ended_ns(o), t.c.start_ns + handshake + t.c.post_ns + copy + 2 * t.c.node_ns + t.look, t.look);
+}
+
+// In the second step, both processes of a host send two blocks each over its cable.
+TEST(SimAllgather, processes_of_a_host_share_its_cable) {
+    Options o = options(4, "doubling");
+    o.announce = "call";
+    const Parts t{o.costs};
+    const double apart = ended_ns(o);
+    o.per_host = 2;
+    EXPECT_NEAR(ended_ns(o) - apart, t.wire + kBytes / 5.0, t.wire / 20);
+}
+
 // Point-to-point messages copy at both ends in each step. The buffer of RDMA holds what earlier steps received.
 TEST(SimAllgather, only_the_first_step_of_rdma_copies_at_the_sender) {
     Options o = options(8, "doubling");

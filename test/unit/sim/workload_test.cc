@@ -106,6 +106,7 @@ TEST(SimPlacement, random_mapping_takes_different_hosts_and_is_repeatable) {
     EXPECT_EQ(hosts, std::get<0>(place(Mapping::kRandom, 32, free, 5)));
     EXPECT_NE(hosts, std::get<0>(place(Mapping::kRandom, 32, free, 6)));
     EXPECT_EQ(std::get<0>(place(Mapping::kSequential, 3, free, 5)), (std::vector<NodeIndex>{0, 1, 2}));
+    EXPECT_EQ(std::get<0>(place(Mapping::kSequential, 5, free, 5, 2)), (std::vector<NodeIndex>{0, 0, 1, 1, 2}));
     EXPECT_EQ(std::get<1>(place(Mapping::kRandom, 65, free, 5)),
               "65 ranks do not fit: 64 hosts are free, and each takes one");
 }

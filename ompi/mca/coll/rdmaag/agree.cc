@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How the processes of a communicator agree to use coll/rdmaag, once per communicator.
-#include <algorithm>
 #include <array>
-#include <limits>
+#include <new>
 
 #include "coop/base/architecture.h"
 #include "module.h"
+#include "node_setup.h"
+#include "partners.h"
 #include "peers.h"
+#include "transports.h"
 
 namespace coop::ag {
 namespace {
@@ -27,43 +29,64 @@ enum Word {
     kAlgorithmHigh,
     kRingLow,
     kRingHigh,
+    kBuffers,
+    kFewestNeighbours,
+    kMostNeighbours,  // negative
+    kNodeLow,
+    kNodeHigh,
+    kTuneLow,
+    kTuneHigh,
     kWords
 };
 using Words = std::array<std::int64_t, kWords>;
 
 std::int64_t architecture() noexcept { return static_cast<std::int64_t>(opal_local_arch); }
 
-// The shortest eager limit to any partner of any algorithm; 0: one of them cannot be reached.
-std::size_t longest_to_partners(ompi_communicator_t& comm) noexcept {
-    const auto processes = static_cast<std::uint32_t>(ompi_comm_size(&comm));
-    const auto rank = static_cast<std::uint32_t>(ompi_comm_rank(&comm));
-    std::size_t shortest = std::numeric_limits<std::size_t>::max();
-    const auto look_at = [&](std::uint32_t partner) { shortest = std::min(shortest, longest_packet(comm, partner)); };
-    for (std::size_t i = 0; i < coll::kAlgorithms; ++i) {
-        const auto algorithm = static_cast<coll::Algorithm>(i);
-        if (!coll::fits(algorithm, processes)) continue;
-        // The steps after these have the same partners.
-        for (std::uint32_t step = 0; step < coll::count_announcements(algorithm, processes); ++step) {
-            const coll::Step s = coll::step_of(algorithm, processes, rank, step);
-            look_at(s.to);
-            look_at(s.from);
-        }
-    }
-    return shortest;
-}
-
-// The longest short step that packets of `longest` bytes allow.
-std::size_t short_limit(std::size_t longest) noexcept {
-    return std::min(static_cast<std::size_t>(process.config.short_max), longest - sizeof(coll::Packet));
+// All processes exchange buffers, or none.
+enum Wishes : std::int64_t { kNotAsked, kNoTransport, kCanUse };
+std::int64_t wish_for_buffers() noexcept {
+    if (process.config.row == static_cast<std::int64_t>(Row::kAm)) return kNotAsked;
+    return any_writes_buffers() ? kCanUse : kNoTransport;
 }
 
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
 
+// The parameters of the node row in one word: node_memory and node_slot are less than 2^30.
+std::int64_t node_parameters(const Config& c) noexcept { return (c.node << 30 | c.node_memory) << 30 | c.node_slot; }
+
+// Whether processes that share nodes use shared memory: on one node, or on several.
+bool wants_shared_memory(ompi_communicator_t& comm, const Words& least) noexcept {
+    const auto wish = static_cast<coll::Wish>(process.config.algorithm);
+    if (wish != coll::Wish::kAuto && wish != coll::Wish::kNode) return false;
+    const bool one_node = least[kFewestNeighbours] == ompi_comm_size(&comm), some = least[kMostNeighbours] < -1;
+    return process.config.node > (one_node ? 0 : 1) && some;
+}
+
+void share_nodes(State& state, bool buffers) noexcept {
+    state.hierarchy = set_up_nodes(state, buffers);
+    if (!state.hierarchy) process.count(Count::kNodeRefused);
+}
+
 }  // namespace
 
+Group* prepared_group(State& state, std::uint64_t bytes) noexcept {
+    if (state.group && bytes > 0) return state.group.get();
+    process.count(bytes == 0      ? WhyNot::kNoBytes
+                  : state.decided ? state.why_not
+                                  : WhyNot::kNotPrepared,
+                  bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));
+    return nullptr;
+}
+
+bool leaves_all(const State& state) noexcept {
+    if (!state.decided || state.group || process.config.report > 1) return false;
+    process.count(state.why_not, 0);
+    return true;
+}
+
 Group* group_for(State& state, std::uint64_t bytes) noexcept {
-    const auto left = [](WhyNot why) -> Group* {
-        process.count(why);
+    const auto left = [&state, bytes](WhyNot why) -> Group* {
+        process.count(why, bytes / static_cast<std::uint64_t>(ompi_comm_size(state.comm)));
         return nullptr;
     };
     if (bytes == 0) return left(WhyNot::kNoBytes);
@@ -75,27 +98,49 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     ompi_communicator_t& comm = *state.comm;
     if (!all_use_it(comm, process.config.priority)) return left(state.why_not = WhyNot::kPeerWithout);
     std::unique_ptr<Group> group;  // not the communicator's before all agree
-    std::size_t longest = 0;
+    std::unique_ptr<coll::Tuner> tuner(new (std::nothrow) coll::Tuner(static_cast<std::uint32_t>(process.config.tune)));
+    std::size_t short_bytes = 0;
     WhyNot mine = WhyNot::kPeerRefuses;
     if (!receive_packets()) mine = WhyNot::kNoBml;
-    else if (longest = longest_to_partners(comm); longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes)
-        mine = WhyNot::kUnreachable;
-    else if (group = Group::create(comm, short_limit(longest)); !group) mine = WhyNot::kNoMemory;
+    else if (short_bytes = short_limit(Members(comm)); short_bytes == 0) mine = WhyNot::kUnreachable;
+    else if (group = Group::create(Members(comm), short_bytes); !group || !tuner) mine = WhyNot::kNoMemory;
 
     const Config& c = process.config;
-    const Words words{group != nullptr, static_cast<std::int64_t>(group ? short_limit(longest) : 0),
-                      kVersion,         -kVersion,
-                      architecture(),   -architecture(),
-                      c.algorithm,      -c.algorithm,
-                      c.ring_min,       -c.ring_min};
+    const std::int64_t neighbours = count_neighbours(comm);
+    const bool can = group && tuner;
+    const Words words{can,
+                      static_cast<std::int64_t>(can ? short_bytes : 0),
+                      kVersion,
+                      -kVersion,
+                      architecture(),
+                      -architecture(),
+                      c.algorithm,
+                      -c.algorithm,
+                      c.ring_min,
+                      -c.ring_min,
+                      wish_for_buffers(),
+                      neighbours,
+                      -neighbours,
+                      node_parameters(c),
+                      -node_parameters(c),
+                      c.tune,
+                      -c.tune};
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
     const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
-                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh);
+                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh) &&
+                      is_same(least, kNodeLow, kNodeHigh) && is_same(least, kTuneLow, kTuneHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        const bool buffers = least[kBuffers] == kCanUse;
+        if (!buffers && least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
+            process.count(Count::kNotInOrder);
+        if (wants_shared_memory(comm, least)) share_nodes(state, buffers);
+        if (buffers && !state.hierarchy) group->exchange_buffers();
+        tuner->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         state.group = std::move(group);
+        state.tuner = std::move(tuner);
         return state.group.get();
     }
     state.why_not = same ? mine : WhyNot::kParametersDiffer;

@@ -11,17 +11,25 @@
 
 #include "coop_ompi_prologue.h"
 
+// coll_base_util.h, with the base of the requests of non-blocking calls, includes this header, which includes one that is
+// not installed. Only pointers to the structure are used there.
+#define OMPI_OP_H
+struct ompi_op_t;
+
 extern "C" {
+#include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/bml/bml.h"
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/base/base.h"
 #include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
@@ -30,6 +38,7 @@ extern "C" {
 #include "opal/mca/pmix/pmix.h"
 #include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
 #include "opal/util/arch.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"

@@ -2,13 +2,13 @@
 //
 // The component structure that Open MPI loads: registration of parameters and performance variables, one module for
 // each communicator, the report.
-#include <cstdio>
-#include <string>
-
+#include "arena.h"
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
+#include "outstanding.h"
 #include "peers.h"
+#include "report.h"
 
 extern "C" __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_rdmaag_component;
 
@@ -46,6 +46,9 @@ extern "C" int mca_coll_rdmaag_register(void) {
         register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
         register_variable(calls_variable(static_cast<coll::Algorithm>(i)), process.calls[i]);
+    for (std::size_t i = 0; i < coll::kReasons; ++i)
+        register_variable(chosen_variable(static_cast<coll::Reason>(i)), process.reasons[i]);
+    for (std::size_t i = 0; i < kLanes; ++i) register_variable(calls_variable(static_cast<Lane>(i)), process.lanes[i]);
     for (std::size_t i = 0; i < kWhyNots; ++i)
         register_variable(left_variable(static_cast<WhyNot>(i)), process.left_to_others[i]);
     return OMPI_SUCCESS;
@@ -57,23 +60,8 @@ extern "C" int mca_coll_rdmaag_open(void) {
     return OMPI_SUCCESS;
 }
 
-// One line for each algorithm and each reason with calls.
-void print_report() noexcept {
-    std::string text;
-    const auto add = [&text](const char* what, const char* name, const Tally& counter) {
-        if (const auto n = counter.read(); n > 0)
-            text += std::string(" ") + what + name + " " + std::to_string(n) + ";";
-    };
-    for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
-        add("", coll::text(static_cast<coll::Algorithm>(i)), process.calls[i]);
-    for (std::size_t i = 0; i < std::size(kCountRows); ++i) add("", kCountRows[i].name, process.counts[i]);
-    for (std::size_t i = 0; i < kWhyNots; ++i) add("left to others: ", kWhyNotTexts[i], process.left_to_others[i]);
-    if (!text.empty())
-        std::fprintf(stderr, "coll/rdmaag: rank %u:%s\n", ompi_proc_local()->super.proc_name.vpid, text.c_str());
-}
-
 extern "C" int mca_coll_rdmaag_close(void) {
-    if (process.config.report > 0) print_report();
+    stop_polling();
     return OMPI_SUCCESS;
 }
 
@@ -95,35 +83,52 @@ extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
 extern "C" int mca_coll_rdmaag_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     State& state = *reinterpret_cast<mca_coll_rdmaag_module_t*>(base)->state;
     const mca_coll_base_comm_coll_t& below = *comm->c_coll;
-    if (!below.coll_allgather || !below.coll_allgatherv || !below.coll_allreduce) return OMPI_ERROR;
+    if (!below.coll_allgather || !below.coll_allgatherv || !below.coll_iallgather || !below.coll_iallgatherv ||
+        !below.coll_allreduce)
+        return OMPI_ERROR;
     state.comm = comm;
     state.allgather = below.coll_allgather;
     state.allgather_module = below.coll_allgather_module;
     state.allgatherv = below.coll_allgatherv;
     state.allgatherv_module = below.coll_allgatherv_module;
+    state.iallgather = below.coll_iallgather;
+    state.iallgather_module = below.coll_iallgather_module;
+    state.iallgatherv = below.coll_iallgatherv;
+    state.iallgatherv_module = below.coll_iallgatherv_module;
     OBJ_RETAIN(state.allgather_module);
     OBJ_RETAIN(state.allgatherv_module);
+    OBJ_RETAIN(state.iallgather_module);
+    OBJ_RETAIN(state.iallgatherv_module);
     return OMPI_SUCCESS;
 }
 
 // Null: coll/rdmaag has nothing to do with the communicator.
 extern "C" mca_coll_base_module_t* mca_coll_rdmaag_comm_query(ompi_communicator_t* comm, int* priority) {
     *priority = static_cast<int>(process.config.priority);
+    if (comm == &ompi_mpi_comm_world.comm) report_at_finalize();
     if (process.config.priority == 0 || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return nullptr;
     auto* module = OBJ_NEW(mca_coll_rdmaag_module_t);
     if (!module) return nullptr;
     module->super.coll_module_enable = mca_coll_rdmaag_enable;
     module->super.coll_allgather = mca_coll_rdmaag_allgather;
     module->super.coll_allgatherv = mca_coll_rdmaag_allgatherv;
+    module->super.coll_iallgather = mca_coll_rdmaag_iallgather;
+    module->super.coll_iallgatherv = mca_coll_rdmaag_iallgatherv;
     return &module->super;
 }
 
-void construct(mca_coll_rdmaag_module_t* module) { module->state = new State; }
+void construct(mca_coll_rdmaag_module_t* module) {
+    module->state = new State;
+    arena().retain();
+}
 
 void destruct(mca_coll_rdmaag_module_t* module) {
     if (module->state->allgather_module) OBJ_RELEASE(module->state->allgather_module);
     if (module->state->allgatherv_module) OBJ_RELEASE(module->state->allgatherv_module);
+    if (module->state->iallgather_module) OBJ_RELEASE(module->state->iallgather_module);
+    if (module->state->iallgatherv_module) OBJ_RELEASE(module->state->iallgatherv_module);
     delete module->state;
+    arena().release();
 }
 
 }  // namespace

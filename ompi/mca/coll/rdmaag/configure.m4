@@ -9,6 +9,7 @@ AS_IF([test "$coop_ompi" = yes], [
     opal/mca/btl/btl.h dnl
     opal/mca/pmix/pmix.h dnl
     opal/runtime/opal_progress.h dnl
+    opal/util/proc.h dnl
     opal/util/show_help.h dnl
     ompi/communicator/communicator.h dnl
     ompi/mca/bml/base/base.h dnl

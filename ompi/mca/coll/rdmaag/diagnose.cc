@@ -47,6 +47,16 @@ void lengths_differ(std::uint32_t lap) {
     end_job();
 }
 
+void damaged_buffer(std::uint32_t lap) {
+    say("damaged-buffer", host(), my_rank(), lap);
+    end_job();
+}
+
+void wrong_word(std::uint32_t rank, const char* what, std::uint64_t lap) {
+    say("wrong-word", host(), my_rank(), rank, what, static_cast<unsigned long>(lap));
+    end_job();
+}
+
 void modex_failed(std::uint32_t rank, int error) {
     say("modex-failed", host(), my_rank(), rank, opal_strerror(error));
     end_job();

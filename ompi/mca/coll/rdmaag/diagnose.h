@@ -14,6 +14,10 @@ namespace coop::ag {
 [[noreturn]] void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error);
 // The processes of a communicator have called with different lengths.
 [[noreturn]] void lengths_differ(std::uint32_t lap);
+// The tail of a collective buffer is wrong.
+[[noreturn]] void damaged_buffer(std::uint32_t lap);
+// A word in the shared memory of a node that cannot be right. `rank`: in the communicator, of the process that wrote it.
+[[noreturn]] void wrong_word(std::uint32_t rank, const char* what, std::uint64_t lap);
 // Open MPI does not say whether a process uses the component.
 [[noreturn]] void modex_failed(std::uint32_t rank, int error);
 [[noreturn]] void out_of_memory(std::size_t bytes);

@@ -6,7 +6,9 @@
 
 #include <vector>
 
+#include "coop/coll/tuner.h"
 #include "group.h"
+#include "hierarchy.h"
 #include "process.h"
 
 namespace coop::ag {
@@ -17,17 +19,32 @@ struct State {
     mca_coll_base_module_t* allgather_module = nullptr;
     mca_coll_base_module_allgatherv_fn_t allgatherv = nullptr;
     mca_coll_base_module_t* allgatherv_module = nullptr;
+    mca_coll_base_module_iallgather_fn_t iallgather = nullptr;
+    mca_coll_base_module_t* iallgather_module = nullptr;
+    mca_coll_base_module_iallgatherv_fn_t iallgatherv = nullptr;
+    mca_coll_base_module_t* iallgatherv_module = nullptr;
 
-    std::uint32_t calls = 0;          // that could have been done here
-    bool decided = false;             // the processes have agreed, or not
-    WhyNot why_not{};                 // if decided without a group
-    std::unique_ptr<Group> group;     // null: not yet, or never
-    std::vector<std::uint64_t> ends;  // of the blocks of MPI_Allgatherv
+    std::uint32_t calls = 0;       // that could have been done here
+    bool decided = false;          // the processes have agreed, or not
+    WhyNot why_not{};              // if decided without a group
+    std::unique_ptr<Group> group;  // null: not yet, or never
+    // Blocking calls use it instead of the group if processes share nodes; null: they use the group.
+    std::unique_ptr<Hierarchy> hierarchy;
+    std::unique_ptr<coll::Tuner> tuner;  // if there is a group
+    std::vector<std::uint64_t> ends;     // of the blocks of MPI_Allgatherv
+    std::vector<int> lengths, begins;    // the same, for the component of lower priority
 };
 
 // The group, if this call is done here; the result has `bytes` bytes. Every process of the communicator comes to the
 // same result. The second call sets up the group, which takes an MPI_Allreduce.
 Group* group_for(State& state, std::uint64_t bytes) noexcept;
+// The same for a non-blocking call, which cannot set up the group: the call is left to others until blocking calls have
+// done so, and does not count as a first or second one.
+Group* prepared_group(State& state, std::uint64_t bytes) noexcept;
+
+// Whether all calls are left to other components; then counts this one. It need not know the lengths of the blocks, which
+// take time in proportion to the number of processes, unless the report shows them.
+bool leaves_all(const State& state) noexcept;
 
 }  // namespace coop::ag
 
@@ -38,10 +55,24 @@ struct mca_coll_rdmaag_module_t {
 };
 OBJ_CLASS_DECLARATION(mca_coll_rdmaag_module_t);
 
+namespace coop::ag {
+
+inline State& state_of(mca_coll_base_module_t* module) noexcept {
+    return *reinterpret_cast<mca_coll_rdmaag_module_t*>(module)->state;
+}
+
+}  // namespace coop::ag
+
 extern "C" {
 int mca_coll_rdmaag_allgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,
                               ompi_datatype_t* rdtype, ompi_communicator_t* comm, mca_coll_base_module_t* module);
 int mca_coll_rdmaag_allgatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
                                const int* displs, ompi_datatype_t* rdtype, ompi_communicator_t* comm,
                                mca_coll_base_module_t* module);
+int mca_coll_rdmaag_iallgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                               ompi_datatype_t* rdtype, ompi_communicator_t* comm, ompi_request_t** request,
+                               mca_coll_base_module_t* module);
+int mca_coll_rdmaag_iallgatherv(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                                const int* displs, ompi_datatype_t* rdtype, ompi_communicator_t* comm,
+                                ompi_request_t** request, mca_coll_base_module_t* module);
 }

@@ -11,6 +11,9 @@
 
 namespace coop::ag {
 
+// How short steps travel.
+enum class Row : std::uint8_t { kAuto, kAm, kBuffer };
+
 struct Config {
     std::int64_t priority = 0;
     std::int64_t short_max = 0;
@@ -19,6 +22,13 @@ struct Config {
     const char* algorithm_name = nullptr;  // the word that was given
     std::int64_t report = 0;
     const char* fault = nullptr;  // specification of coop/base/fault.h
+    std::int64_t row = 0;         // Row
+    const char* row_name = nullptr;
+    std::int64_t memory_max = 0;
+    std::int64_t node = 0;
+    std::int64_t node_slot = 0;
+    std::int64_t node_memory = 0;
+    std::int64_t tune = 0;  // calls by each way
 };
 
 // The declarations, for registration and for the documentation.

@@ -43,8 +43,10 @@ bool is_worth_it() noexcept {
     return module.config.async == static_cast<std::int64_t>(Async::kInterrupt) || !module.crowded;
 }
 
-// Attaches the handler to all transports; null detaches it. Returns true if at least one of them can interrupt.
-bool have_transports_serve(async::Handler* handler) noexcept {
+// Attaches the handler to all transports and to collective components; null detaches it. Returns true if at least one
+// transport can interrupt.
+bool attach_everywhere(async::Handler* handler) noexcept {
+    async::process_handler().attach(handler);
     bool any = false;
     for (const Extended& each : module.extensions.all())
         if (each.extension->serve && each.extension->serve(each.btl, handler)) any = true;
@@ -55,7 +57,7 @@ bool have_transports_serve(async::Handler* handler) noexcept {
 
 void start_async() noexcept {
     if (module.config.async == static_cast<std::int64_t>(Async::kOff) || !is_worth_it()) return;
-    if (!have_transports_serve(&module.handler)) {
+    if (!attach_everywhere(&module.handler)) {
         stop_async();
         if (module.config.async == static_cast<std::int64_t>(Async::kInterrupt))
             no_interrupts("no transport of this job supports interrupts; btl/coopib does");
@@ -72,7 +74,7 @@ void start_async() noexcept {
 void stop_async() noexcept {
     if (module.handler.active()) ompi_request_functions = stock;
     module.handler.stop();
-    have_transports_serve(nullptr);
+    attach_everywhere(nullptr);
 }
 
 }  // namespace coop::pml

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "upcalls.h"
 
+#include "coop/extension/tags.h"
 #include "entry.h"
 #include "module.h"
 
 namespace coop::ib {
 namespace {
 
-// The range of tags reserved for the PML.
-bool is_of_pml(const Header& header) noexcept {
-    return header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA;
+// The range of tags reserved for the PML, and coll/rdmaag.
+bool expects_handler(const Header& header) noexcept {
+    return (header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA) || header.tag == kAllgatherTag;
 }
-bool is_of_pml(const Fragment& fragment) noexcept { return is_of_pml(*fragment.header); }
-bool is_of_pml(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }
+bool expects_handler(const Fragment& fragment) noexcept { return expects_handler(*fragment.header); }
+bool expects_handler(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }
 
-// Whether the caller is the handler in its turn, which must call nothing but the PML.
+// Whether the caller is the handler in its turn, and the upper layer does not expect it.
 template <class Call>
 bool has_to_wait(const Module& m, const Call& call) noexcept {
-    return m.handler.is_handler() && !is_of_pml(call);
+    return m.handler.is_handler() && !expects_handler(call);
 }
 
 void call(Module& m, RdmaOp& op) {
     if (op.callback != nullptr)
         op.callback(&m.base, op.endpoint, op.local_address, op.local_handle, op.context, op.data, OPAL_SUCCESS);
     Guard guard(m);
-    if (is_of_pml(op) && !op.has_riders) m.handler.under_way(-1);
+    if (expects_handler(op) && !op.has_riders) m.handler.under_way(-1);
     op.endpoint->operations.end(op.begun);
     m.ops.give_back(op);
 }

@@ -4,11 +4,12 @@
 // arrived.
 //
 // Which thread may make a call depends on the component that is called. The asynchronous
-// handler may call pml/coop, whose operations are recognized by their marker and its
-// messages by their tag. Other parts of Open MPI (osc/rdma) do not expect calls from
-// another thread below MPI_THREAD_MULTIPLE: the application may be executing their code
-// without the handler knowing it. Calls for them that the handler finds are kept, and
-// the application's next progress() makes them, in the order of each kind.
+// handler may call pml/coop and coll/rdmaag, whose operations are recognized by their
+// marker and their messages by their tag. Other parts of Open MPI (osc/rdma) do not
+// expect calls from another thread below MPI_THREAD_MULTIPLE: the application may be
+// executing their code without the handler knowing it. Calls for them that the handler
+// finds are kept, and the application's next progress() makes them, in the order of
+// each kind.
 //
 // Threading: the thread that has the turn, with Module::lock released. With
 // MPI_THREAD_MULTIPLE the handler takes no turns, and nothing is kept. Ownership: the

@@ -31,6 +31,11 @@ void wake_up(int eventfd) noexcept {
 }
 }  // namespace
 
+HandlerLink& process_handler() noexcept {
+    static HandlerLink link;
+    return link;
+}
+
 void Handler::add(Source& source) { sources_.push_back(&source); }
 
 void Handler::watch_all() {

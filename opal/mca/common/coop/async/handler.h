@@ -195,6 +195,9 @@ private:
     std::atomic<Handler*> handler_{nullptr};  // atomic: a tool's thread may read it while MPI_Finalize detaches
 };
 
+// The handler of pml/coop, for components of this process that are not transports (coll/rdmaag). pml/coop attaches it.
+COOP_EXPORT HandlerLink& process_handler() noexcept;
+
 // RAII scope: the application is inside the library. The destructor of the outermost
 // one requests the interrupts that are needed while the application is outside.
 class Inside {

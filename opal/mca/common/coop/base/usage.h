@@ -91,6 +91,16 @@ struct PeerUsage {
     std::vector<UsageCount> counts;  // of messages sent to it, in ascending order of index
 };
 
+// The title of a table, and the words over its columns.
+struct UsageHeading {
+    std::string title;
+    const char* row = "protocol";
+    const char* size = "size";
+    const char* count = "messages";
+};
+// One line per row, size class and reason that occurred, and the totals; at most 100 columns.
+COOP_EXPORT std::string format_table(const UsageHeading& heading, const Usage& usage, const UsageLabels& labels);
+
 // Formats the table of a job of `processes` processes: one line per protocol, size class and reason that
 // occurred, and the totals; at most 100 columns.
 COOP_EXPORT std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes);

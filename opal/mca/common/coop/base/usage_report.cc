@@ -40,8 +40,8 @@ std::string label_of(std::span<const char* const> labels, std::uint32_t i) {
 // Collects lines, then aligns their columns.
 class Table {
 public:
-    explicit Table(bool with_peer) : first_(with_peer ? kPeer : kProtocol) {
-        lines_.push_back({"peer", "protocol", "size", "messages", "bytes", "amount", "reason"});
+    Table(const UsageHeading& heading, bool with_peer) : first_(with_peer ? kPeer : kProtocol) {
+        lines_.push_back({"peer", heading.row, heading.size, heading.count, "bytes", "amount", "reason"});
     }
 
     void add(Line line) { lines_.push_back(std::move(line)); }
@@ -131,21 +131,25 @@ std::string human_bytes(std::uint64_t bytes) {
     return text.data();
 }
 
+std::string format_table(const UsageHeading& heading, const Usage& usage, const UsageLabels& labels) {
+    Table table(heading, false);
+    Totals totals;
+    add_lines(table, usage.counts(), usage.shape(), labels, "", totals);
+    if (totals.messages == 0) return heading.title + ": none\n";
+    table.add(totals_line(totals));
+    return heading.title + '\n' + table.text();
+}
+
 std::string format_job_table(const Usage& usage, const UsageLabels& labels, int processes) {
     const std::string title = "pml/coop: messages sent by " + std::to_string(processes) +
                               (processes == 1 ? " process" : " processes");
-    Table table(false);
-    Totals totals;
-    add_lines(table, usage.counts(), usage.shape(), labels, "", totals);
-    if (totals.messages == 0) return title + ": none\n";
-    table.add(totals_line(totals));
-    return title + '\n' + table.text();
+    return format_table({title}, usage, labels);
 }
 
 std::string format_peer_table(int rank, std::span<const PeerUsage> peers, const UsageShape& shape,
                               const UsageLabels& labels) {
     const std::string title = "pml/coop: messages sent by rank " + std::to_string(rank) + ", by peer";
-    Table table(true);
+    Table table({title}, true);
     Totals totals;
     for (const PeerUsage& peer : peers) add_lines(table, peer.counts, shape, labels, std::to_string(peer.peer), totals);
     if (totals.messages == 0) return title + ": none\n";

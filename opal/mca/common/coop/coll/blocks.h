@@ -58,6 +58,7 @@ public:
     }
     std::uint64_t bytes_of(std::uint32_t block) const noexcept { return begin_of(block + 1) - begin_of(block); }
     std::uint64_t bytes() const noexcept { return begin_of(processes_); }
+    std::uint64_t mean_bytes() const noexcept { return ends_ ? bytes() / processes_ : block_bytes_; }
 
     Pieces pieces_of(const Range& range) const noexcept {
         Pieces pieces;

@@ -40,7 +40,8 @@ public:
     // `short_bytes`: the longest short step; the same in all processes, at most the bytes of a slot.
     Call(Wire& wire, Inbox& inbox, const Target& target, std::uint32_t lap, std::uint64_t short_bytes) noexcept
         : wire_(wire), inbox_(inbox), target_(target), lap_(lap), short_bytes_(short_bytes),
-          steps_(count_steps(target.algorithm, target.blocks.processes())) {
+          steps_(count_steps(target.algorithm, target.blocks.processes())),
+          announcements_(count_announcements(target.algorithm, target.blocks.processes())) {
         inbox_.open(lap, target);
         begin_step();
     }
@@ -56,7 +57,7 @@ public:
             begin_step();
         }
         if (!wire_.settle() || !announced || number_ < steps_) return false;
-        inbox_.close();
+        inbox_.close(lap_);
         return true;
     }
 
@@ -74,7 +75,7 @@ private:
 
     // Each announcement once, if any of its steps is long. Steps with the same announcement are all long or all short.
     bool announce_rest() noexcept {
-        for (; announcement_ < count_announcements(target_.algorithm, target_.blocks.processes()); ++announcement_) {
+        for (; announcement_ < announcements_; ++announcement_) {
             const Step step = target_.step(announcement_);
             const std::uint64_t bytes = target_.blocks.pieces_of(step.receive).bytes();
             if (is_long(bytes) && !wire_.announce(step.from, announcement_)) return false;
@@ -110,7 +111,7 @@ private:
     const Target target_;
     const std::uint32_t lap_;
     const std::uint64_t short_bytes_;
-    const std::uint32_t steps_;
+    const std::uint32_t steps_, announcements_;
     std::uint32_t number_ = 0, announcement_ = 0;
     Step step_{};
     Pieces sends_;

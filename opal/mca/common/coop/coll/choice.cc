@@ -12,6 +12,7 @@ std::optional<Algorithm> named(Wish wish) noexcept {
     case Wish::kBruck: return Algorithm::kBruck;
     case Wish::kRing: return Algorithm::kRing;
     case Wish::kNeighbour: return Algorithm::kNeighbour;
+    case Wish::kNode:  // by shared memory, if that is possible
     case Wish::kAuto: break;
     }
     return std::nullopt;
@@ -21,10 +22,13 @@ std::optional<Algorithm> named(Wish wish) noexcept {
 
 const char* text(Reason reason) noexcept {
     switch (reason) {
-    case Reason::kAsked: return "asked for";
-    case Reason::kPowerOfTwo: return "a power of two of processes";
-    case Reason::kAnyNumber: return "no power of two of processes";
-    case Reason::kLong: return "long blocks";
+    case Reason::kAsked: return "asked";
+    case Reason::kPowerOfTwo: return "power-of-two";
+    case Reason::kAnyNumber: return "any-number";
+    case Reason::kLong: return "long";
+    case Reason::kSharedMemory: return "shared-memory";
+    case Reason::kTuning: return "tuning";
+    case Reason::kMeasured: return "measured";
     }
     return "unknown";
 }

@@ -14,13 +14,14 @@
 
 namespace coop::coll {
 
-enum class Wish : std::uint8_t { kAuto, kDoubling, kBruck, kRing, kNeighbour };
+enum class Wish : std::uint8_t { kAuto, kDoubling, kBruck, kRing, kNeighbour, kNode };
 
 struct Situation {
     std::uint32_t processes = 0;
     std::uint64_t bytes = 0;  // of all blocks
     Wish wish = Wish::kAuto;
     std::uint64_t ring_min = 0;  // mean length of a block from which on the ring may be taken
+    bool shared_memory = false;  // there is shared memory for blocking calls (only tuner.h looks at it)
 };
 
 enum class Reason : std::uint8_t {
@@ -28,8 +29,13 @@ enum class Reason : std::uint8_t {
     kPowerOfTwo,  // recursive doubling has the fewest steps and moves long ranges
     kAnyNumber,   // Bruck: the fewest steps for a number that is no power of two
     kLong,        // ring: the blocks are long, so steps do not matter, but neighbours are near
+    // Not by choose(), but by tuner.h:
+    kSharedMemory,  // processes of the communicator share nodes, and memory there
+    kTuning,        // tried, to measure its time
+    kMeasured,      // clearly faster than the choice of choose()
 };
-constexpr std::size_t kReasons = 4;
+constexpr std::size_t kReasons = 7;
+// The word that reports and performance variables use: asked, power-of-two, …
 COOP_EXPORT const char* text(Reason reason) noexcept;
 
 struct Choice {

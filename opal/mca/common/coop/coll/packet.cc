@@ -29,7 +29,8 @@ std::uint64_t following(const Packet& packet) noexcept {
     switch (packet.kind) {
     case Kind::kShort:
     case Kind::kData: return packet.bytes;
-    case Kind::kAnnounce: return packet.parts;
+    case Kind::kAnnounce:
+    case Kind::kBuffer: return packet.parts;
     case Kind::kLanded: break;
     }
     return 0;
@@ -45,8 +46,9 @@ void seal(Packet& packet) noexcept {
 const char* find_damage(const Packet& packet, std::size_t arrived_bytes) noexcept {
     if (packet.check != check_of(packet)) return "check word";
     if (packet.version != kPacketVersion) return "version";
-    if (packet.kind < Kind::kShort || packet.kind > Kind::kLanded) return "kind";
-    if (packet.kind == Kind::kAnnounce && packet.parts > kMaxHandleBytes) return "bytes of the handle";
+    if (packet.kind < Kind::kShort || packet.kind > Kind::kBuffer) return "kind";
+    const bool has_handle = packet.kind == Kind::kAnnounce || packet.kind == Kind::kBuffer;
+    if (has_handle && packet.parts > kMaxHandleBytes) return "bytes of the handle";
     if (packet.kind == Kind::kLanded && packet.parts == 0) return "parts";
     if (arrived_bytes < sizeof packet || arrived_bytes - sizeof packet != following(packet)) return "length";
     return nullptr;

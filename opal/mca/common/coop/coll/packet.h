@@ -6,6 +6,7 @@
 //     kAnnounce  receiver to sender, once per call and sender: where its long steps go
 //     kData      a part of a long step, for a transport that cannot write to the receiver
 //     kLanded    bytes of a long step have been written to the receiver's memory
+//     kBuffer    receiver to sender, once per communicator: where its short steps go
 //
 // Units: bytes. A packet is checked as a whole, without the data after it; a receiver
 // never uses a field of a damaged one. Processes of different architectures do not use
@@ -21,10 +22,10 @@
 
 namespace coop::coll {
 
-constexpr std::uint8_t kPacketVersion = 1;
+constexpr std::uint8_t kPacketVersion = 2;
 constexpr std::size_t kMaxHandleBytes = 64;  // of a transport's registration handle
 
-enum class Kind : std::uint8_t { kShort = 1, kAnnounce, kData, kLanded };
+enum class Kind : std::uint8_t { kShort = 1, kAnnounce, kData, kLanded, kBuffer };
 
 struct Packet {
     std::uint16_t check;
@@ -35,9 +36,10 @@ struct Packet {
     std::uint32_t lap;      // number of the call on this communicator
     std::uint32_t step;     // kAnnounce: number of the announcement
     std::uint32_t parts;    // kLanded: packets that tell of the same write, which is more than 1 only if the write
-                            // is a whole piece; kAnnounce: bytes of the handle that follows
+                            // is a whole piece; kAnnounce, kBuffer: bytes of the handle that follows
     std::uint64_t bytes;    // of data
-    std::uint64_t at;       // kData: offset in the step; kLanded: the piece; kAnnounce: address of the memory; else 0
+    std::uint64_t
+        at;  // kData: offset in the step; kLanded: the piece; kAnnounce, kBuffer: address of the memory; else 0
 };
 static_assert(sizeof(Packet) == 40);
 

@@ -108,6 +108,10 @@ SharedMemory::~SharedMemory() {
     if (fd_ >= 0) close(fd_);
 }
 
+void SharedMemory::close_descriptor() noexcept {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
 SharedMemory::SharedMemory(SharedMemory&& from) noexcept
     : address_(std::exchange(from.address_, nullptr)), bytes_(from.bytes_), fd_(std::exchange(from.fd_, -1)),
       error_(from.error_) {}

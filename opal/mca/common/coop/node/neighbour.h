@@ -37,8 +37,10 @@ public:
     COOP_EXPORT SharedMemory& operator=(SharedMemory&& from) noexcept;
 
     void* address() const noexcept { return address_; }
-    std::int32_t fd() const noexcept { return fd_; }  // -1: attached memory
-    int error() const noexcept { return error_; }     // errno of empty memory; 0: nothing was attempted
+    std::int32_t fd() const noexcept { return fd_; }  // -1: attached memory, or closed
+    // Keeps the memory, but no other process can attach any more.
+    COOP_EXPORT void close_descriptor() noexcept;
+    int error() const noexcept { return error_; }  // errno of empty memory; 0: nothing was attempted
     explicit operator bool() const noexcept { return address_ != nullptr; }
 
 private:

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How the processes of a communicator find out which of them share a node, and make memory in common.
+#pragma once
+
+#include <memory>
+
+#include "hierarchy.h"
+#include "module.h"
+
+namespace coop::ag {
+
+// How many processes of the communicator are on the node of this one, itself included.
+std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept;
+
+// By all processes of the communicator, which come to the same result. Null: they differ in their views of who shares a
+// node, one of them has no memory, or a leader cannot reach another one. `buffers`: see Hierarchy::begin().
+std::unique_ptr<Hierarchy> set_up_nodes(State& state, bool buffers) noexcept;
+
+}  // namespace coop::ag
