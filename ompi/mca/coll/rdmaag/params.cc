@@ -84,13 +84,13 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "node",
      .type = ParamType::kInt,
-     .default_value = 1,
+     .default_value = 2,
      .min = 0,
      .max = 2,
      .help =
          "0: all processes use the transports. 1: if all processes of a communicator are on one node, they exchange "
          "blocks through shared memory. 2: also if they share several nodes; then one process of each node uses the "
-         "transports.",
+         "transports, where the trials (tune) find that faster.",
      .level = 5},
     {.name = "node_slot",
      .type = ParamType::kSize,
