@@ -212,11 +212,11 @@ allgather_params() {
 allgather_tuning() {
     local program=$bin/allgather_tuning
     tune=5 check allgather.tuning.vader gathers vader 4 coop "$program"
+    tune=4 check allgather.tuning.report_tells_the_choice report_tells_the_choice
+    everywhere || return 0
     tune=5 check allgather.tuning.one_rank_is_late gathers vader 3 coop "$program" late
     tune=4 check allgather.tuning.slow_calls_are_left_to_others gathers vader 4 coop --mca coll_rdmaag_fault slow:1 "$program" slow
-    tune=4 check allgather.tuning.report_tells_the_choice report_tells_the_choice
     tune=3 check allgather.tuning.blocks_of_every_size gathers vader 4 coop "$bin/allgather_data" --only blocks_of_every_size
-    everywhere || return 0
     tune=4 check allgather.tuning.calls_that_are_slow_in_one_rank gathers tcp 3 ob1 "${of_one_rank[@]}" fault slow:1 "$program" slow late
     tune=10 check allgather.tuning.tcp gathers tcp 5 ob1 "$program"
     tune=2 check allgather.tuning.data gathers vader 6 ob1 "$bin/allgather_data"
@@ -249,6 +249,7 @@ part_allgather() {
         check allgather.faults.of_one_rank gathers vader 3 coop "${of_one_rank[@]}" fault sendi:1,alloc:3,busy:5,put:3,put_busy:2 "$bin/allgather_data" \
             --only blocks_of_every_size
         check allgather.damaged.corrupt_rts@1=23 damaged_packet_is_diagnosed corrupt_rts@1=23
+        check_on_cluster allgather.hierarchy.by_node.unequal by_hierarchy 7 coop "$bin/allgather_data" node --only blocks_of_unequal_length
         check allgather.subnet.coop.buffers gathers subnet 3 coop --mca coll_rdmaag_row buffer "$bin/allgather_data" puts buffers
         return
     fi

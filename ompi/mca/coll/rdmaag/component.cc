@@ -77,6 +77,7 @@ void check_parameters() noexcept {
 extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
     process.threads = threads;
     check_parameters();
+    prepare_requests();
     return OMPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "buffers.h"
+#include "coop/base/tsan.h"
 #include "diagnose.h"
 #include "inside.h"
 #include "module.h"
@@ -51,6 +52,7 @@ namespace {
 void complete(Nonblocking& call) noexcept {
     call.request.req_status.MPI_ERROR = call.buffers.finish();
     call.group.end_one();
+    tsan_release(&call.request);
     ompi_request_complete(&call.request, true);
 }
 
@@ -66,6 +68,7 @@ void on_done(Job& job) noexcept {
 int free_request(ompi_request_t** freed) {
     ompi_request_t* const request = *freed;
     if (!REQUEST_COMPLETE(request)) return MPI_ERR_REQUEST;
+    tsan_acquire(request);  // the callers, such as MPI_Wait, are not instrumented
     ompi_communicator_t* comm = request->req_mpi_object.comm;
     delete reinterpret_cast<mca_coll_rdmaag_request_t*>(request)->call;
     OMPI_REQUEST_FINI(request);
@@ -127,6 +130,12 @@ using namespace coop;
 using namespace coop::ag;
 
 OBJ_CLASS_INSTANCE(mca_coll_rdmaag_request_t, ompi_coll_base_nbc_request_t, nullptr, nullptr);
+
+namespace coop::ag {
+
+void prepare_requests() noexcept { opal_class_initialize(OBJ_CLASS(mca_coll_rdmaag_request_t)); }
+
+}  // namespace coop::ag
 
 extern "C" int mca_coll_rdmaag_iallgather(const void* sbuf, int scount, ompi_datatype_t* sdtype, void* rbuf, int rcount,
                                           ompi_datatype_t* rdtype, ompi_communicator_t* comm, ompi_request_t** request,

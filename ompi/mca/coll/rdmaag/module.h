@@ -41,6 +41,8 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept;
 // The same for a non-blocking call, which cannot set up the group: the call is left to others until blocking calls have
 // done so, and does not count as a first or second one.
 Group* prepared_group(State& state, std::uint64_t bytes) noexcept;
+// Before the first non-blocking call, which several threads may make at once.
+void prepare_requests() noexcept;
 
 // Whether all calls are left to other components; then counts this one. It need not know the lengths of the blocks, which
 // take time in proportion to the number of processes, unless the report shows them.

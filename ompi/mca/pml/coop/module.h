@@ -20,7 +20,7 @@
 //   pieces.cc       buffers in pieces                device_memory.h memory of accelerators
 //   lifetime.h      references and steps of requests arrived.h       stored packets
 //   pool.h          free lists                       ticks.h         the clock of statistics
-//   stack_convertor.h  a convertor of one call       tsan.h          notes for ThreadSanitizer
+//   stack_convertor.h  a convertor of one call
 //
 // Threading: Guard locks only if several threads may be inside MPI; entry points and callbacks take turns with the
 // handler (async.h). Lock order: a communicator's matching lock, then the module's lock; no transport is called under

@@ -5,7 +5,7 @@
 
 #include "async.h"
 #include "diagnose.h"
-#include "tsan.h"
+#include "coop/base/tsan.h"
 
 namespace coop::pml {
 namespace {

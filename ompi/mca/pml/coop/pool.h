@@ -4,7 +4,7 @@
 #pragma once
 
 #include "module.h"
-#include "tsan.h"
+#include "coop/base/tsan.h"
 
 namespace coop::pml {
 

@@ -4,7 +4,7 @@
 #include "arrived.h"
 #include "comm.h"
 #include "diagnose.h"
-#include "tsan.h"
+#include "coop/base/tsan.h"
 
 namespace coop::pml {
 namespace {

@@ -2,7 +2,7 @@
 //
 // MPI_Recv and related calls, and MPI_Cancel of receives.
 #include "recv_request.h"
-#include "tsan.h"
+#include "coop/base/tsan.h"
 
 namespace coop::pml {
 namespace {

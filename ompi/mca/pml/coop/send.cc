@@ -8,7 +8,7 @@
 #include "bounce.h"
 #include "diagnose.h"
 #include "packet.h"
-#include "tsan.h"
+#include "coop/base/tsan.h"
 #include "send_request.h"
 #include "stack_convertor.h"
 

@@ -18,7 +18,7 @@ extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
 #endif
 
-namespace coop::pml {
+namespace coop {
 
 inline void tsan_release([[maybe_unused]] void* object) noexcept {
 #ifdef COOP_TSAN
@@ -32,4 +32,4 @@ inline void tsan_acquire([[maybe_unused]] void* object) noexcept {
 #endif
 }
 
-}  // namespace coop::pml
+}  // namespace coop
