@@ -48,12 +48,13 @@ struct Nonblocking : Job {
 
 namespace {
 
-// The request may be gone after this.
+// The request and the call may be gone after this.
 void complete(Nonblocking& call) noexcept {
-    call.request.req_status.MPI_ERROR = call.buffers.finish();
+    ompi_request_t& request = call.request;
+    request.req_status.MPI_ERROR = call.buffers.finish();
     call.group.end_one();
-    tsan_release(&call.request);
-    ompi_request_complete(&call.request, true);
+    tsan_release(&request);
+    ompi_request_complete(&request, true);
 }
 
 // Called again by the application if the handler could not end the call.
