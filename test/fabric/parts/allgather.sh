@@ -142,6 +142,8 @@ part_allgather() {
     for algorithm in auto ring; do
         check "overlap.by_$algorithm" overlaps 4 -- --mca pml_coop_async interrupt --mca coll_rdmaag_algorithm $algorithm "$programs/allgather_overlap"
     done
+    check nonblocking.with_interrupts.funneled gathers coopib coop 3 -- --mca pml_coop_async interrupt "$programs/allgather_nonblocking" --funneled
+    check overlap.serialized overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --serialized
     check overlap.multiple overlaps 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_overlap" --multiple
     check threads gathers coopib coop 2 --hcas 2 -- "$programs/allgather_threads"
     allgather_buffers

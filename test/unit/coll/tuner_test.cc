@@ -261,8 +261,11 @@ TEST(CollTuner, shared_memory_is_tried_beside_the_component_below_and_the_usual_
     Tuner tuner(2);
     Trials& trials = *tuner.plan(Operation::kAllgather, 4096, situation).trials;
     const std::vector<Way> ways(trials.ways().begin(), trials.ways().end());
-    EXPECT_EQ(ways, (std::vector<Way>{{.shared_memory = true}, kBelow, {Algorithm::kRecursiveDoubling}}));
+    EXPECT_EQ(ways,
+              (std::vector<Way>{{.shared_memory = true}, kBelow, {Algorithm::kRecursiveDoubling}, {Algorithm::kRing}}));
     EXPECT_EQ(trials.winner().reason, Reason::kSharedMemory);
+    situation.one_node = true;
+    EXPECT_EQ(tuner.plan(Operation::kAllgather, 2048, situation).trials->ways().size(), 3u);
     situation.wish = Wish::kNode;
     EXPECT_EQ(tuner.plan(Operation::kAllgather, 8, situation).reason, Reason::kAsked);
     EXPECT_EQ(tuner.plan(Operation::kAllgather, 8, situation).trials, nullptr);

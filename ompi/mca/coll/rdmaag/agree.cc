@@ -137,7 +137,7 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
         if (!buffers && least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
             process.count(Count::kNotInOrder);
         if (wants_shared_memory(comm, least)) share_nodes(state, buffers);
-        if (buffers && !state.hierarchy) group->exchange_buffers();
+        if (buffers && !(state.hierarchy && state.hierarchy->lane() == Lane::kNode)) group->exchange_buffers();
         tuner->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         state.group = std::move(group);
         state.tuner = std::move(tuner);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "buffers.h"
+#include "inside.h"
 #include "module.h"
 #include "plan.h"
 
@@ -21,6 +22,7 @@ int gather(State& state, coll::Operation operation, const void* sbuf, int scount
         return rc == OMPI_SUCCESS ? rc_of_buffers : rc;
     }
     if (process.faults.hit(Fault::kSlow)) usleep(20000);
+    const Inside inside;
     if (way.shared_memory) state.hierarchy->gather(buffers.own(), buffers.memory(), blocks);
     else state.group->gather(buffers.memory(), blocks, *way.algorithm, way.short_part);
     return buffers.finish();

@@ -75,7 +75,8 @@ void check_parameters() noexcept {
 }
 
 extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
-    process.threads = threads;
+    // pml/coop lets its handler take turns with the application only if this is false.
+    process.threads = threads || opal_using_threads();
     check_parameters();
     prepare_requests();
     return OMPI_SUCCESS;

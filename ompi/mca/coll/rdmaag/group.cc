@@ -52,6 +52,9 @@ constexpr Fault fault_of(coll::Kind kind) noexcept {
     return Fault::kCorruptFin;
 }
 
+// In its turn the handler uses only transports that take turns with it; the application's next poll uses the others.
+bool has_to_wait(const mca_btl_base_module_t& btl) noexcept { return handler().is_handler() && !extension_of(btl); }
+
 void end_all(JobList& done) noexcept {
     while (Job* const job = done.pop_front()) job->on_done(*job);
 }
@@ -64,6 +67,7 @@ void set_parts(void* packet, std::uint32_t parts) noexcept {
 
 extern "C" void mca_coll_rdmaag_on_packet(mca_btl_base_module_t* btl, mca_btl_base_tag_t,
                                           mca_btl_base_descriptor_t* descriptor, void*) {
+    const async::Polling turn(handler().get());
     const mca_btl_base_segment_t& segment = *descriptor->des_segments;
     coll::Packet packet{};
     const bool whole = segment.seg_len >= sizeof packet;
@@ -123,13 +127,15 @@ struct Group::Running {
 // the end of the scope this thread continues the non-blocking calls. The group stays until then.
 class Group::Following {
 public:
-    explicit Following(Group& group) noexcept : group_(has_interrupts() && group.outstanding() > 0 ? &group : nullptr) {
+    explicit Following(Group& group) noexcept : group_(has_interrupts() ? &group : nullptr) {
         if (group_) group_->followers_.fetch_add(1, std::memory_order_relaxed);
     }
     ~Following() {
         if (!group_) return;
         JobList done;
-        group_->drive(done);
+        // Here, because a call may have begun since the packet came, and not have seen it.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (group_->outstanding() > 0) group_->drive(done);
         group_->followers_.fetch_sub(1, std::memory_order_release);
         end_all(done);
     }
@@ -348,6 +354,7 @@ coll::Packet Group::packet_of(const Running& call, coll::Kind kind, std::uint32_
 // Sends the packet and the pieces of the call's memory after it. The bytes of an announced handle lie in the staging buffer
 // already. False: the transport has no room just now.
 bool Group::send(Running& call, mca_bml_base_btl_t& btl, coll::Packet& packet, const coll::Pieces& pieces) noexcept {
+    if (has_to_wait(*btl.btl)) return false;
     const bool announces = packet.kind == coll::Kind::kAnnounce || packet.kind == coll::Kind::kBuffer;
     const std::size_t following = announces ? packet.parts : pieces.bytes();
     const std::size_t bytes = sizeof packet + following;
@@ -396,6 +403,7 @@ void Group::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_bt
                     int status) {
     // The partner would wait for this packet for ever.
     if (status < 0) transport_failed(*btl, "send", status);
+    const async::Polling turn(handler().get());
     Running& call = *static_cast<Running*>(descriptor->des_cbdata);
     const Following following(*call.group);
     call.under_way.fetch_sub(1, std::memory_order_release);
@@ -404,6 +412,7 @@ void Group::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_bt
 bool Group::announce(Running& call, std::uint32_t to, std::uint32_t number) noexcept {
     mca_bml_base_endpoint_t& there = members_.endpoint(to);
     mca_bml_base_btl_t* const puts = puts_to(there);
+    if (puts && has_to_wait(*puts->btl)) return false;
     coll::Packet packet = packet_of(call, coll::Kind::kAnnounce, number);
     packet.at = reinterpret_cast<std::uintptr_t>(call.job->memory);
     if (puts) {
@@ -474,6 +483,7 @@ std::uint64_t Group::send_long(Running& call, std::uint32_t to, std::uint32_t st
                                                          &members_.endpoint(to).btl_rdma,
                                                          static_cast<mca_btl_base_module_t*>(there.transport))
                                                    : nullptr;
+    if (btl && has_to_wait(*btl->btl)) return 0;
     const bool puts = btl && may_put(members_.endpoint(to), *btl) &&
                       there.handle_bytes == btl->btl->btl_registration_handle_size;
     if (!puts || process.faults.hit(Fault::kPut)) return send_data(call, to, step, at, piece);
@@ -533,6 +543,7 @@ int Group::start(Put& put, mca_bml_base_btl_t& btl, bool to_the_end, void* local
 
 void Group::on_put_done(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, void*, mca_btl_base_registration_handle_t*,
                         void*, void* put, int status) {
+    const async::Polling turn(handler().get());
     Put& done = *static_cast<Put*>(put);
     const Following following(*done.call.group);
     done.state.store(status == OMPI_SUCCESS ? Put::kDone : Put::kFailed, std::memory_order_release);

@@ -2,6 +2,7 @@
 #include "hierarchy.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -23,6 +24,10 @@ Hierarchy::Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<Node
       node_ends_(nodes_.count()), leader_ends_(member_ends_.size()) {}
 
 Hierarchy::~Hierarchy() = default;
+
+bool Hierarchy::suits(std::uint64_t block) const noexcept {
+    return nodes_.count() == 1 || nodes_.is_in_order() || 2 * std::bit_floor(block) <= kMostKept / nodes_.processes();
+}
 
 void Hierarchy::begin(std::uint64_t short_bytes, bool buffers) noexcept {
     row_->meet();

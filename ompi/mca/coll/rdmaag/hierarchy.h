@@ -35,6 +35,9 @@ public:
     // collective buffers if `buffers`.
     void begin(std::uint64_t short_bytes, bool buffers) noexcept;
 
+    // Whether a call may go this way; the same for all blocks of a class of the trials. On several nodes whose ranks do not
+    // follow each other, the whole result lies in memory of our own.
+    bool suits(std::uint64_t block) const noexcept;
     Lane lane() const noexcept { return nodes_.count() == 1 ? Lane::kNode : Lane::kHierarchy; }
     const coll::Nodes& nodes() const noexcept { return nodes_; }
 

@@ -2,9 +2,9 @@
 //
 // MPI_Iallgather and MPI_Iallgatherv.
 //
-// Threading: a request completes in the thread that continues the call. Below MPI_THREAD_MULTIPLE, the handler leaves
-// the end of some calls to the application, because it would call back into other parts of Open MPI: those with
-// datatypes of the program, which are released, and those with a callback.
+// Threading: a request completes in the thread that continues the call. The handler leaves the end of some calls to the
+// application, because it would call back into other parts of Open MPI: those with datatypes of the program, which are
+// released, and those with a callback.
 #include <new>
 
 #include "buffers.h"
@@ -57,12 +57,14 @@ void complete(Nonblocking& call) noexcept {
     ompi_request_complete(&request, true);
 }
 
+bool is_handler_here() noexcept { return has_interrupts() && handler().get()->is_running_here(); }
+
 // Called again by the application if the handler could not end the call.
 void on_done(Job& job) noexcept {
     auto& call = static_cast<Nonblocking&>(job);
     if (call.urgent) handler().under_way(-1);
     call.urgent = false;
-    if (handler().is_handler() && (call.has_types || call.request.req_complete_cb)) finish_when_polling(job);
+    if (is_handler_here() && (call.has_types || call.request.req_complete_cb)) finish_when_polling(job);
     else complete(call);
 }
 

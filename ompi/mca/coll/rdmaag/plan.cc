@@ -9,21 +9,27 @@
 namespace coop::ag {
 namespace {
 
-// Whether gather_by_others() can give the lengths as int.
-bool others_can(coll::Operation operation, const coll::Blocks& blocks) noexcept {
+// Whether the lengths and displacements of gather_by_others() are int, also those that coll/tuned computes from them.
+bool others_can(const coll::Blocks& blocks) noexcept {
     constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-    return (operation == coll::Operation::kAllgather ? blocks.bytes_of(0) : blocks.bytes()) <= kMost;
+    return blocks.bytes() <= kMost;
 }
 
 }  // namespace
 
 coll::Plan plan_call(State& state, coll::Operation operation, const coll::Blocks& blocks) noexcept {
     const std::uint64_t block = blocks.mean_bytes();
-    const coll::Situation situation{blocks.processes(), blocks.bytes(),
-                                    static_cast<coll::Wish>(process.config.algorithm),
-                                    static_cast<std::uint64_t>(process.config.ring_min), state.hierarchy != nullptr};
-    const coll::Plan plan = others_can(operation, blocks) ? state.tuner->plan(operation, block, situation)
-                                                          : coll::plan_without_tuner(situation);
+    const bool tries = others_can(blocks), one_node = state.hierarchy && state.hierarchy->lane() == Lane::kNode;
+    const coll::Situation situation{
+        .processes = blocks.processes(),
+        .bytes = blocks.bytes(),
+        .wish = static_cast<coll::Wish>(process.config.algorithm),
+        .ring_min = static_cast<std::uint64_t>(process.config.ring_min),
+        // The hierarchy is slow for long blocks, so it is not used for them without trials.
+        .shared_memory = state.hierarchy && state.hierarchy->suits(block) && (one_node || tries),
+        .one_node = one_node};
+    const coll::Plan plan = tries ? state.tuner->plan(operation, block, situation)
+                                  : coll::plan_without_tuner(situation);
     if (plan.way.shared_memory) process.count(state.hierarchy->lane(), plan.reason, block);
     else if (plan.way.algorithm) process.count({*plan.way.algorithm, plan.reason}, block);
     else process.count(plan.trials ? WhyNot::kTuning : WhyNot::kMeasuredSlower, block);

@@ -21,7 +21,9 @@ struct Situation {
     std::uint64_t bytes = 0;  // of all blocks
     Wish wish = Wish::kAuto;
     std::uint64_t ring_min = 0;  // mean length of a block from which on the ring may be taken
-    bool shared_memory = false;  // there is shared memory for blocking calls (only tuner.h looks at it)
+    // Only tuner.h looks at these.
+    bool shared_memory = false;  // blocking calls can go through shared memory
+    bool one_node = false;       // all processes are on one node
 };
 
 enum class Reason : std::uint8_t {

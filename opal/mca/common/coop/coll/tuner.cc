@@ -33,6 +33,9 @@ Trials::Trials(const Situation& situation, std::uint64_t short_bytes, std::uint3
     if (situation.shared_memory) {
         ways_[count_++] = {};
         ways_[count_++] = {choose(situation).algorithm};
+        // On several nodes the processes of a node share its links.
+        const Way ring{Algorithm::kRing};
+        if (!situation.one_node && ways_[2] != ring && mean_of(situation) >= kManySteps) ways_[count_++] = ring;
     } else {
         for (const Candidate& candidate : kCandidates)
             if (candidate.way != ways_[0] && applies(candidate, situation, short_bytes))

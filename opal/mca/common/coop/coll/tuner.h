@@ -5,8 +5,8 @@
 //     size class   the operation, and the power of two of the mean length of a block; each
 //                  class is tuned by itself
 //     ways         the choice of choose(), then the rows of kCandidates that apply; if there is
-//                  shared memory: that, the component of lower priority and the choice of
-//                  choose()
+//                  shared memory: that, the component of lower priority, the choice of
+//                  choose(), and on several nodes the ring
 //     trials       rounds in which each way has two calls, or one in the last round, so that a
 //                  disturbance affects all ways alike. The second call of a way finds its
 //                  code and data in the caches. Each round begins with the next way; otherwise

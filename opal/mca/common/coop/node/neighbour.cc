@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
@@ -79,7 +80,14 @@ bool is_sealed(const Descriptor& opened) noexcept {
 
 }  // namespace
 
+// A file beyond the limit (ulimit -f) would end the process by a signal.
+static bool is_too_long(std::size_t bytes) noexcept {
+    rlimit limit{};
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+}
+
 SharedMemory SharedMemory::create(std::size_t bytes) noexcept {
+    if (is_too_long(bytes)) return SharedMemory(EFBIG);
     Descriptor fd(make_memfd());
     if (!fd || fchmod(fd.get(), 0600) != 0 || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
         fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
