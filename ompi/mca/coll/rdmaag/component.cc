@@ -75,7 +75,7 @@ void check_parameters() noexcept {
 }
 
 extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
-    // pml/coop lets its handler take turns with the application only if this is false.
+    // As in pml/coop: its handler and the application take turns only if the process uses no threads.
     process.threads = threads || opal_using_threads();
     check_parameters();
     prepare_requests();

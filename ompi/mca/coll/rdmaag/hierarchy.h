@@ -39,7 +39,6 @@ public:
     // follow each other, the whole result lies in memory of our own.
     bool suits(std::uint64_t block) const noexcept;
     Lane lane() const noexcept { return nodes_.count() == 1 ? Lane::kNode : Lane::kHierarchy; }
-    const coll::Nodes& nodes() const noexcept { return nodes_; }
 
     // Gathers the blocks into `memory`, in the order of ranks. `own` is the own block, in its place or elsewhere.
     void gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept;
