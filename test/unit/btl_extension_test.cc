@@ -98,6 +98,7 @@ TEST_F(BtlExtensionTest, without_options_an_operation_has_no_marker_and_no_rider
     EXPECT_EQ(options.marker, sched::Marker::kNone);
     EXPECT_EQ(options.rider, nullptr);
     EXPECT_FALSE(options.whole);
+    EXPECT_EQ(options.lane, sched::kNoLane);
 }
 
 }  // namespace

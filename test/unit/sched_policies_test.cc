@@ -275,6 +275,19 @@ TEST(Whole, avoids_rails_that_are_down_and_has_no_stripe_without_any) {
     EXPECT_EQ(schedule.header.reason, Reason::kNoRail);
 }
 
+TEST(Whole, goes_over_the_rail_of_its_lane_whatever_is_queued) {
+    const SchedConfig config;
+    Scheduler scheduler(config, rails_of(4));
+    scheduler.set_state(1, RailState::kDown);
+    scheduler.on_posted(2, kMiB, kNotMeasured);
+    for (int again = 0; again < 2; ++again)
+        for (const auto& [lane, rail] : {std::pair{0, 0}, {1, 2}, {2, 3}, {3, 0}, {4, 2}})
+            EXPECT_EQ(rails_in(scheduler.make_whole(kMiB, static_cast<std::uint8_t>(lane))),
+                      (Rails{static_cast<RailIndex>(rail)}));
+    for (const RailIndex rail : {0, 2, 3}) scheduler.set_state(rail, RailState::kDown);
+    EXPECT_TRUE(scheduler.make_whole(kMiB, 1).empty());
+}
+
 TEST(Whole, is_described) {
     const SchedConfig config;
     Scheduler scheduler(config, rails_of(2));

@@ -72,7 +72,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
-    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes)
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes, op.lane)
                                               : channel.scheduler->make_schedule(op.bytes, op.marker, now);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());

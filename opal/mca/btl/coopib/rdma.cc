@@ -31,6 +31,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->has_riders = false;
     op->rider = nullptr;
     op->whole = false;
+    op->lane = sched::kNoLane;
     return op;
 }
 
@@ -56,6 +57,7 @@ int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, 
     RdmaOp* op = make_op(m, kind, endpoint, local_address, remote_address, local, remote, bytes, options.marker,
                          callback, context, data);
     op->whole = options.whole;
+    op->lane = options.lane;
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }

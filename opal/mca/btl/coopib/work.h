@@ -103,7 +103,8 @@ struct RdmaOp {
     sched::SentStripes missing{1};
     Fragment* riders[sched::kMaxRails];  // valid if has_riders: each is posted after the stripe of the same number
     bool has_riders = false;
-    bool whole = false;      // never cut into stripes
+    bool whole = false;  // never cut into stripes
+    std::uint8_t lane = sched::kNoLane;
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;
     StripeWork stripes[sched::kMaxRails];

@@ -30,6 +30,7 @@
 
 #include "coop/rndv/hca_load.h"
 #include "coop/sched/marker.h"
+#include "coop/sched/rail_set.h"
 
 // Types of Open MPI, only declared: the core does not include its headers.
 struct mca_btl_base_module_t;
@@ -70,6 +71,9 @@ struct RdmaOptions {
     sched::Marker marker = sched::Marker::kNone;
     Rider* rider = nullptr;  // null: none
     bool whole = false;      // one request on one rail, never stripes
+    // Of a whole operation: those of a lane take the same rail, and lanes 0, 1, … take different ones as long as there
+    // are rails.
+    std::uint8_t lane = sched::kNoLane;
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
@@ -81,7 +85,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 2;
+constexpr std::uint32_t kBtlExtensionAbi = 3;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;

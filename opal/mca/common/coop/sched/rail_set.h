@@ -34,6 +34,15 @@ constexpr RailIndex first_from(RailMask rails, RailIndex from) noexcept {
 }
 constexpr RailIndex after(RailIndex rail) noexcept { return static_cast<RailIndex>((rail + 1u) % kMaxRails); }
 
+// A caller that keeps several streams on different rails gives each the number of a lane.
+constexpr std::uint8_t kNoLane = 0xff;
+
+// The rail with `n` rails of the set below it; the set has more than n.
+constexpr RailIndex nth_of(RailMask rails, std::size_t n) noexcept {
+    for (; n > 0; --n) rails &= rails - 1;
+    return static_cast<RailIndex>(std::countr_zero(rails));
+}
+
 // Iterates over a set of rails in ascending order: for (RailIndex rail : each(mask)).
 struct RailIterator {
     RailMask left;

@@ -186,13 +186,16 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     return schedule;
 }
 
-Schedule Scheduler::make_whole(std::uint64_t bytes) noexcept {
+Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane) noexcept {
     const RailMask usable = rails_.usable();
     Schedule schedule;
     schedule.header.bytes = bytes;
-    schedule.header.policy = config_->small_policy;
+    schedule.header.policy = lane == kNoLane ? config_->small_policy : Policy::kBinding;
     schedule.header.reason = usable != 0 ? Reason::kWhole : Reason::kNoRail;
-    if (usable != 0) schedule.add(take_turn(config_->small_policy, usable, small_), 0, bytes, 1);
+    if (usable != 0)
+        schedule.add(lane == kNoLane ? take_turn(config_->small_policy, usable, small_)
+                                     : nth_of(usable, lane % count_of(usable)),
+                     0, bytes, 1);
     finish(schedule);
     return schedule;
 }

@@ -36,8 +36,9 @@ public:
     Scheduler(const SchedConfig&& gone, const RailSet& rails) = delete;
 
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
-    // The schedule of a message that must not be striped, whatever its length: small_policy chooses its rail.
-    Schedule make_whole(std::uint64_t bytes) noexcept;
+    // The schedule of a message that must not be striped, whatever its length. Its rail is that of the lane: lanes take
+    // the usable rails in turn. Without a lane small_policy chooses it.
+    Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane) noexcept;
 
     // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
     // the weights.
