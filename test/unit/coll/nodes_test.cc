@@ -41,6 +41,15 @@ TEST(CollNodes, scattered_ranks_are_sorted_by_node) {
     EXPECT_EQ(nodes.leader(2), 4u);
 }
 
+TEST(CollNodes, a_ring_goes_node_by_node) {
+    const Nodes nodes(Ranks{0, 1, 0, 1, 4, 0});
+    for (const std::uint32_t rank : order(nodes)) {
+        const RingOrder ring = nodes.ring_order(rank);
+        EXPECT_EQ(Ranks(ring.rank_at.begin(), ring.rank_at.end()), order(nodes));
+        EXPECT_EQ(ring.rank_at[ring.position], rank);
+    }
+}
+
 TEST(CollNodes, one_node_and_one_process_on_each_node) {
     EXPECT_EQ(Nodes(Ranks{0, 0, 0}).count(), 1u);
     EXPECT_TRUE(Nodes(Ranks{0, 0, 0}).is_in_order());

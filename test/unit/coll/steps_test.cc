@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <functional>
+#include <numeric>
 #include <ostream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -84,6 +87,29 @@ TEST(CollSteps, ranks_send_blocks_that_they_have_and_receive_each_block_once) {
         }
         for (std::uint32_t rank = 0; rank < p; ++rank) EXPECT_EQ(copies[rank], std::vector<int>(p, 1)) << rank;
     });
+}
+
+TEST(CollSteps, a_ring_in_any_order_sends_each_block_once_around) {
+    std::mt19937 random(3);
+    for (std::uint32_t p = 2; p <= kMostProcesses; ++p) {
+        std::vector<std::uint32_t> rank_at(p);
+        std::iota(rank_at.begin(), rank_at.end(), 0);
+        std::shuffle(rank_at.begin(), rank_at.end(), random);
+        std::vector<std::vector<int>> copies(p, std::vector<int>(p, 0));  // [rank][block]
+        for (std::uint32_t rank = 0; rank < p; ++rank) copies[rank][rank] = 1;
+        for (std::uint32_t step = 0; step + 1 < p; ++step) {
+            const auto before = copies;
+            for (std::uint32_t position = 0; position < p; ++position) {
+                const Step mine = ring_step_of({rank_at, position}, step);
+                EXPECT_EQ(mine.to, rank_at[(position + 1) % p]);
+                EXPECT_EQ(mine.from, rank_at[(position + p - 1) % p]);
+                EXPECT_EQ(before[rank_at[position]][mine.send.first], 1);
+                EXPECT_EQ(ring_step_of({rank_at, (position + 1) % p}, step).receive, mine.send);
+                ++copies[rank_at[position]][mine.receive.first];
+            }
+        }
+        for (std::uint32_t rank = 0; rank < p; ++rank) EXPECT_EQ(copies[rank], std::vector<int>(p, 1)) << rank;
+    }
 }
 
 TEST(CollSteps, all_ranks_move_the_same_number_of_blocks_in_a_step) {

@@ -57,8 +57,12 @@ struct Target {
     Blocks blocks{0, 0};
     Algorithm algorithm = Algorithm::kRing;
     std::uint32_t rank = 0;
+    RingOrder order{};  // of ring; the same in all processes
 
-    Step step(std::uint32_t number) const noexcept { return step_of(algorithm, blocks.processes(), rank, number); }
+    Step step(std::uint32_t number) const noexcept {
+        if (algorithm == Algorithm::kRing && !order.rank_at.empty()) return ring_step_of(order, number);
+        return step_of(algorithm, blocks.processes(), rank, number);
+    }
     Pieces receives(std::uint32_t number) const noexcept { return blocks.pieces_of(step(number).receive); }
 };
 

@@ -7,12 +7,14 @@
 // then is_valid() is false.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "coop/base/export.h"
+#include "coop/coll/steps.h"
 
 namespace coop::coll {
 
@@ -34,6 +36,11 @@ public:
     std::uint32_t leader(std::uint32_t node) const noexcept { return order_[begins_[node]]; }
     std::uint32_t begin_of(std::uint32_t node) const noexcept { return begins_[node]; }  // position; also for count()
     std::uint32_t rank_at(std::uint32_t position) const noexcept { return order_[position]; }
+    // A ring that goes node by node, for this rank.
+    RingOrder ring_order(std::uint32_t rank) const noexcept {
+        const auto found = std::find(order_.begin(), order_.end(), rank);
+        return {order_, static_cast<std::uint32_t>(found - order_.begin())};
+    }
     // The order of nodes is that of the ranks.
     bool is_in_order() const noexcept { return in_order_; }
 

@@ -103,4 +103,13 @@ Step step_of(Algorithm algorithm, std::uint32_t processes, std::uint32_t rank, s
     return neighbour(processes, rank, step);
 }
 
+Step ring_step_of(const RingOrder& order, std::uint32_t step) noexcept {
+    const auto rank_at = [&](std::uint32_t position) { return order.rank_at[position]; };
+    const Step by_position = ring(static_cast<std::uint32_t>(order.rank_at.size()), order.position, step);
+    return {rank_at(by_position.to),
+            rank_at(by_position.from),
+            {rank_at(by_position.send.first), 1},
+            {rank_at(by_position.receive.first), 1}};
+}
+
 }  // namespace coop::coll

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "coop/base/export.h"
 
@@ -49,6 +50,14 @@ COOP_EXPORT const char* text(Algorithm algorithm) noexcept;
 COOP_EXPORT bool fits(Algorithm algorithm, std::uint32_t processes) noexcept;
 COOP_EXPORT std::uint32_t count_steps(Algorithm algorithm, std::uint32_t processes) noexcept;
 COOP_EXPORT Step step_of(Algorithm algorithm, std::uint32_t processes, std::uint32_t rank, std::uint32_t step) noexcept;
+
+// A ring in another order than that of the ranks; for example, node by node, so that only one process of each node sends
+// to another node.
+struct RingOrder {
+    std::span<const std::uint32_t> rank_at{};  // by position; empty: the order of the ranks
+    std::uint32_t position = 0;                // of this process
+};
+COOP_EXPORT Step ring_step_of(const RingOrder& order, std::uint32_t step) noexcept;
 
 // Steps with the same sender use the same announcement of the receiver's memory: one in a ring, two between neighbours,
 // one for each step otherwise.
