@@ -125,6 +125,19 @@ void print_rdmaag_trials() {
         const auto add = [&condition](const std::string& more) { condition += (condition.empty() ? "" : ", ") + more; };
         if (candidate.min_block > 0) add("a block has at least " + std::to_string(candidate.min_block) + " bytes");
         if (way.short_part > 1) add("a step lies between the two limits");
+        if (way.rings > 1) {
+            const std::string rings = std::to_string(way.rings);
+            rows.push_back(
+                {code(rings + " rings"), rings + " rings at once, each with its part of each block", condition});
+            continue;
+        }
+        if (way.packets) {
+            add("a block has less than " + std::to_string(candidate.end_block) + " bytes");
+            add("a step is long");
+            rows.push_back(
+                {code(algorithm + " in packets"), code(algorithm) + " with long steps in packets", condition});
+            continue;
+        }
         rows.push_back({code(way.short_part > 1 ? algorithm + "/" + part : algorithm),
                         way.short_part > 1 ? code(algorithm) + " with 1/" + part + " of the limit of short steps"
                                            : code(algorithm),

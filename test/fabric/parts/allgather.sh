@@ -19,7 +19,7 @@ gathers() {
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     limit=100 on_subnet --hosts "$hosts" "${options[@]}" --virtual-hosts -- mpirun -np "$hosts" --bind-to none --mca pml "$pml" --mca btl "$btl,self" \
-        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_tune "${tune:-0}" "$@"
+        --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max "${short:-4096}" --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_tune "${tune:-0}" "$@"
 }
 
 # sizes NAME BTL PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…]: all sizes by writes, with one registration in each call.
@@ -73,6 +73,11 @@ allgather_buffers() {
     check buffers.threads gathers coopib coop 2 -- "${row[@]}" "$programs/allgather_threads"
     check buffers.losses despite_losses coop "${row[@]}"
 
+    short=32768 check buffers.beyond_packets gathers coopib coop 5 -- "${row[@]}" "${few[@]}" buffers beyond_packets
+    short=65536 check buffers.beyond_packets.unequal_length gathers coopib ob1 4 --hcas 2 -- "${row[@]}" "$data" puts registers --only blocks_of_unequal_length
+    short=32768 check buffers.beyond_packets.nonblocking gathers coopib coop 3 -- "${row[@]}" "$programs/allgather_nonblocking"
+    short=32768 check buffers.beyond_packets.not_if_one_rank_has_none gathers coopib coop 4 -- "${of_one_rank[@]}" memory_max 0 "${few[@]}"
+    short=32768 check buffers.beyond_packets.faults gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_fault put:2,put_busy:3 "$data" --only blocks_of_every_size
     check buffers.auto gathers coopib coop 5 -- "${few[@]}" buffers_auto
     check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers because=not_in_order
     check buffers.not_of_openib gathers openib ob1 2 -- "${openib[@]}" "${row[@]}" "${few[@]}" no_buffers because=not_in_order
@@ -94,6 +99,20 @@ by_hierarchy() {
     shift 3
     limit=100 on_subnet --hosts 4 --virtual-hosts --slots "$slots" -- mpirun -np "$np" --bind-to none --map-by "$mapping" --mca pml coop --mca btl coopib,vader,self \
         --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_short_max 4096 --mca coll_rdmaag_ring_min 65536 --mca coll_rdmaag_node 2 --mca coll_rdmaag_node_slot 3000 "$@"
+}
+
+# Ranks are placed by node, so each process of a ring in the order of ranks sends to another host, but only one process of
+# each host in a ring that goes node by node.
+ring_by_node_halves_the_traffic() {
+    local order sent=() said=$log.counters
+    for order in 1 2; do # node 1: the processes do not know which of them share nodes
+        limit=100 on_subnet --hosts 3 --virtual-hosts --slots 2 --counters -- mpirun -np 6 --bind-to none --map-by node --mca pml coop --mca btl coopib,vader,self \
+            --mca mpi_yield_when_idle 1 --mca coll_rdmaag_priority 40 --mca coll_rdmaag_algorithm ring --mca coll_rdmaag_node $order \
+            "$prefix/libexec/ompi-coop/coop_allgather" -m 64K -i 20 -b 1 -x 2 >"$said" 2>&1 || { cat "$said" && return 1; }
+        sent+=("$(awk '$1 == "h0/coop0/1" && $2 == "active" { print $5; exit }' "$said")")
+    done
+    echo "bytes that host 0 sent: ${sent[0]}, node by node ${sent[1]}"
+    [ $((sent[1] * 100)) -le $((sent[0] * 60)) ] && [ "${sent[1]}" -gt 1000000 ]
 }
 
 part_allgather() {
@@ -128,7 +147,11 @@ part_allgather() {
     check hierarchy.by_slot by_hierarchy 2 8 slot "$data" node --only blocks_of_every_size
     check hierarchy.by_node by_hierarchy 3 9 node "$data" node --only blocks_of_unequal_length
     check hierarchy.shuffled by_hierarchy 2 7 slot "$data" node shuffled --only blocks_in_place
+    check hierarchy.ring_by_node.traffic ring_by_node_halves_the_traffic
+    check hierarchy.ring_by_node by_hierarchy 2 8 node --mca coll_rdmaag_algorithm ring "$data" --only blocks_of_unequal_length
+    check hierarchy.ring_shuffled by_hierarchy 3 7 slot --mca coll_rdmaag_algorithm ring "$data" shuffled --only blocks_in_place
     tune=5 check tuning gathers coopib coop 4 --hcas 2 -- "$programs/allgather_tuning"
+    tune=5 check tuning.four_rails gathers coopib coop 3 --hcas 4 -- "$programs/allgather_tuning"
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"

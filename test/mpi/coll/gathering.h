@@ -15,6 +15,7 @@
 //     direct       with node: long blocks must be read from the memory of other processes
 //     chunks       with node: no long block may be read from the memory of other processes
 //     shuffled     the ranks of the communicators are in another order than those of the job
+//     beyond_packets  steps up to short_max are short, also those that do not fit a packet
 //     because=WHY  this reason for it must be counted
 //     left=WHY     coll/rdmaag must leave all calls to another component, for this reason
 //
@@ -138,6 +139,7 @@ struct Block {
 
 enum class Shares { kNone, kOneNode, kSomeNodes };
 inline Shares how_processes_share_nodes(MPI_Comm comm) {
+    if (const auto asked = parameter("algorithm", "auto"); asked != "auto" && asked != "node") return Shares::kNone;
     MPI_Comm node;
     int size = 0, here = 0, most = 0;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -282,9 +284,10 @@ private:
             if (block * static_cast<std::size_t>(size_) <= std::min<std::size_t>(short_max(), 900))
                 CHECK_EQ(short_steps, steps);
         }
+        if (has_argument("beyond_packets")) CHECK_EQ(short_steps, steps_up_to(short_max(), block));
         const auto buffer_steps = now.buffer_steps - before.buffer_steps;
         if (has_argument("buffers")) CHECK_EQ(buffer_steps, short_steps);
-        if (has_argument("buffers_auto")) CHECK_EQ(buffer_steps, short_steps - shortest_steps(block));
+        if (has_argument("buffers_auto")) CHECK_EQ(buffer_steps, short_steps - steps_up_to(128, block));
         if (has_argument("no_buffers")) CHECK_EQ(buffer_steps, 0);
         if (!why_no_buffers().empty()) CHECK(counters().without_buffers() > 0);
         if (announcements == 0) {
@@ -316,13 +319,13 @@ private:
         return steps;
     }
 
-    // Steps of doubling and of Bruck's algorithm with at most 128 bytes.
-    unsigned shortest_steps(std::size_t block) const {
+    // Steps of doubling and of Bruck's algorithm with at most so many bytes.
+    unsigned steps_up_to(std::size_t bytes, std::size_t block) const {
         const Algorithm algorithm = expected_algorithm(size_, block * static_cast<std::size_t>(size_));
         unsigned count = 0;
         if (algorithm == kDoubling || algorithm == kBruck)
             for (int have = 1; have < size_; have *= 2)
-                count += static_cast<std::size_t>(std::min(have, size_ - have)) * block <= 128;
+                count += static_cast<std::size_t>(std::min(have, size_ - have)) * block <= bytes;
         return count;
     }
 

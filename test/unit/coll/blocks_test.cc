@@ -54,6 +54,28 @@ TEST(CollBlocks, a_range_that_wraps_has_two_pieces_the_last_blocks_first) {
     EXPECT_EQ(pieces_of(Blocks{std::span(ends)}, {2, 3}), (std::vector<Piece>{{3, 8}, {0, 3}}));
 }
 
+TEST(CollBlocks, the_parts_of_blocks_make_up_the_blocks_and_begin_at_cache_lines_of_them) {
+    const Ends ends{1000, 1000, 1063, 100000};
+    const Blocks all[] = {Blocks(4, 4000), Blocks{std::span(ends)}};
+    for (const Blocks& blocks : all)
+        for (const std::uint32_t parts : {2, 3, 4})
+            for (std::uint32_t block = 0; block < blocks.processes(); ++block) {
+                std::uint64_t end = blocks.begin_of(block);
+                for (std::uint32_t part = 0; part < parts; ++part)
+                    for (const Piece& piece : pieces_of(blocks.of_part(part, parts), {block, 1})) {
+                        EXPECT_EQ(piece.offset, end);
+                        EXPECT_EQ((piece.offset - blocks.begin_of(block)) % 64, 0u);
+                        end += piece.bytes;
+                    }
+                EXPECT_EQ(end, blocks.begin_of(block + 1)) << "block " << block << ", " << parts << " parts";
+            }
+}
+
+TEST(CollBlocks, a_part_lies_in_the_memory_of_the_whole_result) {
+    EXPECT_EQ(Blocks(4, 4000).of_part(1, 2).bytes(), 16000u);
+    EXPECT_EQ(pieces_of(Blocks(4, 4000).of_part(1, 2), {3, 1}), (std::vector<Piece>{{13984, 2016}}));
+}
+
 TEST(CollBlocks, empty_pieces_are_left_out) {
     EXPECT_EQ(pieces_of(Blocks(5, 0), {3, 4}), std::vector<Piece>{});
     const Ends first_empty{0, 0, 4, 9}, last_empty{4, 9, 9, 9};

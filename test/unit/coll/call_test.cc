@@ -84,14 +84,23 @@ struct World {
         for (std::uint64_t i = begin_of(process.rank); i < ends[process.rank]; ++i)
             running.memory[i] = content(lap, process.rank, i);
         running.call = std::make_unique<Call<Running>>(
-            running, *process.inbox, Target{running.memory.data(), Blocks(ends), algorithm, process.rank}, lap, kSlot);
+            running, *process.inbox,
+            Target{running.memory.data(), blocks_of(lap), algorithm, process.rank, order_for(process.rank)}, lap,
+            kSlot);
         most_at_once = std::max(most_at_once, static_cast<std::uint32_t>(process.running.size()));
     }
 
+    bool is_moved(const Running& running, std::uint32_t rank, std::uint64_t offset) const {
+        if (rank == running.process.rank) return true;
+        const Pieces pieces = blocks_of(running.lap).pieces_of({rank, 1});
+        return std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+            return offset >= piece.offset && offset < piece.offset + piece.bytes;
+        });
+    }
     void check(const Running& running) const {
         for (std::uint32_t rank = 0; rank < ends.size(); ++rank)
             for (std::uint64_t i = begin_of(rank); i < ends[rank]; ++i)
-                ASSERT_EQ(running.memory[i], content(running.lap, rank, i))
+                ASSERT_EQ(running.memory[i], is_moved(running, rank, i) ? content(running.lap, rank, i) : std::byte{0})
                     << text(algorithm) << " p " << ends.size() << " rank " << running.process.rank << " lap "
                     << running.lap << " block " << rank;
         ASSERT_EQ(running.memory.back(), std::byte{0});
@@ -133,6 +142,15 @@ struct World {
             if (refused || testing::Test::HasFatalFailure()) return false;
         }
         return false;
+    }
+    // Call n moves only part n modulo `parts` of each block, by a ring in this order.
+    std::uint32_t parts = 1;
+    std::vector<std::uint32_t> rank_at{};  // by position; empty: the order of ranks
+    Blocks blocks_of(std::uint32_t lap) const {
+        return parts == 1 ? Blocks(ends) : Blocks(ends).of_part(lap % parts, parts);
+    }
+    RingOrder order_for(std::uint32_t rank) const {
+        return {rank_at, static_cast<std::uint32_t>(std::find(rank_at.begin(), rank_at.end(), rank) - rank_at.begin())};
     }
     std::uint32_t slow = 2;  // one of so many chances to arrive is taken
 };
@@ -264,6 +282,20 @@ TEST_P(CollCall, gathers_with_several_calls_in_progress) {
                     EXPECT_LE(world.most_at_once, std::min(at_once, Inbox::kWindow));
                 }
     }
+}
+
+TEST(CollRings, several_at_once_in_any_order_of_ranks_each_move_their_part) {
+    for (std::uint32_t p = 2; p <= 7; ++p)
+        for (const std::uint32_t parts : {2, 4})
+            for (Long way : {Long::kWrites, Long::kParts, Long::kPackets})
+                for (std::uint32_t seed = 0; seed < 3; ++seed) {
+                    World world(seed, Algorithm::kRing, way, equal_blocks(p, 1000 + seed), parts);
+                    world.parts = parts;
+                    for (std::uint32_t rank = 0; rank < p; ++rank) world.rank_at.push_back(rank);
+                    std::shuffle(world.rank_at.begin(), world.rank_at.end(), world.random);
+                    ASSERT_TRUE(world.run(2 * parts))
+                        << "p " << p << " parts " << parts << " " << (world.refused ? world.refused : "stuck");
+                }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CollCall,

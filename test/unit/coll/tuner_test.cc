@@ -57,13 +57,18 @@ void make_trials(Trials& trials, Time time) {
 
 TEST(CollTuner, the_ways_are_those_of_the_number_of_processes_and_the_length) {
     const Way doubling{Algorithm::kRecursiveDoubling}, bruck{Algorithm::kBruck}, ring{Algorithm::kRing},
-        neighbour{Algorithm::kNeighbour};
+        neighbour{Algorithm::kNeighbour}, lower{Algorithm::kRecursiveDoubling, 4},
+        doubling_in_packets{.algorithm = Algorithm::kRecursiveDoubling, .packets = true},
+        bruck_in_packets{.algorithm = Algorithm::kBruck, .packets = true}, four_rings{.algorithm = Algorithm::kRing, .rings = 4};
     EXPECT_EQ(ways_of(8, 8), (std::vector<Way>{doubling, kBelow}));
     EXPECT_EQ(ways_of(5, 8), (std::vector<Way>{bruck, kBelow}));
-    EXPECT_EQ(ways_of(8, 1 << 16), (std::vector<Way>{doubling, kBelow, ring, neighbour}));
-    EXPECT_EQ(ways_of(5, 1 << 16), (std::vector<Way>{ring, kBelow, bruck}));
-    EXPECT_EQ(ways_of(6, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, neighbour}));
-    EXPECT_EQ(ways_of(64, 1 << 16), (std::vector<Way>{ring, kBelow, doubling, neighbour}));
+    EXPECT_EQ(ways_of(8, 1 << 15), (std::vector<Way>{doubling, kBelow, ring, neighbour, doubling_in_packets}));
+    EXPECT_EQ(ways_of(5, 1 << 15), (std::vector<Way>{bruck, kBelow, ring, bruck_in_packets}));
+    EXPECT_EQ(ways_of(8, 1024), (std::vector<Way>{doubling, kBelow, ring, neighbour, lower}));
+    EXPECT_EQ(ways_of(8, 1 << 16), (std::vector<Way>{doubling, kBelow, ring, neighbour, four_rings}));
+    EXPECT_EQ(ways_of(5, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, four_rings}));
+    EXPECT_EQ(ways_of(6, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, neighbour, four_rings}));
+    EXPECT_EQ(ways_of(64, 1 << 16), (std::vector<Way>{ring, kBelow, doubling, neighbour, four_rings}));
 }
 
 TEST(CollTuner, a_lower_limit_is_tried_only_if_it_makes_a_short_step_long) {
@@ -110,7 +115,7 @@ TEST(CollTuner, every_way_has_the_same_number_of_calls_at_most_20_in_all) {
 }
 
 TEST(CollTuner, each_round_has_every_way_twice_and_begins_with_another_one) {
-    Trials trials(blocks_of(8, 1 << 16), kShort, 5);
+    Trials trials(blocks_of(8, 1000), kShort, 5);
     const std::size_t ways = trials.ways().size();
     std::vector<Way> first;
     for (std::size_t round = 0; round < 3; ++round) {

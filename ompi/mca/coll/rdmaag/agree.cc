@@ -30,6 +30,7 @@ enum Word {
     kRingLow,
     kRingHigh,
     kBuffers,
+    kStepBytes,  // longest step through a collective buffer
     kFewestNeighbours,
     kMostNeighbours,  // negative
     kNodeLow,
@@ -57,14 +58,39 @@ std::int64_t node_parameters(const Config& c) noexcept { return (c.node << 30 | 
 // Whether processes that share nodes use shared memory: on one node, or on several.
 bool wants_shared_memory(ompi_communicator_t& comm, const Words& least) noexcept {
     const auto wish = static_cast<coll::Wish>(process.config.algorithm);
-    if (wish != coll::Wish::kAuto && wish != coll::Wish::kNode) return false;
     const bool one_node = least[kFewestNeighbours] == ompi_comm_size(&comm), some = least[kMostNeighbours] < -1;
+    if (wish == coll::Wish::kRing) return process.config.node > 1 && !one_node && some;  // for its order
+    if (wish != coll::Wish::kAuto && wish != coll::Wish::kNode) return false;
     return process.config.node > (one_node ? 0 : 1) && some;
 }
 
-void share_nodes(State& state, bool buffers) noexcept {
-    state.hierarchy = set_up_nodes(state, buffers);
-    if (!state.hierarchy) process.count(Count::kNodeRefused);
+// Returns whether the leaders can write all of their steps into collective buffers.
+bool share_nodes(State& state, Group& group, std::uint64_t step_bytes) noexcept {
+    SharedNodes nodes = set_up_nodes(state);
+    if (!nodes.hierarchy) {
+        process.count(Count::kNodeRefused);
+        return false;
+    }
+    state.hierarchy = std::move(nodes.hierarchy);
+    const coll::Nodes& order = state.hierarchy->nodes();
+    if (!order.is_in_order())
+        group.order_rings(order.ring_order(static_cast<std::uint32_t>(ompi_comm_rank(state.comm))));
+    return state.hierarchy->begin(nodes.packet_bytes, step_bytes);
+}
+
+// Steps that are too long for a packet are short where all processes can write all of them. `step_bytes`: 0 if the
+// processes use no buffers.
+void share_memory(State& state, Group& group, bool wants_nodes, std::uint64_t step_bytes) noexcept {
+    std::array<std::int32_t, 2> works{};  // of all processes, of the leaders
+    if (wants_nodes) works[1] = share_nodes(state, group, step_bytes);
+    if (step_bytes == 0 || (state.hierarchy && state.hierarchy->lane() == Lane::kNode)) return;
+    works[0] = group.exchange_buffers(step_bytes);
+    ompi_communicator_t& comm = *state.comm;
+    if (comm.c_coll->coll_allreduce(MPI_IN_PLACE, works.data(), 2, MPI_INT32_T, MPI_MIN, &comm,
+                                    comm.c_coll->coll_allreduce_module) != OMPI_SUCCESS)
+        return;
+    if (works[0]) group.agree_on_buffers(step_bytes);
+    if (works[1]) state.hierarchy->agree_on_buffers(step_bytes);
 }
 
 }  // namespace
@@ -119,6 +145,7 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
                       c.ring_min,
                       -c.ring_min,
                       wish_for_buffers(),
+                      c.short_max,
                       neighbours,
                       -neighbours,
                       node_parameters(c),
@@ -136,9 +163,9 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
         const bool buffers = least[kBuffers] == kCanUse;
         if (!buffers && least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
             process.count(Count::kNotInOrder);
-        if (wants_shared_memory(comm, least)) share_nodes(state, buffers);
-        if (buffers && !(state.hierarchy && state.hierarchy->lane() == Lane::kNode)) group->exchange_buffers();
-        tuner->agree(static_cast<std::uint64_t>(least[kShortBytes]));
+        share_memory(state, *group, wants_shared_memory(comm, least),
+                     buffers ? static_cast<std::uint64_t>(least[kStepBytes]) : 0);
+        tuner->agree(group->short_bytes());
         state.group = std::move(group);
         state.tuner = std::move(tuner);
         return state.group.get();

@@ -24,7 +24,7 @@ int gather(State& state, coll::Operation operation, const void* sbuf, int scount
     if (process.faults.hit(Fault::kSlow)) usleep(20000);
     const Inside inside;
     if (way.shared_memory) state.hierarchy->gather(buffers.own(), buffers.memory(), blocks);
-    else state.group->gather(buffers.memory(), blocks, *way.algorithm, way.short_part);
+    else state.group->gather(buffers.memory(), blocks, way);
     return buffers.finish();
 }
 

@@ -85,8 +85,8 @@ bool BufferRow::has_memory() noexcept {
     return memory_ != nullptr;
 }
 
-void BufferRow::offer(std::uint64_t short_bytes, const Send& send) noexcept {
-    layout_ = {coll::Inbox::kLaps, steps_, short_bytes};
+void BufferRow::offer(std::uint64_t step_bytes, const Send& send) noexcept {
+    layout_ = {coll::Inbox::kLaps, steps_, step_bytes};
     for (std::uint32_t number = 0; number < steps_; ++number) {
         mca_bml_base_endpoint_t& from = members_.endpoint(step(number).from);
         mca_bml_base_btl_t* const btl = puts_to(from);
@@ -126,9 +126,10 @@ bool BufferRow::all_have_offered() const noexcept {
                        [](const There& each) { return each.has_offered.load(std::memory_order_acquire); });
 }
 
-void BufferRow::accept() noexcept {
+bool BufferRow::accept() noexcept {
     for (std::uint32_t number = 0; number < steps_; ++number)
         if (there_[number].offer.bytes > 0) accept(there_[number]);
+    return std::all_of(&there_[0], &there_[0] + steps_, [](const There& each) { return each.extension != nullptr; });
 }
 
 void BufferRow::accept(There& there) noexcept {
@@ -147,10 +148,10 @@ void BufferRow::accept(There& there) noexcept {
 // --- calls ----------------------------------------------------------------------------------------------------------
 
 BufferRow::Put BufferRow::put(std::uint32_t to, std::uint32_t step, std::uint32_t lap, const std::byte* memory,
-                              const coll::Pieces& pieces) noexcept {
+                              const coll::Pieces& pieces, bool fits_packet) noexcept {
     There* const there = step < steps_ ? &there_[step] : nullptr;
     if (!there || there->rank != to || !there->extension || prefers_packet(pieces.bytes())) return Put::kNever;
-    if (process.faults.hit(Fault::kPut)) return Put::kNever;
+    if (fits_packet && process.faults.hit(Fault::kPut)) return Put::kNever;
     Sent& sent = sent_[layout_.index_of(lap, step)];
     if (sent.is_pending.load(std::memory_order_acquire) || process.faults.hit(Fault::kPutBusy)) return Put::kBusy;
 
@@ -169,7 +170,9 @@ BufferRow::Put BufferRow::put(std::uint32_t to, std::uint32_t step, std::uint32_
         return Put::kStarted;
     }
     sent.is_pending.store(false, std::memory_order_relaxed);
-    return is_shortage(rc) ? Put::kBusy : Put::kNever;
+    if (is_shortage(rc)) return Put::kBusy;
+    if (!fits_packet) transport_failed(*there->btl, "put", rc);
+    return Put::kNever;
 }
 
 void BufferRow::on_put_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,

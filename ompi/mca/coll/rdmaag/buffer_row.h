@@ -44,11 +44,12 @@ public:
     ~BufferRow();  // waits until the own puts are complete
     BufferRow(const BufferRow&) = delete;
 
-    // --- set-up, on all processes; `short_bytes` is the same on all ---
+    // --- set-up, on all processes; `step_bytes`, the longest step, is the same on all ---
     void greet(const Send& send) noexcept;
-    void offer(std::uint64_t short_bytes, const Send& send) noexcept;  // when all greetings have been sent
+    void offer(std::uint64_t step_bytes, const Send& send) noexcept;  // when all greetings have been sent
     bool all_have_offered() const noexcept;
-    void accept() noexcept;  // when all have offered
+    // When all have offered. Returns whether all steps of this process can be written.
+    bool accept() noexcept;
     // An offer or a greeting; null: taken.
     const char* on_packet(const coll::Packet& packet, const void* handle, mca_btl_base_module_t* btl) noexcept;
 
@@ -60,8 +61,9 @@ public:
         kBusy,   // try again later
         kNever,  // send the step in a packet
     };
+    // `fits_packet`: false: the step can only be written.
     Put put(std::uint32_t to, std::uint32_t step, std::uint32_t lap, const std::byte* memory,
-            const coll::Pieces& pieces) noexcept;
+            const coll::Pieces& pieces, bool fits_packet) noexcept;
 
 private:
     // The receiver of a step.

@@ -19,6 +19,7 @@
 // packet, or a transport that fails, ends the job.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "compat.h"
 #include "coop/base/spin_lock.h"
 #include "coop/coll/call.h"
+#include "coop/coll/tuner.h"
 #include "job.h"
 #include "members.h"
 
@@ -40,17 +42,22 @@ public:
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
-    // All processes have a group now; steps up to `short_bytes` are short.
-    void agree(std::uint64_t short_bytes) noexcept { short_bytes_ = short_bytes; }
+    // All processes have a group now; steps up to `packet_bytes`, which fit a packet, are short.
+    void agree(std::uint64_t packet_bytes) noexcept { packet_bytes_ = short_bytes_ = packet_bytes; }
+    // All processes can write all steps up to `step_bytes` into collective buffers: these are short, too, in blocking
+    // calls. (The others may need interrupts, so they need packets.)
+    void agree_on_buffers(std::uint64_t step_bytes) noexcept { short_bytes_ = std::max(packet_bytes_, step_bytes); }
+    std::uint64_t packet_bytes() const noexcept { return packet_bytes_; }
     std::uint64_t short_bytes() const noexcept { return short_bytes_; }
+    // Rings take this order. All processes call it before the first call, or none. The caller keeps the ranks.
+    void order_rings(const coll::RingOrder& order) noexcept { order_ = order; }
 
     // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
-    // agree(), or none.
-    void exchange_buffers() noexcept;
-    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks. `short_part`: see
-    // Job.
-    void gather(std::byte* memory, const coll::Blocks& blocks, coll::Algorithm algorithm,
-                std::uint32_t short_part = 1) noexcept;
+    // agree(), or none. Returns whether this process can write all of its steps up to `step_bytes`.
+    bool exchange_buffers(std::uint64_t step_bytes) noexcept;
+    // Gathers the blocks into `memory`, which has the own block already. Returns when it has all blocks. Precondition: the
+    // way has an algorithm.
+    void gather(std::byte* memory, const coll::Blocks& blocks, const coll::Way& way) noexcept;
 
     // Begins a non-blocking call, which calls job.on_done, perhaps at once.
     void start(Job& job) noexcept;
@@ -63,6 +70,8 @@ public:
 
     ListNode polled;  // of outstanding.cc
 
+    // The group whose packets have this context; null: none.
+    static Group* find(std::uint32_t context) noexcept;
     const char* on_packet(const coll::Packet& packet, const void* data, mca_btl_base_module_t* btl) noexcept;
 
 private:
@@ -79,6 +88,8 @@ private:
     Group(Members members, std::unique_ptr<coll::Inbox> inbox) noexcept;
 
     void gather_alone(Job& job) noexcept;
+    void gather_by_rings(std::byte* memory, const coll::Blocks& blocks, std::uint32_t rings) noexcept;
+    void wait_for(const Job& job) noexcept;
     void enqueue(Job& job) noexcept;
     Job* next_to_begin() noexcept;
     Running& begin(Job& job) noexcept;
@@ -117,7 +128,8 @@ private:
     std::unique_ptr<coll::Inbox> inbox_;
     std::unique_ptr<BufferRow> buffers_;
     std::vector<std::byte> staging_;  // for one packet with its data
-    std::uint64_t short_bytes_ = 0;
+    std::uint64_t packet_bytes_ = 0, short_bytes_ = 0;
+    coll::RingOrder order_;
 
     std::uint32_t lap_ = 0;               // of the last call that the program has made
     std::uint32_t begun_ = 0;             // the last one that is or was in progress

@@ -13,6 +13,9 @@
 namespace coop::ag {
 namespace {
 
+// A short result is taken from the leader as a whole, because a second look at the shared memory costs more than to copy
+// the blocks of the own node again.
+constexpr std::uint64_t kMostAtOnce = 64 * 1024;              // bytes
 constexpr std::uint64_t kMostKept = std::uint64_t{64} << 20;  // bytes
 
 }  // namespace
@@ -29,11 +32,15 @@ bool Hierarchy::suits(std::uint64_t block) const noexcept {
     return nodes_.count() == 1 || nodes_.is_in_order() || 2 * std::bit_floor(block) <= kMostKept / nodes_.processes();
 }
 
-void Hierarchy::begin(std::uint64_t short_bytes, bool buffers) noexcept {
+bool Hierarchy::begin(std::uint64_t packet_bytes, std::uint64_t step_bytes) noexcept {
     row_->meet();
-    if (!leaders_) return;
-    leaders_->agree(short_bytes);
-    if (buffers) leaders_->exchange_buffers();
+    if (!leaders_) return true;
+    leaders_->agree(packet_bytes);
+    return step_bytes > 0 && leaders_->exchange_buffers(step_bytes);
+}
+
+void Hierarchy::agree_on_buffers(std::uint64_t step_bytes) noexcept {
+    if (leaders_) leaders_->agree_on_buffers(step_bytes);
 }
 
 void Hierarchy::gather(const std::byte* own, std::byte* memory, const coll::Blocks& blocks) noexcept {
@@ -76,9 +83,10 @@ void Hierarchy::gather_in_order(const std::byte* own, std::byte* memory) noexcep
             node_ends_[node] = begin_of(nodes_.begin_of(node + 1));
         const auto choice = coll::choose(
             {nodes_.count(), all, coll::Wish::kAuto, static_cast<std::uint64_t>(process.config.ring_min)});
-        leaders_->gather(memory, coll::Blocks{std::span<const std::uint64_t>(node_ends_)}, choice.algorithm);
+        leaders_->gather(memory, coll::Blocks{std::span<const std::uint64_t>(node_ends_)}, {choice.algorithm});
     }
     if (members.processes() == 1) return;
+    if (all <= kMostAtOnce) return take_from_leader(memory, 0, all);
     take_from_leader(memory, 0, begin);
     take_from_leader(memory, end, all);
 }

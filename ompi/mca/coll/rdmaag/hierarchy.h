@@ -31,13 +31,16 @@ public:
     Hierarchy(coll::Nodes nodes, std::uint32_t rank, std::unique_ptr<NodeRow> row, std::unique_ptr<Group> leaders);
     ~Hierarchy();
 
-    // All processes have agreed to use it; leaders send steps up to `short_bytes` as short ones, and write them into
-    // collective buffers if `buffers`.
-    void begin(std::uint64_t short_bytes, bool buffers) noexcept;
+    // All processes have agreed to use it; leaders send steps up to `packet_bytes` in packets. They exchange collective
+    // buffers for steps up to `step_bytes`; 0: none. Returns whether this process can write all of its steps.
+    bool begin(std::uint64_t packet_bytes, std::uint64_t step_bytes) noexcept;
+    // See Group.
+    void agree_on_buffers(std::uint64_t step_bytes) noexcept;
 
     // Whether a call may go this way; the same for all blocks of a class of the trials. On several nodes whose ranks do not
     // follow each other, the whole result lies in memory of our own.
     bool suits(std::uint64_t block) const noexcept;
+    const coll::Nodes& nodes() const noexcept { return nodes_; }
     Lane lane() const noexcept { return nodes_.count() == 1 ? Lane::kNode : Lane::kHierarchy; }
 
     // Gathers the blocks into `memory`, in the order of ranks. `own` is the own block, in its place or elsewhere.

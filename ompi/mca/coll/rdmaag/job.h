@@ -12,6 +12,7 @@
 #include "coop/base/list.h"
 #include "coop/coll/blocks.h"
 #include "coop/coll/steps.h"
+#include "coop/sched/rail_set.h"
 
 namespace coop::ag {
 
@@ -25,6 +26,8 @@ struct Job {
     std::uint32_t short_part;  // short steps have at most 1/short_part of the limit; the same in all processes
     void (*on_done)(Job&) noexcept = nullptr;  // non-blocking; null: the caller polls `done`
     bool urgent = false;                       // its packets interrupt their receivers
+    std::uint8_t lane = sched::kNoLane;        // the rail of its puts
+    bool in_packets = false;                   // long steps travel in packets
 
     std::atomic<bool> done{false};
     std::uint32_t lap = 0;  // its number among the calls of the communicator

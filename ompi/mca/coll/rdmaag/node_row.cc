@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t kLooks = 64, kLooksIfCrowded = 8, kLooksUntilYield = 1 << 14;
+    static constexpr std::uint32_t kLooks = 64, kLooksIfCrowded = 4, kLooksUntilYield = 1 << 14;
     const bool crowded_;
     std::uint32_t looks_ = 0;
 };

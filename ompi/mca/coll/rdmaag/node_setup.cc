@@ -68,6 +68,12 @@ std::int64_t least_of_all(ompi_communicator_t& comm, std::int64_t mine) noexcept
                : 0;
 }
 
+// Their ring may have other neighbours than one in the order of the ranks.
+bool reaches_neighbours(ompi_communicator_t& comm, const coll::RingOrder& order) noexcept {
+    const coll::Step step = coll::ring_step_of(order, 0);
+    return is_long_enough(std::min(longest_packet(comm, step.to), longest_packet(comm, step.from)));
+}
+
 // The leaders of all nodes, or null: one of them cannot be reached, or no memory.
 std::unique_ptr<Group> make_leaders(ompi_communicator_t& comm, const coll::Nodes& nodes, std::uint32_t own) {
     std::vector<std::uint32_t> ranks;
@@ -113,6 +119,7 @@ Offer try_to_set_up(State& state) {
         coll::Nodes nodes(leaders);
         auto row = make_row(nodes, rank, mine, (*all)[mine.front()], std::move(segment));
         if (!row) return {};
+        if (!reaches_neighbours(*state.comm, nodes.ring_order(rank))) return {};
         const bool leads = nodes.count() > 1 && mine.front() == rank;
         auto group = leads ? make_leaders(*state.comm, nodes, nodes.node_of(rank)) : nullptr;
         if (leads && !group) return {};
@@ -132,12 +139,11 @@ std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept {
     return count;
 }
 
-std::unique_ptr<Hierarchy> set_up_nodes(State& state, bool buffers) noexcept {
+SharedNodes set_up_nodes(State& state) noexcept {
     Offer offer = try_to_set_up(state);
     const std::int64_t least = least_of_all(*state.comm, offer.short_bytes);
-    if (least == 0) return nullptr;
-    offer.hierarchy->begin(static_cast<std::uint64_t>(least), buffers);
-    return std::move(offer.hierarchy);
+    if (least == 0) return {};
+    return {std::move(offer.hierarchy), static_cast<std::uint64_t>(least)};
 }
 
 }  // namespace coop::ag

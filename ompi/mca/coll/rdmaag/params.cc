@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "params.h"
 
+#include "coop/coll/buffers.h"
+
 namespace coop::ag {
 namespace {
 
@@ -23,12 +25,13 @@ constexpr ParamRow kParams[] = {
     {.name = "short_max",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 12 * kKiB,
+     .default_value = 32 * kKiB,
      .min = 64,
-     .max = 64 * kKiB,
+     .max = coll::kMaxSlotBytes,
      .help = "Longest step of recursive doubling and of Bruck's algorithm that is copied through a buffer of its "
-             "receiver; a longer step is written to the receive buffer of MPI_Allgather. The eager limit of the "
-             "transports limits it, too. Each communicator takes eight such buffers for each step. (M_T of the paper)",
+             "receiver; a longer step is written to the receive buffer of MPI_Allgather. Where not all processes "
+             "have collective buffers (row), the eager limit of the transports limits it, too. Each communicator takes "
+             "eight such buffers for each step. (M_T of the paper)",
      .level = 5},
     {.name = "ring_min",
      .type = ParamType::kSize,
@@ -76,7 +79,7 @@ constexpr ParamRow kParams[] = {
     {.name = "memory_max",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 4 * kMiB,
+     .default_value = 8 * kMiB,
      .min = 0,
      .max = 1024 * kMiB,
      .help = "Memory for the collective buffers of all communicators of a process. It is registered as a whole when "

@@ -30,10 +30,15 @@ inline std::size_t longest_to_partners(const Members& members) noexcept {
     return shortest;
 }
 
+// Whether an announcement fits.
+inline bool is_long_enough(std::size_t packet) noexcept {
+    return packet > sizeof(coll::Packet) + coll::kMaxHandleBytes;
+}
+
 // The longest short step that packets to all partners allow; 0: not even an announcement fits.
 inline std::size_t short_limit(const Members& members) noexcept {
     const std::size_t longest = longest_to_partners(members);
-    if (longest <= sizeof(coll::Packet) + coll::kMaxHandleBytes) return 0;
+    if (!is_long_enough(longest)) return 0;
     return std::min(static_cast<std::size_t>(process.config.short_max), longest - sizeof(coll::Packet));
 }
 

@@ -26,7 +26,8 @@ coll::Plan plan_call(State& state, coll::Operation operation, const coll::Blocks
         .wish = static_cast<coll::Wish>(process.config.algorithm),
         .ring_min = static_cast<std::uint64_t>(process.config.ring_min),
         // The hierarchy is slow for long blocks, so it is not used for them without trials.
-        .shared_memory = state.hierarchy && state.hierarchy->suits(block) && (one_node || tries),
+        .shared_memory = state.hierarchy && state.hierarchy->suits(block) && (one_node || tries) &&
+                         process.config.algorithm != static_cast<std::int64_t>(coll::Wish::kRing),
         .one_node = one_node};
     const coll::Plan plan = tries ? state.tuner->plan(operation, block, situation)
                                   : coll::plan_without_tuner(situation);

@@ -30,6 +30,8 @@ std::string word(const coll::Way& way) {
     if (way.shared_memory) return "shared memory";
     if (!way.algorithm) return "others";
     const std::string algorithm = coll::text(*way.algorithm);
+    if (way.rings > 1) return std::to_string(way.rings) + " rings";
+    if (way.packets) return algorithm + " in packets";
     return way.short_part == 1 ? algorithm : algorithm + "/" + std::to_string(way.short_part);
 }
 

@@ -3,6 +3,11 @@
 // The memory of an allgather: the blocks of all ranks, one after the other and without
 // gaps. A caller whose blocks lie otherwise packs and unpacks them.
 //
+// of_part(1, 4) has the second quarter of each block, in the same memory:
+//
+//     block 0             block 1             block 2
+//     ....PPPP........    ....PPPP........    ....PPPP........
+//
 // Units: bytes. Pure. Ownership: the ends of blocks of unequal length stay the caller's.
 #pragma once
 
@@ -60,8 +65,21 @@ public:
     std::uint64_t bytes() const noexcept { return begin_of(processes_); }
     std::uint64_t mean_bytes() const noexcept { return ends_ ? bytes() / processes_ : block_bytes_; }
 
+    // Only a part of each block: for ring, whose ranges have one block. The parts begin at cache lines of the block.
+    Blocks of_part(std::uint32_t part, std::uint32_t parts) const noexcept {
+        Blocks blocks = *this;
+        blocks.part_ = part;
+        blocks.parts_ = parts;
+        return blocks;
+    }
+
     Pieces pieces_of(const Range& range) const noexcept {
         Pieces pieces;
+        if (parts_ > 1) {
+            const std::uint64_t bytes = bytes_of(range.first), begin = begin_of_part(bytes, part_);
+            pieces.add({begin_of(range.first) + begin, begin_of_part(bytes, part_ + 1) - begin});
+            return pieces;
+        }
         const std::uint64_t end = std::uint64_t{range.first} + range.count;
         const auto last = static_cast<std::uint32_t>(end < processes_ ? end : processes_);
         pieces.add({begin_of(range.first), begin_of(last) - begin_of(range.first)});
@@ -70,7 +88,13 @@ public:
     }
 
 private:
+    std::uint64_t begin_of_part(std::uint64_t bytes, std::uint32_t part) const noexcept {
+        constexpr std::uint64_t kLine = 64;
+        return part == parts_ ? bytes : bytes / parts_ * part / kLine * kLine;
+    }
+
     std::uint32_t processes_;
+    std::uint32_t part_ = 0, parts_ = 1;
     std::uint64_t block_bytes_ = 0;
     const std::uint64_t* ends_ = nullptr;
 };

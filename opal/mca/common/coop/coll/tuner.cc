@@ -19,7 +19,8 @@ bool has_step_between(const Situation& s, std::uint64_t lower, std::uint64_t upp
 bool applies(const Candidate& candidate, const Situation& s, std::uint64_t short_bytes) noexcept {
     const Way& way = candidate.way;
     if (!way.algorithm) return true;
-    return fits(*way.algorithm, s.processes) && mean_of(s) >= candidate.min_block &&
+    return fits(*way.algorithm, s.processes) && mean_of(s) >= candidate.min_block && mean_of(s) < candidate.end_block &&
+           (!way.packets || s.bytes / 2 > short_bytes) &&
            (candidate.powers_of_two || !std::has_single_bit(s.processes)) &&
            (way.short_part == 1 || has_step_between(s, short_bytes / way.short_part, short_bytes));
 }

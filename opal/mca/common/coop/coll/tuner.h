@@ -45,10 +45,14 @@ namespace coop::coll {
 enum class Operation : std::uint8_t { kAllgather, kAllgatherv };
 constexpr std::size_t kOperations = 2;
 
+constexpr std::uint32_t kMaxRings = 4;  // at once
+
 // A way to do a call.
 struct Way {
     std::optional<Algorithm> algorithm{};  // none: by shared memory, or the component of lower priority does it
     std::uint32_t short_part = 1;          // short steps have at most 1/short_part of the usual limit
+    std::uint32_t rings = 1;               // several rings at once, each with its part of each block
+    bool packets = false;                  // long steps are copied in packets, so no memory is registered
     bool shared_memory = false;            // then without an algorithm
     bool operator==(const Way&) const = default;
 };
@@ -56,13 +60,15 @@ struct Way {
 // A way that is tried, and where.
 struct Candidate {
     Way way;
-    std::uint64_t min_block = 0;  // mean length of a block from which on it is tried
-    bool powers_of_two = true;    // false: not where recursive doubling is possible
+    std::uint64_t min_block = 0;           // mean length of a block from which on it is tried
+    std::uint64_t end_block = UINT64_MAX;  // and up to which; this length is not included
+    bool powers_of_two = true;             // false: not where recursive doubling is possible
 };
 
 // To add a way, add a row. An algorithm is tried only where it fits the number of processes; a way with a lower limit
-// only where it makes a short step long.
-inline constexpr std::uint64_t kManySteps = 1024;  // shorter blocks are not worth the steps of the last two algorithms
+// only where it makes a short step long, one by packets only where there is a long step.
+inline constexpr std::uint64_t kManySteps = 1024;        // shorter blocks are not worth the steps of ring and neighbour
+inline constexpr std::uint64_t kLongBlocks = 64 * 1024;  // shorter ones are not worth the packets of several rings
 inline constexpr Candidate kCandidates[] = {
     {.way = {std::nullopt}},
     {.way = {Algorithm::kRecursiveDoubling}},
@@ -71,11 +77,14 @@ inline constexpr Candidate kCandidates[] = {
     {.way = {Algorithm::kNeighbour}, .min_block = kManySteps},
     {.way = {Algorithm::kRecursiveDoubling, 4}},
     {.way = {Algorithm::kBruck, 4}, .powers_of_two = false},
+    {.way = {.algorithm = Algorithm::kRecursiveDoubling, .packets = true}, .end_block = kLongBlocks},
+    {.way = {.algorithm = Algorithm::kBruck, .packets = true}, .end_block = kLongBlocks, .powers_of_two = false},
+    {.way = {.algorithm = Algorithm::kRing, .rings = kMaxRings}, .min_block = kLongBlocks},
 };
 
 constexpr std::size_t kMaxTrials = 20;                        // calls of a size class
 constexpr std::size_t kMaxWays = std::size(kCandidates) + 1;  // and the choice of choose()
-static_assert(2 * kMaxWays <= kMaxTrials, "each way needs a second call");
+static_assert(2 * kMaxWays <= kMaxTrials + 2, "each way needs a second call; two never apply together");
 
 // Another way than that of choose() is taken only if the latter takes more than 103 % of its time.
 constexpr std::int64_t kMarginPercent = 103;
