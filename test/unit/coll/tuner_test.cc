@@ -59,7 +59,8 @@ TEST(CollTuner, the_ways_are_those_of_the_number_of_processes_and_the_length) {
     const Way doubling{Algorithm::kRecursiveDoubling}, bruck{Algorithm::kBruck}, ring{Algorithm::kRing},
         neighbour{Algorithm::kNeighbour}, lower{Algorithm::kRecursiveDoubling, 4},
         doubling_in_packets{.algorithm = Algorithm::kRecursiveDoubling, .packets = true},
-        bruck_in_packets{.algorithm = Algorithm::kBruck, .packets = true}, four_rings{.algorithm = Algorithm::kRing, .rings = 4};
+        bruck_in_packets{.algorithm = Algorithm::kBruck, .packets = true},
+        four_rings{.algorithm = Algorithm::kRing, .rings = 4};
     EXPECT_EQ(ways_of(8, 8), (std::vector<Way>{doubling, kBelow}));
     EXPECT_EQ(ways_of(5, 8), (std::vector<Way>{bruck, kBelow}));
     EXPECT_EQ(ways_of(8, 1 << 15), (std::vector<Way>{doubling, kBelow, ring, neighbour, doubling_in_packets}));
