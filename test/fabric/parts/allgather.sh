@@ -6,7 +6,7 @@
 
 allgather_build() {
     local program
-    for program in data together threads nonblocking overlap tuning; do mpi_program allgather_$program || return 1; done
+    for program in data together threads nonblocking overlap tuning soak; do mpi_program allgather_$program || return 1; done
     data=$PWD/_results/mpi/bin/allgather_data
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -77,6 +77,7 @@ allgather_buffers() {
     short=65536 check buffers.beyond_packets.unequal_length gathers coopib ob1 4 --hcas 2 -- "${row[@]}" "$data" puts registers --only blocks_of_unequal_length
     short=32768 check buffers.beyond_packets.nonblocking gathers coopib coop 3 -- "${row[@]}" "$programs/allgather_nonblocking"
     short=32768 check buffers.beyond_packets.not_if_one_rank_has_none gathers coopib coop 4 -- "${of_one_rank[@]}" memory_max 0 "${few[@]}"
+    short=32768 check buffers.beyond_packets.not_with_a_low_put_limit gathers coopib coop 4 -- "${row[@]}" --mca btl_coopib_put_limit 16384 "${few[@]}"
     short=32768 check buffers.beyond_packets.faults gathers coopib coop 3 -- "${row[@]}" --mca coll_rdmaag_fault put:2,put_busy:3 "$data" --only blocks_of_every_size
     check buffers.auto gathers coopib coop 5 -- "${few[@]}" buffers_auto
     check buffers.not_in_order gathers coopib coop 4 --profile unordered -- "${row[@]}" "${few[@]}" no_buffers because=not_in_order
@@ -152,6 +153,8 @@ part_allgather() {
     check hierarchy.ring_shuffled by_hierarchy 3 7 slot --mca coll_rdmaag_algorithm ring "$data" shuffled --only blocks_in_place
     tune=5 check tuning gathers coopib coop 4 --hcas 2 -- "$programs/allgather_tuning"
     tune=5 check tuning.four_rails gathers coopib coop 3 --hcas 4 -- "$programs/allgather_tuning"
+    tune=3 check soak gathers coopib coop 4 --hcas 2 -- "$programs/allgather_soak"
+    tune=3 short=32768 check soak.with_interrupts gathers coopib coop 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/allgather_soak" seed=4 calls=500
     check one_rank_late gathers coopib ob1 4 --hcas 2 -- "$programs/allgather_together" puts registers --only calls_in_a_row_with_one_rank_late
     check beside_messages gathers coopib coop 3 --hcas 2 -- "$programs/allgather_together" puts registers --only messages_of_the_same_communicator_go_on
     check nonblocking.coop gathers coopib coop 4 --hcas 2 -- "$programs/allgather_nonblocking"

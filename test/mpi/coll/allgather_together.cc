@@ -110,7 +110,8 @@ constexpr bool kSanitized = false;
 
 // Among few processes a thousand communicators; their memory does not stay, nor do their collective buffers.
 CASE(communicators_come_and_go_without_a_trace) {
-    const int rounds = env.size <= 4 && !kSanitized ? 1000 : 60;
+    const std::string asked = word_after("rounds=");
+    const int rounds = !asked.empty() ? std::stoi(asked) : env.size <= 4 && !kSanitized ? 1000 : 60;
     std::size_t at_first = 0, descriptors = 0;
     Counts before;  // env.comm has its buffers by then: MPI_Comm_split calls MPI_Allgather
     for (int round = 0; round < rounds; ++round) {

@@ -234,6 +234,23 @@ report_tells_the_choice() {
     [ "$(grep -ac 'coll/rdmaag: rank 0: allgather, 3 processes, blocks of 64.0 KiB and more: .* chosen: others$' "$log.job")" = 1 ]
 }
 
+# Calls of all kinds on several communicators, in a random order.
+allgather_soak() {
+    local seed
+    tune=3 check allgather.soak.vader gathers vader 4 coop "$bin/allgather_soak" ${san:+calls=300}
+    everywhere || return 0
+    node=2 tune=3 check allgather.soak.node gathers vader 5 ob1 "$bin/allgather_soak" seed=2
+    node=2 tune=3 check_on_cluster allgather.soak.cluster gathers cluster 6 coop "$bin/allgather_soak" seed=3
+    [ "$long" = yes ] || return 0
+    for seed in 11 12 13 14; do
+        limit=3000 node=$((seed % 2 * 2)) tune=3 check allgather.soak.long_$seed gathers vader 4 coop "$bin/allgather_soak" calls=300000 seed=$seed
+    done
+    for node in 0 2; do
+        limit=3000 node=$node check allgather.soak.communicators_$node gathers vader 2 coop "$bin/allgather_together" rounds=100000 \
+            --only communicators_come_and_go_without_a_trace
+    done
+}
+
 part_allgather() {
     if [ "$pml" != coop ]; then
         report_skip allgather "coll/rdmaag is installed with pml/coop"
@@ -243,6 +260,7 @@ part_allgather() {
     gather_cases vader 4 coop together puts
     gather_cases vader 4 coop nonblocking
     allgather_tuning
+    allgather_soak
     if ! everywhere; then # the same code on fewer grounds
         gather_cases vader 5 ob1 data puts
         allgather_node_quickly

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How the processes of a communicator agree to use coll/rdmaag, once per communicator.
+#include <algorithm>
 #include <array>
 #include <new>
 
@@ -44,10 +45,11 @@ using Words = std::array<std::int64_t, kWords>;
 std::int64_t architecture() noexcept { return static_cast<std::int64_t>(opal_local_arch); }
 
 // All processes exchange buffers, or none.
-enum Wishes : std::int64_t { kNotAsked, kNoTransport, kCanUse };
-std::int64_t wish_for_buffers() noexcept {
+enum Wishes : std::int64_t { kNotAsked, kNoTransport, kSomePartners, kAllPartners };
+std::int64_t wish_for_buffers(const Group* group) noexcept {
     if (process.config.row == static_cast<std::int64_t>(Row::kAm)) return kNotAsked;
-    return any_writes_buffers() ? kCanUse : kNoTransport;
+    if (!any_writes_buffers()) return kNoTransport;
+    return group && group->may_write_all_steps() ? kAllPartners : kSomePartners;
 }
 
 bool is_same(const Words& least, Word low, Word high) noexcept { return least[low] == -least[high]; }
@@ -79,12 +81,13 @@ bool share_nodes(State& state, Group& group, std::uint64_t step_bytes) noexcept 
 }
 
 // Steps that are too long for a packet are short where all processes can write all of them. `step_bytes`: 0 if the
-// processes use no buffers.
-void share_memory(State& state, Group& group, bool wants_nodes, std::uint64_t step_bytes) noexcept {
+// processes use no buffers. `all_partners`: perhaps all can; otherwise buffers need no more than the bytes of packets.
+void share_memory(State& state, Group& group, bool wants_nodes, bool all_partners, std::uint64_t step_bytes) noexcept {
     std::array<std::int32_t, 2> works{};  // of all processes, of the leaders
     if (wants_nodes) works[1] = share_nodes(state, group, step_bytes);
     if (step_bytes == 0 || (state.hierarchy && state.hierarchy->lane() == Lane::kNode)) return;
-    works[0] = group.exchange_buffers(step_bytes);
+    works[0] = group.exchange_buffers(all_partners ? step_bytes : std::min(group.packet_bytes(), step_bytes)) &&
+               all_partners;
     ompi_communicator_t& comm = *state.comm;
     if (comm.c_coll->coll_allreduce(MPI_IN_PLACE, works.data(), 2, MPI_INT32_T, MPI_MIN, &comm,
                                     comm.c_coll->coll_allreduce_module) != OMPI_SUCCESS)
@@ -144,7 +147,7 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
                       -c.algorithm,
                       c.ring_min,
                       -c.ring_min,
-                      wish_for_buffers(),
+                      wish_for_buffers(group.get()),
                       c.short_max,
                       neighbours,
                       -neighbours,
@@ -160,10 +163,10 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
                       is_same(least, kNodeLow, kNodeHigh) && is_same(least, kTuneLow, kTuneHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
-        const bool buffers = least[kBuffers] == kCanUse;
+        const bool buffers = least[kBuffers] >= kSomePartners;
         if (!buffers && least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
             process.count(Count::kNotInOrder);
-        share_memory(state, *group, wants_shared_memory(comm, least),
+        share_memory(state, *group, wants_shared_memory(comm, least), least[kBuffers] == kAllPartners,
                      buffers ? static_cast<std::uint64_t>(least[kStepBytes]) : 0);
         tuner->agree(group->short_bytes());
         state.group = std::move(group);

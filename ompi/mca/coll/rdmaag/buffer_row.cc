@@ -71,6 +71,17 @@ void BufferRow::greet(const Send& send) noexcept {
     }
 }
 
+bool BufferRow::may_write_all_steps() const noexcept {
+    const auto may_write = [this](std::uint32_t rank) {
+        const mca_bml_base_btl_t* const btl = puts_to(members_.endpoint(rank));
+        const BtlExtension* const extension = btl ? extension_of(*btl->btl) : nullptr;
+        return extension && extension->lands_in_order;
+    };
+    for (std::uint32_t number = 0; number < steps_; ++number)
+        if (!may_write(step(number).to) || !may_write(step(number).from)) return false;
+    return true;
+}
+
 bool BufferRow::lands_in_order(mca_bml_base_btl_t* btl) const noexcept {
     const BtlExtension* const extension = btl ? extension_of(*btl->btl) : nullptr;
     return extension && extension->lands_in_order && extension->lands_in_order(btl->btl, btl->btl_endpoint);
@@ -129,7 +140,12 @@ bool BufferRow::all_have_offered() const noexcept {
 bool BufferRow::accept() noexcept {
     for (std::uint32_t number = 0; number < steps_; ++number)
         if (there_[number].offer.bytes > 0) accept(there_[number]);
-    return std::all_of(&there_[0], &there_[0] + steps_, [](const There& each) { return each.extension != nullptr; });
+    const std::uint64_t longest = coll::written(layout_.data_bytes);
+    return std::all_of(&there_[0], &there_[0] + steps_, [longest](const There& each) {
+        if (!each.extension) return false;
+        const std::uint64_t limit = each.btl->btl_put_limit;
+        return limit == 0 || longest <= limit;
+    });
 }
 
 void BufferRow::accept(There& there) noexcept {
@@ -150,7 +166,8 @@ void BufferRow::accept(There& there) noexcept {
 BufferRow::Put BufferRow::put(std::uint32_t to, std::uint32_t step, std::uint32_t lap, const std::byte* memory,
                               const coll::Pieces& pieces, bool fits_packet) noexcept {
     There* const there = step < steps_ ? &there_[step] : nullptr;
-    if (!there || there->rank != to || !there->extension || prefers_packet(pieces.bytes())) return Put::kNever;
+    if (!there || there->rank != to || !there->extension || (fits_packet && prefers_packet(pieces.bytes())))
+        return Put::kNever;
     if (fits_packet && process.faults.hit(Fault::kPut)) return Put::kNever;
     Sent& sent = sent_[layout_.index_of(lap, step)];
     if (sent.is_pending.load(std::memory_order_acquire) || process.faults.hit(Fault::kPutBusy)) return Put::kBusy;

@@ -2,7 +2,7 @@
 //
 // Short steps of one communicator that are written into collective buffers of their receivers (coop/coll/buffers.h) by
 // puts. Used between two processes if the transport promises the receiver that the bytes of a put land in order; all
-// other short steps are packets. Each receiver decides for itself, and tells its partners once, when the communicator
+// other short steps are packets. If all processes can write all of their steps, a short step may be longer than a packet. Each receiver decides for itself, and tells its partners once, when the communicator
 // is prepared:
 //
 //     greet    a packet without content to each process that will send steps here, which connects it: a transport
@@ -43,6 +43,9 @@ public:
     static std::unique_ptr<BufferRow> create(const Members& members) noexcept;
     ~BufferRow();  // waits until the own puts are complete
     BufferRow(const BufferRow&) = delete;
+
+    // Whether the transports to all partners may be able to write; they know it when they are connected.
+    bool may_write_all_steps() const noexcept;
 
     // --- set-up, on all processes; `step_bytes`, the longest step, is the same on all ---
     void greet(const Send& send) noexcept;

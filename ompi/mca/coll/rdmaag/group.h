@@ -52,6 +52,8 @@ public:
     // Rings take this order. All processes call it before the first call, or none. The caller keeps the ranks.
     void order_rings(const coll::RingOrder& order) noexcept { order_ = order; }
 
+    // Whether transports that can write into collective buffers lead to all partners of short steps.
+    bool may_write_all_steps() const noexcept { return buffers_->may_write_all_steps(); }
     // Exchanges the addresses of collective buffers with the partners of short steps. All processes call it after
     // agree(), or none. Returns whether this process can write all of its steps up to `step_bytes`.
     bool exchange_buffers(std::uint64_t step_bytes) noexcept;

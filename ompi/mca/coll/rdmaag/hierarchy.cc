@@ -13,9 +13,6 @@
 namespace coop::ag {
 namespace {
 
-// A short result is taken from the leader as a whole, because a second look at the shared memory costs more than to copy
-// the blocks of the own node again.
-constexpr std::uint64_t kMostAtOnce = 64 * 1024;              // bytes
 constexpr std::uint64_t kMostKept = std::uint64_t{64} << 20;  // bytes
 
 }  // namespace
@@ -86,7 +83,9 @@ void Hierarchy::gather_in_order(const std::byte* own, std::byte* memory) noexcep
         leaders_->gather(memory, coll::Blocks{std::span<const std::uint64_t>(node_ends_)}, {choice.algorithm});
     }
     if (members.processes() == 1) return;
-    if (all <= kMostAtOnce) return take_from_leader(memory, 0, all);
+    // A short result is taken as a whole, because a second look at the shared memory costs more than to copy the blocks of
+    // the own node again.
+    if (begin > 0 && end < all && all <= row_->slot_bytes()) return take_from_leader(memory, 0, all);
     take_from_leader(memory, 0, begin);
     take_from_leader(memory, end, all);
 }

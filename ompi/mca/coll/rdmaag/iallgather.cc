@@ -29,14 +29,15 @@ namespace coop::ag {
 
 struct Nonblocking : Job {
     using Ends = std::unique_ptr<std::uint64_t[]>;
-    Nonblocking(Group& of, ompi_request_t& its_request, Ends ends_of_blocks, coll::Algorithm by, std::uint32_t rank,
+    Nonblocking(Group& of, ompi_request_t& its_request, Ends ends_of_blocks, const coll::Way& by, std::uint32_t rank,
                 const void* sbuf, int scount, ompi_datatype_t* sdtype, const Received& received,
                 const coll::Blocks& where) noexcept
-        : Job(nullptr, where, by), group(of), request(its_request), ends(std::move(ends_of_blocks)),
-          buffers(rank, sbuf, scount, sdtype, received, where),
+        : Job(nullptr, where, *by.algorithm, by.short_part), group(of), request(its_request),
+          ends(std::move(ends_of_blocks)), buffers(rank, sbuf, scount, sdtype, received, where),
           has_types(!ompi_datatype_is_predefined(received.type) ||
                     (sbuf != MPI_IN_PLACE && !ompi_datatype_is_predefined(sdtype))) {
         memory = buffers.memory();
+        in_packets = by.packets;
     }
 
     Group& group;
@@ -116,8 +117,8 @@ int start(State& state, coll::Operation operation, const void* sbuf, int scount,
     const coll::Plan plan = state.tuner->plan_without_trial(operation, blocks.mean_bytes(), situation);
     process.count({*plan.way.algorithm, plan.reason}, blocks.mean_bytes());
     made.call = new (std::nothrow)
-        Nonblocking(group, **request, std::move(ends), *plan.way.algorithm,
-                    static_cast<std::uint32_t>(ompi_comm_rank(&comm)), sbuf, scount, sdtype, received, blocks);
+        Nonblocking(group, **request, std::move(ends), plan.way, static_cast<std::uint32_t>(ompi_comm_rank(&comm)),
+                    sbuf, scount, sdtype, received, blocks);
     if (!made.call) out_of_memory(sizeof *made.call);
     made.call->on_done = on_done;
     made.call->urgent = has_interrupts();

@@ -24,6 +24,7 @@ public:
             std::size_t slot_bytes);
     NodeRow(const NodeRow&) = delete;
     NodeRow& operator=(const NodeRow&) = delete;
+    std::size_t slot_bytes() const noexcept { return area_.slot_bytes(); }
     static std::size_t bytes_for(std::size_t processes, std::size_t slot_bytes) noexcept {
         return coll::NodeArea::bytes_for(static_cast<std::uint32_t>(processes), slot_bytes);
     }

@@ -14,7 +14,7 @@ namespace coop::ag {
 std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept;
 
 // By all processes of the communicator, which come to the same result. Null: they differ in their views of who shares a
-// node, one of them has no memory, or a leader cannot reach another one. The next step is Hierarchy::begin(packet_bytes).
+// node, one of them has no memory, or a leader cannot reach another one. The next step is Hierarchy::begin().
 struct SharedNodes {
     std::unique_ptr<Hierarchy> hierarchy;
     std::uint64_t packet_bytes = 0;

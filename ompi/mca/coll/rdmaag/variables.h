@@ -38,7 +38,7 @@ struct CountRow {
 inline constexpr CountRow kCountRows[] = {
     {"short_steps", "Steps of allgathers that this process copied through a buffer of the receiver."},
     {"puts", "RDMA writes of long steps that this process started."},
-    {"data_packets", "Packets in which this process sent long steps because it could not write them."},
+    {"data_packets", "Packets in which this process sent long steps, by choice or because it could not write them."},
     {"announcements", "Announcements of a receive buffer that this process sent."},
     {"registrations", "Registrations of a receive buffer that this process asked a transport for."},
     {"refused_registrations", "Registrations that the transport refused."},

@@ -8,7 +8,7 @@
 //     end     waits until its own long steps are complete, because the caller may then
 //             change the memory
 //
-// A step is short if it fits into the receiver's slot: then it is sent without asking,
+// A step is short if it fits into a slot or a collective buffer of the receiver: then it is sent without asking,
 // and copied. A long step is written to the announced memory, or sent in packets.
 //
 // The call uses a Wire, which the component, the simulator and the tests provide:
@@ -37,7 +37,7 @@ constexpr bool is_short(Algorithm algorithm, std::uint64_t bytes, std::uint64_t 
 template <class Wire>
 class Call {
 public:
-    // `short_bytes`: the longest short step; the same in all processes, at most the bytes of a slot.
+    // `short_bytes`: the longest short step; the same in all processes.
     Call(Wire& wire, Inbox& inbox, const Target& target, std::uint32_t lap, std::uint64_t short_bytes) noexcept
         : wire_(wire), inbox_(inbox), target_(target), lap_(lap), short_bytes_(short_bytes),
           steps_(count_steps(target.algorithm, target.blocks.processes())),

@@ -22,7 +22,7 @@
 
 namespace coop::coll {
 
-constexpr std::uint8_t kPacketVersion = 2;
+constexpr std::uint8_t kPacketVersion = 3;
 constexpr std::size_t kMaxHandleBytes = 64;  // of a transport's registration handle
 
 enum class Kind : std::uint8_t { kShort = 1, kAnnounce, kData, kLanded, kBuffer };
