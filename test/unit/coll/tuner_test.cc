@@ -65,11 +65,14 @@ TEST(CollTuner, the_ways_are_those_of_the_number_of_processes_and_the_length) {
     EXPECT_EQ(ways_of(5, 8), (std::vector<Way>{bruck, kBelow}));
     EXPECT_EQ(ways_of(8, 1 << 15), (std::vector<Way>{doubling, kBelow, ring, neighbour, doubling_in_packets}));
     EXPECT_EQ(ways_of(5, 1 << 15), (std::vector<Way>{bruck, kBelow, ring, bruck_in_packets}));
+    EXPECT_EQ(ways_of(8, 1 << 18), (std::vector<Way>{doubling, kBelow, ring, neighbour, four_rings}));
     EXPECT_EQ(ways_of(8, 1024), (std::vector<Way>{doubling, kBelow, ring, neighbour, lower}));
-    EXPECT_EQ(ways_of(8, 1 << 16), (std::vector<Way>{doubling, kBelow, ring, neighbour, four_rings}));
-    EXPECT_EQ(ways_of(5, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, four_rings}));
-    EXPECT_EQ(ways_of(6, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, neighbour, four_rings}));
-    EXPECT_EQ(ways_of(64, 1 << 16), (std::vector<Way>{ring, kBelow, doubling, neighbour, four_rings}));
+    EXPECT_EQ(ways_of(8, 1 << 16),
+              (std::vector<Way>{doubling, kBelow, ring, neighbour, doubling_in_packets, four_rings}));
+    EXPECT_EQ(ways_of(5, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, bruck_in_packets, four_rings}));
+    EXPECT_EQ(ways_of(6, 1 << 16), (std::vector<Way>{ring, kBelow, bruck, neighbour, bruck_in_packets, four_rings}));
+    EXPECT_EQ(ways_of(64, 1 << 16),
+              (std::vector<Way>{ring, kBelow, doubling, neighbour, doubling_in_packets, four_rings}));
 }
 
 TEST(CollTuner, a_lower_limit_is_tried_only_if_it_makes_a_short_step_long) {

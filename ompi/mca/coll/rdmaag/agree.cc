@@ -15,15 +15,11 @@
 namespace coop::ag {
 namespace {
 
-constexpr std::int64_t kVersion = coll::kPacketVersion;
-
 // What one process can do. All processes take the minimum of each word; a value and its negative show whether all have
 // the same one.
 enum Word {
     kCan,
     kShortBytes,
-    kVersionLow,
-    kVersionHigh,
     kArchLow,
     kArchHigh,
     kAlgorithmLow,
@@ -57,16 +53,16 @@ bool is_same(const Words& least, Word low, Word high) noexcept { return least[lo
 // The parameters of the node row in one word: node_memory and node_slot are less than 2^30.
 std::int64_t node_parameters(const Config& c) noexcept { return (c.node << 30 | c.node_memory) << 30 | c.node_slot; }
 
-// Whether processes that share nodes use shared memory: on one node, or on several.
-bool wants_shared_memory(ompi_communicator_t& comm, const Words& least) noexcept {
+// Whether the processes have to find out which of them share nodes: to use shared memory, or to order a ring by node.
+bool needs_nodes(ompi_communicator_t& comm, const Words& least) noexcept {
     const auto wish = static_cast<coll::Wish>(process.config.algorithm);
     const bool one_node = least[kFewestNeighbours] == ompi_comm_size(&comm), some = least[kMostNeighbours] < -1;
-    if (wish == coll::Wish::kRing) return process.config.node > 1 && !one_node && some;  // for its order
+    if (wish == coll::Wish::kRing) return process.config.node > 1 && !one_node && some;
     if (wish != coll::Wish::kAuto && wish != coll::Wish::kNode) return false;
     return process.config.node > (one_node ? 0 : 1) && some;
 }
 
-// Returns whether the leaders can write all of their steps into collective buffers.
+// Returns false if this process leads a node, and cannot write all of its steps into collective buffers of leaders.
 bool share_nodes(State& state, Group& group, std::uint64_t step_bytes) noexcept {
     SharedNodes nodes = set_up_nodes(state);
     if (!nodes.hierarchy) {
@@ -80,10 +76,12 @@ bool share_nodes(State& state, Group& group, std::uint64_t step_bytes) noexcept 
     return state.hierarchy->begin(nodes.packet_bytes, step_bytes);
 }
 
-// Steps that are too long for a packet are short where all processes can write all of them. `step_bytes`: 0 if the
-// processes use no buffers. `all_partners`: perhaps all can; otherwise buffers need no more than the bytes of packets.
-void share_memory(State& state, Group& group, bool wants_nodes, bool all_partners, std::uint64_t step_bytes) noexcept {
-    std::array<std::int32_t, 2> works{};  // of all processes, of the leaders
+// Prepares the nodes, if wanted, and collective buffers for steps up to `step_bytes`; no buffers if that is 0.
+// Where all processes can write all of their steps, steps too long for a packet are short, too. `all_partners`: that is
+// possible; if not, no step in a buffer is longer than a packet.
+void prepare_nodes_and_buffers(State& state, Group& group, bool wants_nodes, bool all_partners,
+                               std::uint64_t step_bytes) noexcept {
+    std::array<std::int32_t, 2> works{};  // whether buffers work: for the group, for the leaders
     if (wants_nodes) works[1] = share_nodes(state, group, step_bytes);
     if (step_bytes == 0 || (state.hierarchy && state.hierarchy->lane() == Lane::kNode)) return;
     works[0] = group.exchange_buffers(all_partners ? step_bytes : std::min(group.packet_bytes(), step_bytes)) &&
@@ -139,8 +137,6 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     const bool can = group && tuner;
     const Words words{can,
                       static_cast<std::int64_t>(can ? short_bytes : 0),
-                      kVersion,
-                      -kVersion,
                       architecture(),
                       -architecture(),
                       c.algorithm,
@@ -158,16 +154,16 @@ Group* group_for(State& state, std::uint64_t bytes) noexcept {
     Words least{};
     const int rc = comm.c_coll->coll_allreduce(words.data(), least.data(), static_cast<int>(words.size()), MPI_INT64_T,
                                                MPI_MIN, &comm, comm.c_coll->coll_allreduce_module);
-    const bool same = is_same(least, kVersionLow, kVersionHigh) && is_same(least, kArchLow, kArchHigh) &&
-                      is_same(least, kAlgorithmLow, kAlgorithmHigh) && is_same(least, kRingLow, kRingHigh) &&
-                      is_same(least, kNodeLow, kNodeHigh) && is_same(least, kTuneLow, kTuneHigh);
+    const bool same = is_same(least, kArchLow, kArchHigh) && is_same(least, kAlgorithmLow, kAlgorithmHigh) &&
+                      is_same(least, kRingLow, kRingHigh) && is_same(least, kNodeLow, kNodeHigh) &&
+                      is_same(least, kTuneLow, kTuneHigh);
     if (rc == OMPI_SUCCESS && same && least[kCan] == 1) {
         group->agree(static_cast<std::uint64_t>(least[kShortBytes]));
         const bool buffers = least[kBuffers] >= kSomePartners;
         if (!buffers && least[kBuffers] == kNoTransport && c.row == static_cast<std::int64_t>(Row::kBuffer))
             process.count(Count::kNotInOrder);
-        share_memory(state, *group, wants_shared_memory(comm, least), least[kBuffers] == kAllPartners,
-                     buffers ? static_cast<std::uint64_t>(least[kStepBytes]) : 0);
+        prepare_nodes_and_buffers(state, *group, needs_nodes(comm, least), least[kBuffers] == kAllPartners,
+                                  buffers ? static_cast<std::uint64_t>(least[kStepBytes]) : 0);
         tuner->agree(group->short_bytes());
         state.group = std::move(group);
         state.tuner = std::move(tuner);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Short steps of one communicator that are written into collective buffers of their receivers (coop/coll/buffers.h) by
-// puts. Used between two processes if the transport promises the receiver that the bytes of a put land in order; all
-// other short steps are packets. If all processes can write all of their steps, a short step may be longer than a packet. Each receiver decides for itself, and tells its partners once, when the communicator
-// is prepared:
+// puts. A receiver offers buffers to a partner if the transport promises it that the bytes of a put land in order; all
+// other short steps are packets. If all processes can write all of their steps, a short step may be longer than a
+// packet. Receivers make their offers once, when the communicator is prepared:
 //
 //     greet    a packet without content to each process that will send steps here, which connects it: a transport
 //              knows only then in which order its writes land
@@ -35,7 +35,7 @@ namespace coop::ag {
 
 class BufferRow {
 public:
-    // Sends a packet, of which kind, source and lap are set by the callee; packet.parts bytes of the handle follow.
+    // Sends a packet, and packet.parts bytes of the handle after it. The callee sets kind, context and source.
     using Send = std::function<void(mca_bml_base_btl_t& btl, coll::Packet packet,
                                     const mca_btl_base_registration_handle_t* handle)>;
 
@@ -44,7 +44,8 @@ public:
     ~BufferRow();  // waits until the own puts are complete
     BufferRow(const BufferRow&) = delete;
 
-    // Whether the transports to all partners may be able to write; they know it when they are connected.
+    // Whether the transports to all partners of short steps, both ways, have such puts. Whether these land in order
+    // is known only when the partners are connected.
     bool may_write_all_steps() const noexcept;
 
     // --- set-up, on all processes; `step_bytes`, the longest step, is the same on all ---

@@ -42,7 +42,7 @@ struct Received {
 class Buffers {
 public:
     // Copies the own block to the memory of all blocks, unless it is there. `sbuf`, `scount` and `sdtype` as in
-    // MPI_Allgather. `may_stay`: the own block need not be copied if it lies as it travels where it is.
+    // MPI_Allgather. `may_stay`: own() may point to the send buffer instead, if the block has no gaps there.
     Buffers(std::uint32_t rank, const void* sbuf, int scount, ompi_datatype_t* sdtype, const Received& received,
             const coll::Blocks& blocks, bool may_stay = false) noexcept;
 

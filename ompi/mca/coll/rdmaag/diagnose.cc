@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "members.h"
+
 namespace coop::ag {
 namespace {
 
@@ -29,8 +31,10 @@ void say(const char* topic, Arguments... arguments) {
 }  // namespace
 
 void wrong_packet(const coll::Packet& packet, bool whole, const char* what) {
-    const std::string sender = whole ? "rank " + std::to_string(packet.source) + " of communicator " +
-                                           std::to_string(packet.context)
+    const bool leads = packet.context & Members::kContextOfLeaders;
+    const std::string sender = whole ? (leads ? "leader of node " : "rank ") + std::to_string(packet.source) +
+                                           " of communicator " +
+                                           std::to_string(packet.context & ~Members::kContextOfLeaders)
                                      : "unknown (the packet is too short to name it)";
     say("wrong-packet", host(), my_rank(), sender.c_str(), what, packet.lap, packet.step);
     end_job();

@@ -6,17 +6,18 @@
 // Short steps are written into buffers of their receivers (buffer_row.h) or are packets. Packets and announcements are
 // active messages of the BTLs that the PML uses, under a tag of our own, so no matching takes place. Long steps are puts
 // where the transport has them. A notice follows a put when it is complete here, or with its data if the transport can
-// send it itself (coop/extension/btl_extension.h). Where there is no put, or the transport refuses one, the data go in
-// packets.
+// send it itself (coop/extension/btl_extension.h). Where there is no put, the transport refuses one, or the call is
+// to use packets, the data go in packets.
 //
 // The calls of a communicator are numbered in the order in which the program makes them, blocking and non-blocking ones
-// together; that order is the same in all processes. As many as the window of coop/coll/inbox.h are in progress, the
-// others wait in a queue. Whoever polls continues all of them: a thread in a blocking call, the progress function
-// (outstanding.h), or the asynchronous handler when something arrives (inside.h).
+// together; that order is the same in all processes. A call by several rings has a number for each ring; calls that do
+// not go through the group have none. As many as the window of coop/coll/inbox.h are in progress, the others wait in a
+// queue. Whoever polls continues all of them: a thread in a blocking call, the progress function (outstanding.h), or
+// the asynchronous handler when something arrives (inside.h).
 //
 // Threading: a communicator's calls are made one after the other, in any threads; they are continued by one thread at a
-// time, and packets arrive in any thread. Ownership: the module of the communicator owns its group. Errors: a damaged
-// packet, or a transport that fails, ends the job.
+// time, and packets arrive in any thread. Ownership: the module of the communicator owns its group, the hierarchy owns
+// that of the leaders. Errors: a damaged packet, or a transport that fails, ends the job.
 #pragma once
 
 #include <algorithm>

@@ -53,10 +53,9 @@ void Hierarchy::gather(const std::byte* own, std::byte* memory, const coll::Bloc
     for (std::uint32_t position = 0; position < nodes_.processes(); ++position)
         if (const std::uint64_t bytes = ends_[position] - begin_of(position))
             std::memcpy(of_rank(position), staging + begin_of(position), bytes);
-    if (staging_bytes_ > kMostKept) staging_.reset(), staging_bytes_ = 0;
 }
 
-// It is kept for the next call unless it is large, because the first use of new pages costs more than the copies.
+// It is kept for the next call, because the first use of new pages costs more than the copies. suits() limits it.
 std::byte* Hierarchy::staging_for(std::uint64_t bytes) noexcept {
     if (bytes > staging_bytes_) {
         staging_.reset();

@@ -30,7 +30,7 @@ struct Job {
     bool in_packets = false;                   // long steps travel in packets
 
     std::atomic<bool> done{false};
-    std::uint32_t lap = 0;  // its number among the calls of the communicator
+    std::uint32_t lap = 0;  // its number among the jobs of the group
     ListNode node;          // of the group's queue, then of a list of jobs that are done
 };
 using JobList = List<Job, &Job::node>;

@@ -28,7 +28,7 @@ struct State {
     bool decided = false;          // the processes have agreed, or not
     WhyNot why_not{};              // if decided without a group
     std::unique_ptr<Group> group;  // null: not yet, or never
-    // Blocking calls use it instead of the group if processes share nodes; null: they use the group.
+    // Blocking calls may go through it instead of the group (plan.cc). Null: no processes share memory.
     std::unique_ptr<Hierarchy> hierarchy;
     std::unique_ptr<coll::Tuner> tuner;  // if there is a group
     std::vector<std::uint64_t> ends;     // of the blocks of MPI_Allgatherv
@@ -36,7 +36,7 @@ struct State {
 };
 
 // The group, if this call is done here; the result has `bytes` bytes. Every process of the communicator comes to the
-// same result. The second call sets up the group, which takes an MPI_Allreduce.
+// same result. The second call sets up the group and the hierarchy (agree.cc).
 Group* group_for(State& state, std::uint64_t bytes) noexcept;
 // The same for a non-blocking call, which cannot set up the group: the call is left to others until blocking calls have
 // done so, and does not count as a first or second one.

@@ -3,8 +3,8 @@
 // The node row: allgathers among the processes of a communicator that share a node, through shared memory. Long blocks
 // are copied by process_vm_readv (CMA) where the kernel permits it. (coop/coll/node_call.h)
 //
-// Threading: calls on one communicator follow each other, in any threads. Ownership: the group of the communicator owns
-// its row. Errors: a wrong word of another process ends the job.
+// Threading: calls on one communicator follow each other, in any threads. Ownership: the hierarchy of the communicator
+// owns its row. Errors: a wrong word of another process ends the job.
 #pragma once
 
 #include <memory>

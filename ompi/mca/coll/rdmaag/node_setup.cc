@@ -68,7 +68,7 @@ std::int64_t least_of_all(ompi_communicator_t& comm, std::int64_t mine) noexcept
                : 0;
 }
 
-// Their ring may have other neighbours than one in the order of the ranks.
+// Whether packets reach the neighbours in a ring that goes node by node. short_limit() has seen only those by rank.
 bool reaches_neighbours(ompi_communicator_t& comm, const coll::RingOrder& order) noexcept {
     const coll::Step step = coll::ring_step_of(order, 0);
     return is_long_enough(std::min(longest_packet(comm, step.to), longest_packet(comm, step.from)));

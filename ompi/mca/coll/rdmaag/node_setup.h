@@ -13,12 +13,13 @@ namespace coop::ag {
 // How many processes of the communicator are on the node of this one, itself included.
 std::uint32_t count_neighbours(ompi_communicator_t& comm) noexcept;
 
-// By all processes of the communicator, which come to the same result. Null: they differ in their views of who shares a
-// node, one of them has no memory, or a leader cannot reach another one. The next step is Hierarchy::begin().
 struct SharedNodes {
     std::unique_ptr<Hierarchy> hierarchy;
-    std::uint64_t packet_bytes = 0;
+    std::uint64_t packet_bytes = 0;  // the longest step that leaders send in a packet
 };
+// By all processes of the communicator, which come to the same result. Null: they differ in their views of who shares a
+// node, one of them has no memory or cannot map that of its node, or one of them cannot reach another leader or its
+// neighbour in a ring that goes node by node. The next step is Hierarchy::begin().
 SharedNodes set_up_nodes(State& state) noexcept;
 
 }  // namespace coop::ag

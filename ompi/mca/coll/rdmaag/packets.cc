@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packets of a group: short steps, announcements, notices, and long steps that cannot be put.
+// The packets of a group: short steps, announcements, notices, and long steps that are not put.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 constexpr std::size_t kMaxData = 64 * 1024;  // bytes of a packet of a long step
-constexpr std::uint32_t kWindow = 16;        // such packets under way: a transport could buffer the whole step
+constexpr std::uint32_t kMostUnderWay = 16;  // such packets under way: a transport could buffer the whole step
 
 constexpr Fault fault_of(coll::Kind kind) noexcept {
     switch (kind) {
@@ -174,7 +174,7 @@ bool Group::send_empty(Running& call, std::uint32_t to, std::uint32_t step) noex
 
 std::uint64_t Group::send_data(Running& call, std::uint32_t to, std::uint32_t step, std::uint64_t at,
                                const coll::Piece& piece) noexcept {
-    if (call.under_way.load(std::memory_order_relaxed) >= kWindow) return 0;
+    if (call.under_way.load(std::memory_order_relaxed) >= kMostUnderWay) return 0;
     mca_bml_base_btl_t& btl = *packets_to(members_.endpoint(to));
     const std::uint64_t most = std::min(kMaxData, btl.btl->btl_max_send_size - sizeof(coll::Packet));
     coll::Packet packet = packet_of(call, coll::Kind::kData, step);

@@ -30,8 +30,8 @@ constexpr ParamRow kParams[] = {
      .max = coll::kMaxSlotBytes,
      .help = "Longest step of recursive doubling and of Bruck's algorithm that is copied through a buffer of its "
              "receiver; a longer step is written to the receive buffer of MPI_Allgather. Where not all processes "
-             "have collective buffers (row), the eager limit of the transports limits it, too. Each communicator takes "
-             "eight such buffers for each step. (M_T of the paper)",
+             "have collective buffers (row), a step must fit the eager limit of the transports, too. A communicator "
+             "takes eight such buffers to receive and eight to send, for each step. (M_T of the paper)",
      .level = 5},
     {.name = "ring_min",
      .type = ParamType::kSize,
@@ -48,7 +48,8 @@ constexpr ParamRow kParams[] = {
      .help =
          "Algorithm. auto: shared memory if processes share nodes (coll_rdmaag_node), otherwise by the number of "
          "processes and the length of the result. node: shared memory. An algorithm that does not fit the processes "
-         "(doubling: a power of two, neighbour: even, node: on shared nodes) is replaced by the automatic choice.",
+         "(doubling: a power of two, neighbour: even, node: on shared nodes) is replaced by the automatic choice, but "
+         "without shared memory.",
      .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
@@ -93,7 +94,7 @@ constexpr ParamRow kParams[] = {
      .help =
          "0: all processes use the transports. 1: if all processes of a communicator are on one node, they exchange "
          "blocks through shared memory. 2: also if they share several nodes; then one process of each node uses the "
-         "transports, where the trials (tune) find that faster.",
+         "transports. The trials (tune) decide where that is done; without trials, always.",
      .level = 5},
     {.name = "node_slot",
      .type = ParamType::kSize,

@@ -25,7 +25,7 @@ coll::Plan plan_call(State& state, coll::Operation operation, const coll::Blocks
         .bytes = blocks.bytes(),
         .wish = static_cast<coll::Wish>(process.config.algorithm),
         .ring_min = static_cast<std::uint64_t>(process.config.ring_min),
-        // The hierarchy is slow for long blocks, so it is not used for them without trials.
+        // The hierarchy may be slow for long blocks. Results too long for a trial (see others_can) do not use it.
         .shared_memory = state.hierarchy && state.hierarchy->suits(block) && (one_node || tries) &&
                          process.config.algorithm != static_cast<std::int64_t>(coll::Wish::kRing),
         .one_node = one_node};

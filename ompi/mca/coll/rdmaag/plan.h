@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a call of a communicator with a group is done: by one of the algorithms or by the component of lower priority. The
-// first calls of each class of sizes are trials (coop/coll/tuner.h), whose times are measured here.
+// How a call of a communicator with a group is done: by one of the algorithms, through shared memory, or by the
+// component of lower priority. The first calls of each class of sizes are trials (coop/coll/tuner.h); their times are
+// measured here.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@ coll::Plan plan_call(State& state, coll::Operation operation, const coll::Blocks
 int end_trial(State& state, coll::Operation operation, const coll::Blocks& blocks, coll::Trials& trials,
               std::chrono::nanoseconds time) noexcept;
 
-// The component of lower priority gathers the blocks into `memory`, which has the own block already. It is given bytes, so
-// that it decides the same in all processes: coll/tuned decides by the send type, which may differ between them.
+// The component of lower priority gathers the blocks into `memory`, which has the own block already. It is given bytes,
+// so that it decides the same in all processes: coll/tuned decides by the send type, which may differ between them.
 int gather_by_others(State& state, coll::Operation operation, std::byte* memory, const coll::Blocks& blocks) noexcept;
 
 // gather(way) does the call and returns an error of Open MPI.

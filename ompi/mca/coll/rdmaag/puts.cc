@@ -19,7 +19,8 @@ void set_parts(void* packet, std::uint32_t parts) noexcept {
 
 }  // namespace
 
-// The whole buffer is registered once per call and transport, for all partners (section 3.4).
+// The whole buffer is registered once per transport and call of the group, for all partners (section 3.4). Several
+// rings are several calls.
 const Group::Registered& Group::registered(Running& call, mca_bml_base_btl_t& btl) noexcept {
     for (const Registered& each : call.registered)
         if (each.btl == btl.btl) return each;

@@ -36,7 +36,7 @@ struct CountRow {
     const char* help;
 };
 inline constexpr CountRow kCountRows[] = {
-    {"short_steps", "Steps of allgathers that this process copied through a buffer of the receiver."},
+    {"short_steps", "Short steps of allgathers that this process sent, in packets or into collective buffers."},
     {"puts", "RDMA writes of long steps that this process started."},
     {"data_packets", "Packets in which this process sent long steps, by choice or because it could not write them."},
     {"announcements", "Announcements of a receive buffer that this process sent."},

@@ -27,9 +27,9 @@ inline constexpr const char* kWhyNotTexts[] = {
     "no-bml",             // the PML does not use BTLs
     "unreachable",        // no BTL reaches a partner
     "no-memory",          // no memory for the buffers of the communicator
-    "peer-without",       // a process does not use coll/rdmaag, or with another priority
+    "peer-without",       // a process does not use coll/rdmaag, or with another priority or version
     "peer-refuses",       // another process has one of these reasons
-    "parameters-differ",  // the parameters, the version or the architecture
+    "parameters-differ",  // the parameters or the architecture
     "not-prepared",       // a non-blocking call before the second blocking one
     "tuning",             // tried, to measure its time
     "measured-slower"     // the component of lower priority was clearly faster in the trials

@@ -65,7 +65,9 @@ public:
     std::uint64_t bytes() const noexcept { return begin_of(processes_); }
     std::uint64_t mean_bytes() const noexcept { return ends_ ? bytes() / processes_ : block_bytes_; }
 
-    // Only a part of each block: for ring, whose ranges have one block. The parts begin at cache lines of the block.
+    // The same blocks, but pieces_of() gives only this part of each; all other functions still give whole blocks. For
+    // ring, whose ranges have one block. The parts begin at cache lines of the block; some parts of short blocks are
+    // empty.
     Blocks of_part(std::uint32_t part, std::uint32_t parts) const noexcept {
         Blocks blocks = *this;
         blocks.part_ = part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether an allgather is done here, and by which algorithm. Everything that the choice
-// depends on is the same in all processes of the communicator, so all choose the same.
+// Which algorithm an allgather takes, unless trials find a faster way (tuner.h). Everything that the
+// choice depends on is the same in all processes of the communicator, so all choose the same.
 //
 // Units: bytes. Pure.
 #pragma once
@@ -34,7 +34,7 @@ enum class Reason : std::uint8_t {
     // Not by choose(), but by tuner.h:
     kSharedMemory,  // processes of the communicator share nodes, and memory there
     kTuning,        // tried, to measure its time
-    kMeasured,      // clearly faster than the choice of choose()
+    kMeasured,      // clearly faster than the usual way (tuner.h)
 };
 constexpr std::size_t kReasons = 7;
 // The word that reports and performance variables use: asked, power-of-two, …

@@ -90,7 +90,7 @@ public:
 
     // --- by the calls ---
 
-    // Whether fewer than kWindow calls before this one are incomplete. The calls are opened in their order.
+    // Whether all calls up to lap - kWindow are complete. The calls are opened in their order.
     bool may_open(std::uint32_t lap) const noexcept { return lap - completed() <= kWindow; }
     // The last lap up to which all calls are complete.
     std::uint32_t completed() const noexcept { return completed_.load(std::memory_order_relaxed); }

@@ -80,7 +80,7 @@ private:
     static constexpr std::size_t post_bytes(std::size_t slot_bytes) noexcept {
         return sizeof(Post) + round_up(slot_bytes, kLine);
     }
-    // Whole pages, so that each process's area lies in memory near to it: it touches it first.
+    // Whole pages: a process writes first to its own area, so the kernel takes the pages from memory near to it.
     static constexpr std::size_t stride_for(std::uint32_t processes, std::size_t slot_bytes) noexcept {
         return round_up(posts_at(processes) + kLaps * post_bytes(slot_bytes), kPage);
     }

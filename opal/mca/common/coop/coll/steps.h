@@ -57,6 +57,7 @@ struct RingOrder {
     std::span<const std::uint32_t> rank_at{};  // by position; empty: the order of the ranks
     std::uint32_t position = 0;                // of this process
 };
+// For an order that is not empty.
 COOP_EXPORT Step ring_step_of(const RingOrder& order, std::uint32_t step) noexcept;
 
 // Steps with the same sender use the same announcement of the receiver's memory: one in a ring, two between neighbours,

@@ -67,8 +67,10 @@ struct Candidate {
 
 // To add a way, add a row. An algorithm is tried only where it fits the number of processes; a way with a lower limit
 // only where it makes a short step long, one by packets only where there is a long step.
-inline constexpr std::uint64_t kManySteps = 1024;        // shorter blocks are not worth the steps of ring and neighbour
-inline constexpr std::uint64_t kLongBlocks = 64 * 1024;  // shorter ones are not worth the packets of several rings
+inline constexpr std::uint64_t kManySteps = 1024;  // shorter blocks are not worth the steps of ring and neighbour
+inline constexpr std::uint64_t kLongBlocks = 64 *
+                                             1024;  // shorter ones are not worth the announcements of several rings
+inline constexpr std::uint64_t kCopiedBlocks = 256 * 1024;  // from here on a registration costs less than the copies
 inline constexpr Candidate kCandidates[] = {
     {.way = {std::nullopt}},
     {.way = {Algorithm::kRecursiveDoubling}},
@@ -77,16 +79,18 @@ inline constexpr Candidate kCandidates[] = {
     {.way = {Algorithm::kNeighbour}, .min_block = kManySteps},
     {.way = {Algorithm::kRecursiveDoubling, 4}},
     {.way = {Algorithm::kBruck, 4}, .powers_of_two = false},
-    {.way = {.algorithm = Algorithm::kRecursiveDoubling, .packets = true}, .end_block = kLongBlocks},
-    {.way = {.algorithm = Algorithm::kBruck, .packets = true}, .end_block = kLongBlocks, .powers_of_two = false},
+    {.way = {.algorithm = Algorithm::kRecursiveDoubling, .packets = true}, .end_block = kCopiedBlocks},
+    {.way = {.algorithm = Algorithm::kBruck, .packets = true}, .end_block = kCopiedBlocks, .powers_of_two = false},
     {.way = {.algorithm = Algorithm::kRing, .rings = kMaxRings}, .min_block = kLongBlocks},
 };
 
 constexpr std::size_t kMaxTrials = 20;                        // calls of a size class
 constexpr std::size_t kMaxWays = std::size(kCandidates) + 1;  // and the choice of choose()
-static_assert(2 * kMaxWays <= kMaxTrials + 2, "each way needs a second call; two never apply together");
+// Rows of doubling and of bruck never apply together, so at least one row is left out.
+static_assert(2 * (kMaxWays - 1) <= kMaxTrials, "each way needs a second call");
 
-// Another way than that of choose() is taken only if the latter takes more than 103 % of its time.
+// Another way than the usual one, that of plan_without_tuner(), is taken only if the usual one takes more than 103 % of
+// its time.
 constexpr std::int64_t kMarginPercent = 103;
 
 class Trials;
@@ -109,7 +113,7 @@ public:
 
     // Of the next call: a trial until decide().
     Plan plan() noexcept { return decided_ ? winner() : Plan{way_of(done_), Reason::kTuning, this}; }
-    // The choice of choose() until decide().
+    // The usual way until decide().
     Plan winner() const noexcept { return {ways_[winner_], winner_ == 0 ? usual_ : Reason::kMeasured}; }
 
     // The time of the call that plan() was for.
@@ -126,7 +130,7 @@ private:
     std::int64_t result_of(std::size_t way) const noexcept;
     const Way& way_of(std::size_t call) const noexcept { return ways_[index_of(call)]; }
 
-    std::array<Way, kMaxWays> ways_{};  // the first: of choose()
+    std::array<Way, kMaxWays> ways_{};  // the first: the usual one
     std::array<std::int64_t, kMaxTrials> times_{};
     std::array<std::int64_t, kMaxWays> results_{};
     std::size_t count_ = 0, total_ = 0, done_ = 0;
@@ -135,7 +139,7 @@ private:
     bool decided_ = false;
 };
 
-// By shared memory or the choice of choose().
+// The usual way: by shared memory if that is possible, otherwise the choice of choose().
 COOP_EXPORT Plan plan_without_tuner(const Situation& situation) noexcept;
 
 class Tuner {
