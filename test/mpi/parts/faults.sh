@@ -47,10 +47,10 @@ part_faults() {
     fi
     for ground in vader tcp; do
         faulty_storm refusals_of_all_kinds $ground busy:7,alloc:11,register:5,get:3,put:3 hybrid
-        faulty_storm put_is_never_there $ground put:1 rput 500
-        faulty_storm put_is_often_busy $ground put_busy:2 rput 500
         # tcp has neither get, nor sends at once, nor registration; the rest takes the same code over both.
         [ $ground = vader ] || everywhere || continue
+        faulty_storm put_is_never_there $ground put:1 rput 500
+        faulty_storm put_is_often_busy $ground put_busy:2 rput 500
         faulty_storm busy_and_no_descriptor $ground busy:2,alloc:3 send
         faulty_storm refusals_among_threads $ground busy:5,alloc:7,get:4,put:4,get_busy:3,put_busy:3 hybrid 1000 3
         [ $ground = vader ] || continue
