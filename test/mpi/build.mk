@@ -4,7 +4,9 @@ MPICXX ?= mpicxx
 MPICC ?= mpicc
 SAN_asan = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=bool
 SAN_tsan = -fsanitize=thread
-CXXFLAGS = -std=c++17 -O1 -g -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -I$(SRC)/../lib -MMD -MP
+# Optimising what a sanitizer adds takes longer than running it unoptimised.
+LEVEL = $(if $(SAN),-O0,-O1)
+CXXFLAGS = -std=c++17 $(LEVEL) -g1 -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) -I$(SRC)/lib -I$(SRC)/../lib -MMD -MP
 # Open MPI's C++ bindings are not tested here.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 

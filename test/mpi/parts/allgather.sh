@@ -245,8 +245,9 @@ allgather_soak() {
     for seed in 11 12 13 14; do
         limit=3000 node=$((seed % 2 * 2)) tune=3 check allgather.soak.long_$seed gathers vader 4 coop "$bin/allgather_soak" calls=300000 seed=$seed
     done
+    local node
     for node in 0 2; do
-        limit=3000 node=$node check allgather.soak.communicators_$node gathers vader 2 coop "$bin/allgather_together" rounds=100000 \
+        limit=3000 check allgather.soak.communicators_$node gathers vader 2 coop "$bin/allgather_together" rounds=100000 \
             --only communicators_come_and_go_without_a_trace
     done
 }
