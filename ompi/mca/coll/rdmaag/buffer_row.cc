@@ -23,6 +23,12 @@ bool prefers_packet(std::uint64_t bytes) noexcept {
     return process.config.row == static_cast<std::int64_t>(Row::kAuto) && bytes <= kPacketBytes;
 }
 
+// The extension of a transport that can tell in which order its writes land; null: it has none.
+const BtlExtension* can_tell_order(const mca_bml_base_btl_t* btl) noexcept {
+    const BtlExtension* const extension = btl ? extension_of(*btl->btl) : nullptr;
+    return extension && extension->lands_in_order ? extension : nullptr;
+}
+
 enum PacketStep : std::uint32_t { kGreeting, kOffer };
 
 // The algorithm of the communicator's short results.
@@ -72,19 +78,15 @@ void BufferRow::greet(const Send& send) noexcept {
 }
 
 bool BufferRow::may_write_all_steps() const noexcept {
-    const auto may_write = [this](std::uint32_t rank) {
-        const mca_bml_base_btl_t* const btl = puts_to(members_.endpoint(rank));
-        const BtlExtension* const extension = btl ? extension_of(*btl->btl) : nullptr;
-        return extension && extension->lands_in_order;
-    };
+    const auto may_write = [this](std::uint32_t rank) { return can_tell_order(puts_to(members_.endpoint(rank))); };
     for (std::uint32_t number = 0; number < steps_; ++number)
         if (!may_write(step(number).to) || !may_write(step(number).from)) return false;
     return true;
 }
 
 bool BufferRow::lands_in_order(mca_bml_base_btl_t* btl) const noexcept {
-    const BtlExtension* const extension = btl ? extension_of(*btl->btl) : nullptr;
-    return extension && extension->lands_in_order && extension->lands_in_order(btl->btl, btl->btl_endpoint);
+    const BtlExtension* const extension = can_tell_order(btl);
+    return extension && extension->lands_in_order(btl->btl, btl->btl_endpoint);
 }
 
 // Takes a range of the arena, once, when the first partner needs it.

@@ -28,6 +28,7 @@ match::Contexts<Group>& groups_like(std::uint32_t context) noexcept {
 void publish(std::uint32_t context, Group* group) noexcept {
     groups_like(context).publish(static_cast<std::uint16_t>(context), group);
 }
+
 }  // namespace
 
 std::unique_ptr<Group> Group::create(Members members, std::size_t short_bytes) noexcept {

@@ -11,16 +11,19 @@ namespace {
 
 std::uint64_t mean_of(const Situation& s) noexcept { return s.bytes / s.processes; }
 
+// The last step has half of the blocks, or nearly so.
+bool has_step_beyond(const Situation& s, std::uint64_t limit) noexcept { return s.bytes / 2 > limit; }
+
 // The steps double from one block on, so that one of them lies between the limits.
 bool has_step_between(const Situation& s, std::uint64_t lower, std::uint64_t upper) noexcept {
-    return mean_of(s) <= upper && s.bytes / 2 > lower;
+    return mean_of(s) <= upper && has_step_beyond(s, lower);
 }
 
 bool applies(const Candidate& candidate, const Situation& s, std::uint64_t short_bytes) noexcept {
     const Way& way = candidate.way;
     if (!way.algorithm) return true;
     return fits(*way.algorithm, s.processes) && mean_of(s) >= candidate.min_block && mean_of(s) < candidate.end_block &&
-           (!way.packets || s.bytes / 2 > short_bytes) &&
+           (!way.packets || has_step_beyond(s, short_bytes)) &&
            (candidate.powers_of_two || !std::has_single_bit(s.processes)) &&
            (way.short_part == 1 || has_step_between(s, short_bytes / way.short_part, short_bytes));
 }

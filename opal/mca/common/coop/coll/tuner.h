@@ -68,9 +68,10 @@ struct Candidate {
 // To add a way, add a row. An algorithm is tried only where it fits the number of processes; a way with a lower limit
 // only where it makes a short step long, one by packets only where there is a long step.
 inline constexpr std::uint64_t kManySteps = 1024;  // shorter blocks are not worth the steps of ring and neighbour
-inline constexpr std::uint64_t kLongBlocks = 64 *
-                                             1024;  // shorter ones are not worth the announcements of several rings
-inline constexpr std::uint64_t kCopiedBlocks = 256 * 1024;  // from here on a registration costs less than the copies
+// Shorter blocks are not worth the announcements of several rings.
+inline constexpr std::uint64_t kLongBlocks = 64 * 1024;
+// From this length on a registration costs less than the copies.
+inline constexpr std::uint64_t kCopiedBlocks = 256 * 1024;
 inline constexpr Candidate kCandidates[] = {
     {.way = {std::nullopt}},
     {.way = {Algorithm::kRecursiveDoubling}},
