@@ -30,8 +30,8 @@ cp -R "$docs/." "$out/source"
 chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
 for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables \
-    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials faults variables packets \
-    decisions; do
+    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials rma-epochs faults variables \
+    packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done
 cp "$top/ompi/mca/coll/rdmaag/help-mpi-coll-rdmaag.txt" "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" \

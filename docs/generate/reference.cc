@@ -8,6 +8,7 @@
 //     coopib-parameters, coopib-parameters-short, coopib-variables  those of btl/coopib
 //     rdmaag-parameters, rdmaag-parameters-short, rdmaag-variables, rdmaag-variables-short  those of coll/rdmaag
 //     rdmaag-algorithms  the choice of an algorithm by coll/rdmaag
+//     rma-epochs        the calls that each state of a window permits
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
 //     packets           the control headers, field by field
@@ -32,6 +33,7 @@
 #include "opal/mca/btl/coopib/params.h"
 #include "opal/mca/btl/coopib/variables.h"
 #include "rdmaag.h"
+#include "rma.h"
 #include "rst.h"
 
 namespace {
@@ -525,6 +527,7 @@ constexpr Part kParts[] = {
     {"rdmaag-variables-short", print_rdmaag_variables_short},
     {"rdmaag-algorithms", print_rdmaag_algorithms},
     {"rdmaag-trials", print_rdmaag_trials},
+    {"rma-epochs", print_rma_epochs},
     {"faults", print_faults},
     {"variables", print_variables},
     {"packets", print_packets},
