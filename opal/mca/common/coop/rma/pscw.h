@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What has arrived for the epochs of post, start, complete and wait of one window: by
+// peer, how many posts and how many completes have not been used yet.
+//
+//     exposed process                      accessing process
+//     post ───────────── post ───────────► on_post()        start
+//                                          take_post()      before the first access, or take_posts_if_all()
+//     on_complete() ◄─── complete ──────── complete
+//     take_completes()   wait has ended, if all_complete()
+//
+// They are counters, because a packet may arrive before the call that waits for it, and with
+// MPI_MODE_NOCHECK a peer may post again before this process has looked. A start that does
+// not wait (NOCHECK) takes the posts all the same, even before they arrive: the count becomes
+// negative, and the packet that arrives later is not mistaken for that of the next post. So
+// either every post sends a packet and every start takes it, or neither does.
+//
+// A number changes only with an arrival: who waits for a large group asks again only if
+// arrivals() has changed.
+//
+// Units: ranks, packets. Memory: one entry for each peer with a number other than 0. Threading: none; the caller holds the
+// lock of the window. A group names each rank once. Errors: ranks are checked by the caller; on_post(), on_complete() and
+// a take_post() before the post pass on std::bad_alloc, and nothing has changed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+namespace coop::rma {
+
+class Pscw {
+public:
+    // --- accessing process ---
+
+    void on_post(std::uint32_t source) {
+        add(source, &Counts::posts, 1);
+        ++arrivals_;
+    }
+    bool has_post(std::uint32_t source) const noexcept { return count(source, &Counts::posts) > 0; }
+    // If the post has not arrived, it counts as taken when it does.
+    void take_post(std::uint32_t source) { add(source, &Counts::posts, -1); }
+    // False: not all have posted, and none is taken.
+    bool take_posts_if_all(std::span<const std::uint32_t> group) noexcept {
+        if (!have_all(group, &Counts::posts)) return false;
+        take_all(group, &Counts::posts);
+        return true;
+    }
+
+    // --- exposed process ---
+
+    void on_complete(std::uint32_t source) {
+        add(source, &Counts::completes, 1);
+        ++arrivals_;
+    }
+    bool all_complete(std::span<const std::uint32_t> group) const noexcept {
+        return have_all(group, &Counts::completes);
+    }
+    // Precondition: all_complete(group).
+    void take_completes(std::span<const std::uint32_t> group) noexcept { take_all(group, &Counts::completes); }
+
+    // --- both ---
+
+    std::uint64_t arrivals() const noexcept { return arrivals_; }
+    // For tests and diagnosis: the number of peers with an entry.
+    std::size_t peers() const noexcept { return peers_.size(); }
+
+private:
+    struct Counts {
+        std::int32_t posts = 0;
+        std::int32_t completes = 0;
+    };
+    using Field = std::int32_t Counts::*;
+
+    std::int32_t count(std::uint32_t source, Field field) const noexcept {
+        const auto found = peers_.find(source);
+        return found == peers_.end() ? 0 : found->second.*field;
+    }
+    void add(std::uint32_t source, Field field, std::int32_t number) {
+        const auto peer = peers_.try_emplace(source).first;
+        peer->second.*field += number;
+        if (peer->second.posts == 0 && peer->second.completes == 0) peers_.erase(peer);
+    }
+    bool have_all(std::span<const std::uint32_t> group, Field field) const noexcept {
+        return std::ranges::all_of(group, [&](std::uint32_t source) { return count(source, field) > 0; });
+    }
+    // Does not allocate, because each has an entry.
+    void take_all(std::span<const std::uint32_t> group, Field field) noexcept {
+        for (const std::uint32_t source : group) add(source, field, -1);
+    }
+
+    std::unordered_map<std::uint32_t, Counts> peers_;
+    std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace coop::rma
