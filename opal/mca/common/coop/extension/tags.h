@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BTL tags outside the range of the PML whose callbacks expect the asynchronous handler
-// (async/handler.h). A transport keeps messages with other tags for the application.
+// BTL tags of our components, outside the range of the PML. Some callbacks expect the asynchronous handler
+// (async/handler.h); a transport keeps messages with other tags for the application.
 //
 // Pure.
 #pragma once
@@ -10,6 +10,7 @@
 
 namespace coop {
 
-constexpr std::uint8_t kAllgatherTag = 0x90;  // coll/rdmaag
+constexpr std::uint8_t kAllgatherTag = 0x90;  // coll/rdmaag: its callback expects the handler
+constexpr std::uint8_t kOneSidedTag = 0x91;   // osc/multirail: its callback does not
 
 }  // namespace coop

@@ -27,7 +27,7 @@ struct SegmentTicket {
 class Segment {
 public:
     static constexpr std::size_t kHeaderBytes = 64;
-    static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+    static constexpr std::size_t kMostBytes = std::size_t{1} << 46;
 
     Segment() = default;
     // `bytes`: for the users, zeroed and aligned to a cache line. More than kMostBytes: EINVAL.

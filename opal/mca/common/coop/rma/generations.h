@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which operations a flush waits for: those that began before it, not those that other threads begin meanwhile. Each
+// operation belongs to the generation that was open when it began; a flush closes the open generation, and waits for it
+// and all earlier ones.
+//
+// Threading: the caller's lock. Errors: none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace coop::rma {
+
+class Generations {
+public:
+    using Number = std::uint32_t;
+
+    // An operation begins, or ends. end() returns false if no operation of this generation is under way.
+    Number begin() noexcept {
+        ++pending(open_);
+        return open_;
+    }
+    bool end(Number generation) noexcept {
+        if (open_ - generation >= kKept || pending(generation) == 0) return false;
+        --pending(generation);
+        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+        return true;
+    }
+
+    // Returns the generation to wait for. Where too many flushes are under way at once, it stays open.
+    Number close() noexcept {
+        if (pending(open_) == 0 && oldest_ == open_) return open_ - 1;
+        const Number closed = open_;
+        if (open_ - oldest_ < kKept - 1) ++open_;
+        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+        return closed;
+    }
+    // Whether all operations of the generation and of earlier ones have ended.
+    bool is_over(Number generation) const noexcept {
+        const auto newer = static_cast<std::int32_t>(oldest_ - generation);
+        return newer > 0 || (newer == 0 && generation == open_ && counts_[open_ % kKept] == 0);
+    }
+    bool idle() const noexcept { return oldest_ == open_ && counts_[open_ % kKept] == 0; }
+
+private:
+    static constexpr Number kKept = 8;
+    std::uint32_t& pending(Number generation) noexcept { return counts_[generation % kKept]; }
+
+    Number open_ = 1, oldest_ = 1;
+    std::array<std::uint32_t, kKept> counts_{};
+};
+
+}  // namespace coop::rma

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Restores the order of the frames of one origin: threads of the origin, or several links of a transport, may let a
+// frame overtake another one.
+//
+// Threading: the caller's lock. Errors: a number that cannot be is reported; memory for held frames may throw
+// std::bad_alloc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace coop::rma {
+
+class Inbox {
+public:
+    // An origin has no more frames than this under way.
+    static constexpr std::uint32_t kMostAhead = 1 << 16;
+
+    // Calls execute(frame) for this frame and those that waited for it, in order; keeps a copy of a frame that comes too
+    // early. Returns false if the frame came before or is too far ahead.
+    template <class F>
+    bool on_frame(std::uint32_t sequence, std::span<const std::byte> frame, F&& execute) {
+        const std::uint32_t ahead = sequence - next_;
+        if (ahead > kMostAhead) return false;
+        if (ahead > 0) return held_.try_emplace(sequence, frame.begin(), frame.end()).second;
+        ++next_;
+        execute(frame);
+        for (auto found = held_.find(next_); found != held_.end(); found = held_.find(next_)) {
+            const std::vector<std::byte> kept = std::move(found->second);
+            held_.erase(found);
+            ++next_;
+            execute(std::span<const std::byte>(kept));
+        }
+        return true;
+    }
+
+    std::size_t held() const noexcept { return held_.size(); }
+
+private:
+    std::uint32_t next_ = 0;
+    std::map<std::uint32_t, std::vector<std::byte>> held_;
+};
+
+}  // namespace coop::rma

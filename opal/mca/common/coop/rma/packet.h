@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packets of one-sided communication. A frame carries records from an origin to a target, which executes them in
+// order; frames of the same origin are executed in the order of their numbers. A reply carries results back.
+//
+//     frame: Packet | Record [runs] [data] | Record … |
+//     reply: Packet | Reply [data] | Reply … |
+//
+// A record names its place in the target's memory by `at`, or by runs (runs.h) if it has several blocks; the data is
+// packed, and padded to 8 bytes. One check word covers the packet, the headers of all records and their runs. The
+// receiver checks the whole packet before it executes anything. It compares places with its window when it executes a
+// record, because a frame does not know the window.
+//
+// Units: bytes. Processes of different architectures do not use these packets (a window compares them first).
+// Threading: none. Errors: find_damage() names what is wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "coop/base/export.h"
+#include "coop/rma/runs.h"
+
+namespace coop::rma {
+
+constexpr std::uint8_t kPacketVersion = 1;
+
+enum class Packets : std::uint8_t { kFrame = 1, kReply };
+
+struct Packet {
+    std::uint32_t check;
+    Packets kind;
+    std::uint8_t version;
+    std::uint16_t unused;
+    std::uint32_t window;    // context id of its communicator
+    std::uint32_t source;    // rank of the sender
+    std::uint32_t sequence;  // kFrame: number of the frame from this source, from 0; else 0
+    std::uint32_t bytes;     // that follow
+};
+static_assert(sizeof(Packet) == 24);
+
+enum class Kind : std::uint8_t {
+    kPut = 1,     // data to `at`
+    kGet,         // `bytes` from `at`; the reply has them
+    kAccumulate,  // data onto `at`
+    kFetch,       // as kAccumulate; the reply has what was there before
+    kSwap,        // compare and swap: data is the comparand, then the new value
+    kLock,        // `type`: LockType (lock_queue.h)
+    kUnlock,
+    kFlush,     // the answer tells that all earlier records have been executed
+    kPost,      // an exposure epoch of the sender has begun
+    kComplete,  // an access epoch of the sender has ended
+    kLast = kComplete
+};
+
+constexpr bool has_place(Kind kind) noexcept { return kind <= Kind::kSwap; }
+constexpr bool has_position(Kind kind) noexcept {
+    return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap;
+}
+
+enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | kHasData };
+
+struct Record {
+    Kind kind;
+    std::uint8_t type;       // number of the predefined datatype of accumulates
+    std::uint8_t operation;  // of accumulates
+    std::uint8_t flags;
+    std::uint32_t bytes;     // that the record accesses; kSwap: of one value
+    std::uint64_t at;        // without runs: the place; with runs: their number
+    std::uint64_t cookie;    // returned by the reply
+    std::uint64_t position;  // of these bytes in the result of the whole call; only if has_position()
+};
+static_assert(sizeof(Record) == 32);
+constexpr std::size_t header_bytes(Kind kind) noexcept { return has_position(kind) ? 32 : 24; }
+constexpr std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 7) & ~std::uint64_t{7}; }
+constexpr std::uint64_t data_bytes(const Record& record) noexcept {
+    return (record.flags & kHasData) == 0 ? 0 : record.kind == Kind::kSwap ? 2ull * record.bytes : record.bytes;
+}
+
+enum class Answer : std::uint8_t { kData = 1, kFlushed, kGranted, kUnlocked, kLast = kUnlocked };
+
+struct Reply {
+    Answer answer;
+    std::uint8_t unused[3];
+    std::uint32_t bytes;  // kData: that follow; else 0
+    std::uint64_t cookie;
+    std::uint64_t position;  // kData: in the result of the call
+};
+static_assert(sizeof(Reply) == 24);
+
+// A record as the receiver reads it.
+struct ReadRecord {
+    Record record{};
+    std::span<const std::byte> runs;  // not aligned
+    const std::byte* data = nullptr;
+};
+
+// Writes records or replies into memory of the caller, behind room for the packet.
+class FrameWriter {
+public:
+    FrameWriter() = default;
+    explicit FrameWriter(std::span<std::byte> memory) noexcept : memory_(memory) {}
+
+    bool empty() const noexcept { return used_ == sizeof(Packet); }
+    std::size_t used() const noexcept { return used_; }
+    std::size_t room() const noexcept { return memory_.size() - used_; }
+
+    // Appends a record and returns where its data goes; null: no room. The caller writes the data before it appends
+    // another record. record.flags and .at must agree with `runs`.
+    COOP_EXPORT std::byte* add(const Record& record, std::span<const Run> runs = {}) noexcept;
+    // The same for replies.
+    COOP_EXPORT std::byte* add(const Reply& reply) noexcept;
+    // Writes the packet. Nothing may be appended after it.
+    COOP_EXPORT std::span<const std::byte> seal(Packet packet) noexcept;
+
+private:
+    std::byte* append(const void* header, std::size_t bytes, std::uint64_t following) noexcept;
+
+    std::span<std::byte> memory_;
+    std::size_t used_ = sizeof(Packet);
+    std::uint64_t sum_ = 0;
+};
+
+// Null, or what is wrong with the packet and its records, whatever the window is.
+COOP_EXPORT const char* find_damage(std::span<const std::byte> packet) noexcept;
+
+// Reads a packet that find_damage() has passed. The memory must stay.
+class FrameReader {
+public:
+    explicit FrameReader(std::span<const std::byte> packet) noexcept : rest_(packet.subspan(sizeof(Packet))) {}
+
+    bool at_end() const noexcept { return rest_.empty(); }
+    COOP_EXPORT ReadRecord next_record() noexcept;
+    // The bytes of kData follow at `data`.
+    COOP_EXPORT Reply next_reply(const std::byte** data) noexcept;
+
+private:
+    std::span<const std::byte> rest_;
+};
+
+inline Packet read_packet(std::span<const std::byte> bytes) noexcept {
+    Packet packet{};
+    std::memcpy(&packet, bytes.data(), std::min(bytes.size(), sizeof packet));
+    return packet;
+}
+
+}  // namespace coop::rma

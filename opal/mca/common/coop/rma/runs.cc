@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coop/rma/runs.h"
+
+namespace coop::rma {
+
+void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    bytes_ += bytes;
+    if (!runs_.empty()) {
+        Run& last = runs_.back();
+        if (last.repeat == 1 && last.offset + last.bytes == offset) {
+            last.bytes += bytes;
+            return;
+        }
+        const std::uint64_t next = last.offset + static_cast<std::uint64_t>(last.stride) * last.repeat;
+        if (last.bytes == bytes && (last.repeat == 1 || next == offset)) {
+            if (last.repeat == 1) last.stride = static_cast<std::int64_t>(offset - last.offset);
+            ++last.repeat;
+            return;
+        }
+    }
+    runs_.push_back({offset, bytes, 0, 1});
+}
+
+bool are_inside(std::span<const Run> runs, std::uint64_t size) noexcept {
+    for (const Run& run : runs) {
+        if (run.repeat == 0 || run.bytes == 0) return false;
+        const __int128 first = run.offset;
+        // Both factors have 64 bits, so that the product has 127 with its sign.
+        const __int128 last = first + static_cast<__int128>(run.stride) * static_cast<__int128>(run.repeat - 1);
+        if (std::min(first, last) < 0 || std::max(first, last) + run.bytes > static_cast<__int128>(size)) return false;
+    }
+    return true;
+}
+
+std::uint64_t count_bytes(std::span<const Run> runs) noexcept {
+    unsigned __int128 sum = 0;
+    for (const Run& run : runs) {
+        sum += static_cast<unsigned __int128>(run.bytes) * run.repeat;
+        if (sum > UINT64_MAX) return UINT64_MAX;
+    }
+    return static_cast<std::uint64_t>(sum);
+}
+
+}  // namespace coop::rma
