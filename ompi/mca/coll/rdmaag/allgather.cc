@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "buffers.h"
-#include "inside.h"
+#include "ompi/mca/shim/inside.h"
 #include "module.h"
 #include "plan.h"
 

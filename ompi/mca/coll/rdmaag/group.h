@@ -13,7 +13,7 @@
 // together; that order is the same in all processes. A call by several rings has a number for each ring; calls that do
 // not go through the group have none. As many as the window of coop/coll/inbox.h are in progress, the others wait in a
 // queue. Whoever polls continues all of them: a thread in a blocking call, the progress function (outstanding.h), or
-// the asynchronous handler when something arrives (inside.h).
+// the asynchronous handler when something arrives (ompi/mca/shim/inside.h).
 //
 // Threading: a communicator's calls are made one after the other, in any threads; they are continued by one thread at a
 // time, and packets arrive in any thread. Ownership: the module of the communicator owns its group, the hierarchy owns

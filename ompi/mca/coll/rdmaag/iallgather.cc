@@ -10,7 +10,7 @@
 #include "buffers.h"
 #include "coop/base/tsan.h"
 #include "diagnose.h"
-#include "inside.h"
+#include "ompi/mca/shim/inside.h"
 #include "module.h"
 #include "outstanding.h"
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "diagnose.h"
+#include "ompi/mca/shim/peers.h"
 #include "partners.h"
 
 namespace coop::ag {
@@ -25,14 +26,6 @@ struct Introduction {
 
 std::uint32_t size_of(ompi_communicator_t& comm) noexcept { return static_cast<std::uint32_t>(ompi_comm_size(&comm)); }
 std::uint32_t rank_in(ompi_communicator_t& comm) noexcept { return static_cast<std::uint32_t>(ompi_comm_rank(&comm)); }
-
-// By name: looking up a process in the communicator would create it. Open MPI creates those of the own node at start.
-bool is_on_this_node(ompi_communicator_t& comm, std::uint32_t rank) noexcept {
-    if (rank == rank_in(comm)) return true;
-    const opal_proc_t* const proc = ompi_proc_lookup(
-        ompi_group_get_proc_name(comm.c_local_group, static_cast<int>(rank)));
-    return proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags);
-}
 
 std::vector<std::uint32_t> neighbours(ompi_communicator_t& comm) {
     std::vector<std::uint32_t> ranks;

@@ -7,7 +7,7 @@
 
 #include "coop/base/spin_lock.h"
 #include "group.h"
-#include "inside.h"
+#include "ompi/mca/shim/inside.h"
 
 namespace coop::ag {
 namespace {

@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "ompi/mca/shim/say.h"
 #include "process.h"
 
 namespace coop::ag {
 namespace {
-
-unsigned my_rank() noexcept { return ompi_proc_local()->super.proc_name.vpid; }
 
 // Results of trials, a line each. A program with many communicators would print too many.
 constexpr std::size_t kMaxLines = 100;

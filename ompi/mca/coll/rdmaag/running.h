@@ -9,7 +9,7 @@
 
 #include "coop/extension/tags.h"
 #include "group.h"
-#include "inside.h"
+#include "ompi/mca/shim/inside.h"
 #include "outstanding.h"
 #include "process.h"
 #include "transports.h"

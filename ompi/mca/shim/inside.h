@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The asynchronous handler of pml/coop (coop/async/handler.h): where it is active, it also continues non-blocking
-// allgathers while the application computes. Below MPI_THREAD_MULTIPLE, application and handler take turns.
+// The asynchronous handler of pml/coop (coop/async/handler.h), for components other than the PML: where it is active, it
+// also continues non-blocking allgathers while the application computes. Below MPI_THREAD_MULTIPLE, application and
+// handler take turns, so every entry point of a component that uses transports is in such a turn.
 #pragma once
 
 #include "coop/async/handler.h"
 
-namespace coop::ag {
+namespace coop {
 
 inline async::HandlerLink& handler() noexcept {
     static async::HandlerLink& link = async::process_handler();
@@ -35,4 +36,4 @@ private:
     async::Handler* const handler_;
 };
 
-}  // namespace coop::ag
+}  // namespace coop
