@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Active target synchronization: fences, and the four calls of general active target synchronization.
+#include <algorithm>
+#include <atomic>
+
+#include "codes.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+// The ranks of a group in the communicator of the window; empty with false: one of them is not in the window.
+bool ranks_of(ompi_group_t& group, ompi_communicator_t& comm, std::vector<std::uint32_t>& ranks) {
+    const int count = ompi_group_size(&group);
+    std::vector<int> all(static_cast<std::size_t>(count)), found(all.size());
+    for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
+    if (count > 0 &&
+        ompi_group_translate_ranks(&group, count, all.data(), comm.c_local_group, found.data()) != OMPI_SUCCESS)
+        return false;
+    for (const int rank : found) {
+        if (rank < 0) return false;
+        ranks.push_back(static_cast<std::uint32_t>(rank));
+    }
+    return true;
+}
+
+// Memory that other processes of the node read and write without the window.
+void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+rma::Record record_of(rma::Kind kind) noexcept {
+    rma::Record record{};
+    record.kind = kind;
+    return record;
+}
+
+}  // namespace
+
+int Window::fence(int assertion) {
+    {
+        Lock lock(mutex_);
+        const rma::FenceAsserts asserts{(assertion & MPI_MODE_NOPRECEDE) != 0, (assertion & MPI_MODE_NOSUCCEED) != 0};
+        if (const auto verdict = epochs_.fence(asserts); verdict != rma::Verdict::kProceed) return code_of(verdict);
+        ++epoch_;
+        finish(lock, touched_peers(), true);
+    }
+    order_memory();
+    const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+    order_memory();
+    return rc;
+}
+
+int Window::start(ompi_group_t& group, int assertion) {
+    std::vector<std::uint32_t> ranks;
+    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
+    const std::lock_guard lock(mutex_);
+    if (const auto verdict = epochs_.start(ranks); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
+    ++epoch_;
+    return OMPI_SUCCESS;
+}
+
+int Window::complete() {
+    order_memory();
+    Lock lock(mutex_);
+    if (epochs_.access_state() != rma::Access::kStarted) return code_of(epochs_.complete());
+    const std::vector<std::uint32_t> group(epochs_.group().begin(), epochs_.group().end());
+    std::vector<Peer*> peers;
+    for (const std::uint32_t rank : group) {
+        peers.push_back(&peer(rank));
+        if (peers.back()->ready_in != epoch_) wait_until_ready(lock, *peers.back());
+    }
+    finish(lock, peers, false);
+    std::vector<Outgoing> out;
+    for (Peer* const each : peers) {
+        if (each->rank == rank_) {
+            pscw_.on_complete(rank_);
+            continue;
+        }
+        append(lock, *each, record_of(rma::Kind::kComplete));
+        each->unflushed = false;  // the target knows when all has been executed
+        close_frame(*each, out);
+    }
+    const auto verdict = epochs_.complete();
+    ++epoch_;
+    lock.unlock();
+    send(std::move(out));
+    return code_of(verdict);
+}
+
+int Window::post(ompi_group_t& group, int assertion) {
+    std::vector<std::uint32_t> ranks;
+    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
+    order_memory();
+    Lock lock(mutex_);
+    if (const auto verdict = epochs_.post(static_cast<std::uint32_t>(ranks.size())); verdict != rma::Verdict::kProceed)
+        return code_of(verdict);
+    std::vector<Outgoing> out;
+    if ((assertion & MPI_MODE_NOCHECK) == 0) {
+        for (const std::uint32_t rank : ranks) {
+            if (rank == rank_) {
+                pscw_.on_post(rank_);
+                continue;
+            }
+            append(lock, peer(rank), record_of(rma::Kind::kPost));
+            close_frame(peer(rank), out);
+        }
+    }
+    posted_ = std::move(ranks);
+    lock.unlock();
+    send(std::move(out));
+    return OMPI_SUCCESS;
+}
+
+int Window::wait() {
+    Lock lock(mutex_);
+    if (const auto verdict = epochs_.wait(); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    wait_for(lock, [&] { return pscw_.all_complete(posted_); });
+    pscw_.take_completes(posted_);
+    epochs_.exposure_over();
+    order_memory();
+    return OMPI_SUCCESS;
+}
+
+int Window::test(int* flag) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto verdict = epochs_.wait(); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    }
+    opal_progress();
+    const std::lock_guard lock(mutex_);
+    *flag = pscw_.all_complete(posted_);
+    if (!*flag) return OMPI_SUCCESS;
+    pscw_.take_completes(posted_);
+    epochs_.exposure_over();
+    order_memory();
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::osc

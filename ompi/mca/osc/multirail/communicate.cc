@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI_Put and the like: each checks the access, and chooses the way of the operation.
+#include <algorithm>
+
+#include "codes.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+// A request for an operation, if the program wants one.
+class Wanted {
+public:
+    Wanted(ompi_win_t* win, ompi_request_t** to) : to_(to), request_(to ? new_request(*win) : nullptr) {
+        if (to_ && !request_) throw std::bad_alloc();
+        if (request_) request_->parts = 1;  // until started()
+    }
+    Request* get() const noexcept { return request_; }
+    // The operation has been started. `lock`: of the window.
+    void started(std::unique_lock<std::mutex>& lock) noexcept {
+        if (!request_) return;
+        if (!lock.owns_lock()) lock.lock();
+        const bool done = --request_->parts == 0;
+        lock.unlock();
+        *to_ = &request_->super;
+        if (done) complete(*request_);
+    }
+
+private:
+    ompi_request_t** const to_;
+    Request* const request_;
+};
+
+void done_at_once(ompi_request_t** request) noexcept {
+    if (request) *request = &ompi_request_empty;
+}
+
+bool is_same_size(const Origin& origin, const Target& target) noexcept { return origin.bytes() == target.bytes(); }
+
+}  // namespace
+
+void Window::wait_until_ready(Lock& lock, Peer& peer) {
+    switch (epochs_.access_state()) {
+    case rma::Access::kStarted:
+        if (!start_no_check_) {
+            wait_for(lock, [&] { return peer.ready_in == epoch_ || pscw_.has_post(peer.rank); });
+            if (peer.ready_in == epoch_) return;  // another thread has taken it
+            pscw_.take_post(peer.rank);
+        }
+        break;
+    case rma::Access::kLockAll:
+        if (epochs_.all_no_check()) break;
+        ask_for_lock(lock, peer, rma::LockType::kShared);
+        wait_for_lock(lock, peer);
+        break;
+    case rma::Access::kLocks:
+        if (!epochs_.lock_had_no_check(peer.rank)) wait_for_lock(lock, peer);
+        break;
+    default: break;
+    }
+    peer.ready_in = epoch_;
+}
+
+int Window::enter(Lock& lock, const Target& target, Place* place) {
+    if (const auto verdict = epochs_.access(target.rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    const rma::Extent extent = extent_of(target);
+    const Card& card = cards_[target.rank];
+    if (is_dynamic()) {
+        const auto address = static_cast<std::uint64_t>(target.displacement);
+        if (target.rank == rank_ &&
+            !attachments_.covers(address + static_cast<std::uint64_t>(extent.low), extent.bytes))
+            return OMPI_ERR_RMA_RANGE;
+        *place = {address, target.rank == rank_ ? reinterpret_cast<std::byte*>(address) : nullptr};
+    } else {
+        const auto offset = rma::offset_in(target.displacement, card.unit, extent, card.bytes);
+        if (!offset) return OMPI_ERR_RMA_RANGE;
+        *place = {*offset, card.mapped ? card.mapped + *offset : nullptr};
+    }
+    Peer& there = peer(target.rank);
+    if (there.ready_in != epoch_) wait_until_ready(lock, there);
+    return OMPI_SUCCESS;
+}
+
+// kLong: the way is direct.
+Reason Window::judge_direct(const Origin& origin, const Target& target) const noexcept {
+    if (is_dynamic()) return Reason::kDynamic;
+    if (!rdma_) return Reason::kNoRdma;
+    if (!cards_[target.rank].registered) return Reason::kNotRegistered;
+    if (target.bytes() < static_cast<std::uint64_t>(process.config.direct_min)) return Reason::kShort;
+    if (!origin.contiguous() || !target.is_contiguous()) return Reason::kSeveralBlocks;
+    return Reason::kLong;
+}
+
+Reason Window::why_mapped(std::uint32_t rank) const noexcept {
+    return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
+}
+
+// What RDMA has not taken goes by messages: of both sides it is a block.
+bool Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
+                           Request* request) {
+    std::byte* const local = origin.contiguous();
+    const std::uint64_t at = offset + static_cast<std::uint64_t>(target.type->super.true_lb), bytes = target.bytes();
+    const std::uint64_t done = transfer(lock, peer(target.rank), puts, local, at, bytes, request);
+    if (done == bytes) return true;
+    process.count(Way::kMessage, Reason::kRefused, bytes - done);
+    move_block(lock, peer(target.rank), puts, local + done, at + done, bytes - done, request);
+    return done > 0;
+}
+
+int Window::put(const Origin& origin, const Target& target, ompi_request_t** request) {
+    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    Lock lock(mutex_);
+    Place place{};
+    if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    if (place.mapped || target.bytes() == 0) {
+        lock.unlock();
+        done_at_once(request);
+        if (target.bytes() == 0) return OMPI_SUCCESS;
+        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        return put_mapped(origin, target, place.mapped);
+    }
+    const Reason reason = judge_direct(origin, target);
+    if (reason != Reason::kLong) {
+        process.count(Way::kMessage, reason, target.bytes());
+        put_message(lock, peer(target.rank), origin, target, place.offset);
+        done_at_once(request);  // the data are copied
+        return OMPI_SUCCESS;
+    }
+    Wanted wanted(win_, request);
+    if (move_directly(lock, true, origin, target, place.offset, wanted.get()))
+        process.count(Way::kDirect, reason, target.bytes());
+    wanted.started(lock);
+    return OMPI_SUCCESS;
+}
+
+int Window::get(const Origin& origin, const Target& target, ompi_request_t** request) {
+    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    Lock lock(mutex_);
+    Place place{};
+    if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    if (place.mapped || target.bytes() == 0) {
+        lock.unlock();
+        done_at_once(request);
+        if (target.bytes() == 0) return OMPI_SUCCESS;
+        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        return get_mapped(origin, target, place.mapped);
+    }
+    Wanted wanted(win_, request);
+    const Reason reason = judge_direct(origin, target);
+    if (reason != Reason::kLong) {
+        process.count(Way::kMessage, reason, target.bytes());
+        get_message(lock, peer(target.rank), origin, target, place.offset, wanted.get());
+    } else if (move_directly(lock, false, origin, target, place.offset, wanted.get())) {
+        process.count(Way::kDirect, reason, target.bytes());
+    }
+    wanted.started(lock);
+    return OMPI_SUCCESS;
+}
+
+int Window::accumulate(const Origin& origin, const Target& target, ompi_op_t& op, ompi_request_t** request) {
+    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    return combine(origin, nullptr, target, op, request);
+}
+
+int Window::get_accumulate(const Origin& origin, const Origin& result, const Target& target, ompi_op_t& op,
+                           ompi_request_t** request) {
+    const bool reads_origin = &op != &ompi_mpi_op_no_op.op;
+    if ((reads_origin && !is_same_size(origin, target)) || !is_same_size(result, target)) return MPI_ERR_TRUNCATE;
+    return combine(origin, &result, target, op, request);
+}
+
+int Window::combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
+                    ompi_request_t** request) {
+    const auto element = element_type(*target.type);
+    const std::uint8_t operation = number_of(op);
+    if (target.bytes() > 0 && (!element || number_of(*element->type) == 0)) return MPI_ERR_TYPE;
+    if (operation == 0 || (element && !is_defined(operation, *element->type))) return MPI_ERR_OP;
+    Lock lock(mutex_);
+    Place place{};
+    if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    const bool here = place.mapped && (all_mapped_ || target.rank == rank_);
+    if (here || target.bytes() == 0) {
+        lock.unlock();
+        done_at_once(request);
+        if (target.bytes() == 0) return OMPI_SUCCESS;
+        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        accumulate_mapped(origin, result, target, place.mapped, *element, operation);
+        return OMPI_SUCCESS;
+    }
+    process.count(Way::kMessage, Reason::kAtTarget, target.bytes());
+    Wanted wanted(win_, result ? request : nullptr);
+    accumulate_message(lock, peer(target.rank), origin, result, target, place.offset, *element, operation,
+                       wanted.get());
+    if (result) wanted.started(lock);
+    else done_at_once(request);
+    return OMPI_SUCCESS;
+}
+
+int Window::compare_and_swap(const void* value, const void* comparand, void* result, ompi_datatype_t& type,
+                             std::uint32_t rank, std::ptrdiff_t displacement) {
+    const auto element = element_type(type);
+    if (!element || element->has_gap() || number_of(type) == 0) return MPI_ERR_TYPE;
+    const Target target{rank, displacement, 1, &type};
+    Lock lock(mutex_);
+    Place place{};
+    if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    if (place.mapped && (all_mapped_ || rank == rank_)) {
+        lock.unlock();
+        process.count(Way::kMapped, why_mapped(rank), element->size);
+        swap_mapped(value, comparand, result, element->size, rank, place.mapped);
+        return OMPI_SUCCESS;
+    }
+    process.count(Way::kMessage, Reason::kAtTarget, element->size);
+    swap_message(lock, peer(rank), {const_cast<void*>(value), 1, &type}, comparand, {result, 1, &type}, place.offset);
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::osc

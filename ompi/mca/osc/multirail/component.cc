@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The component structure that Open MPI loads: registration of parameters and performance variables, the choice among the
+// one-sided components, one module for each window.
+#include "coop_config.h"
+#include "diagnose.h"
+#include "frames.h"
+#include "module.h"
+#include "ompi/mca/shim/peers.h"
+#include "report.h"
+
+extern "C" __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_multirail_component;
+
+namespace coop::osc {
+
+Undestroyed<Process> process_holder;
+
+namespace {
+
+PublishedUse& use() noexcept {
+    static auto& published = *new PublishedUse("osc.multirail", modex_failed);
+    return published;
+}
+UseCard own_card() noexcept { return {rma::kPacketVersion, static_cast<std::uint32_t>(process.given.priority)}; }
+
+void register_parameter(const ParamRow& row, void* value) noexcept {
+    mca_base_component_var_register(&mca_osc_multirail_component.osc_version, row.name, help_text(row).c_str(),
+                                    is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
+                                    nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
+                                    MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
+    *static_cast<unsigned long long*>(value) = static_cast<const Tally*>(variable->ctx)->read();
+    return OMPI_SUCCESS;
+}
+
+void register_variable(const char* name, const char* help, Tally& counter) noexcept {
+    mca_base_component_pvar_register(
+        &mca_osc_multirail_component.osc_version, name, help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read_counter,
+        nullptr, nullptr, &counter);
+}
+
+extern "C" int mca_osc_multirail_register(void) {
+    for (std::size_t i = 0; i < params().size(); ++i)
+        register_parameter(params()[i], param_table().set_default(process.given, i));
+    for (std::size_t i = 0; i < std::size(kCountRows); ++i)
+        register_variable(kCountRows[i].name, kCountRows[i].help, process.counts[i]);
+    for (std::size_t i = 0; i < kWays; ++i) {
+        const Variable variable = operations_variable(static_cast<Way>(i));
+        register_variable(variable.name.c_str(), variable.help.c_str(), process.ways[i]);
+    }
+    for (std::size_t i = 0; i < kReasons; ++i) {
+        const Variable variable = reason_variable(static_cast<Reason>(i));
+        register_variable(variable.name.c_str(), variable.help.c_str(), process.reasons[i]);
+    }
+    return OMPI_SUCCESS;
+}
+
+// Before Open MPI exchanges the modex.
+extern "C" int mca_osc_multirail_open(void) {
+    opal_show_help_add_dir(COOP_HELP_DIR);
+    if (process.given.priority > 0) use().publish(own_card());
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_osc_multirail_close(void) { return OMPI_SUCCESS; }
+
+void check_parameters() noexcept {
+    process.config = process.given;
+    if (const auto error = check(process.config)) parameter_out_of_range(*error);
+    const char* fault = process.config.fault ? process.config.fault : "";
+    auto faults = Faults::parse(fault);
+    if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
+    process.faults = std::move(std::get<Faults>(faults));
+}
+
+// It always succeeds: Open MPI would close the component in this process alone.
+extern "C" int mca_osc_multirail_init(bool, bool threads) {
+    process.threads = threads || opal_using_threads();
+    check_parameters();
+    prepare_report();
+    receive_packets();  // before any process can have a window
+    return OMPI_SUCCESS;
+}
+
+extern "C" int mca_osc_multirail_finalize(void) {
+    print_report();
+    return OMPI_SUCCESS;
+}
+
+// Every process must give the same answer, because Open MPI does not compare them: so the answer depends only on what
+// all processes have published, and on which of them share a node.
+extern "C" int mca_osc_multirail_query(ompi_win_t*, void**, size_t, int, ompi_communicator_t* comm, opal_info_t*,
+                                       int flavor) {
+    if (process.config.priority == 0 || !use().all_publish(*comm, own_card())) return -1;
+    if (flavor == MPI_WIN_FLAVOR_SHARED)
+        for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ompi_comm_size(comm)); ++rank)
+            if (!is_on_this_node(*comm, rank)) return OMPI_ERR_RMA_SHARED;
+    return static_cast<int>(process.config.priority);
+}
+
+extern "C" int mca_osc_multirail_select(ompi_win_t* win, void** base, size_t size, int unit, ompi_communicator_t* comm,
+                                        opal_info_t* info, int flavor, int* model) {
+    const Inside inside;
+    std::unique_ptr<Window> window;
+    const int rc = Window::create(*win, base, size, unit, *comm, info, flavor, window);
+    if (rc != OMPI_SUCCESS) return rc;
+    auto* const module = new (std::nothrow) mca_osc_multirail_module_t{kFunctions, window.release()};
+    if (!module) out_of_memory("the module of a window");
+    if (flavor != MPI_WIN_FLAVOR_SHARED) module->super.osc_win_shared_query = nullptr;  // Open MPI returns the error
+    win->w_osc_module = &module->super;
+    *model = MPI_WIN_UNIFIED;
+    ompi_win_set_name(win, ("multirail window " + std::to_string(module->window->context())).c_str());
+    return OMPI_SUCCESS;
+}
+
+}  // namespace
+}  // namespace coop::osc
+
+using namespace coop::osc;
+
+ompi_osc_base_component_t mca_osc_multirail_component = {
+    .osc_version =
+        {
+            OMPI_OSC_BASE_VERSION_3_0_0,
+            .mca_component_name = "multirail",
+            MCA_BASE_MAKE_VERSION(component, COOP_VERSION_MAJOR, COOP_VERSION_MINOR, COOP_VERSION_RELEASE),
+            .mca_open_component = mca_osc_multirail_open,
+            .mca_close_component = mca_osc_multirail_close,
+            .mca_register_component_params = mca_osc_multirail_register,
+        },
+    .osc_init = mca_osc_multirail_init,
+    .osc_query = mca_osc_multirail_query,
+    .osc_select = mca_osc_multirail_select,
+    .osc_finalize = mca_osc_multirail_finalize,
+};

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Creation and destruction of windows. Every step that may fail in one process alone ends with an exchange, after which
+// all processes come to the same decision.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <sched.h>
+
+#include "codes.h"
+#include "coop/extension/registry.h"
+#include "diagnose.h"
+#include "frames.h"
+#include "ompi/mca/shim/peers.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+// What each process tells the others first.
+struct Introduction {
+    std::uint64_t bytes;
+    std::uint32_t unit;
+    std::uint32_t leader;  // the first rank of its node
+    std::uint32_t architecture;
+    std::uint32_t can;     // it reaches all others
+    std::uint32_t shares;  // allocated memory may be shared on the node
+    std::uint32_t unused;
+};
+
+// The segment of a node, from its leader.
+struct Ticket {
+    std::int32_t pid;
+    std::int32_t fd;
+    std::uint64_t nonce;
+};
+
+// Where the memory of a process is.
+struct Located {
+    std::uint64_t base;
+    std::uint32_t has_memory;
+    std::uint32_t registered;
+    std::byte handle[kMaxHandleBytes];
+};
+
+template <class T>
+bool exchange(ompi_communicator_t& comm, const T& own, std::vector<T>& all) {
+    all.resize(static_cast<std::size_t>(ompi_comm_size(&comm)));
+    return comm.c_coll->coll_allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, &comm,
+                                       comm.c_coll->coll_allgather_module) == OMPI_SUCCESS;
+}
+
+bool is_set(opal_info_t* info, const char* key) noexcept {
+    bool value = false;
+    int found = 0;
+    return info && opal_info_get_bool(info, const_cast<char*>(key), &value, &found) == OPAL_SUCCESS && found && value;
+}
+
+std::uint32_t leader_of(ompi_communicator_t& comm) noexcept {
+    std::uint32_t rank = 0;
+    while (!is_on_this_node(comm, rank)) ++rank;
+    return rank;
+}
+
+}  // namespace
+
+Window::Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor)
+    : win_(&win), comm_(comm), context_(comm->c_contextid),
+      processes_(static_cast<std::uint32_t>(ompi_comm_size(comm))),
+      rank_(static_cast<std::uint32_t>(ompi_comm_rank(comm))), flavor_(flavor), cards_(processes_),
+      epochs_(processes_, (win.w_flags & OMPI_WIN_NO_LOCKS) != 0), peers_(processes_) {}
+
+Window::~Window() {
+    memory_.deregister();
+    ompi_communicator_t* comm = comm_;
+    ompi_comm_free(&comm);
+}
+
+Result::~Result() = default;
+
+Peer& Window::peer(std::uint32_t rank) {
+    if (!peers_[rank]) peers_[rank] = std::make_unique<Peer>(rank);
+    return *peers_[rank];
+}
+
+int Window::create(ompi_win_t& win, void** base, std::size_t size, int unit, ompi_communicator_t& comm,
+                   opal_info_t* info, int flavor, std::unique_ptr<Window>& made) {
+    if (is_set(info, "no_locks")) win.w_flags |= OMPI_WIN_NO_LOCKS;
+    ompi_communicator_t* own = nullptr;
+    if (const int rc = ompi_comm_dup(&comm, &own); rc != OMPI_SUCCESS) return rc;
+    try {
+        made.reset(new Window(win, own, flavor));
+        const int rc = made->agree(size, unit, info, base);
+        if (rc != OMPI_SUCCESS) made.reset();
+        return rc;
+    } catch (const std::bad_alloc&) {
+        out_of_memory("a window");
+    }
+}
+
+// Longest packet to all others, and the transport for RDMA that leads to those of other nodes.
+int Window::look_at_transports() {
+    frame_bytes_ = static_cast<std::size_t>(process.config.frame_bytes);
+    bool first = true;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank) {
+        if (rank == rank_) continue;
+        const mca_bml_base_btl_t* const packets = packets_to(*comm_, rank);
+        if (!packets || packets->btl->btl_max_send_size < kLeastFrame) return OMPI_ERR_UNREACH;
+        frame_bytes_ = std::min(frame_bytes_, packets->btl->btl_max_send_size);
+        if (is_on_this_node(*comm_, rank)) continue;
+        mca_btl_base_module_t* const btl = packets->btl;
+        const bool suits = suits_rdma(*btl) && find_extension(btl).extension;
+        if (first) rdma_ = suits ? btl : nullptr;
+        else if (rdma_ != btl) rdma_ = nullptr;
+        first = false;
+    }
+    return receive_packets() ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
+}
+
+bool Window::can_write_to(std::uint32_t rank) const noexcept {
+    if (!rdma_ || rank == rank_) return false;
+    const mca_bml_base_btl_t* const packets = packets_to(*comm_, rank);
+    return packets && packets->btl == rdma_;
+}
+
+int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
+    const bool fits = processes_ == 1 || look_at_transports() == OMPI_SUCCESS;
+    const Introduction own{size,
+                           static_cast<std::uint32_t>(unit),
+                           leader_of(*comm_),
+                           opal_local_arch,
+                           fits,
+                           process.config.shared_memory != 0 || is_shared(),
+                           0};
+    std::vector<Introduction> all;
+    if (!exchange(*comm_, own, all)) return OMPI_ERROR;
+    bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();
+    std::vector<Share> parts;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank) {
+        const Introduction& each = all[rank];
+        if (each.architecture != own.architecture) {
+            if (rank_ == 0) cannot_create("the processes have different architectures");
+            return OMPI_ERR_NOT_SUPPORTED;
+        }
+        if (!each.can) {
+            if (rank == rank_) cannot_create("no transport (BTL) leads to all processes of the window");
+            return OMPI_ERR_UNREACH;
+        }
+        shares = shares && each.shares;
+        parts.push_back({each.bytes, each.leader});
+        cards_[rank].bytes = each.bytes;
+        cards_[rank].unit = each.unit;
+    }
+    if (const int rc = make_memory(parts, shares, is_shared() && !is_set(info, "alloc_shared_noncontig"), base);
+        rc != OMPI_SUCCESS)
+        return rc;
+    const bool same_size = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.bytes == size; });
+    const bool same_unit = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.unit == own.unit; });
+    win_->w_flags |= (same_size ? OMPI_WIN_SAME_SIZE : 0) | (same_unit ? OMPI_WIN_SAME_DISP : 0);
+    enter_map();
+    // Nobody sends a packet of the window before all know it.
+    return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+}
+
+// Shared memory where it is wanted and possible, else memory of each process's own. MPI_Win_allocate_shared has no other
+// choice.
+int Window::make_memory(const std::vector<Share>& parts, bool share, bool contiguous, void** base) {
+    void* given = flavor_ == MPI_WIN_FLAVOR_CREATE ? *base : nullptr;
+    for (;; share = false) {
+        const bool has_memory = try_memory(parts, share, contiguous, given);
+        Located own{cards_[rank_].base, has_memory, memory_.handle != nullptr, {}};
+        if (memory_.handle) std::memcpy(own.handle, memory_.handle, rdma_->btl_registration_handle_size);
+        std::vector<Located> all;
+        if (!exchange(*comm_, own, all)) return OMPI_ERROR;
+        memory_.segment.conceal();
+        if (std::all_of(all.begin(), all.end(), [](const Located& place) { return place.has_memory != 0; })) {
+            for (std::uint32_t rank = 0; rank < processes_; ++rank) {
+                Card& card = cards_[rank];
+                card.base = all[rank].base;
+                card.registered = all[rank].registered && can_write_to(rank);
+                std::memcpy(card.handle, all[rank].handle, sizeof card.handle);
+            }
+            if (flavor_ != MPI_WIN_FLAVOR_CREATE && !is_dynamic()) *base = reinterpret_cast<void*>(cards_[rank_].base);
+            return OMPI_SUCCESS;
+        }
+        memory_.deregister();
+        if (is_shared() || !share) {
+            if (!has_memory) cannot_create(is_shared() ? "the processes cannot share memory" : "no memory");
+            return is_shared() ? OMPI_ERR_RMA_SHARED : OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
+}
+
+bool Window::try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given) {
+    Card& own = cards_[rank_];
+    for (Card& card : cards_) card.mapped = nullptr;
+    all_mapped_ = false;
+    memory_.locks.clear();
+    const SegmentPlan plan(parts, parts[rank_].leader, contiguous);
+    if (is_dynamic()) {
+        own.base = 0;
+        return true;
+    }
+    if (flavor_ == MPI_WIN_FLAVOR_CREATE) {
+        own.base = reinterpret_cast<std::uintptr_t>(given);
+        own.mapped = static_cast<std::byte*>(given);
+    } else if (share) {
+        if (!share_memory(plan)) return false;
+    } else if (!own_memory()) {
+        return false;
+    }
+    if (rdma_) memory_.register_with(*rdma_, own.mapped, own.bytes);
+    return true;
+}
+
+bool Window::own_memory() {
+    Card& own = cards_[rank_];
+    memory_.segment = node::Segment();
+    if (!memory_.allocate(own.bytes)) return false;
+    own.base = reinterpret_cast<std::uintptr_t>(memory_.own.get());
+    own.mapped = memory_.own.get();
+    return true;
+}
+
+// Every process takes part, also one that is alone on its node, because all exchange the tickets.
+bool Window::share_memory(const SegmentPlan& plan) {
+    const bool leads = plan.members().front() == rank_;
+    const bool alone = plan.members().size() == 1 && !is_shared();
+    const bool is_possible = !alone && !plan.overflows() && !process.faults.hit(Fault::kAlloc);
+    memory_.segment = leads && is_possible ? node::Segment::create(plan.bytes()) : node::Segment();
+    if (memory_.segment)
+        for (std::size_t i = 0; i < plan.members().size(); ++i)
+            new (memory_.segment.memory() + i * sizeof(SharedLocks)) SharedLocks;
+    const node::SegmentTicket made = memory_.segment.ticket();
+    std::vector<Ticket> all;
+    if (!exchange(*comm_, {made.pid, made.fd, made.nonce}, all)) return false;
+    if (alone) return own_memory();
+    const Ticket& ticket = all[plan.members().front()];
+    if (!leads && is_possible && ticket.fd >= 0)
+        memory_.segment = node::Segment::attach({ticket.pid, ticket.fd, ticket.nonce}, plan.bytes());
+    if (!memory_.segment) return false;
+    memory_.locks.assign(processes_, nullptr);
+    for (std::size_t i = 0; i < plan.members().size(); ++i) {
+        const std::uint32_t rank = plan.members()[i];
+        cards_[rank].mapped = memory_.segment.memory() + plan.offset_of(i);
+        memory_.locks[rank] = reinterpret_cast<SharedLocks*>(memory_.segment.memory() + i * sizeof(SharedLocks));
+    }
+    cards_[rank_].base = reinterpret_cast<std::uintptr_t>(cards_[rank_].mapped);
+    all_mapped_ = plan.members().size() == processes_;
+    if (plan.members().size() > 1) process.count(Count::kSegments);
+    return true;
+}
+
+int Window::attach(void* base, std::size_t bytes) {
+    if (!is_dynamic()) return OMPI_ERR_RMA_FLAVOR;
+    const std::lock_guard lock(mutex_);
+    return attachments_.attach(reinterpret_cast<std::uintptr_t>(base), bytes) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+}
+
+int Window::detach(const void* base) {
+    if (!is_dynamic()) return OMPI_ERR_RMA_FLAVOR;
+    const std::lock_guard lock(mutex_);
+    return attachments_.detach(reinterpret_cast<std::uintptr_t>(base)) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+}
+
+int Window::shared_query(int rank, std::size_t* size, int* unit, void* base) const {
+    if (!is_shared()) return OMPI_ERR_RMA_FLAVOR;
+    if (rank == MPI_PROC_NULL) {
+        // The first process that has memory.
+        const auto found = std::find_if(cards_.begin(), cards_.end(), [](const Card& card) { return card.bytes > 0; });
+        rank = found == cards_.end() ? 0 : static_cast<int>(found - cards_.begin());
+    }
+    if (rank < 0 || static_cast<std::uint32_t>(rank) >= processes_) return MPI_ERR_RANK;
+    const Card& card = cards_[static_cast<std::size_t>(rank)];
+    *size = card.bytes;
+    *unit = static_cast<int>(card.unit);
+    std::byte* const start = card.bytes > 0 ? card.mapped : nullptr;
+    std::memcpy(base, &start, sizeof start);
+    return OMPI_SUCCESS;
+}
+
+int Window::free() {
+    {
+        Lock lock(mutex_);
+        if (const auto verdict = epochs_.free(); verdict != rma::Verdict::kProceed) {
+            // Open MPI has released the info of the window, although the window stays.
+            OBJ_RETAIN(win_->super.s_info);
+            return code_of(verdict);
+        }
+        finish(lock, touched_peers(), true);
+    }
+    // When all have come here, no packet of the window is under way, but for descriptors that still have to be returned.
+    const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+    while (under_way_.load(std::memory_order_acquire) > 0) opal_progress();
+    leave_map();
+    return rc;
+}
+
+}  // namespace coop::osc

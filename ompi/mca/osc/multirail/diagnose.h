@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// User-facing messages, from the help file. Those that do not return end the job.
+#pragma once
+
+#include "compat.h"
+#include "coop/base/param.h"
+#include "coop/rma/packet.h"
+
+namespace coop::osc {
+
+// A packet that is damaged, contradicts the state of its window, or leads outside of it.
+[[noreturn]] void wrong_packet(const rma::Packet& packet, const char* what);
+[[noreturn]] void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error);
+// Open MPI does not say whether a process uses the component.
+[[noreturn]] void modex_failed(std::uint32_t rank, int error);
+[[noreturn]] void out_of_memory(const char* what);
+[[noreturn]] void parameter_out_of_range(const ParamError& error);
+
+// Why a window could not be made. MPI reports only that it could not.
+void cannot_create(const char* why);
+
+}  // namespace coop::osc

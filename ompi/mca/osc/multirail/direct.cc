@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RDMA reads and writes between the memory of the origin and that of a window.
+#include <algorithm>
+#include <memory>
+
+#include "diagnose.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+
+// A transfer under way; the last part to end destroys it.
+struct Direct {
+    Window& window;
+    Peer& peer;
+    mca_btl_base_module_t& btl;
+    mca_btl_base_registration_handle_t* local;  // null: the transport needs none
+    Generations::Number generation;
+    Request* request;
+    std::uint32_t parts = 1;  // those under way, and transfer() itself; guarded by the mutex
+};
+
+namespace {
+
+constexpr bool is_shortage(int rc) noexcept {
+    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+}
+
+std::uint64_t limit_of(const mca_btl_base_module_t& btl, bool puts) noexcept {
+    const std::size_t limit = puts ? btl.btl_put_limit : btl.btl_get_limit;
+    return limit > 0 ? limit : UINT64_MAX;
+}
+
+}  // namespace
+
+bool Window::suits_rdma(const mca_btl_base_module_t& btl) noexcept {
+    constexpr std::uint32_t kNeeded = MCA_BTL_FLAGS_PUT | MCA_BTL_FLAGS_GET;
+    return (btl.btl_flags & kNeeded) == kNeeded && btl.btl_put && btl.btl_get && btl.btl_register_mem &&
+           btl.btl_registration_handle_size <= kMaxHandleBytes && btl.btl_put_alignment <= 1 &&
+           btl.btl_get_alignment <= 1;
+}
+
+void Window::end_part(Direct* direct) noexcept {
+    RequestList done;
+    bool last;
+    {
+        const std::lock_guard lock(mutex_);
+        last = --direct->parts == 0;
+        if (last) {
+            direct->peer.operations.end(direct->generation);
+            if (direct->request && --direct->request->parts == 0) done.push_back(direct->request);
+        }
+    }
+    if (!last) return;
+    if (direct->local) direct->btl.btl_deregister_mem(&direct->btl, direct->local);
+    delete direct;
+    complete_all(done);
+}
+
+void Window::on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
+                          mca_btl_base_registration_handle_t*, void*, void* data, int status) {
+    const async::Polling turn(handler().get());
+    if (status != OMPI_SUCCESS) transport_failed(*btl, "RDMA", status);
+    auto* const direct = static_cast<Direct*>(data);
+    direct->window.end_part(direct);
+}
+
+std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset,
+                               std::uint64_t bytes, Request* request) {
+    mca_bml_base_endpoint_t* const there = mca_bml_base_get_endpoint(
+        ompi_comm_peer_lookup(comm_, static_cast<int>(peer.rank)));
+    mca_bml_base_btl_t* const to = there ? mca_bml_base_btl_array_find(&there->btl_rdma, rdma_) : nullptr;
+    Faults& faults = process.faults;
+    if (!to || faults.hit(puts ? Fault::kPut : Fault::kGet)) return 0;
+    touch(peer);
+    auto direct = std::unique_ptr<Direct>(new Direct{*this, peer, *rdma_, nullptr, peer.operations.begin(), request});
+    if (request) ++request->parts;
+    lock.unlock();
+
+    if (!faults.hit(Fault::kRegister))
+        direct->local = rdma_->btl_register_mem(rdma_, to->btl_endpoint, local, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
+    const Card& card = cards_[peer.rank];
+    auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
+    std::uint64_t done = 0;
+    if (!direct->local) process.count(Count::kRefusedRegistrations);
+    while (direct->local && done < bytes) {
+        const std::uint64_t part = std::min(bytes - done, limit_of(*rdma_, puts));
+        const bool busy = faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
+        {
+            const std::lock_guard guard(mutex_);
+            ++direct->parts;
+        }
+        const auto start = puts ? rdma_->btl_put : rdma_->btl_get;
+        const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE
+                            : start(rdma_, to->btl_endpoint, local + done, card.base + offset + done, direct->local,
+                                    remote, part, 0, MCA_BTL_NO_ORDER, on_rdma_done, nullptr, direct.get());
+        if (rc == OMPI_SUCCESS) {
+            process.count(Count::kRdma);
+            done += part;
+            continue;
+        }
+        {
+            const std::lock_guard guard(mutex_);
+            --direct->parts;
+        }
+        if (!is_shortage(rc)) break;
+        process.count(Count::kWaits);
+        opal_progress();
+    }
+    end_part(direct.release());
+    lock.lock();
+    return done;
+}
+
+}  // namespace coop::osc

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Packets on their way: from a window to the transport, and from the transport to a window.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "diagnose.h"
+#include "frames.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+constexpr std::uint32_t kMostUnderWay = 64;  // frames of a window in descriptors: a transport could buffer all of them
+constexpr std::size_t kFreeBuffers = 64;
+
+// The windows of this process by context id.
+struct Windows {
+    std::mutex lock;
+    std::unordered_map<std::uint32_t, Window*> map;
+};
+Windows& windows() noexcept {
+    static auto& all = *new Windows;
+    return all;
+}
+
+constexpr bool is_shortage(int rc) noexcept {
+    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
+}
+
+extern "C" void mca_osc_multirail_on_packet(mca_btl_base_module_t*, mca_btl_base_tag_t,
+                                            mca_btl_base_descriptor_t* descriptor, void*) {
+    const async::Polling turn(handler().get());
+    const mca_btl_base_segment_t& segment = *descriptor->des_segments;
+    const std::span bytes(static_cast<const std::byte*>(segment.seg_addr.pval), segment.seg_len);
+    const rma::Packet packet = rma::read_packet(bytes);
+    const char* why = rma::find_damage(bytes);
+    if (!why) {
+        Window* const window = Window::find(packet.window);
+        why = window ? window->on_packet(packet, bytes) : "window";
+    }
+    if (why) wrong_packet(packet, why);
+}
+
+// Open MPI calls it in each round of opal_progress() while there are windows.
+int poll_windows() {
+    const async::Polling turn(handler().get());
+    int sent = 0;
+    // A window is removed only by a thread that frees it, which is not inside of opal_progress() of this window then.
+    std::vector<Window*> all;
+    {
+        const std::unique_lock lock(windows().lock, std::try_to_lock);
+        if (!lock.owns_lock()) return 0;
+        for (const auto& [context, window] : windows().map)
+            if (window->has_waiting()) all.push_back(window);
+        for (Window* const window : all) window->retain();
+    }
+    for (Window* const window : all) {
+        sent += window->send_waiting();
+        window->release();
+    }
+    return sent;
+}
+
+}  // namespace
+
+bool receive_packets() noexcept {
+    static const bool registered = mca_bml.bml_register &&
+                                   mca_bml.bml_register(kTag, mca_osc_multirail_on_packet, nullptr) == OMPI_SUCCESS;
+    return registered;
+}
+
+mca_bml_base_btl_t* packets_to(ompi_communicator_t& comm, std::uint32_t rank) noexcept {
+    mca_bml_base_endpoint_t* const there = mca_bml_base_get_endpoint(
+        ompi_comm_peer_lookup(&comm, static_cast<int>(rank)));
+    return there ? mca_bml_base_btl_array_get_index(&there->btl_eager, 0) : nullptr;
+}
+
+Window* Window::find(std::uint32_t context) noexcept {
+    const std::lock_guard lock(windows().lock);
+    const auto found = windows().map.find(context);
+    return found == windows().map.end() ? nullptr : found->second;
+}
+
+void Window::enter_map() {
+    const std::lock_guard lock(windows().lock);
+    windows().map.emplace(context_, this);
+    if (windows().map.size() == 1) opal_progress_register(poll_windows);
+}
+
+void Window::leave_map() noexcept {
+    {
+        const std::lock_guard lock(windows().lock);
+        windows().map.erase(context_);
+        if (windows().map.empty()) opal_progress_unregister(poll_windows);
+    }
+    // Another thread may be inside of send_waiting().
+    while (users_.load(std::memory_order_acquire) > 0) sched_yield();
+}
+
+Buffer Window::take_buffer() {
+    if (!buffers_.empty()) {
+        Buffer buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+        return buffer;
+    }
+    return {std::make_unique_for_overwrite<std::byte[]>(frame_bytes_), frame_bytes_};
+}
+
+void Window::give_back(Buffer&& buffer) noexcept {
+    if (buffer.bytes && buffers_.size() < kFreeBuffers) buffers_.push_back(std::move(buffer));
+}
+
+bool Window::try_send(const Outgoing& out) noexcept {
+    mca_bml_base_btl_t& btl = *packets_to(*comm_, out.rank);
+    Faults& faults = process.faults;
+    if (faults.hit(Fault::kBusy)) return false;
+    std::byte* const bytes = out.buffer.bytes.get();
+    if (faults.armed()) [[unlikely]]
+        faults.corrupt(out.is_reply ? Fault::kCorruptFin : Fault::kCorruptMatch, bytes, out.bytes);
+    if (btl.btl->btl_sendi && out.bytes <= btl.btl->btl_eager_limit && !faults.hit(Fault::kSendi)) {
+        static opal_convertor_t no_payload{};  // some transports look at its flags even so
+        if (mca_bml_base_sendi(&btl, &no_payload, bytes, out.bytes, 0, MCA_BTL_NO_ORDER, kFlags, kTag, nullptr) ==
+            OMPI_SUCCESS)
+            return true;
+    }
+    mca_btl_base_descriptor_t* descriptor = nullptr;
+    if (!faults.hit(Fault::kAlloc))
+        mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, out.bytes, kFlags | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
+    if (!descriptor) return false;
+    std::memcpy(descriptor->des_segments->seg_addr.pval, bytes, out.bytes);
+    descriptor->des_cbfunc = on_sent;
+    descriptor->des_cbdata = this;
+    under_way_.fetch_add(1, std::memory_order_relaxed);
+    const int rc = mca_bml_base_send(&btl, descriptor, kTag);
+    if (rc >= 0) return true;
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
+    mca_bml_base_free(&btl, descriptor);
+    if (!is_shortage(rc)) transport_failed(*btl.btl, "send", rc);
+    return false;
+}
+
+void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
+                     int status) {
+    // The target would wait for this packet for ever.
+    if (status < 0) transport_failed(*btl, "send", status);
+    static_cast<Window*>(descriptor->des_cbdata)->under_way_.fetch_sub(1, std::memory_order_release);
+}
+
+void Window::send(std::vector<Outgoing>&& out) noexcept {
+    for (const Outgoing& each : out) {
+        if (under_way_.load(std::memory_order_relaxed) >= kMostUnderWay) process.count(Count::kWaits);
+        while (under_way_.load(std::memory_order_relaxed) >= kMostUnderWay || !try_send(each)) opal_progress();
+    }
+    const std::lock_guard lock(mutex_);
+    for (Outgoing& each : out) give_back(std::move(each.buffer));
+}
+
+// In a callback, which must not wait.
+void Window::send_or_keep(std::vector<Outgoing>&& out) noexcept {
+    if (out.empty()) return;
+    std::size_t sent = 0;
+    if (!any_waiting_.load(std::memory_order_acquire))
+        while (sent < out.size() && try_send(out[sent])) ++sent;
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        if (i < sent) give_back(std::move(out[i].buffer));
+        else waiting_.push_back(std::move(out[i]));
+    }
+    if (!waiting_.empty()) any_waiting_.store(true, std::memory_order_release);
+}
+
+int Window::send_waiting() noexcept {
+    std::vector<Outgoing> out;
+    {
+        const std::lock_guard lock(mutex_);
+        any_waiting_.store(false, std::memory_order_relaxed);
+        out.swap(waiting_);
+        for (Peer* const peer : touched_)
+            if (peer->eager) close_frame(*peer, out);
+    }
+    const auto count = static_cast<int>(out.size());
+    send_or_keep(std::move(out));
+    return count;
+}
+
+const char* Window::on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept {
+    if (packet.source >= processes_ || packet.source == rank_) return "source";
+    const char* why = nullptr;
+    RequestList done;
+    std::vector<Outgoing> out;
+    {
+        const std::lock_guard lock(mutex_);
+        if (packet.kind == rma::Packets::kReply) {
+            why = on_reply(packet.source, bytes, done);
+        } else {
+            Replies replies(*this);
+            rma::Inbox& inbox = peer(packet.source).inbox;
+            const bool known = inbox.on_frame(packet.sequence, bytes, [&](std::span<const std::byte> frame) {
+                if (!why) why = execute(packet.source, frame, replies);
+            });
+            if (inbox.held() > 0) process.count(Count::kHeldFrames);
+            if (!known) why = "sequence";
+            out = replies.take();
+        }
+    }
+    if (why) return why;
+    process.count(Count::kReplies, out.size());
+    send_or_keep(std::move(out));
+    complete_all(done);
+    return nullptr;
+}
+
+}  // namespace coop::osc

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packets of windows: the tag under which transports carry them, and the results that a target collects.
+//
+// Threading: receive_packets() is called by one thread; Replies by the holder of the window's mutex.
+#pragma once
+
+#include <vector>
+
+#include "coop/extension/tags.h"
+#include "window.h"
+
+namespace coop::osc {
+
+constexpr mca_btl_base_tag_t kTag = kOneSidedTag;
+static_assert(kTag >= MCA_BTL_TAG_USR && kTag < MCA_BTL_TAG_MAX);
+
+// Registers the callback for arriving packets; once per process. False: Open MPI has no transports.
+bool receive_packets() noexcept;
+
+// The transport that carries packets to the process; null: none.
+mca_bml_base_btl_t* packets_to(ompi_communicator_t& comm, std::uint32_t rank) noexcept;
+
+// Collects replies, a packet for each origin as long as it has room.
+class Replies {
+public:
+    explicit Replies(Window& window) noexcept : window_(window) {}
+    // Where `bytes` of data go. Precondition: they fit an empty packet (most()).
+    std::byte* add(std::uint32_t to, const rma::Reply& reply);
+    std::uint32_t most() const noexcept;
+    // The packets, sealed.
+    std::vector<Outgoing> take();
+
+private:
+    struct Open {
+        std::uint32_t to;
+        Buffer buffer;
+        rma::FrameWriter writer;
+    };
+    void close(Open& open);
+    Window& window_;
+    std::vector<Open> open_;
+    std::vector<Outgoing> closed_;
+};
+
+}  // namespace coop::osc

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace coop::osc {
+namespace {
+
+// Addresses of a convertor without memory. Blocks before the displacement stay above zero.
+std::byte* fake_base() noexcept { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62); }
+
+bool is_one_block(const ompi_datatype_t& type, int count) noexcept {
+    return opal_datatype_is_contiguous_memory_layout(&type.super, count);
+}
+
+template <class F>
+void for_each_block(const Target& target, F f) {
+    if (target.bytes() == 0) return;
+    if (is_one_block(*target.type, target.count)) {
+        f(static_cast<std::int64_t>(target.type->super.true_lb), target.bytes());
+        return;
+    }
+    opal_convertor_t convertor;
+    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
+    opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &target.type->super,
+                                             static_cast<std::size_t>(target.count), fake_base(), 0, &convertor);
+    for (bool done = false; !done;) {
+        std::array<iovec, 64> blocks;
+        std::uint32_t count = blocks.size();
+        std::size_t bytes = 0;
+        done = opal_convertor_raw(&convertor, blocks.data(), &count, &bytes) != 0;
+        for (std::uint32_t i = 0; i < count; ++i)
+            f(static_cast<std::byte*>(blocks[i].iov_base) - fake_base(), blocks[i].iov_len);
+    }
+    OBJ_DESTRUCT(&convertor);
+}
+
+}  // namespace
+
+std::byte* Origin::contiguous() const noexcept {
+    return is_one_block(*type, count) ? static_cast<std::byte*>(address) + type->super.true_lb : nullptr;
+}
+
+bool Target::is_contiguous() const noexcept { return is_one_block(*type, count); }
+
+rma::Extent extent_of(const Target& target) noexcept {
+    std::ptrdiff_t low = 0;
+    const std::ptrdiff_t bytes = opal_datatype_span(&target.type->super, static_cast<std::size_t>(target.count), &low);
+    return {low, static_cast<std::uint64_t>(bytes)};
+}
+
+std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept {
+    ompi_datatype_t* const single = ompi_datatype_is_predefined(&type)
+                                        ? &type
+                                        : ompi_datatype_get_single_predefined_type_from_args(&type);
+    if (!single || single->super.size == 0) return std::nullopt;
+    std::ptrdiff_t low, extent;
+    ompi_datatype_get_extent(single, &low, &extent);
+    return ElementType{single, static_cast<std::uint32_t>(single->super.size), static_cast<std::uint32_t>(extent)};
+}
+
+std::uint8_t number_of(const ompi_datatype_t& type) noexcept {
+    const int index = type.d_f_to_c_index;
+    return index > 0 && index <= UINT8_MAX ? static_cast<std::uint8_t>(index) : std::uint8_t{0};
+}
+
+ompi_datatype_t* type_of(std::uint8_t number) noexcept {
+    auto* const type = static_cast<ompi_datatype_t*>(opal_pointer_array_get_item(&ompi_datatype_f_to_c_table, number));
+    return type && ompi_datatype_is_predefined(type) && type->super.size > 0 ? type : nullptr;
+}
+
+void flatten(const Target& target, std::uint64_t offset, rma::RunBuilder& to) {
+    for_each_block(
+        target, [&](std::int64_t at, std::uint64_t bytes) { to.add(offset + static_cast<std::uint64_t>(at), bytes); });
+}
+
+// Elements with a gap are found by their first byte; their other parts follow it.
+void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, rma::RunBuilder& to) {
+    if (!element.has_gap()) return flatten(target, offset, to);
+    std::uint64_t packed = 0;
+    for_each_block(target, [&](std::int64_t at, std::uint64_t bytes) {
+        const std::uint64_t next = (packed + element.size - 1) / element.size * element.size;
+        for (std::uint64_t start = next; start < packed + bytes; start += element.size)
+            to.add(offset + static_cast<std::uint64_t>(at) + (start - packed), element.extent);
+        packed += bytes;
+    });
+}
+
+Packer::Packer(const Origin& origin) noexcept : next_(origin.contiguous()) {
+    if (next_) return;
+    OBJ_CONSTRUCT(&convertor_, opal_convertor_t);
+    opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &origin.type->super,
+                                             static_cast<std::size_t>(origin.count), origin.address, 0, &convertor_);
+}
+
+Packer::~Packer() {
+    if (!next_) OBJ_DESTRUCT(&convertor_);
+}
+
+void Packer::take(void* to, std::size_t bytes) noexcept {
+    if (next_) {
+        std::memcpy(to, next_, bytes);
+        next_ += bytes;
+        return;
+    }
+    while (bytes > 0) {
+        iovec where{to, bytes};
+        std::uint32_t count = 1;
+        std::size_t taken = bytes;
+        opal_convertor_pack(&convertor_, &where, &count, &taken);
+        if (taken == 0) return;  // not reached: origin and target have the same number of bytes
+        to = static_cast<std::byte*>(to) + taken;
+        bytes -= taken;
+    }
+}
+
+Unpacker::Unpacker(const Origin& to, const ElementType* element)
+    : to_(to), element_(element ? element->type : nullptr),
+      elements_(element ? to.bytes() / element->size * element->extent : 0) {
+    OBJ_RETAIN(to_.type);
+    OBJ_CONSTRUCT(&convertor_, opal_convertor_t);
+    opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &to_.type->super,
+                                             static_cast<std::size_t>(to_.count), to_.address, 0, &convertor_);
+}
+
+Unpacker::~Unpacker() {
+    OBJ_DESTRUCT(&convertor_);
+    ompi_datatype_t* type = to_.type;
+    OBJ_RELEASE(type);
+}
+
+void Unpacker::put(std::uint64_t position, const std::byte* data, std::size_t bytes) noexcept {
+    if (element_) {
+        std::memcpy(elements_.data() + position, data, bytes);
+        return;
+    }
+    std::size_t at = position;
+    opal_convertor_set_position(&convertor_, &at);
+    iovec where{const_cast<std::byte*>(data), bytes};
+    std::uint32_t count = 1;
+    std::size_t taken = bytes;
+    opal_convertor_unpack(&convertor_, &where, &count, &taken);
+}
+
+void Unpacker::finish() noexcept {
+    if (!element_) return;
+    std::ptrdiff_t low, extent;
+    ompi_datatype_get_extent(element_, &low, &extent);
+    ompi_datatype_sndrcv(elements_.data(), static_cast<int>(elements_.size() / static_cast<std::size_t>(extent)),
+                         element_, to_.address, to_.count, to_.type);
+}
+
+std::vector<std::byte> pack_elements(const Origin& origin, const ElementType& element) {
+    const std::uint64_t count = origin.bytes() / element.size;
+    std::vector<std::byte> elements(count * element.extent);
+    ompi_datatype_sndrcv(origin.address, origin.count, origin.type, elements.data(), static_cast<int>(count),
+                         element.type);
+    return elements;
+}
+
+namespace {
+
+// By the number, which is ompi_op_type. The last one is MPI_NO_OP, which has no type of its own.
+ompi_op_t* operation_of(std::uint8_t number) noexcept {
+    static ompi_op_t* const all[] = {nullptr,
+                                     &ompi_mpi_op_max.op,
+                                     &ompi_mpi_op_min.op,
+                                     &ompi_mpi_op_sum.op,
+                                     &ompi_mpi_op_prod.op,
+                                     &ompi_mpi_op_land.op,
+                                     &ompi_mpi_op_band.op,
+                                     &ompi_mpi_op_lor.op,
+                                     &ompi_mpi_op_bor.op,
+                                     &ompi_mpi_op_lxor.op,
+                                     &ompi_mpi_op_bxor.op,
+                                     &ompi_mpi_op_maxloc.op,
+                                     &ompi_mpi_op_minloc.op,
+                                     &ompi_mpi_op_replace.op,
+                                     &ompi_mpi_op_no_op.op};
+    static_assert(std::size(all) == kNoOp + 1);
+    return number < std::size(all) ? all[number] : nullptr;
+}
+
+}  // namespace
+
+std::uint8_t number_of(const ompi_op_t& op) noexcept {
+    for (std::uint8_t number = 1; number <= kNoOp; ++number)
+        if (operation_of(number) == &op) return number;
+    return 0;
+}
+
+bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept {
+    if (operation == kReplace || operation == kNoOp) return true;
+    const ompi_op_t* const op = operation_of(operation);
+    if (!op || type.id < 0 || type.id >= OMPI_DATATYPE_MAX_PREDEFINED) return false;
+    const int index = ompi_op_ddt_map[type.id];
+    return index >= 0 && index < OMPI_OP_BASE_TYPE_MAX && op->o_func.intrinsic.fns[index];
+}
+
+void reduce(std::uint8_t operation, ompi_datatype_t& type, const std::byte* from, std::byte* to,
+            std::uint64_t bytes) noexcept {
+    if (operation == kNoOp) return;
+    std::ptrdiff_t low, extent;
+    ompi_datatype_get_extent(&type, &low, &extent);
+    if (operation == kReplace) {
+        // The gap of a pair may belong to something else.
+        if (static_cast<std::size_t>(extent) != type.super.size)
+            ompi_datatype_copy_content_same_ddt(&type, bytes / static_cast<std::uint64_t>(extent),
+                                                reinterpret_cast<char*>(to),
+                                                reinterpret_cast<char*>(const_cast<std::byte*>(from)));
+        else std::memmove(to, from, bytes);
+        return;
+    }
+    // The functions of Open MPI may use vectors that need aligned memory.
+    constexpr std::uint64_t kAlign = 16;
+    alignas(kAlign) std::array<std::byte, 4096> aligned;
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % kAlign == 0;
+    const std::uint64_t most = is_aligned ? bytes
+                                          : aligned.size() / static_cast<std::uint64_t>(extent) *
+                                                static_cast<std::uint64_t>(extent);
+    for (std::uint64_t done = 0; done < bytes;) {
+        const std::uint64_t part = std::min({most, bytes - done, std::uint64_t{1} << 30});
+        const std::byte* source = from + done;
+        if (!is_aligned) source = static_cast<const std::byte*>(std::memcpy(aligned.data(), source, part));
+        ompi_op_reduce(operation_of(operation), const_cast<std::byte*>(source), to + done,
+                       static_cast<int>(part / static_cast<std::uint64_t>(extent)), &type);
+        done += part;
+    }
+}
+
+}  // namespace coop::osc

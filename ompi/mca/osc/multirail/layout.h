@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Open MPI's datatypes, as one-sided operations need them: what an access covers, its blocks in order, the elements of
+// accumulates, and packing.
+//
+// Threading: pure, but for Packer and Unpacker, which one thread at a time uses. Errors: std::bad_alloc.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "compat.h"
+#include "coop/rma/range.h"
+#include "coop/rma/runs.h"
+
+namespace coop::osc {
+
+// Memory of the origin: the arguments of an MPI call.
+struct Origin {
+    void* address;
+    int count;
+    ompi_datatype_t* type;
+
+    std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(count) * type->super.size; }
+    // The start of the data, if it is one block.
+    std::byte* contiguous() const noexcept;
+};
+
+// Memory of the target: the arguments of an MPI call.
+struct Target {
+    std::uint32_t rank;
+    std::ptrdiff_t displacement;  // in units of the target
+    int count;
+    ompi_datatype_t* type;
+
+    std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(count) * type->super.size; }
+    bool is_contiguous() const noexcept;
+};
+
+rma::Extent extent_of(const Target& target) noexcept;
+
+// The elements of an accumulate: a predefined datatype.
+struct ElementType {
+    ompi_datatype_t* type;
+    std::uint32_t size;    // of the data of one element
+    std::uint32_t extent;  // of one element in memory; larger than size in pairs with a gap
+    bool has_gap() const noexcept { return size != extent; }
+};
+// Nothing: the datatype mixes several predefined ones.
+std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept;
+// On the wire, and back; 0, null: none.
+std::uint8_t number_of(const ompi_datatype_t& type) noexcept;
+ompi_datatype_t* type_of(std::uint8_t number) noexcept;
+
+// The blocks of the target, each shifted by `offset`, which is the place of the displacement.
+void flatten(const Target& target, std::uint64_t offset, rma::RunBuilder& to);
+// The same for accumulates: the blocks consist of whole elements with their gaps.
+void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, rma::RunBuilder& to);
+
+// Delivers the data of the origin in order.
+class Packer {
+public:
+    explicit Packer(const Origin& origin) noexcept;
+    ~Packer();
+    Packer(const Packer&) = delete;
+    Packer& operator=(const Packer&) = delete;
+    void take(void* to, std::size_t bytes) noexcept;
+
+private:
+    const std::byte* next_;  // of contiguous data; null: by the convertor
+    opal_convertor_t convertor_;
+};
+
+// Takes data to any position of the origin's memory. Keeps the datatype.
+class Unpacker {
+public:
+    // With elements: the data are elements with their gaps, which are unpacked when all have come.
+    Unpacker(const Origin& to, const ElementType* element);
+    ~Unpacker();
+    Unpacker(const Unpacker&) = delete;
+    Unpacker& operator=(const Unpacker&) = delete;
+    void put(std::uint64_t position, const std::byte* data, std::size_t bytes) noexcept;
+    void finish() noexcept;  // all have come
+
+private:
+    const Origin to_;
+    ompi_datatype_t* element_ = nullptr;
+    std::vector<std::byte> elements_;
+    opal_convertor_t convertor_;
+};
+
+// The data of the origin as elements with their gaps.
+std::vector<std::byte> pack_elements(const Origin& origin, const ElementType& element);
+
+// The number of an operation on the wire, and back; 0, null: none.
+constexpr std::uint8_t kNoOp = OMPI_OP_NUM_OF_TYPES, kReplace = OMPI_OP_REPLACE;
+std::uint8_t number_of(const ompi_op_t& op) noexcept;
+// Whether the operation is defined for the type.
+bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept;
+// to = from op to, for whole elements with their gaps. Precondition: is_defined().
+void reduce(std::uint8_t operation, ompi_datatype_t& type, const std::byte* from, std::byte* to,
+            std::uint64_t bytes) noexcept;
+
+}  // namespace coop::osc

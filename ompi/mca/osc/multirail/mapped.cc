@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Operations on memory that this process has mapped: its own, and that of its node in allocated windows.
+#include <algorithm>
+#include <cstring>
+
+#include <sched.h>
+
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+constexpr std::uint64_t kMostUnderLock = 16 * 1024;  // bytes of an accumulate; others wait for the lock meanwhile
+
+// Makes an accumulate atomic: by the lock in shared memory, which all origins use, or by the window's mutex, which the
+// execution of records holds.
+class AccumulateLock {
+public:
+    AccumulateLock(SharedLocks* shared, std::mutex& mutex) : shared_(shared), mutex_(mutex) {
+        if (!shared_) {
+            mutex_.lock();
+            return;
+        }
+        for (int spins = 0; shared_->accumulate.exchange(1, std::memory_order_acquire) != 0;) {
+            // The holder may be waiting for this CPU.
+            if (++spins % 64 == 0) sched_yield();
+        }
+    }
+    ~AccumulateLock() {
+        if (shared_) shared_->accumulate.store(0, std::memory_order_release);
+        else mutex_.unlock();
+    }
+    AccumulateLock(const AccumulateLock&) = delete;
+    AccumulateLock& operator=(const AccumulateLock&) = delete;
+
+private:
+    SharedLocks* const shared_;
+    std::mutex& mutex_;
+};
+
+// Copies between memory of this process with any layouts.
+int copy(const void* from, int from_count, ompi_datatype_t* from_type, void* to, int to_count,
+         ompi_datatype_t* to_type) noexcept {
+    return ompi_datatype_sndrcv(from, from_count, from_type, to, to_count, to_type);
+}
+
+}  // namespace
+
+int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) noexcept {
+    const std::byte* const from = origin.contiguous();
+    if (!from || !target.is_contiguous())
+        return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
+    std::memmove(at + target.type->super.true_lb, from, target.bytes());
+    return OMPI_SUCCESS;
+}
+
+int Window::get_mapped(const Origin& origin, const Target& target, const std::byte* at) noexcept {
+    std::byte* const to = origin.contiguous();
+    if (!to || !target.is_contiguous())
+        return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
+    std::memmove(to, at + target.type->super.true_lb, target.bytes());
+    return OMPI_SUCCESS;
+}
+
+void Window::accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
+                               const ElementType& element, std::uint8_t operation) {
+    rma::RunBuilder layout;
+    flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at), layout);
+    std::vector<std::byte> packed;
+    const std::byte* from = nullptr;
+    if (operation != kNoOp) {
+        from = element.has_gap() ? nullptr : origin.contiguous();
+        if (!from) {
+            packed = pack_elements(origin, element);
+            from = packed.data();
+        }
+    }
+    std::byte* to = result && !element.has_gap() ? result->contiguous() : nullptr;
+    std::optional<Unpacker> unpacker;
+    if (result && !to) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
+    SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
+    std::uint64_t position = 0;
+    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+        const rma::Block block = cursor.next(kMostUnderLock / element.extent * element.extent);
+        auto* const there = reinterpret_cast<std::byte*>(block.offset);
+        const AccumulateLock lock(shared, mutex_);
+        if (to) std::memcpy(to + position, there, block.bytes);
+        else if (unpacker) unpacker->put(position, there, block.bytes);
+        if (from) reduce(operation, *element.type, from + position, there, block.bytes);
+        position += block.bytes;
+    }
+    if (unpacker) unpacker->finish();
+}
+
+void Window::swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
+                         std::byte* at) {
+    const AccumulateLock lock(all_mapped_ ? memory_.locks[rank] : nullptr, mutex_);
+    std::memcpy(result, at, bytes);
+    if (std::memcmp(at, comparand, bytes) == 0) std::memcpy(at, value, bytes);
+}
+
+}  // namespace coop::osc

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Operations as records in frames, which the target executes. A frame collects the operations of many calls.
+#include <algorithm>
+#include <cstring>
+
+#include "diagnose.h"
+#include "frames.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+constexpr std::uint64_t kMostOfRecord = std::uint64_t{1} << 30;
+// Results of MPI_Get and the like under way; those with a request belong to the program, and are not limited.
+constexpr std::uint32_t kMostResults = 16384;
+
+constexpr std::uint64_t round_down(std::uint64_t bytes, std::uint64_t unit) noexcept { return bytes / unit * unit; }
+
+}  // namespace
+
+void Window::touch(Peer& peer) {
+    if (peer.touched) return;
+    touched_.push_back(&peer);
+    peer.touched = true;
+}
+
+void Window::open_frame(Peer& peer) {
+    if (peer.buffer.bytes) return;
+    touch(peer);
+    peer.buffer = take_buffer();
+    peer.frame = rma::FrameWriter({peer.buffer.bytes.get(), peer.buffer.size});
+}
+
+void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
+    if (!peer.buffer.bytes) return;
+    rma::Packet packet{};
+    packet.kind = rma::Packets::kFrame;
+    packet.window = context_;
+    packet.source = rank_;
+    packet.sequence = peer.sequence++;
+    const std::size_t bytes = peer.frame.seal(packet).size();
+    out.push_back({peer.rank, false, std::move(peer.buffer), bytes});
+    peer.buffer = {};
+    peer.eager = false;
+    process.count(Count::kFrames);
+}
+
+void Window::send_frame(Lock& lock, Peer& peer) {
+    std::vector<Outgoing> out;
+    close_frame(peer, out);
+    lock.unlock();
+    send(std::move(out));
+    lock.lock();
+}
+
+void Window::append(Lock& lock, Peer& peer, const rma::Record& record) {
+    for (open_frame(peer); !peer.frame.add(record); open_frame(peer)) send_frame(lock, peer);
+}
+
+template <class F>
+void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack) {
+    // Bytes of a frame that a byte of the target needs.
+    const std::uint64_t weight = !what.has_data ? 0 : what.kind == rma::Kind::kSwap ? 2 : 1;
+    const std::size_t header = rma::header_bytes(what.kind);
+    const auto allowance = [&](std::uint64_t room) {
+        return weight == 0 ? round_down(kMostOfRecord, what.granule) : round_down(room / 8 * 8 / weight, what.granule);
+    };
+    std::uint64_t position = 0;
+    rma::RunBuilder blocks;
+    for (rma::RunCursor cursor(runs); !cursor.at_end();) {
+        open_frame(peer);
+        const std::uint64_t room = peer.frame.room();
+        // A long block is not cut for the sake of a nearly full frame.
+        if (room < header + std::max<std::uint64_t>(rma::padded(weight * what.granule), 8) ||
+            (weight * cursor.left_of_block() > room - header && room < peer.buffer.size / 4)) {
+            send_frame(lock, peer);
+            continue;
+        }
+        blocks.clear();
+        bool whole = cursor.left_of_block() <= allowance(room - header);
+        blocks.add(cursor.next(allowance(room - header)));
+        // Further blocks need room for the list of runs, too.
+        while (whole && !cursor.at_end()) {
+            const std::uint64_t fixed = header + (blocks.runs().size() + 1) * sizeof(rma::Run);
+            const std::uint64_t used = fixed + rma::padded(weight * blocks.bytes());
+            const std::uint64_t most = used < room ? allowance(room - used) : 0;
+            if (most == 0 || blocks.bytes() >= kMostOfRecord / 2) break;
+            whole = cursor.left_of_block() <= most;
+            blocks.add(cursor.next(most));
+        }
+        const bool one = blocks.runs().size() == 1 && blocks.runs()[0].repeat == 1;
+        rma::Record record{};
+        record.kind = what.kind;
+        record.type = what.type;
+        record.operation = what.operation;
+        record.flags = static_cast<std::uint8_t>((one ? 0 : rma::kHasRuns) | (what.has_data ? rma::kHasData : 0));
+        record.bytes = static_cast<std::uint32_t>(blocks.bytes());
+        record.at = one ? blocks.runs()[0].offset : blocks.runs().size();
+        record.cookie = what.id;
+        record.position = position;
+        std::byte* const data = peer.frame.add(record, one ? std::span<const rma::Run>() : blocks.runs());
+        if (what.has_data) pack(data, rma::data_bytes(record));
+        position += blocks.bytes();
+    }
+    peer.unflushed = true;
+}
+
+Result& Window::new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request) {
+    if (!request && results_ >= kMostResults) {
+        process.count(Count::kWaits);
+        for (Peer* const each : touched_) expect(*each);
+        wait_for(lock, [&] { return results_ < kMostResults; });
+    }
+    auto result = std::make_unique<Result>(peer, bytes);
+    result->id = ids_.acquire(result.get());
+    if (result->id == 0) throw std::bad_alloc();
+    result->generation = peer.operations.begin();
+    result->request = request;
+    if (request) ++request->parts;
+    else ++results_;
+    return *result.release();
+}
+
+Result& Window::new_result(Lock& lock, Peer& peer, const Origin& to, const ElementType* element, std::uint64_t bytes,
+                           Request* request) {
+    Result& result = new_result(lock, peer, bytes, request);
+    const ElementType* const with_gap = element && element->has_gap() ? element : nullptr;
+    result.memory = with_gap ? nullptr : to.contiguous();
+    if (!result.memory) result.unpacker = std::make_unique<Unpacker>(to, with_gap);
+    return result;
+}
+
+void Window::put_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset) {
+    rma::RunBuilder layout;
+    flatten(target, offset, layout);
+    Packer packer(origin);
+    write_records(lock, peer, {.kind = rma::Kind::kPut}, layout.runs(),
+                  [&](std::byte* to, std::uint64_t bytes) { packer.take(to, bytes); });
+}
+
+void Window::get_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset,
+                         Request* request) {
+    rma::RunBuilder layout;
+    flatten(target, offset, layout);
+    const Result& result = new_result(lock, peer, origin, nullptr, layout.bytes(), request);
+    write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, layout.runs(),
+                  [](std::byte*, std::uint64_t) {});
+    if (request) expect(peer);
+}
+
+void Window::move_block(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset, std::uint64_t bytes,
+                        Request* request) {
+    const rma::Run run{offset, bytes, 0, 1};
+    if (puts) {
+        write_records(lock, peer, {.kind = rma::Kind::kPut}, {&run, 1}, [&](std::byte* to, std::uint64_t part) {
+            std::memcpy(to, local, part);
+            local += part;
+        });
+        return;
+    }
+    Result& result = new_result(lock, peer, bytes, request);
+    result.memory = local;
+    write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, {&run, 1},
+                  [](std::byte*, std::uint64_t) {});
+    if (request) expect(peer);
+}
+
+void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, const Origin* result,
+                                const Target& target, std::uint64_t offset, const ElementType& element,
+                                std::uint8_t operation, Request* request) {
+    rma::RunBuilder layout;
+    flatten_elements(target, element, offset, layout);
+    Operation what{.kind = rma::Kind::kAccumulate,
+                   .type = number_of(*element.type),
+                   .operation = operation,
+                   .granule = element.extent};
+    what.has_data = operation != kNoOp;
+    if (result) {
+        what.kind = rma::Kind::kFetch;
+        what.id = new_result(lock, peer, *result, &element, layout.bytes(), request).id;
+    } else if (!what.has_data) {
+        return;
+    }
+    if (what.has_data && element.has_gap()) {
+        const std::vector<std::byte> elements = pack_elements(origin, element);
+        const std::byte* next = elements.data();
+        write_records(lock, peer, what, layout.runs(), [&](std::byte* to, std::uint64_t bytes) {
+            std::memcpy(to, next, bytes);
+            next += bytes;
+        });
+    } else if (what.has_data) {
+        Packer packer(origin);
+        write_records(lock, peer, what, layout.runs(),
+                      [&](std::byte* to, std::uint64_t bytes) { packer.take(to, bytes); });
+    } else {
+        write_records(lock, peer, what, layout.runs(), [](std::byte*, std::uint64_t) {});
+    }
+    if (request) expect(peer);
+}
+
+void Window::swap_message(Lock& lock, Peer& peer, const Origin& value, const void* comparand, const Origin& result,
+                          std::uint64_t offset) {
+    const auto bytes = static_cast<std::uint32_t>(value.bytes());
+    const Operation what{.kind = rma::Kind::kSwap,
+                         .id = new_result(lock, peer, result, nullptr, bytes, nullptr).id,
+                         .type = number_of(*value.type),
+                         .granule = bytes};
+    const rma::Run run{offset, bytes, 0, 1};
+    write_records(lock, peer, what, {&run, 1}, [&](std::byte* to, std::uint64_t) {
+        std::memcpy(to, comparand, bytes);
+        std::memcpy(to + bytes, value.address, bytes);
+    });
+}
+
+void Window::expect(Peer& peer) noexcept {
+    peer.eager = true;
+    any_waiting_.store(true, std::memory_order_release);
+}
+
+}  // namespace coop::osc

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "params.h"
+
+namespace coop::osc {
+namespace {
+
+constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+constexpr ParamRow kParams[] = {
+    {.name = "priority",
+     .type = ParamType::kInt,
+     .default_value = 2,
+     .min = 0,
+     .max = 1000,
+     .help = "Priority among the one-sided components. 0: osc/multirail is not used. It is used for windows if this is "
+             "larger than the priority of the other components that can serve the window (osc/rdma: 101, osc/sm: 100, "
+             "osc/ucx: 60, osc/pt2pt: 10), or if --mca osc names it alone.",
+     .level = 2},
+    {.name = "frame_bytes",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 32 * kKiB,
+     .min = kKiB,
+     .max = kMiB,
+     .help = "Operations that travel as messages to one target are collected in a frame of this length, which is sent "
+             "when it is full and at the next synchronization. A frame is never longer than the transport's longest "
+             "packet.",
+     .level = 5},
+    {.name = "direct_min",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 2 * kKiB,
+     .min = 1,
+     .max = 1024 * kMiB * kKiB,
+     .help = "From this length on, a contiguous block is written or read by RDMA where the transport has it and all "
+             "processes could register the window's memory. Shorter blocks are messages, which are collected.",
+     .level = 5},
+    {.name = "shared_memory",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help = "Whether the processes of a node share the memory of windows made by MPI_Win_allocate. 0: only that of "
+             "MPI_Win_allocate_shared. 0 in one process applies to all.",
+     .level = 5},
+    {.name = "report",
+     .type = ParamType::kInt,
+     .default_value = 0,
+     .min = 0,
+     .max = 2,
+     .help = "1: at the end of the job each process prints how many operations went which way, and why. 2: also a line "
+             "for each window when it is freed.",
+     .level = 3},
+    {.name = "fault",
+     .type = ParamType::kString,
+     .help =
+         "For tests: makes chosen operations fail. Rules name:n (every n-th call) or name@k (the k-th call), "
+         "separated by commas. Names: busy, alloc, sendi, register, put, put_busy, get, get_busy, and corrupt_match "
+         "(frames), corrupt_fin (replies), to which =byte may be appended.",
+     .level = 9},
+};
+
+constexpr ParamPlace<Config> kPlaces[] = {
+    {&Config::priority, nullptr},      {&Config::frame_bytes, nullptr}, {&Config::direct_min, nullptr},
+    {&Config::shared_memory, nullptr}, {&Config::report, nullptr},      {nullptr, &Config::fault},
+};
+constexpr ParamTable<Config> kTable(kParams, kPlaces);
+static_assert(kTable.is_valid());
+
+}  // namespace
+
+const ParamTable<Config>& param_table() noexcept { return kTable; }
+
+std::optional<ParamError> check(Config& config) { return kTable.check(config); }
+
+}  // namespace coop::osc

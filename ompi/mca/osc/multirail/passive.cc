@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Passive target synchronization: locks and flushes.
+//
+// Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery.
+// An exclusive lock waits until all earlier holders have gone, a shared one until all earlier exclusive holders have gone.
+// Both are fair. Elsewhere the target grants the locks (coop/rma/lock_queue.h).
+#include <atomic>
+
+#include "codes.h"
+#include "frames.h"
+#include "waiting.h"
+#include "window.h"
+
+namespace coop::osc {
+
+void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
+    // Another thread may be giving it back, or have asked for it.
+    wait_for(lock, [&] { return peer.lock != Peer::Lock::kReleased; });
+    if (peer.lock != Peer::Lock::kNone) return;
+    peer.lock = Peer::Lock::kAsked;
+    peer.lock_type = type;
+    if (all_mapped_) {
+        peer.ticket = memory_.locks[peer.rank]->next.fetch_add(1, std::memory_order_acq_rel);
+        return;
+    }
+    if (peer.rank == rank_) {
+        locks_.request(rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; });
+        return;
+    }
+    rma::Record record{};
+    record.kind = rma::Kind::kLock;
+    record.type = static_cast<std::uint8_t>(type);
+    append(lock, peer, record);
+    send_frame(lock, peer);
+}
+
+void Window::wait_for_lock(Lock& lock, Peer& peer) {
+    if (!all_mapped_) return wait_for(lock, [&] { return peer.lock == Peer::Lock::kHeld; });
+    SharedLocks& words = *memory_.locks[peer.rank];
+    wait_for(lock, [&] {
+        if (peer.lock == Peer::Lock::kHeld) return true;  // another thread has seen it
+        const auto& turn = peer.lock_type == rma::LockType::kExclusive ? words.write : words.read;
+        if (turn.load(std::memory_order_acquire) != peer.ticket) return false;
+        if (peer.lock_type == rma::LockType::kShared) words.read.fetch_add(1, std::memory_order_acq_rel);
+        peer.lock = Peer::Lock::kHeld;
+        return true;
+    });
+}
+
+// Precondition: the lock is held, and all RDMA and results of the peer have ended.
+void Window::release_lock(Lock& lock, Peer& peer) {
+    peer.lock = Peer::Lock::kReleased;
+    peer.ready_in = 0;
+    if (all_mapped_) {
+        SharedLocks& words = *memory_.locks[peer.rank];
+        words.write.fetch_add(1, std::memory_order_acq_rel);
+        if (peer.lock_type == rma::LockType::kExclusive) words.read.fetch_add(1, std::memory_order_acq_rel);
+        peer.lock = Peer::Lock::kNone;
+        return;
+    }
+    if (peer.rank == rank_) {
+        peer.lock = Peer::Lock::kNone;
+        Replies replies(*this);
+        locks_.release(rank_, [&](std::uint32_t to, std::uint64_t) { grant(to, replies); });
+        std::vector<Outgoing> out = replies.take();
+        lock.unlock();
+        send(std::move(out));
+        lock.lock();
+        return;
+    }
+    rma::Record record{};
+    record.kind = rma::Kind::kUnlock;
+    record.cookie = peer.operations.begin();
+    append(lock, peer, record);
+    peer.unflushed = false;
+    peer.lock = Peer::Lock::kNone;
+}
+
+// Locks that were asked for are held, and given back; all operations are complete then.
+void Window::release_all(Lock& lock, std::span<Peer* const> peers) {
+    for (Peer* const each : peers) wait_for_lock(lock, *each);
+    // RDMA and results; what the records do comes before the release, in order.
+    finish(lock, peers, false);
+    for (Peer* const each : peers) release_lock(lock, *each);
+    finish(lock, peers, true);
+}
+
+void Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
+    struct Awaited {
+        Peer* peer;
+        Generations::Number generation;
+    };
+    std::vector<Awaited> awaited;
+    std::vector<Outgoing> out;
+    for (Peer* const each : peers) {
+        if (remote && each->unflushed) {
+            rma::Record record{};
+            record.kind = rma::Kind::kFlush;
+            record.cookie = each->operations.begin();
+            append(lock, *each, record);
+            each->unflushed = false;
+        }
+        if (each->operations.idle()) continue;
+        awaited.push_back({each, each->operations.close()});
+        close_frame(*each, out);
+    }
+    if (awaited.empty()) return;
+    lock.unlock();
+    send(std::move(out));
+    lock.lock();
+    for (const Awaited& each : awaited) wait_for(lock, [&] { return each.peer->operations.is_over(each.generation); });
+}
+
+std::vector<Peer*> Window::touched_peers() {
+    std::erase_if(touched_, [](Peer* each) {
+        each->touched = each->buffer.bytes || each->unflushed || !each->operations.idle();
+        return !each->touched;
+    });
+    return touched_;
+}
+
+int Window::lock(int type, std::uint32_t rank, int assertion) {
+    Lock lock(mutex_);
+    const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
+    if (const auto verdict = epochs_.lock(rank, no_check); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    Peer& there = peer(rank);
+    there.ready_in = 0;
+    if (no_check) return OMPI_SUCCESS;
+    ask_for_lock(lock, there, type == MPI_LOCK_EXCLUSIVE ? rma::LockType::kExclusive : rma::LockType::kShared);
+    // The program may load and store what is its own, or shared, at once.
+    if (rank == rank_ || all_mapped_) wait_for_lock(lock, there);
+    return OMPI_SUCCESS;
+}
+
+int Window::unlock(std::uint32_t rank) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Lock lock(mutex_);
+    const bool no_check = rank < processes_ && epochs_.lock_had_no_check(rank);
+    if (const auto verdict = epochs_.unlock(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    Peer* const there = &peer(rank);
+    if (no_check) {
+        there->ready_in = 0;
+        finish(lock, {&there, 1}, true);
+    } else {
+        release_all(lock, {&there, 1});
+    }
+    return OMPI_SUCCESS;
+}
+
+// A lock of a target is taken when the program first uses it, because most programs use few. Only memory that the program
+// may load and store without a call has to be locked at once.
+int Window::lock_all(int assertion) {
+    Lock lock(mutex_);
+    const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
+    if (const auto verdict = epochs_.lock_all(no_check); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    ++epoch_;
+    if (no_check) return OMPI_SUCCESS;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank)
+        if (rank == rank_ || is_shared()) wait_until_ready(lock, peer(rank));
+    return OMPI_SUCCESS;
+}
+
+int Window::unlock_all() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Lock lock(mutex_);
+    if (const auto verdict = epochs_.unlock_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    std::vector<Peer*> locked;
+    for (const auto& each : peers_)
+        if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
+    release_all(lock, locked);
+    finish(lock, touched_peers(), true);
+    ++epoch_;
+    return OMPI_SUCCESS;
+}
+
+int Window::flush(std::uint32_t rank, bool local) {
+    Lock lock(mutex_);
+    if (const auto verdict = epochs_.flush(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    if (!peers_[rank]) return OMPI_SUCCESS;
+    Peer* const there = peers_[rank].get();
+    finish(lock, {&there, 1}, !local);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return OMPI_SUCCESS;
+}
+
+int Window::flush_all(bool local) {
+    Lock lock(mutex_);
+    if (const auto verdict = epochs_.flush_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    finish(lock, touched_peers(), !local);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return OMPI_SUCCESS;
+}
+
+int Window::sync() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    opal_progress();
+    return OMPI_SUCCESS;
+}
+
+}  // namespace coop::osc

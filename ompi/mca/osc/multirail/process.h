@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What all windows of this process share: parameters, fault injection, counters.
+//
+// Threading: parameters are read only; counters are atomic if `threads`.
+#pragma once
+
+#include <array>
+
+#include "coop/base/fault.h"
+#include "coop/base/tally.h"
+#include "coop/base/undestroyed.h"
+#include "coop/base/usage.h"
+#include "params.h"
+#include "variables.h"
+
+namespace coop::osc {
+
+struct Process {
+    Config given;  // where Open MPI stores the parameters
+    Config config;
+    Faults faults;
+    bool threads = false;  // several may count at once
+    std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
+    std::array<Tally, kWays> ways{};
+    std::array<Tally, kReasons> reasons{};
+    Usage usage;  // for osc_multirail_report, else it counts nothing
+
+    void count(Count what, std::uint64_t n = 1) noexcept { counts[static_cast<std::size_t>(what)].add(n, threads); }
+    void count(Way way, Reason reason, std::uint64_t bytes) noexcept {
+        const auto w = static_cast<std::uint32_t>(way), r = static_cast<std::uint32_t>(reason);
+        ways[w].add(1, threads);
+        reasons[r].add(1, threads);
+        usage.add(w, r, bytes);
+    }
+};
+
+extern Undestroyed<Process> process_holder;
+inline Process& process = process_holder.value;
+
+}  // namespace coop::osc

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a process does as the target of operations: it executes records and answers; and as their origin: it takes the
+// answers.
+#include <algorithm>
+#include <cstring>
+
+#include "diagnose.h"
+#include "frames.h"
+#include "window.h"
+
+namespace coop::osc {
+
+// --- replies ---
+
+std::uint32_t Replies::most() const noexcept {
+    return static_cast<std::uint32_t>((window_.frame_bytes_ - sizeof(rma::Packet) - sizeof(rma::Reply)) / 16 * 16);
+}
+
+std::byte* Replies::add(std::uint32_t to, const rma::Reply& reply) {
+    auto open = std::find_if(open_.begin(), open_.end(), [to](const Open& each) { return each.to == to; });
+    if (open == open_.end()) open = open_.insert(open_.end(), Open{to, {}, {}});
+    if (open->buffer.bytes) {
+        if (std::byte* const at = open->writer.add(reply)) return at;
+        close(*open);
+    }
+    open->buffer = window_.take_buffer();
+    open->writer = rma::FrameWriter({open->buffer.bytes.get(), open->buffer.size});
+    return open->writer.add(reply);
+}
+
+void Replies::close(Open& open) {
+    rma::Packet packet{};
+    packet.kind = rma::Packets::kReply;
+    packet.window = window_.context_;
+    packet.source = window_.rank_;
+    const std::size_t bytes = open.writer.seal(packet).size();
+    closed_.push_back({open.to, true, std::move(open.buffer), bytes});
+    open.buffer = {};
+}
+
+std::vector<Outgoing> Replies::take() {
+    for (Open& open : open_)
+        if (open.buffer.bytes) close(open);
+    return std::move(closed_);
+}
+
+// --- as target ---
+
+const char* Window::execute(std::uint32_t source, std::span<const std::byte> frame, Replies& replies) {
+    rma::FrameReader reader(frame);
+    while (!reader.at_end()) {
+        process.count(Count::kRecords);
+        if (const char* why = execute(source, reader.next_record(), replies)) return why;
+    }
+    return nullptr;
+}
+
+const char* Window::execute(std::uint32_t source, const rma::ReadRecord& read, Replies& replies) {
+    const rma::Record& record = read.record;
+    const auto answer = [&](rma::Answer what) {
+        rma::Reply reply{};
+        reply.answer = what;
+        reply.cookie = record.cookie;
+        replies.add(source, reply);
+    };
+    const auto grant = [&](std::uint32_t to, std::uint64_t) { this->grant(to, replies); };
+    switch (record.kind) {
+    case rma::Kind::kLock: {
+        if (record.type > 1) return "type of a lock";
+        return locks_.request(source, static_cast<rma::LockType>(record.type), 0, grant) ? nullptr : "lock";
+    }
+    case rma::Kind::kUnlock:
+        if (!locks_.release(source, grant)) return "unlock";
+        answer(rma::Answer::kUnlocked);
+        return nullptr;
+    case rma::Kind::kFlush: answer(rma::Answer::kFlushed); return nullptr;
+    case rma::Kind::kPost: pscw_.on_post(source); return nullptr;
+    case rma::Kind::kComplete: pscw_.on_complete(source); return nullptr;
+    default: break;
+    }
+    if (read.runs.empty()) {
+        const rma::Run run{record.at, record.bytes, 0, 1};
+        return apply(source, read, {&run, 1}, replies);
+    }
+    runs_.resize(read.runs.size() / sizeof(rma::Run));
+    std::memcpy(runs_.data(), read.runs.data(), read.runs.size());
+    return apply(source, read, runs_, replies);
+}
+
+void Window::grant(std::uint32_t to, Replies& replies) {
+    if (to == rank_) {
+        peer(to).lock = Peer::Lock::kHeld;
+        return;
+    }
+    rma::Reply reply{};
+    reply.answer = rma::Answer::kGranted;
+    replies.add(to, reply);
+}
+
+std::byte* Window::address_of(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<std::byte*>(is_dynamic() ? offset : cards_[rank_].base + offset);
+}
+
+bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
+    if (!is_dynamic()) return rma::are_inside(runs, cards_[rank_].bytes);
+    if (!rma::are_inside(runs, UINT64_MAX)) return false;
+    for (const rma::Run& run : runs) {
+        if (run.repeat > 1 && run.stride > 0 &&
+            attachments_.covers(run.offset, static_cast<std::uint64_t>(run.stride) * (run.repeat - 1) + run.bytes))
+            continue;
+        for (std::uint64_t i = 0; i < run.repeat; ++i)
+            if (!attachments_.covers(run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes)) return false;
+    }
+    return true;
+}
+
+const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std::span<const rma::Run> runs,
+                          Replies& replies) {
+    const rma::Record& record = read.record;
+    if (!own_memory_has(runs)) return "place in the window";
+    if (rma::count_bytes(runs) != record.bytes) return "bytes of the runs";
+
+    ompi_datatype_t* type = nullptr;
+    std::uint64_t extent = 1;
+    if (record.kind >= rma::Kind::kAccumulate) {
+        type = type_of(record.type);
+        if (!type) return "datatype";
+        const auto element = element_type(*type);
+        extent = element->extent;
+        if (record.kind == rma::Kind::kSwap ? record.bytes != element->size : record.bytes % extent != 0)
+            return "bytes of elements";
+        if (record.kind != rma::Kind::kSwap && !is_defined(record.operation, *type)) return "operation";
+        const bool moves_data = record.operation != kNoOp || record.kind == rma::Kind::kSwap;
+        if (moves_data != ((record.flags & rma::kHasData) != 0)) return "data of an operation";
+        for (const rma::Run& run : runs)
+            if (run.bytes % extent != 0) return "runs of elements";
+    }
+
+    const std::byte* data = read.data;
+    std::byte* result = nullptr;
+    std::uint64_t position = record.position, room = 0;
+    const auto answer = [&](const std::byte* from, std::uint64_t bytes) {
+        while (bytes > 0) {
+            if (room == 0) {
+                rma::Reply reply{};
+                reply.answer = rma::Answer::kData;
+                room = std::min<std::uint64_t>(replies.most() / extent * extent,
+                                               record.position + record.bytes - position);
+                reply.bytes = static_cast<std::uint32_t>(room);
+                reply.cookie = record.cookie;
+                reply.position = position;
+                result = replies.add(source, reply);
+            }
+            const std::uint64_t part = std::min(bytes, room);
+            std::memcpy(result, from, part);
+            result += part, from += part, position += part;
+            room -= part, bytes -= part;
+        }
+    };
+    for (rma::RunCursor cursor(runs); !cursor.at_end();) {
+        const rma::Block block = cursor.next(UINT64_MAX);
+        std::byte* const at = address_of(block.offset);
+        switch (record.kind) {
+        case rma::Kind::kPut:
+            std::memcpy(at, data, block.bytes);
+            data += block.bytes;
+            break;
+        case rma::Kind::kGet: answer(at, block.bytes); break;
+        case rma::Kind::kFetch: answer(at, block.bytes); [[fallthrough]];
+        case rma::Kind::kAccumulate:
+            reduce(record.operation, *type, data, at, block.bytes);
+            if (record.operation != kNoOp) data += block.bytes;
+            break;
+        default:  // kSwap
+            answer(at, block.bytes);
+            if (std::memcmp(at, data, block.bytes) == 0) std::memcpy(at, data + block.bytes, block.bytes);
+        }
+    }
+    return nullptr;
+}
+
+// --- as origin ---
+
+const char* Window::on_reply(std::uint32_t source, std::span<const std::byte> packet, RequestList& done) {
+    if (!peers_[source]) return "source";
+    rma::FrameReader reader(packet);
+    while (!reader.at_end()) {
+        const std::byte* data = nullptr;
+        const rma::Reply reply = reader.next_reply(&data);
+        if (const char* why = on_answer(*peers_[source], reply, data, done)) return why;
+    }
+    return nullptr;
+}
+
+const char* Window::on_answer(Peer& from, const rma::Reply& reply, const std::byte* data, RequestList& done) {
+    switch (reply.answer) {
+    case rma::Answer::kFlushed:
+    case rma::Answer::kUnlocked:
+        return reply.cookie <= UINT32_MAX && from.operations.end(static_cast<Generations::Number>(reply.cookie))
+                   ? nullptr
+                   : "flush";
+    case rma::Answer::kGranted:
+        if (from.lock != Peer::Lock::kAsked) return "grant of a lock";
+        from.lock = Peer::Lock::kHeld;
+        return nullptr;
+    case rma::Answer::kData: break;
+    }
+    Result* const result = ids_.find(reply.cookie);
+    if (!result || &result->peer != &from) return "cookie";
+    if (reply.position > result->bytes || reply.bytes > result->bytes - reply.position || reply.bytes > result->missing)
+        return "position of a result";
+    result->put(reply.position, data, reply.bytes);
+    result->missing -= reply.bytes;
+    if (result->missing == 0) end_result(result, done);
+    return nullptr;
+}
+
+void Result::put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept {
+    if (memory) std::memcpy(memory + position, data, count);
+    else unpacker->put(position, data, count);
+}
+
+void Window::end_result(Result* result, RequestList& done) noexcept {
+    if (result->unpacker) result->unpacker->finish();
+    result->peer.operations.end(result->generation);
+    if (!result->request) --results_;
+    else if (--result->request->parts == 0) done.push_back(result->request);
+    ids_.release(result->id);
+    delete result;
+}
+
+}  // namespace coop::osc

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A window: what this process knows of the others, its epochs, and the operations under way.
+//
+// An operation takes one of three ways (communicate.cc chooses):
+//
+//     shared-memory  the origin has the target's memory mapped, or it is its own: it copies
+//     direct         an RDMA read or write of the transport
+//     message        a record in a frame (coop/rma/packet.h), which the target executes
+//
+// All accumulates of a window take the same way, so that they are atomic with each other: in a window whose memory all
+// processes have mapped, the origin executes them under a lock in that memory; in all others the target does, in the order
+// of the frames. The same holds for the locks of passive synchronization.
+//
+//     communicate.cc   MPI_Put and the like        active.cc, passive.cc   synchronization
+//     mapped.cc        shared memory                target.cc               executes records, answers
+//     messages.cc      records                      frames.cc               sends and receives packets
+//     direct.cc        RDMA                         create.cc, memory.cc    makes the window
+//
+// Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
+// transport is called, opal_progress() runs or a request completes, since those may call back into the window.
+// Ownership: the module owns the window; the window owns its communicator and its memory. Errors: functions that MPI calls
+// return Open MPI's codes; damage in a packet, or a transport that fails, ends the job.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "compat.h"
+#include "coop/base/handle_table.h"
+#include "coop/rma/attachments.h"
+#include "coop/rma/epoch.h"
+#include "coop/rma/generations.h"
+#include "coop/rma/inbox.h"
+#include "coop/rma/lock_queue.h"
+#include "coop/rma/packet.h"
+#include "coop/rma/pscw.h"
+#include "coop/rma/range.h"
+#include "layout.h"
+#include "memory.h"
+#include "ompi/mca/shim/inside.h"
+#include "process.h"
+#include "request.h"
+
+namespace coop::osc {
+
+using rma::Generations;
+
+constexpr std::size_t kLeastFrame = 1024;  // a transport with shorter packets is not used
+
+// Memory of a frame or a reply.
+struct Buffer {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;
+};
+
+// A sealed packet, on its way to a transport.
+struct Outgoing {
+    std::uint32_t rank;
+    bool is_reply;
+    Buffer buffer;
+    std::size_t bytes;
+};
+
+// What this process knows of another one, or of itself; made when the two first have to do with each other.
+struct Peer {
+    explicit Peer(std::uint32_t of) noexcept : rank(of) {}
+
+    const std::uint32_t rank;
+    // As origin.
+    Buffer buffer;               // of the open frame; empty: none
+    rma::FrameWriter frame;      // the open frame
+    std::uint32_t sequence = 0;  // of the next frame
+    bool unflushed = false;      // records whose execution no flush has been asked about
+    bool touched = false;        // it is in Window::touched_
+    bool eager = false;          // somebody waits for results of the open frame
+    Generations operations;      // results, RDMA and answers that are missing
+    enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
+    rma::LockType lock_type = rma::LockType::kShared;
+    std::uint64_t ticket = 0;    // of the lock in shared memory
+    std::uint64_t ready_in = 0;  // the access epoch in which it has been found ready for operations; 0: none
+    // As target.
+    rma::Inbox inbox;
+};
+
+// The result of a get or of an accumulate that fetches, until all its bytes have come. Its id travels as cookie.
+struct Result {
+    Result(Peer& from, std::uint64_t total) noexcept : peer(from), bytes(total), missing(total) {}
+    ~Result();
+    Result(const Result&) = delete;
+    Result& operator=(const Result&) = delete;
+
+    Peer& peer;
+    const std::uint64_t bytes;
+    std::uint64_t missing;
+    std::uint64_t id = 0;
+    Generations::Number generation = 0;
+    Request* request = nullptr;
+    std::byte* memory = nullptr;         // where the result is contiguous
+    std::unique_ptr<Unpacker> unpacker;  // otherwise
+    void put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept;
+};
+
+// What the records of one call have in common.
+struct Direct;
+
+struct Operation {
+    rma::Kind kind;
+    std::uint64_t id = 0;  // of the result
+    bool has_data = true;
+    // Of accumulates.
+    std::uint8_t type = 0;
+    std::uint8_t operation = 0;
+    std::uint32_t granule = 1;  // bytes that stay together
+};
+
+class Window {
+public:
+    // Makes the window together with all processes of `comm`. Returns one of Open MPI's codes, the same in all processes
+    // except where memory is lacking for the communicator itself.
+    static int create(ompi_win_t& win, void** base, std::size_t size, int unit, ompi_communicator_t& comm,
+                      opal_info_t* info, int flavor, std::unique_ptr<Window>& made);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    // --- communicate.cc: arguments and results as in MPI; request: null, or where the request goes ---
+    int put(const Origin& origin, const Target& target, ompi_request_t** request);
+    int get(const Origin& origin, const Target& target, ompi_request_t** request);
+    int accumulate(const Origin& origin, const Target& target, ompi_op_t& op, ompi_request_t** request);
+    int get_accumulate(const Origin& origin, const Origin& result, const Target& target, ompi_op_t& op,
+                       ompi_request_t** request);
+    int compare_and_swap(const void* value, const void* comparand, void* result, ompi_datatype_t& type,
+                         std::uint32_t rank, std::ptrdiff_t displacement);
+
+    // --- active.cc ---
+    int fence(int assertion);
+    int start(ompi_group_t& group, int assertion);
+    int complete();
+    int post(ompi_group_t& group, int assertion);
+    int wait();
+    int test(int* flag);
+
+    // --- passive.cc ---
+    int lock(int type, std::uint32_t rank, int assertion);
+    int unlock(std::uint32_t rank);
+    int lock_all(int assertion);
+    int unlock_all();
+    int flush(std::uint32_t rank, bool local);
+    int flush_all(bool local);
+    int sync() noexcept;
+
+    // --- memory ---
+    int attach(void* base, std::size_t bytes);
+    int detach(const void* base);
+    int shared_query(int rank, std::size_t* size, int* unit, void* base) const;
+    // MPI_ERR_RMA_SYNC if an epoch is open; otherwise all processes have come here when it returns.
+    int free();
+
+    std::uint32_t processes() const noexcept { return processes_; }
+
+    // --- frames.cc: by the transport's callbacks, and the progress function ---
+    static Window* find(std::uint32_t context) noexcept;
+    const char* on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept;
+    bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
+    // Sends what waits for room in a transport, and frames that somebody waits for. Returns the number of packets.
+    int send_waiting() noexcept;
+    // The window stays between these.
+    void retain() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept { users_.fetch_sub(1, std::memory_order_release); }
+    std::uint32_t context() const noexcept { return context_; }
+
+private:
+    friend class Replies;
+    using Lock = std::unique_lock<std::mutex>;
+
+    Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor);
+
+    Peer& peer(std::uint32_t rank);  // mutex_ is held
+    bool is_dynamic() const noexcept { return flavor_ == MPI_WIN_FLAVOR_DYNAMIC; }
+    bool is_shared() const noexcept { return flavor_ == MPI_WIN_FLAVOR_SHARED; }
+
+    // --- create.cc ---
+    int agree(std::size_t size, int unit, opal_info_t* info, void** base);
+    int look_at_transports();
+    int make_memory(const std::vector<Share>& parts, bool share, bool contiguous, void** base);
+    bool try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given);
+    bool share_memory(const SegmentPlan& plan);
+    bool own_memory();
+    bool can_write_to(std::uint32_t rank) const noexcept;
+
+    // --- communicate.cc ---
+    struct Place {
+        std::uint64_t offset;  // of the displacement in the window; an address in dynamic memory
+        std::byte* mapped;     // null: not mapped
+    };
+    // Checks epoch and range, and waits until the target permits the access. OMPI_SUCCESS: `place` is valid.
+    int enter(Lock& lock, const Target& target, Place* place);
+    void wait_until_ready(Lock& lock, Peer& peer);
+    Reason judge_direct(const Origin& origin, const Target& target) const noexcept;
+    Reason why_mapped(std::uint32_t rank) const noexcept;
+    bool move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
+                       Request* request);
+    int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
+                ompi_request_t** request);
+    template <class F>
+    void wait_for(Lock& lock, F done);  // waiting.h
+
+    // --- messages.cc ---
+    // Appends records for all of `runs`. pack(to, bytes) delivers the data in order. Releases the mutex where it waits.
+    template <class F>
+    void write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack);
+    void append(Lock& lock, Peer& peer, const rma::Record& record);
+    void open_frame(Peer& peer);
+    void close_frame(Peer& peer, std::vector<Outgoing>& out);
+    // Closes and sends; without the mutex meanwhile.
+    void send_frame(Lock& lock, Peer& peer);
+    void touch(Peer& peer);
+    Result& new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request);
+    Result& new_result(Lock& lock, Peer& peer, const Origin& to, const ElementType* element, std::uint64_t bytes,
+                       Request* request);
+    void put_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset);
+    void get_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset,
+                     Request* request);
+    // Null `result`: the old values are not wanted.
+    void accumulate_message(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
+                            std::uint64_t offset, const ElementType& element, std::uint8_t operation, Request* request);
+    void swap_message(Lock& lock, Peer& peer, const Origin& value, const void* comparand, const Origin& result,
+                      std::uint64_t offset);
+    // The progress function sends the open frame: somebody may wait for its results outside of the window.
+    void expect(Peer& peer) noexcept;
+
+    // Bytes on both sides.
+    void move_block(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset, std::uint64_t bytes,
+                    Request* request);
+
+    // --- direct.cc ---
+    static bool suits_rdma(const mca_btl_base_module_t& btl) noexcept;
+    // Starts a transfer, and returns how many bytes the transport has taken.
+    std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset,
+                           std::uint64_t bytes, Request* request);
+    void end_part(Direct* direct) noexcept;
+    static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
+                             mca_btl_base_registration_handle_t*, void*, void* data, int status);
+
+    // --- mapped.cc ---
+    static int put_mapped(const Origin& origin, const Target& target, std::byte* at) noexcept;
+    static int get_mapped(const Origin& origin, const Target& target, const std::byte* at) noexcept;
+    void accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
+                           const ElementType& element, std::uint8_t operation);
+    void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
+                     std::byte* at);
+
+    // --- passive.cc ---
+    void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
+    void wait_for_lock(Lock& lock, Peer& peer);
+    void release_lock(Lock& lock, Peer& peer);
+    void release_all(Lock& lock, std::span<Peer* const> peers);
+    // Waits for all operations on the peers that began before. Remote: they are complete at the target.
+    void finish(Lock& lock, std::span<Peer* const> peers, bool remote);
+    std::vector<Peer*> touched_peers();
+
+    // --- frames.cc ---
+    void enter_map();
+    void leave_map() noexcept;
+    void send(std::vector<Outgoing>&& out) noexcept;  // the mutex is not held
+    void send_or_keep(std::vector<Outgoing>&& out) noexcept;
+    bool try_send(const Outgoing& out) noexcept;
+    Buffer take_buffer();
+    void give_back(Buffer&& buffer) noexcept;
+    static void on_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int);
+
+    // --- target.cc ---
+    const char* execute(std::uint32_t source, std::span<const std::byte> frame, class Replies& replies);
+    const char* execute(std::uint32_t source, const rma::ReadRecord& record, Replies& replies);
+    const char* apply(std::uint32_t source, const rma::ReadRecord& record, std::span<const rma::Run> runs,
+                      Replies& replies);
+    const char* on_reply(std::uint32_t source, std::span<const std::byte> packet, RequestList& done);
+    const char* on_answer(Peer& from, const rma::Reply& reply, const std::byte* data, RequestList& done);
+    void end_result(Result* result, RequestList& done) noexcept;
+    void grant(std::uint32_t to, Replies& replies);
+    std::byte* address_of(std::uint64_t offset) const noexcept;  // of own memory
+    bool own_memory_has(std::span<const rma::Run> runs) const noexcept;
+
+    ompi_win_t* const win_;
+    ompi_communicator_t* const comm_;
+    const std::uint32_t context_, processes_, rank_;
+    const int flavor_;
+    bool all_mapped_ = false;  // locks and accumulates are in shared memory
+    std::size_t frame_bytes_ = 0;
+    mca_btl_base_module_t* rdma_ = nullptr;  // the transport for RDMA; null: none
+    WindowMemory memory_;
+    std::vector<Card> cards_;  // by rank
+
+    std::mutex mutex_;
+    rma::Epochs epochs_;
+    rma::Pscw pscw_;
+    rma::LockQueue locks_;  // of this process as target
+    rma::Attachments attachments_;
+    std::vector<std::unique_ptr<Peer>> peers_;  // by rank
+    std::vector<Peer*> touched_;
+    std::uint64_t epoch_ = 1;               // number of the access epoch
+    bool start_no_check_ = false;           // of the last start
+    std::vector<std::uint32_t> posted_;     // the group of the last post
+    std::uint32_t results_ = 0;             // missing ones without a request
+    std::vector<Buffer> buffers_;           // free ones
+    std::vector<Outgoing> waiting_;         // packets that a transport had no room for, in callbacks
+    std::vector<rma::Run> runs_;            // of the record that is being executed
+    std::atomic<bool> any_waiting_{false};  // send_waiting() has something to do
+    std::atomic<std::uint32_t> users_{0};
+    std::atomic<std::uint32_t> under_way_{0};  // packets in descriptors of a transport
+    HandleTable<Result> ids_;
+};
+
+}  // namespace coop::osc
