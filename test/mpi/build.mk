@@ -10,10 +10,10 @@ CXXFLAGS = -std=c++17 $(LEVEL) -g1 -Wall -Wextra -Werror -pthread $(SAN_$(SAN)) 
 # Open MPI's C++ bindings are not tested here.
 CPPFLAGS = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 
-topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc $(SRC)/coll/*.cc)))
+topics := $(basename $(notdir $(wildcard $(SRC)/semantics/*.cc $(SRC)/observe/*.cc $(SRC)/coop/*.cc $(SRC)/coll/*.cc $(SRC)/rma/*.cc)))
 programs := endless # with its own main()
 topics := $(filter-out $(programs),$(topics))
-vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop $(SRC)/coll
+vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop $(SRC)/coll $(SRC)/rma
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
 
 # Programs that intercept functions of Open MPI, or call functions that only a transport calls.
