@@ -15,12 +15,13 @@ programs := endless # with its own main()
 topics := $(filter-out $(programs),$(topics))
 vpath %.cc $(SRC)/semantics $(SRC)/observe $(SRC)/coop $(SRC)/coll $(SRC)/rma
 storm := $(patsubst $(SRC)/storm/%.cc,$(OUT)/obj/storm/%.o,$(wildcard $(SRC)/storm/*.cc))
+rma_storm := $(patsubst $(SRC)/rma_storm/%.cc,$(OUT)/obj/rma_storm/%.o,$(wildcard $(SRC)/rma_storm/*.cc))
 
 # Programs that intercept functions of Open MPI, or call functions that only a transport calls.
 inside := bad_packets device_memory transport_errors
 internals := $(foreach folder,$(shell $(MPICC) --showme:incdirs),-I$(folder)/openmpi)
 
-all: $(OUT)/leaver $(inside:%=$(OUT)/%) $(OUT)/other_architecture.so $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/saboteur.so $(OUT)/no_memfd.so $(OUT)/slow.so $(OUT)/deny_copies
+all: $(OUT)/leaver $(inside:%=$(OUT)/%) $(OUT)/other_architecture.so $(topics:%=$(OUT)/%) $(programs:%=$(OUT)/%) $(OUT)/storm $(OUT)/rma_storm $(OUT)/saboteur.so $(OUT)/no_memfd.so $(OUT)/slow.so $(OUT)/deny_copies
 
 $(OUT)/obj/%.o: $(SRC)/%.cc $(SRC)/build.mk
 	@mkdir -p $(@D)
@@ -53,6 +54,9 @@ $(OUT)/other_architecture.so: $(SRC)/coop/other_architecture.c
 	$(CC) -shared -fPIC -Wall -Wextra -Werror -o $@ $<
 
 $(OUT)/storm: $(storm)
+	$(MPICXX) $(CXXFLAGS) -o $@ $^
+
+$(OUT)/rma_storm: $(rma_storm)
 	$(MPICXX) $(CXXFLAGS) -o $@ $^
 
 $(programs:%=$(OUT)/%): $(OUT)/%: $(OUT)/obj/topics/%.o
