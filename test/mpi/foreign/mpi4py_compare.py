@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares two verbose runs of mpi4py's test suite, test by test.
 
-usage: mpi4py_compare.py FOLDER-OF-STOCK FOLDER-OF-OURS
+usage: mpi4py_compare.py [--windows LEAST] FOLDER-OF-STOCK FOLDER-OF-OURS
 
 Each folder has one log per rank (as written by mpirun --output-filename: …/rank.N/stdout and stderr). A test passed in a
 run if all ranks print "ok". Prints the tests that passed in the stock run but not in ours, and fails if there are any.
+
+--windows 126: at least 126 tests of windows must pass in our run, also those that stock skips; a skipped one does not count.
 """
+import argparse
 import collections
 import pathlib
 import re
 import sys
 
+# The files with tests of windows: test_win.py, test_rma.py, test_rma_nb.py
+WINDOWS = re.compile(r"test_(win|rma|rma_nb)\.")
 RESULT = re.compile(r"^(\w+) \(([\w.]+)\)(?:.*?)\.\.\. *(.*)$")
 
 
@@ -50,8 +55,27 @@ def passed(verdicts):
     return bool(verdicts) and all(v == "ok" for v in verdicts)
 
 
-def main(stock_folder, our_folder):
-    stock, ours = read_run(stock_folder), read_run(our_folder)
+def windows_fail(stock, ours, least):
+    """Whether fewer than `least` tests of windows pass, or any fails, in our run."""
+    ran = {test: verdicts for test, verdicts in ours.items() if WINDOWS.match(test)}
+    good = [test for test in ran if passed(ran[test])]
+    by_stock = sum(passed(stock.get(test, [])) for test in good)
+    print(f"windows: {len(good)} of {len(ran)} tests pass here, {len(good) - by_stock} of those do not pass under stock")
+    for test in sorted(ran.keys() - set(good)):
+        print(f"windows, not passed here: {test}: {ran[test]}")
+    if len(good) < least:
+        print(f"windows: {len(good)} tests pass, of at least {least}")
+    failed = any(not v.startswith(("ok", "skipped")) for verdicts in ran.values() for v in verdicts)
+    return failed or len(good) < least
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--windows", type=int)
+    parser.add_argument("stock")
+    parser.add_argument("ours")
+    options = parser.parse_args()
+    stock, ours = read_run(options.stock), read_run(options.ours)
     good = [test for test, verdicts in stock.items() if passed(verdicts)]
     lost = [test for test in good if not passed(ours.get(test, []))]
     skipped = sum(all(v.startswith("skipped") for v in verdicts) for verdicts in stock.values())
@@ -64,8 +88,8 @@ def main(stock_folder, our_folder):
     if len(good) < 500:
         print("too few passed under stock for a comparison")
         return 1
-    return 1 if lost else 0
+    return 1 if (options.windows is not None and windows_fail(stock, ours, options.windows)) or lost else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main())
