@@ -12,7 +12,7 @@ rma_launch() {
     # With sanitizers every byte costs several times as much.
     [ -z "$san" ] || operations=$((operations / 4))
     # There are more ranks than cores, and they wait for each other.
-    $how "$ground" "$np" --mca mpi_yield_when_idle 1 "${of_osc[@]}" "$bin/rma_storm" --operations "$operations" "$@"
+    $how "$ground" "$np" "${of_osc[@]}" "$bin/rma_storm" --operations "$operations" "$@"
 }
 
 # rma_storm NAME GROUND PML OPERATIONS ARGUMENT…

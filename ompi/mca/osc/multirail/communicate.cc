@@ -37,7 +37,9 @@ void done_at_once(ompi_request_t** request) noexcept {
     if (request) *request = &ompi_request_empty;
 }
 
-bool is_same_size(const Origin& origin, const Target& target) noexcept { return origin.bytes() == target.bytes(); }
+// As a message, the data may be shorter than the memory that takes it.
+bool put_fits(const Origin& origin, const Target& target) noexcept { return origin.bytes() <= target.bytes(); }
+bool get_fits(const Origin& origin, const Target& target) noexcept { return target.bytes() <= origin.bytes(); }
 
 }  // namespace
 
@@ -65,18 +67,18 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
 
 int Window::enter(Lock& lock, const Target& target, Place* place) {
     if (const auto verdict = epochs_.access(target.rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    const rma::Extent extent = extent_of(target);
+    *place = {static_cast<std::uint64_t>(target.displacement), nullptr, false};
+    if (target.bytes() == 0) return OMPI_SUCCESS;
     const Card& card = cards_[target.rank];
-    if (is_dynamic()) {
-        const auto address = static_cast<std::uint64_t>(target.displacement);
-        if (target.rank == rank_ &&
-            !attachments_.covers(address + static_cast<std::uint64_t>(extent.low), extent.bytes))
-            return OMPI_ERR_RMA_RANGE;
-        *place = {address, target.rank == rank_ ? reinterpret_cast<std::byte*>(address) : nullptr};
-    } else {
-        const auto offset = rma::offset_in(target.displacement, card.unit, extent, card.bytes);
+    if (!is_dynamic()) {
+        const auto offset = rma::offset_in(target.displacement, card.unit, extent_of(target), card.bytes);
         if (!offset) return OMPI_ERR_RMA_RANGE;
-        *place = {*offset, card.mapped ? card.mapped + *offset : nullptr};
+        *place = {*offset, card.mapped + *offset, card.is_mapped};
+    } else if (target.rank == rank_) {
+        rma::RunBuilder layout;
+        flatten(target, place->offset, target.bytes(), layout);
+        if (!own_memory_has(layout.runs())) return OMPI_ERR_RMA_RANGE;
+        *place = {place->offset, reinterpret_cast<std::byte*>(place->offset), true};
     }
     Peer& there = peer(target.rank);
     if (there.ready_in != epoch_) wait_until_ready(lock, there);
@@ -101,7 +103,8 @@ Reason Window::why_mapped(std::uint32_t rank) const noexcept {
 bool Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
                            Request* request) {
     std::byte* const local = origin.contiguous();
-    const std::uint64_t at = offset + static_cast<std::uint64_t>(target.type->super.true_lb), bytes = target.bytes();
+    const std::uint64_t at = offset + static_cast<std::uint64_t>(target.type->super.true_lb),
+                        bytes = puts ? origin.bytes() : target.bytes();
     const std::uint64_t done = transfer(lock, peer(target.rank), puts, local, at, bytes, request);
     if (done == bytes) return true;
     process.count(Way::kMessage, Reason::kRefused, bytes - done);
@@ -109,16 +112,22 @@ bool Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Ta
     return done > 0;
 }
 
+// A program may poll memory that is mapped here until another process, which waits for this one, changes it.
+void Window::progress_sometimes() noexcept {
+    constexpr std::uint32_t kEvery = 64;
+    if (mapped_calls_.fetch_add(1, std::memory_order_relaxed) % kEvery == 0) opal_progress();
+}
+
 int Window::put(const Origin& origin, const Target& target, ompi_request_t** request) {
-    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    if (!put_fits(origin, target)) return MPI_ERR_TRUNCATE;
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
-    if (place.mapped || target.bytes() == 0) {
+    if (place.is_mapped || origin.bytes() == 0) {
         lock.unlock();
         done_at_once(request);
-        if (target.bytes() == 0) return OMPI_SUCCESS;
-        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        if (origin.bytes() == 0) return OMPI_SUCCESS;
+        process.count(Way::kMapped, why_mapped(target.rank), origin.bytes());
         return put_mapped(origin, target, place.mapped);
     }
     const Reason reason = judge_direct(origin, target);
@@ -136,15 +145,16 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
 }
 
 int Window::get(const Origin& origin, const Target& target, ompi_request_t** request) {
-    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    if (!get_fits(origin, target)) return MPI_ERR_TRUNCATE;
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
-    if (place.mapped || target.bytes() == 0) {
+    if (place.is_mapped || target.bytes() == 0) {
         lock.unlock();
         done_at_once(request);
         if (target.bytes() == 0) return OMPI_SUCCESS;
         process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        progress_sometimes();
         return get_mapped(origin, target, place.mapped);
     }
     Wanted wanted(win_, request);
@@ -160,14 +170,14 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
 }
 
 int Window::accumulate(const Origin& origin, const Target& target, ompi_op_t& op, ompi_request_t** request) {
-    if (!is_same_size(origin, target)) return MPI_ERR_TRUNCATE;
+    if (!put_fits(origin, target)) return MPI_ERR_TRUNCATE;
     return combine(origin, nullptr, target, op, request);
 }
 
 int Window::get_accumulate(const Origin& origin, const Origin& result, const Target& target, ompi_op_t& op,
                            ompi_request_t** request) {
     const bool reads_origin = &op != &ompi_mpi_op_no_op.op;
-    if ((reads_origin && !is_same_size(origin, target)) || !is_same_size(result, target)) return MPI_ERR_TRUNCATE;
+    if ((reads_origin && !put_fits(origin, target)) || !get_fits(result, target)) return MPI_ERR_TRUNCATE;
     return combine(origin, &result, target, op, request);
 }
 
@@ -180,12 +190,13 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
-    const bool here = place.mapped && (all_mapped_ || target.rank == rank_);
+    const bool here = place.is_mapped && (all_mapped_ || target.rank == rank_);
     if (here || target.bytes() == 0) {
         lock.unlock();
         done_at_once(request);
         if (target.bytes() == 0) return OMPI_SUCCESS;
         process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        if (result) progress_sometimes();
         accumulate_mapped(origin, result, target, place.mapped, *element, operation);
         return OMPI_SUCCESS;
     }
@@ -201,14 +212,19 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
 int Window::compare_and_swap(const void* value, const void* comparand, void* result, ompi_datatype_t& type,
                              std::uint32_t rank, std::ptrdiff_t displacement) {
     const auto element = element_type(type);
-    if (!element || element->has_gap() || number_of(type) == 0) return MPI_ERR_TYPE;
+    // MPI permits integers, logicals and bytes.
+    const auto kind = type.super.flags & OMPI_DATATYPE_FLAG_DATA_TYPE;
+    if (!ompi_datatype_is_predefined(&type) || !element || element->has_gap() || number_of(*element->type) == 0 ||
+        kind == OMPI_DATATYPE_FLAG_DATA_FLOAT || kind == OMPI_DATATYPE_FLAG_DATA_COMPLEX)
+        return MPI_ERR_TYPE;
     const Target target{rank, displacement, 1, &type};
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
-    if (place.mapped && (all_mapped_ || rank == rank_)) {
+    if (place.is_mapped && (all_mapped_ || rank == rank_)) {
         lock.unlock();
         process.count(Way::kMapped, why_mapped(rank), element->size);
+        progress_sometimes();
         swap_mapped(value, comparand, result, element->size, rank, place.mapped);
         return OMPI_SUCCESS;
     }

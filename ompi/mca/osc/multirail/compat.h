@@ -16,6 +16,7 @@ extern "C" {
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
+#include "ompi/datatype/ompi_datatype_internal.h"
 #include "ompi/group/group.h"
 #include "ompi/info/info.h"
 #include "ompi/mca/bml/base/base.h"

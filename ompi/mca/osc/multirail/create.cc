@@ -81,7 +81,7 @@ Window::~Window() {
 Result::~Result() = default;
 
 Peer& Window::peer(std::uint32_t rank) {
-    if (!peers_[rank]) peers_[rank] = std::make_unique<Peer>(rank);
+    if (!peers_[rank]) peers_[rank] = std::make_unique<Peer>(rank, rank == rank_ ? nullptr : packets_to(*comm_, rank));
     return *peers_[rank];
 }
 
@@ -195,7 +195,7 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
 
 bool Window::try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given) {
     Card& own = cards_[rank_];
-    for (Card& card : cards_) card.mapped = nullptr;
+    for (Card& card : cards_) card.is_mapped = false;
     all_mapped_ = false;
     memory_.locks.clear();
     const SegmentPlan plan(parts, parts[rank_].leader, contiguous);
@@ -206,6 +206,7 @@ bool Window::try_memory(const std::vector<Share>& parts, bool share, bool contig
     if (flavor_ == MPI_WIN_FLAVOR_CREATE) {
         own.base = reinterpret_cast<std::uintptr_t>(given);
         own.mapped = static_cast<std::byte*>(given);
+        own.is_mapped = true;
     } else if (share) {
         if (!share_memory(plan)) return false;
     } else if (!own_memory()) {
@@ -221,6 +222,7 @@ bool Window::own_memory() {
     if (!memory_.allocate(own.bytes)) return false;
     own.base = reinterpret_cast<std::uintptr_t>(memory_.own.get());
     own.mapped = memory_.own.get();
+    own.is_mapped = true;
     return true;
 }
 
@@ -245,6 +247,7 @@ bool Window::share_memory(const SegmentPlan& plan) {
     for (std::size_t i = 0; i < plan.members().size(); ++i) {
         const std::uint32_t rank = plan.members()[i];
         cards_[rank].mapped = memory_.segment.memory() + plan.offset_of(i);
+        cards_[rank].is_mapped = true;
         memory_.locks[rank] = reinterpret_cast<SharedLocks*>(memory_.segment.memory() + i * sizeof(SharedLocks));
     }
     cards_[rank_].base = reinterpret_cast<std::uintptr_t>(cards_[rank_].mapped);
@@ -293,7 +296,8 @@ int Window::free() {
     }
     // When all have come here, no packet of the window is under way, but for descriptors that still have to be returned.
     const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
-    while (under_way_.load(std::memory_order_acquire) > 0) opal_progress();
+    for (const auto& each : peers_)
+        while (each && each->under_way.load(std::memory_order_acquire) > 0) opal_progress();
     leave_map();
     return rc;
 }

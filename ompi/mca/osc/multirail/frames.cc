@@ -13,7 +13,8 @@ namespace coop::osc {
 namespace {
 
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-constexpr std::uint32_t kMostUnderWay = 64;  // frames of a window in descriptors: a transport could buffer all of them
+constexpr std::uint32_t kMostUnderWay =
+    32;  // packets to one process in descriptors: a transport could buffer all of them
 constexpr std::size_t kFreeBuffers = 64;
 
 // The windows of this process by context id.
@@ -40,23 +41,27 @@ extern "C" void mca_osc_multirail_on_packet(mca_btl_base_module_t*, mca_btl_base
     if (!why) {
         Window* const window = Window::find(packet.window);
         why = window ? window->on_packet(packet, bytes) : "window";
+        if (window) window->release();
     }
     if (why) wrong_packet(packet, why);
 }
 
+// Some window has something to send that waits for room in a transport, or for the next round.
+std::atomic<bool> any_window_waits{false};
+
 // Open MPI calls it in each round of opal_progress() while there are windows.
 int poll_windows() {
+    if (!any_window_waits.load(std::memory_order_relaxed)) return 0;
     const async::Polling turn(handler().get());
-    int sent = 0;
-    // A window is removed only by a thread that frees it, which is not inside of opal_progress() of this window then.
+    any_window_waits.store(false, std::memory_order_seq_cst);
     std::vector<Window*> all;
     {
-        const std::unique_lock lock(windows().lock, std::try_to_lock);
-        if (!lock.owns_lock()) return 0;
+        const std::lock_guard lock(windows().lock);
         for (const auto& [context, window] : windows().map)
             if (window->has_waiting()) all.push_back(window);
         for (Window* const window : all) window->retain();
     }
+    int sent = 0;
     for (Window* const window : all) {
         sent += window->send_waiting();
         window->release();
@@ -81,7 +86,9 @@ mca_bml_base_btl_t* packets_to(ompi_communicator_t& comm, std::uint32_t rank) no
 Window* Window::find(std::uint32_t context) noexcept {
     const std::lock_guard lock(windows().lock);
     const auto found = windows().map.find(context);
-    return found == windows().map.end() ? nullptr : found->second;
+    if (found == windows().map.end()) return nullptr;
+    found->second->retain();
+    return found->second;
 }
 
 void Window::enter_map() {
@@ -96,7 +103,7 @@ void Window::leave_map() noexcept {
         windows().map.erase(context_);
         if (windows().map.empty()) opal_progress_unregister(poll_windows);
     }
-    // Another thread may be inside of send_waiting().
+    // Another thread may be inside of send_waiting() or of on_packet().
     while (users_.load(std::memory_order_acquire) > 0) sched_yield();
 }
 
@@ -114,9 +121,9 @@ void Window::give_back(Buffer&& buffer) noexcept {
 }
 
 bool Window::try_send(const Outgoing& out) noexcept {
-    mca_bml_base_btl_t& btl = *packets_to(*comm_, out.rank);
+    mca_bml_base_btl_t& btl = *out.to->btl;
     Faults& faults = process.faults;
-    if (faults.hit(Fault::kBusy)) return false;
+    if (out.to->under_way.load(std::memory_order_acquire) >= kMostUnderWay || faults.hit(Fault::kBusy)) return false;
     std::byte* const bytes = out.buffer.bytes.get();
     if (faults.armed()) [[unlikely]]
         faults.corrupt(out.is_reply ? Fault::kCorruptFin : Fault::kCorruptMatch, bytes, out.bytes);
@@ -132,11 +139,11 @@ bool Window::try_send(const Outgoing& out) noexcept {
     if (!descriptor) return false;
     std::memcpy(descriptor->des_segments->seg_addr.pval, bytes, out.bytes);
     descriptor->des_cbfunc = on_sent;
-    descriptor->des_cbdata = this;
-    under_way_.fetch_add(1, std::memory_order_relaxed);
+    descriptor->des_cbdata = out.to;
+    out.to->under_way.fetch_add(1, std::memory_order_relaxed);
     const int rc = mca_bml_base_send(&btl, descriptor, kTag);
     if (rc >= 0) return true;
-    under_way_.fetch_sub(1, std::memory_order_relaxed);
+    out.to->under_way.fetch_sub(1, std::memory_order_relaxed);
     mca_bml_base_free(&btl, descriptor);
     if (!is_shortage(rc)) transport_failed(*btl.btl, "send", rc);
     return false;
@@ -146,44 +153,83 @@ void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_b
                      int status) {
     // The target would wait for this packet for ever.
     if (status < 0) transport_failed(*btl, "send", status);
-    static_cast<Window*>(descriptor->des_cbdata)->under_way_.fetch_sub(1, std::memory_order_release);
+    static_cast<Peer*>(descriptor->des_cbdata)->under_way.fetch_sub(1, std::memory_order_release);
 }
 
+// A process that does not take its packets holds up no packets to others.
 void Window::send(std::vector<Outgoing>&& out) noexcept {
-    for (const Outgoing& each : out) {
-        if (under_way_.load(std::memory_order_relaxed) >= kMostUnderWay) process.count(Count::kWaits);
-        while (under_way_.load(std::memory_order_relaxed) >= kMostUnderWay || !try_send(each)) opal_progress();
+    for (bool waited = false; !out.empty(); waited = true) {
+        if (waited) {
+            process.count(Count::kWaits);
+            opal_progress();
+        }
+        std::erase_if(out, [this](Outgoing& each) {
+            if (!try_send(each)) return false;
+            const std::lock_guard lock(mutex_);
+            give_back(std::move(each.buffer));
+            return true;
+        });
     }
-    const std::lock_guard lock(mutex_);
-    for (Outgoing& each : out) give_back(std::move(each.buffer));
+}
+
+void Window::note_waiting(Peer& peer) noexcept {
+    if (!peer.busy) busy_.push_back(&peer);
+    peer.busy = true;
+    any_waiting_.store(true, std::memory_order_release);
+    any_window_waits.store(true, std::memory_order_seq_cst);
 }
 
 // In a callback, which must not wait.
 void Window::send_or_keep(std::vector<Outgoing>&& out) noexcept {
-    if (out.empty()) return;
-    std::size_t sent = 0;
-    if (!any_waiting_.load(std::memory_order_acquire))
-        while (sent < out.size() && try_send(out[sent])) ++sent;
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        if (i < sent) give_back(std::move(out[i].buffer));
-        else waiting_.push_back(std::move(out[i]));
+    {
+        const std::lock_guard lock(mutex_);
+        for (Outgoing& each : out) {
+            note_waiting(*each.to);
+            each.to->waiting.push_back(std::move(each));
+        }
     }
-    if (!waiting_.empty()) any_waiting_.store(true, std::memory_order_release);
+    if (has_waiting()) send_waiting();
+}
+
+// The next packet to the peer; false: none. With the mutex.
+bool Window::next_waiting(Peer& peer, Outgoing& out) {
+    if (peer.waiting.empty()) {
+        std::vector<Outgoing> more;
+        if (peer.eager) close_frame(peer, more);
+        else if (!peer.answers.empty()) continue_answers(peer, more);
+        for (Outgoing& each : more) peer.waiting.push_back(std::move(each));
+    }
+    if (peer.waiting.empty()) return false;
+    out = std::move(peer.waiting.front());
+    peer.waiting.pop_front();
+    return true;
 }
 
 int Window::send_waiting() noexcept {
-    std::vector<Outgoing> out;
+    std::vector<Peer*> busy;
     {
         const std::lock_guard lock(mutex_);
         any_waiting_.store(false, std::memory_order_relaxed);
-        out.swap(waiting_);
-        for (Peer* const peer : touched_)
-            if (peer->eager) close_frame(*peer, out);
+        busy.swap(busy_);
+        for (Peer* const peer : busy) peer->busy = false;
     }
-    const auto count = static_cast<int>(out.size());
-    send_or_keep(std::move(out));
-    return count;
+    int sent = 0;
+    for (Peer* const peer : busy) {
+        for (Outgoing out;; ++sent) {
+            Lock lock(mutex_);
+            if (!next_waiting(*peer, out)) break;
+            lock.unlock();
+            const bool is_sent = try_send(out);
+            lock.lock();
+            if (!is_sent) {
+                peer->waiting.push_front(std::move(out));
+                note_waiting(*peer);
+                break;
+            }
+            give_back(std::move(out.buffer));
+        }
+    }
+    return sent;
 }
 
 const char* Window::on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept {
@@ -207,7 +253,6 @@ const char* Window::on_packet(const rma::Packet& packet, std::span<const std::by
         }
     }
     if (why) return why;
-    process.count(Count::kReplies, out.size());
     send_or_keep(std::move(out));
     complete_all(done);
     return nullptr;

@@ -12,28 +12,36 @@ namespace {
 // Addresses of a convertor without memory. Blocks before the displacement stay above zero.
 std::byte* fake_base() noexcept { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62); }
 
+// Open MPI numbers its predefined datatypes first.
+constexpr int kMostPredefined = 100;
+
 bool is_one_block(const ompi_datatype_t& type, int count) noexcept {
     return opal_datatype_is_contiguous_memory_layout(&type.super, count);
 }
 
+// Calls f(offset, bytes) for the blocks of the first `most` bytes of data.
 template <class F>
-void for_each_block(const Target& target, F f) {
-    if (target.bytes() == 0) return;
+void for_each_block(const Target& target, std::uint64_t most, F f) {
+    most = std::min(most, target.bytes());
+    if (most == 0) return;
     if (is_one_block(*target.type, target.count)) {
-        f(static_cast<std::int64_t>(target.type->super.true_lb), target.bytes());
+        f(static_cast<std::int64_t>(target.type->super.true_lb), most);
         return;
     }
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);
     opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &target.type->super,
                                              static_cast<std::size_t>(target.count), fake_base(), 0, &convertor);
-    for (bool done = false; !done;) {
+    for (bool done = false; !done && most > 0;) {
         std::array<iovec, 64> blocks;
         std::uint32_t count = blocks.size();
         std::size_t bytes = 0;
         done = opal_convertor_raw(&convertor, blocks.data(), &count, &bytes) != 0;
-        for (std::uint32_t i = 0; i < count; ++i)
-            f(static_cast<std::byte*>(blocks[i].iov_base) - fake_base(), blocks[i].iov_len);
+        for (std::uint32_t i = 0; i < count && most > 0; ++i) {
+            const std::uint64_t part = std::min<std::uint64_t>(blocks[i].iov_len, most);
+            f(static_cast<std::byte*>(blocks[i].iov_base) - fake_base(), part);
+            most -= part;
+        }
     }
     OBJ_DESTRUCT(&convertor);
 }
@@ -53,18 +61,22 @@ rma::Extent extent_of(const Target& target) noexcept {
 }
 
 std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept {
-    ompi_datatype_t* const single = ompi_datatype_is_predefined(&type)
-                                        ? &type
-                                        : ompi_datatype_get_single_predefined_type_from_args(&type);
+    ompi_datatype_t* single = ompi_datatype_is_predefined(&type)
+                                  ? &type
+                                  : ompi_datatype_get_single_predefined_type_from_args(&type);
     if (!single || single->super.size == 0) return std::nullopt;
+    // MPI_Type_create_f90_real and the like make copies of a predefined type, which other processes do not know.
+    if (single->id >= 0 && single->id < OMPI_DATATYPE_MPI_MAX_PREDEFINED && single->d_f_to_c_index > kMostPredefined)
+        single = const_cast<ompi_datatype_t*>(ompi_datatype_basicDatatypes[single->id]);
     std::ptrdiff_t low, extent;
     ompi_datatype_get_extent(single, &low, &extent);
-    return ElementType{single, static_cast<std::uint32_t>(single->super.size), static_cast<std::uint32_t>(extent)};
+    return ElementType{single, static_cast<std::uint32_t>(single->super.size),
+                       static_cast<std::uint32_t>(single->super.true_ub), static_cast<std::uint32_t>(extent)};
 }
 
 std::uint8_t number_of(const ompi_datatype_t& type) noexcept {
     const int index = type.d_f_to_c_index;
-    return index > 0 && index <= UINT8_MAX ? static_cast<std::uint8_t>(index) : std::uint8_t{0};
+    return index > 0 && index <= kMostPredefined ? static_cast<std::uint8_t>(index) : std::uint8_t{0};
 }
 
 ompi_datatype_t* type_of(std::uint8_t number) noexcept {
@@ -72,20 +84,21 @@ ompi_datatype_t* type_of(std::uint8_t number) noexcept {
     return type && ompi_datatype_is_predefined(type) && type->super.size > 0 ? type : nullptr;
 }
 
-void flatten(const Target& target, std::uint64_t offset, rma::RunBuilder& to) {
-    for_each_block(
-        target, [&](std::int64_t at, std::uint64_t bytes) { to.add(offset + static_cast<std::uint64_t>(at), bytes); });
+void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to) {
+    for_each_block(target, bytes,
+                   [&](std::int64_t at, std::uint64_t part) { to.add(offset + static_cast<std::uint64_t>(at), part); });
 }
 
 // Elements with a gap are found by their first byte; their other parts follow it.
-void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, rma::RunBuilder& to) {
-    if (!element.has_gap()) return flatten(target, offset, to);
+void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, std::uint64_t bytes,
+                      rma::RunBuilder& to) {
+    if (!element.has_gap()) return flatten(target, offset, bytes, to);
     std::uint64_t packed = 0;
-    for_each_block(target, [&](std::int64_t at, std::uint64_t bytes) {
+    for_each_block(target, bytes, [&](std::int64_t at, std::uint64_t part) {
         const std::uint64_t next = (packed + element.size - 1) / element.size * element.size;
-        for (std::uint64_t start = next; start < packed + bytes; start += element.size)
-            to.add(offset + static_cast<std::uint64_t>(at) + (start - packed), element.extent);
-        packed += bytes;
+        for (std::uint64_t start = next; start < packed + part; start += element.size)
+            to.add(offset + static_cast<std::uint64_t>(at) + (start - packed), element.span);
+        packed += part;
     });
 }
 
@@ -117,9 +130,11 @@ void Packer::take(void* to, std::size_t bytes) noexcept {
     }
 }
 
-Unpacker::Unpacker(const Origin& to, const ElementType* element)
-    : to_(to), element_(element ? element->type : nullptr),
-      elements_(element ? to.bytes() / element->size * element->extent : 0) {
+Unpacker::Unpacker(const Origin& to, const ElementType* element) : to_(to) {
+    if (element) {
+        element_ = *element;
+        elements_.resize(to.bytes() / element->size * element->span);
+    }
     OBJ_RETAIN(to_.type);
     OBJ_CONSTRUCT(&convertor_, opal_convertor_t);
     opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &to_.type->super,
@@ -147,17 +162,22 @@ void Unpacker::put(std::uint64_t position, const std::byte* data, std::size_t by
 
 void Unpacker::finish() noexcept {
     if (!element_) return;
-    std::ptrdiff_t low, extent;
-    ompi_datatype_get_extent(element_, &low, &extent);
-    ompi_datatype_sndrcv(elements_.data(), static_cast<int>(elements_.size() / static_cast<std::size_t>(extent)),
-                         element_, to_.address, to_.count, to_.type);
+    const std::size_t count = elements_.size() / element_->span;
+    std::vector<std::byte> array(count * element_->extent);
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(&array[i * element_->extent], &elements_[i * element_->span], element_->span);
+    ompi_datatype_sndrcv(array.data(), static_cast<int>(count), element_->type, to_.address, to_.count, to_.type);
 }
 
 std::vector<std::byte> pack_elements(const Origin& origin, const ElementType& element) {
     const std::uint64_t count = origin.bytes() / element.size;
-    std::vector<std::byte> elements(count * element.extent);
-    ompi_datatype_sndrcv(origin.address, origin.count, origin.type, elements.data(), static_cast<int>(count),
+    std::vector<std::byte> array(count * element.extent);
+    ompi_datatype_sndrcv(origin.address, origin.count, origin.type, array.data(), static_cast<int>(count),
                          element.type);
+    if (element.span == element.extent) return array;
+    std::vector<std::byte> elements(count * element.span);
+    for (std::uint64_t i = 0; i < count; ++i)
+        std::memcpy(&elements[i * element.span], &array[i * element.extent], element.span);
     return elements;
 }
 
@@ -200,33 +220,32 @@ bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept {
     return index >= 0 && index < OMPI_OP_BASE_TYPE_MAX && op->o_func.intrinsic.fns[index];
 }
 
-void reduce(std::uint8_t operation, ompi_datatype_t& type, const std::byte* from, std::byte* to,
+void reduce(std::uint8_t operation, const ElementType& element, const std::byte* from, std::byte* to,
             std::uint64_t bytes) noexcept {
     if (operation == kNoOp) return;
-    std::ptrdiff_t low, extent;
-    ompi_datatype_get_extent(&type, &low, &extent);
-    if (operation == kReplace) {
-        // The gap of a pair may belong to something else.
-        if (static_cast<std::size_t>(extent) != type.super.size)
-            ompi_datatype_copy_content_same_ddt(&type, bytes / static_cast<std::uint64_t>(extent),
-                                                reinterpret_cast<char*>(to),
-                                                reinterpret_cast<char*>(const_cast<std::byte*>(from)));
-        else std::memmove(to, from, bytes);
+    if (operation == kReplace && !element.has_gap()) {
+        std::memmove(to, from, bytes);
         return;
     }
     // The functions of Open MPI may use vectors that need aligned memory.
     constexpr std::uint64_t kAlign = 16;
     alignas(kAlign) std::array<std::byte, 4096> aligned;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % kAlign == 0;
-    const std::uint64_t most = is_aligned ? bytes
-                                          : aligned.size() / static_cast<std::uint64_t>(extent) *
-                                                static_cast<std::uint64_t>(extent);
+    const std::uint64_t most = element.has_gap() ? element.span
+                               : is_aligned      ? std::uint64_t{1} << 30
+                                                 : aligned.size() / element.span * element.span;
     for (std::uint64_t done = 0; done < bytes;) {
-        const std::uint64_t part = std::min({most, bytes - done, std::uint64_t{1} << 30});
+        const std::uint64_t part = std::min(most / element.span * element.span, bytes - done);
         const std::byte* source = from + done;
-        if (!is_aligned) source = static_cast<const std::byte*>(std::memcpy(aligned.data(), source, part));
-        ompi_op_reduce(operation_of(operation), const_cast<std::byte*>(source), to + done,
-                       static_cast<int>(part / static_cast<std::uint64_t>(extent)), &type);
+        if (!is_aligned || element.has_gap())
+            source = static_cast<const std::byte*>(std::memcpy(aligned.data(), source, part));
+        // The gap of a pair may belong to something else.
+        if (operation == kReplace)
+            ompi_datatype_copy_content_same_ddt(element.type, 1, reinterpret_cast<char*>(to + done),
+                                                reinterpret_cast<char*>(const_cast<std::byte*>(source)));
+        else
+            ompi_op_reduce(operation_of(operation), const_cast<std::byte*>(source), to + done,
+                           static_cast<int>(part / element.span), element.type);
         done += part;
     }
 }

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "compat.h"
 #include "coop/rma/range.h"
@@ -39,11 +40,14 @@ struct Target {
 
 rma::Extent extent_of(const Target& target) noexcept;
 
-// The elements of an accumulate: a predefined datatype.
+// The elements of an accumulate: a predefined datatype. Some pairs have gaps, for example MPI_SHORT_INT inside and
+// MPI_DOUBLE_INT behind. An element travels, and is accessed, with the gap inside and without the one behind, which may
+// not belong to the window.
 struct ElementType {
     ompi_datatype_t* type;
     std::uint32_t size;    // of the data of one element
-    std::uint32_t extent;  // of one element in memory; larger than size in pairs with a gap
+    std::uint32_t span;    // from its first byte to its last
+    std::uint32_t extent;  // between the elements of an array
     bool has_gap() const noexcept { return size != extent; }
 };
 // Nothing: the datatype mixes several predefined ones.
@@ -52,10 +56,11 @@ std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept;
 std::uint8_t number_of(const ompi_datatype_t& type) noexcept;
 ompi_datatype_t* type_of(std::uint8_t number) noexcept;
 
-// The blocks of the target, each shifted by `offset`, which is the place of the displacement.
-void flatten(const Target& target, std::uint64_t offset, rma::RunBuilder& to);
-// The same for accumulates: the blocks consist of whole elements with their gaps.
-void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, rma::RunBuilder& to);
+// The blocks of the first `bytes` of the target's data, each shifted by `offset`, which is the place of the displacement.
+void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to);
+// The same for accumulates: the blocks consist of spans of elements.
+void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, std::uint64_t bytes,
+                      rma::RunBuilder& to);
 
 // Delivers the data of the origin in order.
 class Packer {
@@ -74,7 +79,7 @@ private:
 // Takes data to any position of the origin's memory. Keeps the datatype.
 class Unpacker {
 public:
-    // With elements: the data are elements with their gaps, which are unpacked when all have come.
+    // With an element type: the data are spans of elements, which are unpacked when all have come.
     Unpacker(const Origin& to, const ElementType* element);
     ~Unpacker();
     Unpacker(const Unpacker&) = delete;
@@ -84,12 +89,12 @@ public:
 
 private:
     const Origin to_;
-    ompi_datatype_t* element_ = nullptr;
+    std::optional<ElementType> element_;
     std::vector<std::byte> elements_;
     opal_convertor_t convertor_;
 };
 
-// The data of the origin as elements with their gaps.
+// The data of the origin as spans of elements.
 std::vector<std::byte> pack_elements(const Origin& origin, const ElementType& element);
 
 // The number of an operation on the wire, and back; 0, null: none.
@@ -97,8 +102,8 @@ constexpr std::uint8_t kNoOp = OMPI_OP_NUM_OF_TYPES, kReplace = OMPI_OP_REPLACE;
 std::uint8_t number_of(const ompi_op_t& op) noexcept;
 // Whether the operation is defined for the type.
 bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept;
-// to = from op to, for whole elements with their gaps. Precondition: is_defined().
-void reduce(std::uint8_t operation, ompi_datatype_t& type, const std::byte* from, std::byte* to,
+// to = from op to, for spans of elements. Precondition: is_defined().
+void reduce(std::uint8_t operation, const ElementType& element, const std::byte* from, std::byte* to,
             std::uint64_t bytes) noexcept;
 
 }  // namespace coop::osc

@@ -51,7 +51,7 @@ int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at
     const std::byte* const from = origin.contiguous();
     if (!from || !target.is_contiguous())
         return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
-    std::memmove(at + target.type->super.true_lb, from, target.bytes());
+    std::memmove(at + target.type->super.true_lb, from, origin.bytes());
     return OMPI_SUCCESS;
 }
 
@@ -66,7 +66,8 @@ int Window::get_mapped(const Origin& origin, const Target& target, const std::by
 void Window::accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
                                const ElementType& element, std::uint8_t operation) {
     rma::RunBuilder layout;
-    flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at), layout);
+    flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at),
+                     operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     std::vector<std::byte> packed;
     const std::byte* from = nullptr;
     if (operation != kNoOp) {
@@ -82,12 +83,12 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
     std::uint64_t position = 0;
     for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        const rma::Block block = cursor.next(kMostUnderLock / element.extent * element.extent);
+        const rma::Block block = cursor.next(kMostUnderLock / element.span * element.span);
         auto* const there = reinterpret_cast<std::byte*>(block.offset);
         const AccumulateLock lock(shared, mutex_);
         if (to) std::memcpy(to + position, there, block.bytes);
         else if (unpacker) unpacker->put(position, there, block.bytes);
-        if (from) reduce(operation, *element.type, from + position, there, block.bytes);
+        if (from) reduce(operation, element, from + position, there, block.bytes);
         position += block.bytes;
     }
     if (unpacker) unpacker->finish();

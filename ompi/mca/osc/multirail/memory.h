@@ -22,8 +22,9 @@ constexpr std::size_t kMaxHandleBytes = 32;
 struct Card {
     std::uint64_t base = 0;  // address in its process
     std::uint64_t bytes = 0;
-    std::byte* mapped = nullptr;  // here; null: not mapped
+    std::byte* mapped = nullptr;  // here; valid if is_mapped
     std::uint32_t unit = 1;
+    bool is_mapped = false;
     bool registered = false;  // handle is valid
     alignas(8) std::byte handle[kMaxHandleBytes]{};
 };

@@ -41,7 +41,7 @@ void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
     packet.source = rank_;
     packet.sequence = peer.sequence++;
     const std::size_t bytes = peer.frame.seal(packet).size();
-    out.push_back({peer.rank, false, std::move(peer.buffer), bytes});
+    out.push_back({&peer, false, std::move(peer.buffer), bytes});
     peer.buffer = {};
     peer.eager = false;
     process.count(Count::kFrames);
@@ -64,8 +64,10 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     // Bytes of a frame that a byte of the target needs.
     const std::uint64_t weight = !what.has_data ? 0 : what.kind == rma::Kind::kSwap ? 2 : 1;
     const std::size_t header = rma::header_bytes(what.kind);
+    // The target has to keep what it fetches until it has sent it.
+    const std::uint64_t most_of_record = what.kind == rma::Kind::kFetch ? frame_bytes_ : kMostOfRecord;
     const auto allowance = [&](std::uint64_t room) {
-        return weight == 0 ? round_down(kMostOfRecord, what.granule) : round_down(room / 8 * 8 / weight, what.granule);
+        return round_down(weight == 0 ? most_of_record : room / 8 * 8 / weight, what.granule);
     };
     std::uint64_t position = 0;
     rma::RunBuilder blocks;
@@ -86,7 +88,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
             const std::uint64_t fixed = header + (blocks.runs().size() + 1) * sizeof(rma::Run);
             const std::uint64_t used = fixed + rma::padded(weight * blocks.bytes());
             const std::uint64_t most = used < room ? allowance(room - used) : 0;
-            if (most == 0 || blocks.bytes() >= kMostOfRecord / 2) break;
+            if (most == 0 || blocks.bytes() >= most_of_record / 2) break;
             whole = cursor.left_of_block() <= most;
             blocks.add(cursor.next(most));
         }
@@ -134,7 +136,7 @@ Result& Window::new_result(Lock& lock, Peer& peer, const Origin& to, const Eleme
 
 void Window::put_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset) {
     rma::RunBuilder layout;
-    flatten(target, offset, layout);
+    flatten(target, offset, origin.bytes(), layout);
     Packer packer(origin);
     write_records(lock, peer, {.kind = rma::Kind::kPut}, layout.runs(),
                   [&](std::byte* to, std::uint64_t bytes) { packer.take(to, bytes); });
@@ -143,7 +145,7 @@ void Window::put_message(Lock& lock, Peer& peer, const Origin& origin, const Tar
 void Window::get_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset,
                          Request* request) {
     rma::RunBuilder layout;
-    flatten(target, offset, layout);
+    flatten(target, offset, target.bytes(), layout);
     const Result& result = new_result(lock, peer, origin, nullptr, layout.bytes(), request);
     write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, layout.runs(),
                   [](std::byte*, std::uint64_t) {});
@@ -171,11 +173,12 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
                                 const Target& target, std::uint64_t offset, const ElementType& element,
                                 std::uint8_t operation, Request* request) {
     rma::RunBuilder layout;
-    flatten_elements(target, element, offset, layout);
+    // The origin may be shorter. MPI_NO_OP has none.
+    flatten_elements(target, element, offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     Operation what{.kind = rma::Kind::kAccumulate,
                    .type = number_of(*element.type),
                    .operation = operation,
-                   .granule = element.extent};
+                   .granule = element.span};
     what.has_data = operation != kNoOp;
     if (result) {
         what.kind = rma::Kind::kFetch;
@@ -205,7 +208,7 @@ void Window::swap_message(Lock& lock, Peer& peer, const Origin& value, const voi
     const auto bytes = static_cast<std::uint32_t>(value.bytes());
     const Operation what{.kind = rma::Kind::kSwap,
                          .id = new_result(lock, peer, result, nullptr, bytes, nullptr).id,
-                         .type = number_of(*value.type),
+                         .type = number_of(*element_type(*value.type)->type),
                          .granule = bytes};
     const rma::Run run{offset, bytes, 0, 1};
     write_records(lock, peer, what, {&run, 1}, [&](std::byte* to, std::uint64_t) {
@@ -216,7 +219,7 @@ void Window::swap_message(Lock& lock, Peer& peer, const Origin& value, const voi
 
 void Window::expect(Peer& peer) noexcept {
     peer.eager = true;
-    any_waiting_.store(true, std::memory_order_release);
+    note_waiting(peer);
 }
 
 }  // namespace coop::osc

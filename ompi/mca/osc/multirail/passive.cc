@@ -120,6 +120,13 @@ std::vector<Peer*> Window::touched_peers() {
     return touched_;
 }
 
+// Programs poll by synchronization, so each of these calls lets other processes' operations go on here.
+void Window::progress_once() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (all_mapped_) progress_sometimes();
+    else opal_progress();
+}
+
 int Window::lock(int type, std::uint32_t rank, int assertion) {
     Lock lock(mutex_);
     const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
@@ -145,6 +152,8 @@ int Window::unlock(std::uint32_t rank) {
     } else {
         release_all(lock, {&there, 1});
     }
+    lock.unlock();
+    progress_once();
     return OMPI_SUCCESS;
 }
 
@@ -171,16 +180,20 @@ int Window::unlock_all() {
     release_all(lock, locked);
     finish(lock, touched_peers(), true);
     ++epoch_;
+    lock.unlock();
+    progress_once();
     return OMPI_SUCCESS;
 }
 
 int Window::flush(std::uint32_t rank, bool local) {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.flush(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    if (!peers_[rank]) return OMPI_SUCCESS;
-    Peer* const there = peers_[rank].get();
-    finish(lock, {&there, 1}, !local);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (peers_[rank]) {
+        Peer* const there = peers_[rank].get();
+        finish(lock, {&there, 1}, !local);
+    }
+    lock.unlock();
+    progress_once();
     return OMPI_SUCCESS;
 }
 
@@ -188,7 +201,8 @@ int Window::flush_all(bool local) {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.flush_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
     finish(lock, touched_peers(), !local);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    lock.unlock();
+    progress_once();
     return OMPI_SUCCESS;
 }
 

@@ -35,7 +35,8 @@ void Replies::close(Open& open) {
     packet.window = window_.context_;
     packet.source = window_.rank_;
     const std::size_t bytes = open.writer.seal(packet).size();
-    closed_.push_back({open.to, true, std::move(open.buffer), bytes});
+    closed_.push_back({&window_.peer(open.to), true, std::move(open.buffer), bytes});
+    process.count(Count::kReplies);
     open.buffer = {};
 }
 
@@ -121,22 +122,29 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
     if (!own_memory_has(runs)) return "place in the window";
     if (rma::count_bytes(runs) != record.bytes) return "bytes of the runs";
 
-    ompi_datatype_t* type = nullptr;
-    std::uint64_t extent = 1;
+    std::optional<ElementType> element;
+    std::uint64_t span = 1;
     if (record.kind >= rma::Kind::kAccumulate) {
-        type = type_of(record.type);
-        if (!type) return "datatype";
-        const auto element = element_type(*type);
-        extent = element->extent;
-        if (record.kind == rma::Kind::kSwap ? record.bytes != element->size : record.bytes % extent != 0)
+        ompi_datatype_t* const type = type_of(record.type);
+        element = type ? element_type(*type) : std::nullopt;
+        if (!element) return "datatype";
+        span = element->span;
+        if (record.kind == rma::Kind::kSwap ? record.bytes != element->size : record.bytes % span != 0)
             return "bytes of elements";
         if (record.kind != rma::Kind::kSwap && !is_defined(record.operation, *type)) return "operation";
         const bool moves_data = record.operation != kNoOp || record.kind == rma::Kind::kSwap;
         if (moves_data != ((record.flags & rma::kHasData) != 0)) return "data of an operation";
         for (const rma::Run& run : runs)
-            if (run.bytes % extent != 0) return "runs of elements";
+            if (run.bytes % span != 0) return "runs of elements";
     }
 
+    // A long answer is made as the transport takes it.
+    if (record.kind == rma::Kind::kGet && record.bytes > replies.most()) {
+        Peer& origin = peer(source);
+        origin.answers.push_back(std::make_unique<LongAnswer>(record, runs));
+        note_waiting(origin);
+        return nullptr;
+    }
     const std::byte* data = read.data;
     std::byte* result = nullptr;
     std::uint64_t position = record.position, room = 0;
@@ -145,8 +153,7 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
             if (room == 0) {
                 rma::Reply reply{};
                 reply.answer = rma::Answer::kData;
-                room = std::min<std::uint64_t>(replies.most() / extent * extent,
-                                               record.position + record.bytes - position);
+                room = std::min<std::uint64_t>(replies.most() / span * span, record.position + record.bytes - position);
                 reply.bytes = static_cast<std::uint32_t>(room);
                 reply.cookie = record.cookie;
                 reply.position = position;
@@ -169,7 +176,7 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
         case rma::Kind::kGet: answer(at, block.bytes); break;
         case rma::Kind::kFetch: answer(at, block.bytes); [[fallthrough]];
         case rma::Kind::kAccumulate:
-            reduce(record.operation, *type, data, at, block.bytes);
+            reduce(record.operation, *element, data, at, block.bytes);
             if (record.operation != kNoOp) data += block.bytes;
             break;
         default:  // kSwap
@@ -178,6 +185,28 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
         }
     }
     return nullptr;
+}
+
+// One packet of the answer that waits longest.
+void Window::continue_answers(Peer& peer, std::vector<Outgoing>& out) {
+    LongAnswer& answer = *peer.answers.front();
+    Replies replies(*this);
+    rma::Reply reply{};
+    reply.answer = rma::Answer::kData;
+    reply.bytes = std::min(replies.most(), answer.left);
+    reply.cookie = answer.cookie;
+    reply.position = answer.position;
+    std::byte* to = replies.add(peer.rank, reply);
+    answer.position += reply.bytes;
+    answer.left -= reply.bytes;
+    for (std::uint64_t missing = reply.bytes; missing > 0;) {
+        const rma::Block block = answer.cursor.next(missing);
+        std::memcpy(to, address_of(block.offset), block.bytes);
+        to += block.bytes;
+        missing -= block.bytes;
+    }
+    if (answer.left == 0) peer.answers.pop_front();
+    out = replies.take();
 }
 
 // --- as origin ---

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -57,19 +58,37 @@ struct Buffer {
     std::size_t size = 0;
 };
 
+struct Peer;
+
 // A sealed packet, on its way to a transport.
 struct Outgoing {
-    std::uint32_t rank;
+    Peer* to;
     bool is_reply;
     Buffer buffer;
     std::size_t bytes;
 };
 
+// The answer to a long get, as far as it has not been made.
+struct LongAnswer {
+    LongAnswer(const rma::Record& record, std::span<const rma::Run> layout)
+        : cookie(record.cookie), position(record.position), left(record.bytes), runs(layout.begin(), layout.end()),
+          cursor(runs) {}
+    LongAnswer(const LongAnswer&) = delete;
+    LongAnswer& operator=(const LongAnswer&) = delete;
+
+    const std::uint64_t cookie;
+    std::uint64_t position;
+    std::uint32_t left;
+    const std::vector<rma::Run> runs;
+    rma::RunCursor cursor;
+};
+
 // What this process knows of another one, or of itself; made when the two first have to do with each other.
 struct Peer {
-    explicit Peer(std::uint32_t of) noexcept : rank(of) {}
+    Peer(std::uint32_t of, mca_bml_base_btl_t* packets) noexcept : rank(of), btl(packets) {}
 
     const std::uint32_t rank;
+    mca_bml_base_btl_t* const btl;  // carries packets to it; null: it is this process
     // As origin.
     Buffer buffer;               // of the open frame; empty: none
     rma::FrameWriter frame;      // the open frame
@@ -84,6 +103,11 @@ struct Peer {
     std::uint64_t ready_in = 0;  // the access epoch in which it has been found ready for operations; 0: none
     // As target.
     rma::Inbox inbox;
+    std::deque<std::unique_ptr<LongAnswer>> answers;
+    // Packets that the transport had no room for, in callbacks.
+    std::deque<Outgoing> waiting;
+    bool busy = false;                        // it is in Window::busy_
+    std::atomic<std::uint32_t> under_way{0};  // packets in descriptors of the transport
 };
 
 // The result of a get or of an accumulate that fetches, until all its bytes have come. Its id travels as cookie.
@@ -163,6 +187,7 @@ public:
     std::uint32_t processes() const noexcept { return processes_; }
 
     // --- frames.cc: by the transport's callbacks, and the progress function ---
+    // Retained; null: there is none.
     static Window* find(std::uint32_t context) noexcept;
     const char* on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept;
     bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
@@ -195,13 +220,15 @@ private:
     // --- communicate.cc ---
     struct Place {
         std::uint64_t offset;  // of the displacement in the window; an address in dynamic memory
-        std::byte* mapped;     // null: not mapped
+        std::byte* mapped;     // valid if is_mapped
+        bool is_mapped;
     };
     // Checks epoch and range, and waits until the target permits the access. OMPI_SUCCESS: `place` is valid.
     int enter(Lock& lock, const Target& target, Place* place);
     void wait_until_ready(Lock& lock, Peer& peer);
     Reason judge_direct(const Origin& origin, const Target& target) const noexcept;
     Reason why_mapped(std::uint32_t rank) const noexcept;
+    void progress_sometimes() noexcept;
     bool move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
                        Request* request);
     int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
@@ -262,6 +289,7 @@ private:
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
     void finish(Lock& lock, std::span<Peer* const> peers, bool remote);
     std::vector<Peer*> touched_peers();
+    void progress_once() noexcept;
 
     // --- frames.cc ---
     void enter_map();
@@ -269,6 +297,9 @@ private:
     void send(std::vector<Outgoing>&& out) noexcept;  // the mutex is not held
     void send_or_keep(std::vector<Outgoing>&& out) noexcept;
     bool try_send(const Outgoing& out) noexcept;
+    bool next_waiting(Peer& peer, Outgoing& out);
+    void note_waiting(Peer& peer) noexcept;
+    void continue_answers(Peer& peer, std::vector<Outgoing>& out);
     Buffer take_buffer();
     void give_back(Buffer&& buffer) noexcept;
     static void on_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int);
@@ -307,11 +338,11 @@ private:
     std::vector<std::uint32_t> posted_;     // the group of the last post
     std::uint32_t results_ = 0;             // missing ones without a request
     std::vector<Buffer> buffers_;           // free ones
-    std::vector<Outgoing> waiting_;         // packets that a transport had no room for, in callbacks
+    std::vector<Peer*> busy_;               // those to which send_waiting() may have something to send
     std::vector<rma::Run> runs_;            // of the record that is being executed
     std::atomic<bool> any_waiting_{false};  // send_waiting() has something to do
     std::atomic<std::uint32_t> users_{0};
-    std::atomic<std::uint32_t> under_way_{0};  // packets in descriptors of a transport
+    std::atomic<std::uint32_t> mapped_calls_{0};
     HandleTable<Result> ids_;
 };
 
