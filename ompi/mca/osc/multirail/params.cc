@@ -32,8 +32,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 2 * kKiB,
      .min = 1,
      .max = 1024 * kMiB * kKiB,
-     .help = "From this length on, a contiguous block is written or read by RDMA where the transport has it and all "
-             "processes could register the window's memory. Shorter blocks are messages, which are collected.",
+     .help = "From this length on, a contiguous block is written or read by RDMA where the transport has it and the "
+             "memory of the target is registered. Shorter blocks are messages, which are collected.",
      .level = 5},
     {.name = "shared_memory",
      .type = ParamType::kInt,
@@ -48,8 +48,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 0,
      .min = 0,
      .max = 2,
-     .help = "1: at the end of the job each process prints how many operations went which way, and why. 2: also a line "
-             "for each window when it is freed.",
+     .help =
+         "1: at the end of the job each process prints how many operations went which way, and why. 2: also a table "
+         "by way, length and reason.",
      .level = 3},
     {.name = "fault",
      .type = ParamType::kString,
