@@ -19,7 +19,8 @@ if [ -z "$reference" ]; then
     reference=$out/reference
     # shellcheck disable=SC2086 # CXX may hold options
     ${CXX:-c++} -std=gnu++20 -O0 -I"$top" -I"$top/opal/mca/common" -o "$reference" "$docs"/generate/*.cc \
-        "$top"/ompi/mca/coll/rdmaag/params.cc "$top"/ompi/mca/pml/coop/params.cc "$top"/opal/mca/btl/coopib/params.cc \
+        "$top"/ompi/mca/coll/rdmaag/params.cc "$top"/ompi/mca/osc/multirail/params.cc "$top"/ompi/mca/pml/coop/params.cc \
+        "$top"/opal/mca/btl/coopib/params.cc \
         "$top"/opal/mca/common/coop/*/*.cc "$top"/opal/mca/common/coop/rndv/rows/*.cc
 fi
 
@@ -30,11 +31,13 @@ cp -R "$docs/." "$out/source"
 chmod -R u+w "$out/source"
 mkdir -p "$out/source/generated"
 for part in parameters parameters-short coopib-parameters coopib-parameters-short coopib-variables \
-    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials rma-epochs faults variables \
+    rdmaag-parameters rdmaag-parameters-short rdmaag-variables rdmaag-variables-short rdmaag-algorithms rdmaag-trials \
+    multirail-parameters multirail-parameters-short multirail-variables multirail-variables-short multirail-reasons rma-epochs faults variables \
     packets decisions; do
     "$reference" "$part" >"$out/source/generated/$part.inc"
 done
-cp "$top/ompi/mca/coll/rdmaag/help-mpi-coll-rdmaag.txt" "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" \
+cp "$top/ompi/mca/coll/rdmaag/help-mpi-coll-rdmaag.txt" "$top/ompi/mca/osc/multirail/help-mpi-osc-multirail.txt" \
+    "$top/ompi/mca/pml/coop/help-mpi-pml-coop.txt" \
     "$top/opal/mca/btl/coopib/help-mpi-btl-coopib.txt" "$top/VERSION" "$top"/share/fabric/*.* "$out/source/generated/"
 
 # shellcheck disable=SC2086 # a list of options

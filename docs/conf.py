@@ -32,6 +32,7 @@ manuals = [
     ("coop-bench", "MPI benchmarks: latency, bandwidth, message rate, memory, patterns, overlap", 1),
     ("mca_btl_coopib", "InfiniBand and RoCE over many rails, for Open MPI", 7),
     ("mca_coll_rdmaag", "MPI_Allgather by RDMA, for Open MPI", 7),
+    ("mca_osc_multirail", "one-sided communication of ompi-coop for Open MPI", 7),
     ("mca_pml_coop", "point-to-point component of ompi-coop for Open MPI", 7),
 ]
 man_pages = [(f"man/{name}", name, about, [], section) for name, about, section in manuals]

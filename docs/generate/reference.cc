@@ -8,6 +8,9 @@
 //     coopib-parameters, coopib-parameters-short, coopib-variables  those of btl/coopib
 //     rdmaag-parameters, rdmaag-parameters-short, rdmaag-variables, rdmaag-variables-short  those of coll/rdmaag
 //     rdmaag-algorithms  the choice of an algorithm by coll/rdmaag
+//     multirail-parameters, multirail-parameters-short, multirail-variables, multirail-variables-short  those of
+//                       osc/multirail
+//     multirail-reasons  the reasons for the ways of one-sided operations
 //     rma-epochs        the calls that each state of a window permits
 //     faults            the names that pml_coop_fault knows
 //     variables         the MPI_T performance variables
@@ -29,6 +32,7 @@
 #include "coop/base/param.h"
 #include "coop/rndv/protocol.h"
 #include "coop/wire/headers.h"
+#include "multirail.h"
 #include "ompi/mca/pml/coop/params.h"
 #include "opal/mca/btl/coopib/params.h"
 #include "opal/mca/btl/coopib/variables.h"
@@ -527,6 +531,11 @@ constexpr Part kParts[] = {
     {"rdmaag-variables-short", print_rdmaag_variables_short},
     {"rdmaag-algorithms", print_rdmaag_algorithms},
     {"rdmaag-trials", print_rdmaag_trials},
+    {"multirail-parameters", print_multirail_parameters},
+    {"multirail-parameters-short", print_multirail_parameters_short},
+    {"multirail-variables", print_multirail_variables},
+    {"multirail-variables-short", print_multirail_variables_short},
+    {"multirail-reasons", print_multirail_reasons},
     {"rma-epochs", print_rma_epochs},
     {"faults", print_faults},
     {"variables", print_variables},

@@ -15,6 +15,7 @@ clean() { env -u OMPI_MCA_mca_base_component_path -u OMPI_MCA_pml -u MANPATH coo
 
 says "coop_env_makes_ompi_info_see_pml_coop" 'pml: coop' clean sh -c 'eval "$($coop_env)"; ompi_info'
 says "coop_env_makes_ompi_info_see_coll_rdmaag" 'coll: rdmaag' clean sh -c 'eval "$($coop_env)"; ompi_info'
+says "coop_env_makes_ompi_info_see_osc_multirail" 'osc: multirail' clean sh -c 'eval "$($coop_env)"; ompi_info'
 says "coop_env_keeps_the_system_components" 'pml: ob1' clean sh -c 'eval "$($coop_env)"; ompi_info'
 says "coop_env_keeps_the_users_components" ':USER_DEFAULT$' \
     clean sh -c 'eval "$($coop_env)"; echo $OMPI_MCA_mca_base_component_path'

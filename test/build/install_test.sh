@@ -11,9 +11,9 @@ root=$scratch/root
 
 succeeds "installs_below_destdir" make -C "$build" install DESTDIR="$root"
 prefix=$root$(sed -n 's/^prefix = //p' "$build/Makefile")
-for file in bin/coop-env bin/coop-ab bin/coop-figures bin/coop-sim libexec/ompi-coop/coop_sim lib/libmca_common_coop.so lib/openmpi-coop/mca_pml_coop.so lib/openmpi-coop/mca_coll_rdmaag.so libexec/ompi-coop/coop_latency \
-    share/man/man1/coop-env.1 share/man/man7/mca_coll_rdmaag.7 share/openmpi-coop/help-mpi-pml-coop.txt \
-    share/openmpi-coop/help-mpi-coll-rdmaag.txt share/openmpi-coop/openmpi-mca-params.conf \
+for file in bin/coop-env bin/coop-ab bin/coop-figures bin/coop-sim libexec/ompi-coop/coop_sim lib/libmca_common_coop.so lib/openmpi-coop/mca_pml_coop.so lib/openmpi-coop/mca_coll_rdmaag.so lib/openmpi-coop/mca_osc_multirail.so libexec/ompi-coop/coop_latency \
+    share/man/man1/coop-env.1 share/man/man7/mca_coll_rdmaag.7 share/man/man7/mca_osc_multirail.7 share/openmpi-coop/help-mpi-pml-coop.txt \
+    share/openmpi-coop/help-mpi-coll-rdmaag.txt share/openmpi-coop/help-mpi-osc-multirail.txt share/openmpi-coop/openmpi-mca-params.conf \
     "share/modulefiles/ompi-coop/$(cat "$top/VERSION")"; do
     succeeds "installs_$(basename "$file")" test -s "$prefix/$file"
 done

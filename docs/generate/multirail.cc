@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "multirail.h"
+
+#include <string>
+#include <vector>
+
+#include "ompi/mca/osc/multirail/params.h"
+#include "ompi/mca/osc/multirail/variables.h"
+#include "rst.h"
+
+namespace {
+
+using coop::osc::Reason, coop::osc::Way;
+
+constexpr const char* kPrefix = "osc_multirail_";
+
+std::vector<coop::osc::Variable> all_variables() {
+    std::vector<coop::osc::Variable> all;
+    for (const coop::osc::CountRow& row : coop::osc::kCountRows) all.push_back({row.name, row.help});
+    for (std::size_t i = 0; i < coop::osc::kWays; ++i)
+        all.push_back(coop::osc::operations_variable(static_cast<Way>(i)));
+    for (std::size_t i = 0; i < coop::osc::kReasons; ++i)
+        all.push_back(coop::osc::reason_variable(static_cast<Reason>(i)));
+    return all;
+}
+
+// A reason and the way that follows from it.
+struct Meaning {
+    Way way;
+    const char* words;
+};
+
+Meaning meaning(Reason reason) {
+    switch (reason) {
+    case Reason::kOwnMemory: return {Way::kMapped, "the target is the process itself"};
+    case Reason::kSameNode: return {Way::kMapped, "the target's memory is shared memory that this process has mapped"};
+    case Reason::kLong:
+        return {Way::kDirect,
+                "a put or get of one block on both sides, of at least ``osc_multirail_direct_min`` bytes"};
+    case Reason::kShort: return {Way::kMessage, "a put or get of fewer bytes"};
+    case Reason::kSeveralBlocks:
+        return {Way::kMessage, "a long put or get whose datatype has gaps, at the origin or at the target"};
+    case Reason::kNotRegistered:
+        return {Way::kMessage,
+                "the target's memory is not registered, or another transport than that of the window's RDMA leads to "
+                "the target (``vader`` on the own node)"};
+    case Reason::kNoRdma:
+        return {Way::kMessage,
+                "the window has no transport for RDMA: all of its processes are on one node, or the transport to the "
+                "other nodes is not ``btl/coopib``"};
+    case Reason::kDynamic: return {Way::kMessage, "a put or get in a window of ``MPI_Win_create_dynamic``"};
+    case Reason::kAtTarget:
+        return {Way::kMessage, "an accumulate in a window whose memory is not mapped by all of its processes"};
+    case Reason::kRefused:
+        return {Way::kMessage,
+                "what is left of a long put or get after RDMA was refused, for example because the memory of the "
+                "origin could not be registered"};
+    }
+    fail("a reason without a meaning");
+}
+
+}  // namespace
+
+void print_multirail_parameters() { print(coop::to_rst("Parameters of osc/multirail", kPrefix, coop::osc::params())); }
+void print_multirail_parameters_short() { print_short(kPrefix, coop::osc::params()); }
+
+void print_multirail_variables() {
+    std::vector<std::vector<std::string>> rows = {{"Variable", "Meaning"}};
+    for (const coop::osc::Variable& v : all_variables()) rows.push_back({code(kPrefix + v.name), v.help});
+    print_table("45 55", rows);
+}
+
+void print_multirail_variables_short() {
+    for (const coop::osc::Variable& v : all_variables())
+        print("**" + (kPrefix + v.name) + "**\n    " + v.help + "\n\n");
+}
+
+void print_multirail_reasons() {
+    std::vector<std::vector<std::string>> rows = {{"Reason", "Way", "Meaning"}};
+    for (std::size_t i = 0; i < coop::osc::kReasons; ++i) {
+        const auto reason = static_cast<Reason>(i);
+        const Meaning is = meaning(reason);
+        rows.push_back({code(text(reason)), code(text(is.way)), is.words});
+    }
+    print_table("20 15 65", rows);
+}
