@@ -2,6 +2,8 @@
 //
 // The component structure that Open MPI loads: registration of parameters and performance variables, the choice among the
 // one-sided components, one module for each window.
+#include <cstring>
+
 #include "coop_config.h"
 #include "diagnose.h"
 #include "frames.h"
@@ -60,10 +62,18 @@ extern "C" int mca_osc_multirail_register(void) {
     return OMPI_SUCCESS;
 }
 
+// Whether the user wants the component: by its name, or by a priority. Otherwise it does not ask what all processes have
+// published, which costs each of them a message.
+bool is_wanted() noexcept {
+    const char* const names = ompi_osc_base_framework.framework_selection;
+    const bool named = names && names[0] != '^' && std::strstr(names, "multirail");
+    return process.given.priority > 0 && (named || process.given.priority != kDefaultPriority);
+}
+
 // Before Open MPI exchanges the modex.
 extern "C" int mca_osc_multirail_open(void) {
     opal_show_help_add_dir(COOP_HELP_DIR);
-    if (process.given.priority > 0) use().publish(own_card());
+    if (is_wanted()) use().publish(own_card());
     return OMPI_SUCCESS;
 }
 
@@ -96,7 +106,7 @@ extern "C" int mca_osc_multirail_finalize(void) {
 // all processes have published, and on which of them share a node.
 extern "C" int mca_osc_multirail_query(ompi_win_t*, void**, size_t, int, ompi_communicator_t* comm, opal_info_t*,
                                        int flavor) {
-    if (process.config.priority == 0 || !use().all_publish(*comm, own_card())) return -1;
+    if (!is_wanted() || !use().all_publish(*comm, own_card())) return -1;
     if (flavor == MPI_WIN_FLAVOR_SHARED)
         for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ompi_comm_size(comm)); ++rank)
             if (!is_on_this_node(*comm, rank)) return OMPI_ERR_RMA_SHARED;

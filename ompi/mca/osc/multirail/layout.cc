@@ -15,6 +15,20 @@ std::byte* fake_base() noexcept { return reinterpret_cast<std::byte*>(std::uintp
 // Open MPI numbers its predefined datatypes first.
 constexpr int kMostPredefined = 100;
 
+// MPI_Type_create_f90_real and the like make copies of a predefined type, which other processes do not know.
+bool is_f90_type(const ompi_datatype_t& type) noexcept {
+    std::int32_t integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+    if (!type.args || ompi_datatype_get_args(&type, 0, &integers, nullptr, &addresses, nullptr, &types, nullptr,
+                                             &combiner) != OMPI_SUCCESS)
+        return false;
+    return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+           combiner == MPI_COMBINER_F90_INTEGER;
+}
+ompi_datatype_t* original_of(const ompi_datatype_t& type) noexcept {
+    if (type.id < 0 || type.id >= OMPI_DATATYPE_MPI_MAX_PREDEFINED) return nullptr;
+    return const_cast<ompi_datatype_t*>(ompi_datatype_basicDatatypes[type.id]);
+}
+
 bool is_one_block(const ompi_datatype_t& type, int count) noexcept {
     return opal_datatype_is_contiguous_memory_layout(&type.super, count);
 }
@@ -54,20 +68,21 @@ std::byte* Origin::contiguous() const noexcept {
 
 bool Target::is_contiguous() const noexcept { return is_one_block(*type, count); }
 
+// opal_datatype_span() does not know negative extents.
 rma::Extent extent_of(const Target& target) noexcept {
-    std::ptrdiff_t low = 0;
-    const std::ptrdiff_t bytes = opal_datatype_span(&target.type->super, static_cast<std::size_t>(target.count), &low);
-    return {low, static_cast<std::uint64_t>(bytes)};
+    const opal_datatype_t& type = target.type->super;
+    const std::int64_t way = (type.ub - type.lb) * (target.count - 1);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(type.true_ub - type.true_lb) +
+                                static_cast<std::uint64_t>(way < 0 ? -way : way);
+    return {type.true_lb + std::min<std::int64_t>(way, 0), bytes};
 }
 
 std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept {
-    ompi_datatype_t* single = ompi_datatype_is_predefined(&type)
-                                  ? &type
-                                  : ompi_datatype_get_single_predefined_type_from_args(&type);
+    ompi_datatype_t* const single = is_f90_type(type) ? original_of(type)
+                                    : ompi_datatype_is_predefined(&type)
+                                        ? &type
+                                        : ompi_datatype_get_single_predefined_type_from_args(&type);
     if (!single || single->super.size == 0) return std::nullopt;
-    // MPI_Type_create_f90_real and the like make copies of a predefined type, which other processes do not know.
-    if (single->id >= 0 && single->id < OMPI_DATATYPE_MPI_MAX_PREDEFINED && single->d_f_to_c_index > kMostPredefined)
-        single = const_cast<ompi_datatype_t*>(ompi_datatype_basicDatatypes[single->id]);
     std::ptrdiff_t low, extent;
     ompi_datatype_get_extent(single, &low, &extent);
     return ElementType{single, static_cast<std::uint32_t>(single->super.size),

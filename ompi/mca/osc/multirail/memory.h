@@ -31,8 +31,10 @@ struct Card {
 
 // The locks of a part in shared memory, which the CPUs of the node use.
 struct alignas(64) SharedLocks {
-    // Tickets of the lock of passive synchronization (passive.cc).
-    std::atomic<std::uint64_t> next{0}, write{0}, read{0};
+    // The lock of passive synchronization (passive.cc): tickets, whose turn it is, and the holders: kExclusive, or the
+    // number of shared ones.
+    static constexpr std::uint64_t kExclusive = std::uint64_t{1} << 63;
+    std::atomic<std::uint64_t> next{0}, turn{0}, holders{0};
     // Held for the time of one accumulate.
     std::atomic<std::uint32_t> accumulate{0};
 };

@@ -9,7 +9,7 @@ constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr ParamRow kParams[] = {
     {.name = "priority",
      .type = ParamType::kInt,
-     .default_value = 2,
+     .default_value = kDefaultPriority,
      .min = 0,
      .max = 1000,
      .help = "Priority among the one-sided components. 0: osc/multirail is not used. It is used for windows if this is "

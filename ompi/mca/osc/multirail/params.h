@@ -10,6 +10,8 @@
 
 namespace coop::osc {
 
+constexpr std::int64_t kDefaultPriority = 2;
+
 struct Config {
     std::int64_t priority = 0;
     std::int64_t frame_bytes = 0;

@@ -2,9 +2,9 @@
 //
 // Passive target synchronization: locks and flushes.
 //
-// Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery.
-// An exclusive lock waits until all earlier holders have gone, a shared one until all earlier exclusive holders have gone.
-// Both are fair. Elsewhere the target grants the locks (coop/rma/lock_queue.h).
+// Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery,
+// and the holders. Elsewhere the target grants the locks (coop/rma/lock_queue.h). Both are fair, but a process that has
+// other locks of the window takes a shared one without waiting its turn, as soon as nobody holds it exclusively.
 #include <atomic>
 
 #include "codes.h"
@@ -20,42 +20,61 @@ void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
     if (peer.lock != Peer::Lock::kNone) return;
     peer.lock = Peer::Lock::kAsked;
     peer.lock_type = type;
+    peer.overtakes = locks_asked_++ > 0 && type == rma::LockType::kShared;
     if (all_mapped_) {
-        peer.ticket = memory_.locks[peer.rank]->next.fetch_add(1, std::memory_order_acq_rel);
+        if (!peer.overtakes) peer.ticket = memory_.locks[peer.rank]->next.fetch_add(1, std::memory_order_acq_rel);
         return;
     }
     if (peer.rank == rank_) {
-        locks_.request(rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; });
+        locks_.request(
+            rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; }, peer.overtakes);
         return;
     }
     rma::Record record{};
     record.kind = rma::Kind::kLock;
     record.type = static_cast<std::uint8_t>(type);
+    record.operation = peer.overtakes;
     append(lock, peer, record);
     send_frame(lock, peer);
 }
 
 void Window::wait_for_lock(Lock& lock, Peer& peer) {
     if (!all_mapped_) return wait_for(lock, [&] { return peer.lock == Peer::Lock::kHeld; });
-    SharedLocks& words = *memory_.locks[peer.rank];
     wait_for(lock, [&] {
-        if (peer.lock == Peer::Lock::kHeld) return true;  // another thread has seen it
-        const auto& turn = peer.lock_type == rma::LockType::kExclusive ? words.write : words.read;
-        if (turn.load(std::memory_order_acquire) != peer.ticket) return false;
-        if (peer.lock_type == rma::LockType::kShared) words.read.fetch_add(1, std::memory_order_acq_rel);
+        // Another thread may have seen it.
+        if (peer.lock == Peer::Lock::kHeld) return true;
+        if (!take_turn(*memory_.locks[peer.rank], peer)) return false;
         peer.lock = Peer::Lock::kHeld;
         return true;
     });
 }
 
+// Who has its turn waits until it can hold the lock, and then passes the turn on.
+bool Window::take_turn(SharedLocks& words, const Peer& peer) noexcept {
+    if (!peer.overtakes && words.turn.load(std::memory_order_acquire) != peer.ticket) return false;
+    std::uint64_t holders = words.holders.load(std::memory_order_relaxed);
+    if (peer.lock_type == rma::LockType::kExclusive) {
+        if (holders != 0 ||
+            !words.holders.compare_exchange_strong(holders, SharedLocks::kExclusive, std::memory_order_acq_rel))
+            return false;
+    } else {
+        do {
+            if (holders & SharedLocks::kExclusive) return false;
+        } while (!words.holders.compare_exchange_weak(holders, holders + 1, std::memory_order_acq_rel));
+    }
+    if (!peer.overtakes) words.turn.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
 // Precondition: the lock is held, and all RDMA and results of the peer have ended.
 void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kReleased;
+    --locks_asked_;
     peer.ready_in = 0;
     if (all_mapped_) {
         SharedLocks& words = *memory_.locks[peer.rank];
-        words.write.fetch_add(1, std::memory_order_acq_rel);
-        if (peer.lock_type == rma::LockType::kExclusive) words.read.fetch_add(1, std::memory_order_acq_rel);
+        words.holders.fetch_sub(peer.lock_type == rma::LockType::kExclusive ? SharedLocks::kExclusive : 1,
+                                std::memory_order_acq_rel);
         peer.lock = Peer::Lock::kNone;
         return;
     }

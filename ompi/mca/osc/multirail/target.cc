@@ -68,8 +68,10 @@ const char* Window::execute(std::uint32_t source, const rma::ReadRecord& read, R
     const auto grant = [&](std::uint32_t to, std::uint64_t) { this->grant(to, replies); };
     switch (record.kind) {
     case rma::Kind::kLock: {
-        if (record.type > 1) return "type of a lock";
-        return locks_.request(source, static_cast<rma::LockType>(record.type), 0, grant) ? nullptr : "lock";
+        if (record.type > 1 || record.operation > 1) return "type of a lock";
+        return locks_.request(source, static_cast<rma::LockType>(record.type), 0, grant, record.operation == 1)
+                   ? nullptr
+                   : "lock";
     }
     case rma::Kind::kUnlock:
         if (!locks_.release(source, grant)) return "unlock";
@@ -107,9 +109,10 @@ bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
     if (!is_dynamic()) return rma::are_inside(runs, cards_[rank_].bytes);
     if (!rma::are_inside(runs, UINT64_MAX)) return false;
     for (const rma::Run& run : runs) {
-        if (run.repeat > 1 && run.stride > 0 &&
-            attachments_.covers(run.offset, static_cast<std::uint64_t>(run.stride) * (run.repeat - 1) + run.bytes))
-            continue;
+        // In most cases all is attached, from the first block to the last.
+        const std::uint64_t way = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride) *
+                                  (run.repeat - 1);
+        if (attachments_.covers(run.stride < 0 ? run.offset - way : run.offset, way + run.bytes)) continue;
         for (std::uint64_t i = 0; i < run.repeat; ++i)
             if (!attachments_.covers(run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes)) return false;
     }
@@ -119,8 +122,8 @@ bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
 const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std::span<const rma::Run> runs,
                           Replies& replies) {
     const rma::Record& record = read.record;
-    if (!own_memory_has(runs)) return "place in the window";
     if (rma::count_bytes(runs) != record.bytes) return "bytes of the runs";
+    if (!own_memory_has(runs)) return "place in the window";
 
     std::optional<ElementType> element;
     std::uint64_t span = 1;

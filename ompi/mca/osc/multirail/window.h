@@ -99,6 +99,7 @@ struct Peer {
     Generations operations;      // results, RDMA and answers that are missing
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
     rma::LockType lock_type = rma::LockType::kShared;
+    bool overtakes = false;      // the request waits only for an exclusive holder
     std::uint64_t ticket = 0;    // of the lock in shared memory
     std::uint64_t ready_in = 0;  // the access epoch in which it has been found ready for operations; 0: none
     // As target.
@@ -284,6 +285,7 @@ private:
     // --- passive.cc ---
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
+    static bool take_turn(SharedLocks& words, const Peer& peer) noexcept;
     void release_lock(Lock& lock, Peer& peer);
     void release_all(Lock& lock, std::span<Peer* const> peers);
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
@@ -334,6 +336,7 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
     std::uint64_t epoch_ = 1;               // number of the access epoch
+    std::uint32_t locks_asked_ = 0;         // locks that this process has or waits for
     bool start_no_check_ = false;           // of the last start
     std::vector<std::uint32_t> posted_;     // the group of the last post
     std::uint32_t results_ = 0;             // missing ones without a request

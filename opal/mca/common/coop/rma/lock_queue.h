@@ -37,15 +37,19 @@ public:
 
     // Calls grant(source, cookie) for each process that holds the lock from now on: perhaps for this one, at once. False:
     // this process holds it or waits for it.
+    // overtakes: a shared request does not wait behind exclusive ones that wait, only for the holder. Processes that have
+    // other locks of the window ask so: otherwise two of them could wait for each other behind requests that wait for
+    // them, although shared locks do not exclude each other.
     template <class F>
-    bool request(std::uint32_t source, LockType type, std::uint64_t cookie, F&& grant) {
+    bool request(std::uint32_t source, LockType type, std::uint64_t cookie, F&& grant, bool overtakes = false) {
         const auto [place, is_new] = entries_.try_emplace(source);
         if (!is_new) return false;
         Entry& entry = place->second;
         entry.source = source;
         entry.type = type;
         entry.cookie = cookie;
-        waiting_.push_back(&entry);
+        if (overtakes && type == LockType::kShared) waiting_.push_front(&entry);
+        else waiting_.push_back(&entry);
         grant_all(grant);
         return true;
     }
