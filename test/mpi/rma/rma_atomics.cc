@@ -13,8 +13,6 @@ using Word = std::uint64_t;
 Word as_word(int n) { return static_cast<Word>(n); }
 constexpr auto kWord = sizeof(Word);
 
-int rounds_of(int n) { return n / mpitest::hang_scale(); }
-
 bool no_compare_and_swap() {
     return mpitest::skipped_on_ob1("compare_and_swap of osc/rdma over btl/vader sends to an endpoint that is null");
 }

@@ -215,7 +215,7 @@ CASE(flush_and_flush_all_within_lock_all) {
 
 // Read, add and write are three steps, so that a lost update would be seen.
 CASE(exclusive_locks_exclude_each_other) {
-    const int rounds = 60 / mpitest::hang_scale();
+    const int rounds = rounds_of(60);
     for (const Flavor flavor : kFlavors) {
         const Members members(flavor, env.comm);
         Window window(flavor, members.comm, sizeof(Word));
@@ -238,7 +238,7 @@ CASE(exclusive_locks_exclude_each_other) {
 // Writers replace the whole memory; readers, under shared locks of either kind, must never see a mixture.
 CASE(shared_locks_exclude_exclusive_ones) {
     constexpr std::size_t kWords = 3000;
-    const int rounds = 60 / mpitest::hang_scale();
+    const int rounds = rounds_of(60);
     for (const Flavor flavor : kFlavors) {
         const Members members(flavor, env.comm);
         Window window(flavor, members.comm, kWords * sizeof(Word));

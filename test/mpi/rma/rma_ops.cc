@@ -208,6 +208,7 @@ void pairs(Trial& trial, Sync sync) {
 
 void every_flavor(const mpitest::Env& env, void (*types)(Trial&, Sync), Sync active, Sync passive) {
     for (const Flavor flavor : kFlavors) {
+        if (is_short() && flavor != Flavor::kAllocate) continue;
         const Members members(flavor, env.comm);
         Trial trial(flavor, members.comm);
         const bool first = flavor == Flavor::kCreate || flavor == Flavor::kShared;

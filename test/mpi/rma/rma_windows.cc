@@ -250,7 +250,7 @@ CASE(the_communicator_is_freed_before_the_window) {
 }
 
 CASE(windows_are_created_and_freed_a_thousand_times) {
-    const int rounds = 1000 / mpitest::hang_scale();
+    const int rounds = rounds_of(1000);
     MPI_Comm parts[] = {reordered(env.comm, 0), reordered(env.comm, env.rank % 2)};
     const Members node(Flavor::kShared, env.comm);
     for (int i = 0; i < rounds; ++i) {

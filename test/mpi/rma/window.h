@@ -7,6 +7,7 @@
 // CHECK_MPI names the call. Units: bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -37,6 +38,13 @@ inline int size_of(MPI_Comm comm) {
     MPI_Comm_size(comm, &size);
     return size;
 }
+
+// A number of repetitions, or a tenth of it with the argument `few`: for grounds that are slow, after another one has run all.
+inline bool is_short() {
+    const auto& all = mpitest::settings().arguments;
+    return std::find(all.begin(), all.end(), "few") != all.end();
+}
+inline int rounds_of(int n) { return std::max(1, n / mpitest::hang_scale() / (is_short() ? 10 : 1)); }
 
 // A communicator on which windows of the flavour can be created: for a shared one, the processes of this node.
 class Members {

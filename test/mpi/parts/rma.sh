@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# One-sided communication by osc/multirail (programs: rma/): every call in every epoch on windows of every flavour, over several
+# transports and under both PMLs. With `--pml ob1`, the same programs with the components of stock Open MPI, over shared memory.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+# Words of mpirun that choose the component. osc/ucx would otherwise get windows of one process, and fail.
+osc_words=(--mca osc multirail)
+[ "$pml" = coop ] || osc_words=(--mca osc ^ucx)
+
+# rma_launch GROUND NP PML ARGUMENT…: launch, with the component and the PML. Ranks outnumber cores, and yield while they wait.
+rma_launch() {
+    local common=(--mca pml "$3" "${common[@]:3}" "${osc_words[@]}") yielding=(--mca mpi_yield_when_idle 1)
+    [ "$1" != cluster ] || yielding=()
+    [ -z "$san" ] || yielding=() # sanitizers.sh sets it
+    launch "$1" "$2" "${yielding[@]}" "${@:4}"
+}
+
+# rma_cases GROUND NP PML TOPIC ARGUMENT…: all cases of a program.
+rma_cases() {
+    local ground=$1 np=$2 of_pml=$3 of_topic=$4 arguments=("${@:5}")
+    [ "$pml" = coop ] || of_pml=ob1
+    run_topic "rma.$ground.$of_pml.$of_topic" "$bin/rma_$of_topic" rma_on_ground
+}
+rma_on_ground() { rma_launch "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" "${arguments[@]}"; }
+
+rma_vader() {
+    local of_pml=coop topic
+    for topic in calls sizes types ops epochs atomics windows shared dynamic requests threads errors ranges finalizing; do
+        rma_cases vader 3 $of_pml $topic
+        if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
+    done
+}
+
+rma_tcp() {
+    local of_pml=ob1 topic
+    for topic in calls sizes types ops epochs atomics windows dynamic requests threads errors ranges; do
+        rma_cases tcp 2 $of_pml $topic few
+        if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
+    done
+}
+
+# Windows whose processes are on several hosts, two on each.
+rma_cluster() {
+    local of_pml=coop topic
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 150; return; }
+    for topic in calls sizes types ops epochs atomics windows shared dynamic requests threads errors ranges finalizing; do
+        rma_cases cluster 6 $of_pml $topic few
+        if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
+    done
+}
+
+part_rma() {
+    rma_vader
+    [ "$pml" = coop ] || return 0
+    ! everywhere || rma_tcp
+    rma_cluster
+}
