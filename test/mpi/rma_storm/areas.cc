@@ -37,8 +37,10 @@ Planner::Planner(const Options& options, const Round& round, int threads, Random
     : options_(options), round_(round), threads_(threads), random_(random), phase_(phase), ground_(round.window),
       all_(static_cast<std::size_t>(round.size)), read_(all_.size()), sum_(all_.size()) {
     if (phase.kind != EpochKind::kLocks || phase.nested || !options.has(Feature::kMixed)) return;
-    const bool mixed = random.one_in(2);
-    for (std::size_t rank = 0; rank < all_.size(); ++rank) all_[rank] = mixed && random.one_in(2);
+    if (!random.one_in(2)) return;
+    all_[random.below(all_.size())] = true;
+    for (std::size_t rank = 0; rank < all_.size() && options.has(Feature::kCrowded); ++rank)
+        if (random.one_in(2)) all_[rank] = true;
 }
 
 Element Planner::draw_element() {

@@ -9,11 +9,11 @@
 namespace rma_storm {
 namespace {
 
-const char* const kFeatures[] = {"create",    "allocate",  "shared",  "dynamic", "fence",    "pscw",   "locks",
-                                 "lock_all",  "exclusive", "nested",  "mixed",   "reads",    "writes", "sums",
-                                 "sequences", "flushed",   "tickets", "races",   "updates",  "direct", "flush_local",
-                                 "requests",  "late",      "derived", "pairs",   "unsigned", "bottom", "empty",
-                                 "asserts",   "hints",     "subsets", "zero",    "odd"};
+const char* const kFeatures[] = {"create",      "allocate",  "shared",  "dynamic", "fence",   "pscw",     "locks",
+                                 "lock_all",    "exclusive", "nested",  "mixed",   "crowded", "reads",    "writes",
+                                 "sums",        "sequences", "flushed", "tickets", "races",   "updates",  "direct",
+                                 "flush_local", "requests",  "late",    "derived", "pairs",   "unsigned", "bottom",
+                                 "empty",       "asserts",   "hints",   "subsets", "zero",    "odd"};
 static_assert(std::size(kFeatures) == static_cast<std::size_t>(Feature::kCount));
 
 const char* const kSabotages[] = {"none", "lose", "double", "misplace"};
@@ -64,7 +64,11 @@ Options parse(int argc, char** argv) {
             continue;
         }
         if (name == "--without") {
-            o.without = parse_features(argv[i + 1]);
+            o.without |= parse_features(argv[i + 1]);
+            continue;
+        }
+        if (name == "--with") {
+            o.without &= ~parse_features(argv[i + 1]);
             continue;
         }
         if (*end != '\0') usage();
@@ -90,9 +94,12 @@ std::string reproduce(const Options& options) {
     text += " --max-bytes " + std::to_string(options.max_bytes) + " --threads " + std::to_string(options.threads);
     if (options.sabotage != Sabotage::kNone)
         text += std::string(" --sabotage ") + kSabotages[static_cast<std::size_t>(options.sabotage)];
+    const Options usual;
+    if ((usual.without & ~options.without) != 0) text += " --with crowded";
     std::string list;
     for (std::size_t f = 0; f < std::size(kFeatures); ++f)
-        if (!options.has(static_cast<Feature>(f))) list += (list.empty() ? "" : ",") + std::string(kFeatures[f]);
+        if (!options.has(static_cast<Feature>(f)) && usual.has(static_cast<Feature>(f)))
+            list += (list.empty() ? "" : ",") + std::string(kFeatures[f]);
     return list.empty() ? text : text + " --without " + list;
 }
 

@@ -10,7 +10,8 @@
 
 namespace rma_storm {
 
-// What a plan may contain. `--without` names some that it must not contain, to find out which one is at fault.
+// What a plan may contain. `--without` names some that it must not contain, to find out which one is at fault,
+// and `--with` some that it contains only if asked for.
 enum class Feature {
     // windows
     kCreate,
@@ -24,7 +25,8 @@ enum class Feature {
     kLockAll,
     kExclusive,  // locks: without it, all locks are shared
     kNested,     // locks: several targets are locked at the same time
-    kMixed,      // locks: some ranks lock all targets while others lock single ones exclusively
+    kMixed,      // locks: a rank locks all targets while others lock single ones exclusively
+    kCrowded,    // locks: several ranks lock all targets then; only if asked for (ways.cc)
     // areas of a window (plan.h)
     kReads,
     kWrites,
@@ -63,7 +65,7 @@ struct Options {
     int stall_seconds = 60;                   // print the state and end the job after this time without progress
     std::uint64_t print = ~std::uint64_t{0};  // each rank 0 prints the plan of this round
     Sabotage sabotage = Sabotage::kNone;
-    std::uint64_t without = 0;  // features, by bit
+    std::uint64_t without = std::uint64_t{1} << static_cast<unsigned>(Feature::kCrowded);  // features, by bit
 
     bool has(Feature feature) const { return (without >> static_cast<unsigned>(feature) & 1) == 0; }
 };

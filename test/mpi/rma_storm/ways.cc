@@ -3,8 +3,10 @@
 // Which origin may use which target in a phase, in which thread, and under which lock.
 //
 // Locks: no rank waits for one lock while it holds another that somebody may wait for. Either a thread holds one lock at a
-// time, or (nested) all locks of the phase are shared. MPI_Win_lock_all is one call: MPI has to complete it while others
-// hold exclusive locks one at a time.
+// time, or (nested) all locks of the phase are shared. One rank may lock all targets while others lock single ones
+// exclusively: these do not wait for it while they hold a lock. If several ranks do, and a component locks the targets one by
+// one and serves a target in the order of requests, they may wait for each other in a circle. MPI does not say that this must
+// not happen (MPICH 4.0.2 hangs), so such a plan is made only if asked for (crowded).
 #include "planner.h"
 
 namespace rma_storm {
