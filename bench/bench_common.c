@@ -25,7 +25,7 @@ size_t bench_stride(const struct bench* b, size_t bytes) {
 }
 
 int bench_window(const struct bench* b, size_t bytes) {
-    const size_t fits = BENCH_IN_FLIGHT_BYTES / (bytes ? bytes : 1);
+    const size_t fits = BENCH_IN_FLIGHT_BYTES / (bytes ? bytes : 1) / (size_t)b->threads;
     const int limit = fits < 2 ? 2 : fits > kMaxWindow ? kMaxWindow : (int)fits;
     return b->options.window < limit ? b->options.window : limit;
 }
@@ -89,19 +89,23 @@ void bench_check_window(struct bench* b, size_t bytes, int from) {
 
 static size_t next_size(size_t bytes) { return bytes * 2; }
 
-static unsigned char* new_buffer(const struct bench* b, const struct bench_spec* spec) {
+static size_t largest_need(const struct bench* b, const struct bench_spec* spec) {
     size_t need = 0;
     for (size_t bytes = b->options.min_bytes; bytes <= b->options.max_bytes; bytes = next_size(bytes)) {
-        const int slots = spec->slots ? b->slots : bench_window(b, bytes);
+        const int slots = spec->slots ? b->slots : bench_window(b, bytes) * b->threads;
         const size_t here = (size_t)slots * bench_stride(b, bytes);
         need = here > need ? here : need;
     }
+    return need;
+}
+
+unsigned char* bench_new_buffer(const struct bench* b, size_t bytes) {
     void* buffer = NULL;
-    if (posix_memalign(&buffer, kBufferAlign, need) != 0) {
-        fprintf(stderr, "rank %d: no memory for a buffer of %zu bytes\n", b->rank, need);
+    if (posix_memalign(&buffer, kBufferAlign, bytes) != 0) {
+        fprintf(stderr, "rank %d: no memory for a buffer of %zu bytes\n", b->rank, bytes);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
-    memset(buffer, b->rank + 1, need); /* take the page faults now, not while measuring */
+    memset(buffer, b->rank + 1, bytes); /* take the page faults now, not while measuring */
     return buffer;
 }
 
@@ -277,13 +281,23 @@ static int leave(int code) {
     return code;
 }
 
+/* Asks for threads only if they will be used, since some components serve none, or are slower with them. */
+static void begin_mpi(struct bench* b) {
+    int provided;
+    MPI_Init_thread(NULL, NULL, b->threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &b->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b->ranks);
+    if (b->threads > 1 && provided < MPI_THREAD_MULTIPLE) {
+        fprintf(stderr, "rank %d: this MPI library does not allow several threads\n", b->rank);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+}
+
 int bench_main(int argc, char** argv, const struct bench_spec* spec) {
     struct bench b = {0};
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
-
     const char* wrong = bench_parse(argc, argv, spec, &b.options);
+    b.threads = spec->threads && !wrong ? (int)*spec->threads : 1;
+    begin_mpi(&b);
     if (!wrong && !b.options.help) {
         wrong = wrong_ranks(&b, spec);
     }
@@ -300,10 +314,11 @@ int bench_main(int argc, char** argv, const struct bench_spec* spec) {
         return leave(0);
     }
 
-    b.slots = spec->slots ? spec->slots(&b) : b.options.window;
+    b.slots = spec->slots ? spec->slots(&b) : b.options.window * b.threads;
     b.requests = malloc(2 * (size_t)b.slots * sizeof(MPI_Request));
-    b.send = new_buffer(&b, spec);
-    b.recv = new_buffer(&b, spec);
+    b.buffer_bytes = largest_need(&b, spec);
+    b.send = bench_new_buffer(&b, b.buffer_bytes);
+    b.recv = bench_new_buffer(&b, b.buffer_bytes);
     if (b.rank == 0) {
         print_header(&b, spec);
     }

@@ -39,6 +39,8 @@ struct bench {
     unsigned char *send, *recv;
     MPI_Request* requests; /* two per slot */
     int slots;             /* messages that fit into send and into recv */
+    int threads;           /* that call MPI at once, each with a window of its own */
+    size_t buffer_bytes;   /* length of send and of recv */
     uint64_t message;      /* counted alike on both sides; part of the pattern, so that stale data is detected */
     int batch;             /* from 0; -1 while warming up and choosing the iterations */
     double operation_s;    /* set by bench_operations() */
@@ -65,6 +67,8 @@ struct bench_spec {
     const char* better; /* "lower" or "higher" */
     int decimals;       /* of the printed figure */
     bool windowed;
+    int default_window;    /* 0: 64 */
+    const double* threads; /* an option: number of threads that call MPI at once; NULL: one */
     enum bench_ranks ranks;
     size_t default_min_bytes, default_max_bytes;
     size_t element_bytes;              /* every size must be a multiple of this; 0: any size */
@@ -94,6 +98,9 @@ struct bench_spec {
 int bench_main(int argc, char** argv, const struct bench_spec* spec);
 
 double bench_now_s(void);
+
+/* Memory whose pages exist. Aborts the job if there is none. The caller calls free(). */
+unsigned char* bench_new_buffer(const struct bench* b, size_t bytes);
 
 /* The number of messages in flight at this size, the distance between their buffers, and the address of one of them. */
 int bench_window(const struct bench* b, size_t bytes);
@@ -145,12 +152,16 @@ const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, st
 void bench_print_help(const struct bench_spec* spec);
 
 /* bench_verify.c. While verifying, a guard follows each slot of a receive buffer. */
-enum { kGuardBytes = 64 };
+enum { kGuardBytes = 64, kGuardByte = 0xa5 };
 void bench_fill(unsigned char* buffer, size_t bytes, int from, uint64_t message);
 void bench_guard(unsigned char* buffer, size_t bytes);
 void bench_check(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
 /* For a block that another one follows directly, without a guard. */
 void bench_check_unguarded(struct bench* b, unsigned char* buffer, size_t bytes, int from, uint64_t message);
+
+/* Compares with given bytes. `guard`: number of bytes after them that bench_guard() set. */
+void bench_check_bytes(struct bench* b, unsigned char* buffer, size_t bytes, size_t guard,
+                       const unsigned char* expected, const char* what);
 
 /* Fills with small whole numbers, whose sum over all ranks is exact in any order. */
 void bench_fill_floats(float* buffer, size_t count, int from, uint64_t message);

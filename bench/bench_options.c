@@ -65,7 +65,10 @@ static const char* parse_one(int option, const char* value, const struct bench_s
             return complain('m', value, "use SIZE or MIN:MAX, from 1 to 1G, e.g. 1:64M");
         }
         if (spec->element_bytes && o->min_bytes % spec->element_bytes != 0) {
-            return complain('m', value, "sizes must be multiples of an element of 4 bytes");
+            char allowed[80];
+            snprintf(allowed, sizeof allowed, "sizes must be multiples of an element of %zu bytes",
+                     spec->element_bytes);
+            return complain('m', value, allowed);
         }
         return NULL;
     case 'i':
@@ -182,6 +185,10 @@ static const char* complain_unknown(int option, int count, const struct bench_sp
     return complaint;
 }
 
+static int default_window(const struct bench_spec* spec) {
+    return !spec->windowed ? 1 : spec->default_window ? spec->default_window : 64;
+}
+
 const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, struct bench_options* o) {
     struct option longs[kMaxExtra + 1] = {{0}};
     const int extras = extras_of(spec);
@@ -192,7 +199,7 @@ const char* bench_parse(int argc, char** argv, const struct bench_spec* spec, st
     *o = (struct bench_options){.min_bytes = spec->default_min_bytes ? spec->default_min_bytes : 1,
                                 .max_bytes = spec->default_max_bytes,
                                 .warmup = -1,
-                                .window = spec->windowed ? 64 : 1,
+                                .window = default_window(spec),
                                 .batches = 101,
                                 .target_s = 0.1,
                                 .fault_at = -1};
@@ -228,7 +235,8 @@ void bench_print_help(const struct bench_spec* spec) {
         "  -x N        warm-up iterations per size (default 10, above 64 KiB 2)\n",
         spec->name, spec->summary, spec->default_min_bytes ? spec->default_min_bytes : 1, spec->default_max_bytes);
     if (spec->windowed) {
-        printf("  -w N        messages in flight (default 64; not more than 128 MiB of them, but at least 2)\n");
+        printf("  -w N        messages in flight (default %d; not more than 128 MiB of them, but at least 2)\n",
+               default_window(spec));
     }
     printf(
         "  -s          print the best and the worst batch too, as the last two columns\n"

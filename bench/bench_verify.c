@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kGuardByte = 0xa5 };
-
 /* The finaliser of splitmix64: every input bit reaches every output bit. */
 static uint64_t mix(uint64_t x) {
     x ^= x >> 30;
@@ -114,6 +112,13 @@ void bench_check_unguarded(struct bench* b, unsigned char* buffer, size_t bytes,
     check_message(b, buffer, bytes, 0, from, message);
 }
 
+void bench_check_bytes(struct bench* b, unsigned char* buffer, size_t bytes, size_t guard,
+                       const unsigned char* expected, const char* what) {
+    struct expectation e = {.bytes = expected};
+    snprintf(e.what, sizeof e.what, "%s", what);
+    check(b, buffer, bytes, guard, &e);
+}
+
 static float float_at(uint64_t seed, size_t at) { return (float)(word_at(seed, at) & 0xff); }
 
 void bench_fill_floats(float* buffer, size_t count, int from, uint64_t message) {
@@ -135,8 +140,8 @@ void bench_check_sum(struct bench* b, float* buffer, size_t count, uint64_t mess
             sum[at] += float_at(seed, at);
         }
     }
-    struct expectation e = {.bytes = (const void*)sum};
-    snprintf(e.what, sizeof e.what, "sum %llu of %zu floats over all ranks", (unsigned long long)message, count);
-    check(b, (void*)buffer, count * sizeof *buffer, kGuardBytes, &e);
+    char what[80];
+    snprintf(what, sizeof what, "sum %llu of %zu floats over all ranks", (unsigned long long)message, count);
+    bench_check_bytes(b, (void*)buffer, count * sizeof *buffer, kGuardBytes, (const void*)sum, what);
     free(sum);
 }

@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BENCHMARKS = ("coop_latency", "coop_bw", "coop_bibw", "coop_mr", "coop_mem", "coop_copy_limit", "coop_scatter", "coop_gather",
               "coop_allgather", "coop_reduce", "coop_bcast", "coop_stencil", "coop_profile", "coop_overlap", "coop_mixed",
-              "coop_stream")
+              "coop_stream", "coop_rma_latency")
 
 tool = figures_tool = bench = scratch = prefix = ""
 
@@ -43,7 +43,7 @@ def build_benchmarks(into):
     mpicc = os.environ.get("MPICC", "mpicc")
     for name in BENCHMARKS:
         sources = [f"{TOP}/bench/{name}.c"] + (common if name not in ("coop_mem", "coop_stream") else [])
-        subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm"], check=True)
+        subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-o", f"{into}/{name}", *sources, "-lm", "-pthread"], check=True)
     subprocess.run([mpicc, "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", f"{into}/coop_wait.so",
                     f"{TOP}/bench/coop_wait.c"], check=True)
 
@@ -70,12 +70,12 @@ def allgather(*arguments, timeout=60):
     return subprocess.run([f"{TOP}/bench/allgather", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
-def mpirun(ranks, program, *arguments, timeout=60):
+def mpirun(ranks, program, *arguments, osc="rdma", timeout=60):
     """Runs on stock components, so that a failure is one of the benchmark."""
     launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))
     # A job that ends with an error would sleep for a second between SIGTERM and SIGKILL.
     return subprocess.run([launcher, "-n", str(ranks), "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "0", "--mca", "pml", "ob1", "--mca", "btl",
-                           "vader,self", f"{bench}/{program}", *map(str, arguments)],
+                           "vader,self", "--mca", "osc", osc, f"{bench}/{program}", *map(str, arguments)],
                           capture_output=True, text=True, timeout=timeout, check=False)
 
 

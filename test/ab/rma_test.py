@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmarks of one-sided communication on stock osc components, with few iterations: every byte where it belongs, damage found, clear
+error messages."""
+
+import itertools
+import unittest
+
+from pattern_test import CHECKED, sizes
+from programs import mpirun
+
+COMPONENTS = ("rdma", "pt2pt")
+SYNCS = ("flush", "unlock", "fence", "pscw")
+EXCHANGES = [("--op", op, "--sync", sync) for op, sync in itertools.product(("put", "get"), SYNCS)]
+# ranks, program and options
+PROGRAMS = [
+    *((2, "coop_rma_latency", *words) for words in EXCHANGES),
+    (2, "coop_rma_latency", "--window", "allocate"),
+]
+
+
+class OneSided(unittest.TestCase):
+    def test_data_is_right_under_every_component(self):
+        for (ranks, *command), osc in itertools.product(PROGRAMS, COMPONENTS):
+            with self.subTest(f"{osc}: {' '.join(command)}"):
+                result = mpirun(ranks, *command, *CHECKED, "-m", "24:98304", osc=osc)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(sizes(result.stdout), [24 << n for n in range(13)])
+
+    def test_a_damaged_byte_is_found_and_named(self):
+        for ranks, *command in PROGRAMS:
+            with self.subTest(" ".join(command)):
+                result = mpirun(ranks, *command, *CHECKED, "-m", 1024, "-F", 1000)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn("first wrong offset 1000:", result.stderr)
+
+    def test_a_damaged_byte_past_the_end_is_found(self):
+        for ranks, *command in PROGRAMS:
+            with self.subTest(" ".join(command)):
+                result = mpirun(ranks, *command, *CHECKED, "-m", 1024, "-F", 1030)
+                self.assertIn("first wrong offset 1030 (past the end)", result.stderr)
+
+    def test_wrong_options_are_named_once_with_value_and_range(self):
+        for name, arguments, words in (
+                ("coop_rma_latency", ("--op", "send"), "option --op: value 'send' not allowed: use put or get"),
+                ("coop_rma_latency", ("--sync", "none"), "use flush or unlock or fence or pscw"),
+                ("coop_rma_latency", ("--window", "shared"), "use create or allocate")):
+            with self.subTest(f"{name} {arguments}"):
+                result = mpirun(2, name, *arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(result.stderr.count(words), 1, result.stderr)
