@@ -15,6 +15,8 @@ EXCHANGES = [("--op", op, "--sync", sync) for op, sync in itertools.product(("pu
 PROGRAMS = [
     *((2, "coop_rma_latency", *words) for words in EXCHANGES),
     (2, "coop_rma_latency", "--window", "allocate"),
+    *((2, "coop_rma_bw", "-w", "5", *words) for words in EXCHANGES[:5]),
+    (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 
 
@@ -43,7 +45,8 @@ class OneSided(unittest.TestCase):
         for name, arguments, words in (
                 ("coop_rma_latency", ("--op", "send"), "option --op: value 'send' not allowed: use put or get"),
                 ("coop_rma_latency", ("--sync", "none"), "use flush or unlock or fence or pscw"),
-                ("coop_rma_latency", ("--window", "shared"), "use create or allocate")):
+                ("coop_rma_latency", ("--window", "shared"), "use create or allocate"),
+                ("coop_rma_bw", ("--op", "all"), "use put or get or both")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
