@@ -16,6 +16,8 @@ PROGRAMS = [
     *((2, "coop_rma_latency", *words) for words in EXCHANGES),
     (2, "coop_rma_latency", "--window", "allocate"),
     *((2, "coop_rma_bw", "-w", "5", *words) for words in EXCHANGES[:5]),
+    (4, "coop_rma_mr", "-w", "5"), (2, "coop_rma_mr", "-w", "5", "--threads", "3"),
+    (4, "coop_rma_mr", "-w", "5", "--threads", "2", "--op", "get"),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 
@@ -23,6 +25,8 @@ PROGRAMS = [
 class OneSided(unittest.TestCase):
     def test_data_is_right_under_every_component(self):
         for (ranks, *command), osc in itertools.product(PROGRAMS, COMPONENTS):
+            if osc == "pt2pt" and "--threads" in command:
+                continue  # it refuses MPI_THREAD_MULTIPLE
             with self.subTest(f"{osc}: {' '.join(command)}"):
                 result = mpirun(ranks, *command, *CHECKED, "-m", "24:98304", osc=osc)
                 self.assertEqual(result.returncode, 0, result.stderr)
@@ -46,6 +50,7 @@ class OneSided(unittest.TestCase):
                 ("coop_rma_latency", ("--op", "send"), "option --op: value 'send' not allowed: use put or get"),
                 ("coop_rma_latency", ("--sync", "none"), "use flush or unlock or fence or pscw"),
                 ("coop_rma_latency", ("--window", "shared"), "use create or allocate"),
+                ("coop_rma_mr", ("--threads", "0"), "option --threads: value '0' not allowed: use a whole number from 1 to 64"),
                 ("coop_rma_bw", ("--op", "all"), "use put or get or both")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
