@@ -18,13 +18,16 @@ PROGRAMS = [
     *((2, "coop_rma_bw", "-w", "5", *words) for words in EXCHANGES[:5]),
     (4, "coop_rma_mr", "-w", "5"), (2, "coop_rma_mr", "-w", "5", "--threads", "3"),
     (4, "coop_rma_mr", "-w", "5", "--threads", "2", "--op", "get"),
+    *((ranks, "coop_rma_sync", "--epoch", epoch) for ranks, epoch in ((2, "pscw"), (3, "pscw"), (2, "lock"), (3, "lock_all"))),
+    (3, "coop_rma_sync", "--epoch", "flush", "--background", "100001"),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
+EMPTY = [(3, "coop_rma_sync", "--epoch", "fence")]
 
 
 class OneSided(unittest.TestCase):
     def test_data_is_right_under_every_component(self):
-        for (ranks, *command), osc in itertools.product(PROGRAMS, COMPONENTS):
+        for (ranks, *command), osc in itertools.product(PROGRAMS + EMPTY, COMPONENTS):
             if osc == "pt2pt" and "--threads" in command:
                 continue  # it refuses MPI_THREAD_MULTIPLE
             with self.subTest(f"{osc}: {' '.join(command)}"):
@@ -51,6 +54,7 @@ class OneSided(unittest.TestCase):
                 ("coop_rma_latency", ("--sync", "none"), "use flush or unlock or fence or pscw"),
                 ("coop_rma_latency", ("--window", "shared"), "use create or allocate"),
                 ("coop_rma_mr", ("--threads", "0"), "option --threads: value '0' not allowed: use a whole number from 1 to 64"),
+                ("coop_rma_sync", ("--epoch", "flush"), "--epoch flush needs at least 3 ranks, was started with 2"),
                 ("coop_rma_bw", ("--op", "all"), "use put or get or both")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
