@@ -22,12 +22,16 @@ PROGRAMS = [
     (3, "coop_rma_sync", "--epoch", "flush", "--background", "100001"),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
+# The memory of the target has gaps, so that a message ends later.
+SPREAD = [
+    *((2, "coop_rma_aggregate", "--stride", "3", *words) for words in EXCHANGES),
+]
 EMPTY = [(3, "coop_rma_sync", "--epoch", "fence")]
 
 
 class OneSided(unittest.TestCase):
     def test_data_is_right_under_every_component(self):
-        for (ranks, *command), osc in itertools.product(PROGRAMS + EMPTY, COMPONENTS):
+        for (ranks, *command), osc in itertools.product(PROGRAMS + SPREAD + EMPTY, COMPONENTS):
             if osc == "pt2pt" and "--threads" in command:
                 continue  # it refuses MPI_THREAD_MULTIPLE
             with self.subTest(f"{osc}: {' '.join(command)}"):
@@ -36,7 +40,7 @@ class OneSided(unittest.TestCase):
                 self.assertEqual(sizes(result.stdout), [24 << n for n in range(13)])
 
     def test_a_damaged_byte_is_found_and_named(self):
-        for ranks, *command in PROGRAMS:
+        for ranks, *command in PROGRAMS + SPREAD:
             with self.subTest(" ".join(command)):
                 result = mpirun(ranks, *command, *CHECKED, "-m", 1024, "-F", 1000)
                 self.assertNotEqual(result.returncode, 0)
@@ -55,6 +59,7 @@ class OneSided(unittest.TestCase):
                 ("coop_rma_latency", ("--window", "shared"), "use create or allocate"),
                 ("coop_rma_mr", ("--threads", "0"), "option --threads: value '0' not allowed: use a whole number from 1 to 64"),
                 ("coop_rma_sync", ("--epoch", "flush"), "--epoch flush needs at least 3 ranks, was started with 2"),
+                ("coop_rma_aggregate", ("-m", "12"), "sizes must be multiples of an element of 8 bytes"),
                 ("coop_rma_bw", ("--op", "all"), "use put or get or both")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
