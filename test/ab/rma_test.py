@@ -25,6 +25,9 @@ PROGRAMS = [
 # The memory of the target has gaps, so that a message ends later.
 SPREAD = [
     *((2, "coop_rma_aggregate", "--stride", "3", *words) for words in EXCHANGES),
+    (2, "coop_rma_strided", "--total", "6000", "--side", "both", "--op", "put"),
+    (2, "coop_rma_strided", "--total", "6000", "--side", "target", "--op", "put", "--sync", "fence"),
+    (2, "coop_rma_strided", "--total", "6000", "--side", "origin", "--op", "get", "--sync", "pscw"),
 ]
 EMPTY = [(3, "coop_rma_sync", "--epoch", "fence")]
 
