@@ -20,6 +20,8 @@ PROGRAMS = [
     (4, "coop_rma_mr", "-w", "5", "--threads", "2", "--op", "get"),
     *((ranks, "coop_rma_sync", "--epoch", epoch) for ranks, epoch in ((2, "pscw"), (3, "pscw"), (2, "lock"), (3, "lock_all"))),
     (3, "coop_rma_sync", "--epoch", "flush", "--background", "100001"),
+    *((2, "coop_rma_acc", "--op", op, "--sync", sync) for op, sync in (
+        ("accumulate", "flush"), ("accumulate", "fence"), ("get_accumulate", "unlock"), ("get_accumulate", "pscw"))),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 # The memory of the target has gaps, so that a message ends later.
@@ -33,6 +35,13 @@ EMPTY = [(3, "coop_rma_sync", "--epoch", "fence")]
 
 
 class OneSided(unittest.TestCase):
+    def test_every_double_can_be_fetched_and_increased_on_its_own(self):
+        for sync, osc in itertools.product(SYNCS, COMPONENTS):
+            with self.subTest(f"{osc} {sync}"):
+                result = mpirun(2, "coop_rma_acc", "--op", "fetch_op", "--sync", sync, *CHECKED, "-m", "8:1K", osc=osc)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(sizes(result.stdout), [8 << n for n in range(8)])
+
     def test_data_is_right_under_every_component(self):
         for (ranks, *command), osc in itertools.product(PROGRAMS + SPREAD + EMPTY, COMPONENTS):
             if osc == "pt2pt" and "--threads" in command:
