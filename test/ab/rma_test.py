@@ -22,6 +22,7 @@ PROGRAMS = [
     (3, "coop_rma_sync", "--epoch", "flush", "--background", "100001"),
     *((2, "coop_rma_acc", "--op", op, "--sync", sync) for op, sync in (
         ("accumulate", "flush"), ("accumulate", "fence"), ("get_accumulate", "unlock"), ("get_accumulate", "pscw"))),
+    *((2, "coop_rma_overlap", "-w", "5", *words) for words in EXCHANGES[3:6]),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 # The memory of the target has gaps, so that a message ends later.
