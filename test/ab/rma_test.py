@@ -23,6 +23,7 @@ PROGRAMS = [
     *((2, "coop_rma_acc", "--op", op, "--sync", sync) for op, sync in (
         ("accumulate", "flush"), ("accumulate", "fence"), ("get_accumulate", "unlock"), ("get_accumulate", "pscw"))),
     *((2, "coop_rma_overlap", "-w", "5", *words) for words in EXCHANGES[3:6]),
+    (2, "coop_rma_interleave", "-w", "5"), (2, "coop_rma_interleave", "--alternate", "--sync", "pscw"),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 # The memory of the target has gaps, so that a message ends later.
