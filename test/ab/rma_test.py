@@ -24,6 +24,9 @@ PROGRAMS = [
         ("accumulate", "flush"), ("accumulate", "fence"), ("get_accumulate", "unlock"), ("get_accumulate", "pscw"))),
     *((2, "coop_rma_overlap", "-w", "5", *words) for words in EXCHANGES[3:6]),
     (2, "coop_rma_interleave", "-w", "5"), (2, "coop_rma_interleave", "--alternate", "--sync", "pscw"),
+    *((2, "coop_rma_pattern", "--pieces", "50", "--sync", sync) for sync in SYNCS),
+    (3, "coop_rma_pattern", "--pieces", "50", "--threads", "3"), (3, "coop_rma_pattern", "--pieces", "50", "--sync", "pscw"),
+    (3, "coop_rma_pattern", "--pieces", "50", "--way", "messages", "--threads", "2"),
     (2, "coop_rma_bw", "-w", "5", "--op", "both"), (2, "coop_rma_bw", "-w", "5", "--op", "both", "--sync", "pscw"),
 ]
 # The memory of the target has gaps, so that a message ends later.
@@ -56,9 +59,9 @@ class OneSided(unittest.TestCase):
     def test_a_damaged_byte_is_found_and_named(self):
         for ranks, *command in PROGRAMS + SPREAD:
             with self.subTest(" ".join(command)):
-                result = mpirun(ranks, *command, *CHECKED, "-m", 1024, "-F", 1000)
+                result = mpirun(ranks, *command, *CHECKED, "-m", 1024, "-F", 50)
                 self.assertNotEqual(result.returncode, 0)
-                self.assertIn("first wrong offset 1000:", result.stderr)
+                self.assertIn("first wrong offset 50:", result.stderr)
 
     def test_a_damaged_byte_past_the_end_is_found(self):
         for ranks, *command in PROGRAMS:
