@@ -70,6 +70,10 @@ def allgather(*arguments, timeout=60):
     return subprocess.run([f"{TOP}/bench/allgather", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
+def rma(*arguments, timeout=120):
+    return subprocess.run([f"{TOP}/bench/rma", *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
+
+
 def mpirun(ranks, program, *arguments, osc="rdma", timeout=60):
     """Runs on stock components, so that a failure is one of the benchmark."""
     launcher = shutil.which(os.environ.get("MPIRUN", "mpirun"))

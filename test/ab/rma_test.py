@@ -6,7 +6,8 @@ import itertools
 import unittest
 
 from pattern_test import CHECKED, sizes
-from programs import mpirun
+import programs
+from programs import mpirun, rma
 
 COMPONENTS = ("rdma", "pt2pt")
 SYNCS = ("flush", "unlock", "fence", "pscw")
@@ -82,3 +83,29 @@ class OneSided(unittest.TestCase):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertEqual(result.stderr.count(words), 1, result.stderr)
+
+
+class Comparison(unittest.TestCase):
+    def test_measures_stock_components_with_every_byte_checked(self):
+        if not programs.prefix:
+            self.skipTest("needs an installation (--prefix)")
+        folder = programs.new_folder()
+        result = rma("--prefix", programs.prefix, "--quick", "--out", folder, "--ground", "node", "--ground", "rails", "latency-put-flush")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        for ground, names in (("node", ("rdma", "sm", "pt2pt", "ucx")), ("rails", ("rdma_coopib", "rdma_openib", "ucx", "pt2pt"))):
+            with open(f"{folder}/rma-{ground}-latency-put-flush.txt", encoding="utf-8") as file:
+                text = file.read()
+            for name in names:
+                self.assertRegex(text, rf"\b{name}\b")
+
+    def test_refuses_what_it_does_not_know(self):
+        for arguments, words in ((("latency-put-never",), "there is no part 'latency-put-never'"), (("--ground", "moon"), "'moon'"),
+                                 (("--prefix", programs.new_folder()), "not an installation")):
+            result = rma(*arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stderr)
+
+    def test_lists_parts_of_every_program(self):
+        listed = rma("--list").stdout
+        for name in (name for name in programs.BENCHMARKS if name.startswith("coop_rma_")):
+            self.assertIn(f"\n{name[len('coop_rma_'):]}-", "\n" + listed)
