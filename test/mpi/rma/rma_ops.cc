@@ -211,9 +211,8 @@ void every_flavor(const mpitest::Env& env, void (*types)(Trial&, Sync), Sync act
         if (is_short() && flavor != Flavor::kAllocate) continue;
         const Members members(flavor, env.comm);
         Trial trial(flavor, members.comm);
-        const bool first = flavor == Flavor::kCreate || flavor == Flavor::kShared;
-        types(trial, first ? active : passive);
-        if (flavor == Flavor::kCreate) types(trial, passive);
+        if (flavor == Flavor::kCreate || flavor == Flavor::kShared) types(trial, active);
+        if (flavor != Flavor::kShared) types(trial, passive);
     }
 }
 

@@ -132,6 +132,7 @@ CASE(types_that_end_beyond_the_window) {
 
 // The range of the target counts, not that of the caller.
 CASE(beyond_the_end_of_a_smaller_window) {
+    if (mpitest::skipped_on_ob1("osc/rdma sometimes crashes when the target's window has no bytes")) return;
     Window window(Flavor::kCreate, env.comm, env.rank % 2 == 0 ? kBytes : 0);
     window.reset([&](unsigned char* memory) { std::memset(memory, kContents, window.bytes); });
     CHECK_MPI(MPI_Win_lock_all(0, window.win));
