@@ -5,11 +5,11 @@
 # shellcheck disable=SC2154 # variables of run and lib/launch.sh
 
 # Words of mpirun that choose the component. osc/ucx would otherwise get windows of one process, and fail.
-osc_words=(--mca osc multirail)
-[ "$pml" = coop ] || osc_words=(--mca osc ^ucx)
+osc_words=(--mca osc "$osc")
+[ "$osc" != stock ] && [ "$pml" = coop ] || osc_words=(--mca osc ^ucx)
 
-# rma_launch GROUND NP PML ARGUMENT…: launch, with the component and the PML. Ranks outnumber cores, and yield while they wait.
-rma_launch() {
+# rma_start GROUND NP PML ARGUMENT…: launch, with the component and the PML. Ranks outnumber cores, and yield while they wait.
+rma_start() {
     local common=(--mca pml "$3" "${common[@]:3}" "${osc_words[@]}") yielding=(--mca mpi_yield_when_idle 1)
     [ "$1" != cluster ] || yielding=()
     [ -z "$san" ] || yielding=() # sanitizers.sh sets it
@@ -22,7 +22,7 @@ rma_cases() {
     [ "$pml" = coop ] || of_pml=ob1
     run_topic "rma.$ground.$of_pml.$of_topic" "$bin/rma_$of_topic" rma_on_ground
 }
-rma_on_ground() { rma_launch "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" "${arguments[@]}"; }
+rma_on_ground() { rma_start "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" "${arguments[@]}"; }
 
 rma_vader() {
     local of_pml=coop topic

@@ -38,17 +38,18 @@ rma::Record record_of(rma::Kind kind) noexcept {
 }  // namespace
 
 int Window::fence(int assertion) {
+    int refused = OMPI_SUCCESS;
     {
         Lock lock(mutex_);
         const rma::FenceAsserts asserts{(assertion & MPI_MODE_NOPRECEDE) != 0, (assertion & MPI_MODE_NOSUCCEED) != 0};
         if (const auto verdict = epochs_.fence(asserts); verdict != rma::Verdict::kProceed) return code_of(verdict);
         ++epoch_;
-        finish(lock, touched_peers(), true);
+        refused = finish(lock, touched_peers(), true);
     }
     order_memory();
     const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     order_memory();
-    return rc;
+    return rc != OMPI_SUCCESS ? rc : refused;
 }
 
 int Window::start(ompi_group_t& group, int assertion) {
@@ -71,7 +72,8 @@ int Window::complete() {
         peers.push_back(&peer(rank));
         if (peers.back()->ready_in != epoch_) wait_until_ready(lock, *peers.back());
     }
-    finish(lock, peers, false);
+    // Only in dynamic memory may a target refuse an operation.
+    const int refused = finish(lock, peers, is_dynamic());
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {
         if (each->rank == rank_) {
@@ -86,7 +88,7 @@ int Window::complete() {
     ++epoch_;
     lock.unlock();
     send(std::move(out));
-    return code_of(verdict);
+    return verdict != rma::Verdict::kProceed ? code_of(verdict) : refused;
 }
 
 int Window::post(ompi_group_t& group, int assertion) {

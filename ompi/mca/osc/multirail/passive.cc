@@ -6,6 +6,7 @@
 // and the holders. Elsewhere the target grants the locks (coop/rma/lock_queue.h). Both are fair, but a process that has
 // other locks of the window takes a shared one without waiting its turn, as soon as nobody holds it exclusively.
 #include <atomic>
+#include <utility>
 
 #include "codes.h"
 #include "frames.h"
@@ -13,6 +14,11 @@
 #include "window.h"
 
 namespace coop::osc {
+namespace {
+
+constexpr int worse(int one, int other) noexcept { return one != OMPI_SUCCESS ? one : other; }
+
+}  // namespace
 
 void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
     // Another thread may be giving it back, or have asked for it.
@@ -97,15 +103,15 @@ void Window::release_lock(Lock& lock, Peer& peer) {
 }
 
 // Locks that were asked for are held, and given back; all operations are complete then.
-void Window::release_all(Lock& lock, std::span<Peer* const> peers) {
+int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
     // RDMA and results; what the records do comes before the release, in order.
-    finish(lock, peers, false);
+    const int rc = finish(lock, peers, false);
     for (Peer* const each : peers) release_lock(lock, *each);
-    finish(lock, peers, true);
+    return worse(finish(lock, peers, true), rc);
 }
 
-void Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
+int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
     struct Awaited {
         Peer* peer;
         Generations::Number generation;
@@ -124,16 +130,21 @@ void Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
         awaited.push_back({each, each->operations.close()});
         close_frame(*each, out);
     }
-    if (awaited.empty()) return;
-    lock.unlock();
-    send(std::move(out));
-    lock.lock();
+    if (!awaited.empty()) {
+        lock.unlock();
+        send(std::move(out));
+        lock.lock();
+    }
     for (const Awaited& each : awaited) wait_for(lock, [&] { return each.peer->operations.is_over(each.generation); });
+    bool refused = false;
+    for (Peer* const each : peers)
+        if (std::exchange(each->refused, false)) refused = true;
+    return refused ? OMPI_ERR_RMA_RANGE : OMPI_SUCCESS;
 }
 
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
-        each->touched = each->buffer.bytes || each->unflushed || !each->operations.idle();
+        each->touched = each->buffer.bytes || each->unflushed || each->refused || !each->operations.idle();
         return !each->touched;
     });
     return touched_;
@@ -165,15 +176,11 @@ int Window::unlock(std::uint32_t rank) {
     const bool no_check = rank < processes_ && epochs_.lock_had_no_check(rank);
     if (const auto verdict = epochs_.unlock(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
     Peer* const there = &peer(rank);
-    if (no_check) {
-        there->ready_in = 0;
-        finish(lock, {&there, 1}, true);
-    } else {
-        release_all(lock, {&there, 1});
-    }
+    if (no_check) there->ready_in = 0;
+    const int rc = no_check ? finish(lock, {&there, 1}, true) : release_all(lock, {&there, 1});
     lock.unlock();
     progress_once();
-    return OMPI_SUCCESS;
+    return rc;
 }
 
 // A lock of a target is taken when the program first uses it, because most programs use few. Only memory that the program
@@ -196,33 +203,34 @@ int Window::unlock_all() {
     std::vector<Peer*> locked;
     for (const auto& each : peers_)
         if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
-    release_all(lock, locked);
-    finish(lock, touched_peers(), true);
+    int rc = release_all(lock, locked);
+    rc = worse(finish(lock, touched_peers(), true), rc);
     ++epoch_;
     lock.unlock();
     progress_once();
-    return OMPI_SUCCESS;
+    return rc;
 }
 
 int Window::flush(std::uint32_t rank, bool local) {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.flush(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    int rc = OMPI_SUCCESS;
     if (peers_[rank]) {
         Peer* const there = peers_[rank].get();
-        finish(lock, {&there, 1}, !local);
+        rc = finish(lock, {&there, 1}, !local);
     }
     lock.unlock();
     progress_once();
-    return OMPI_SUCCESS;
+    return rc;
 }
 
 int Window::flush_all(bool local) {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.flush_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    finish(lock, touched_peers(), !local);
+    const int rc = finish(lock, touched_peers(), !local);
     lock.unlock();
     progress_once();
-    return OMPI_SUCCESS;
+    return rc;
 }
 
 int Window::sync() noexcept {

@@ -4,6 +4,7 @@
 // answers.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "diagnose.h"
 #include "frames.h"
@@ -63,6 +64,7 @@ const char* Window::execute(std::uint32_t source, const rma::ReadRecord& read, R
         rma::Reply reply{};
         reply.answer = what;
         reply.cookie = record.cookie;
+        reply.refused = std::exchange(peer(source).refused_by_us, false);
         replies.add(source, reply);
     };
     const auto grant = [&](std::uint32_t to, std::uint64_t) { this->grant(to, replies); };
@@ -119,11 +121,25 @@ bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
     return true;
 }
 
+// The origin could not know whether the memory is attached. It is told with the result, or at its next flush.
+const char* Window::refuse(std::uint32_t source, const rma::Record& record, Replies& replies) {
+    if (!rma::has_position(record.kind)) {
+        peer(source).refused_by_us = true;
+        return nullptr;
+    }
+    rma::Reply reply{};
+    reply.answer = rma::Answer::kRefused;
+    reply.cookie = record.cookie;
+    reply.position = record.bytes;
+    replies.add(source, reply);
+    return nullptr;
+}
+
 const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std::span<const rma::Run> runs,
                           Replies& replies) {
     const rma::Record& record = read.record;
     if (rma::count_bytes(runs) != record.bytes) return "bytes of the runs";
-    if (!own_memory_has(runs)) return "place in the window";
+    if (!own_memory_has(runs)) return is_dynamic() ? refuse(source, record, replies) : "place in the window";
 
     std::optional<ElementType> element;
     std::uint64_t span = 1;
@@ -229,6 +245,7 @@ const char* Window::on_answer(Peer& from, const rma::Reply& reply, const std::by
     switch (reply.answer) {
     case rma::Answer::kFlushed:
     case rma::Answer::kUnlocked:
+        from.refused = from.refused || reply.refused != 0;
         return reply.cookie <= UINT32_MAX && from.operations.end(static_cast<Generations::Number>(reply.cookie))
                    ? nullptr
                    : "flush";
@@ -236,10 +253,19 @@ const char* Window::on_answer(Peer& from, const rma::Reply& reply, const std::by
         if (from.lock != Peer::Lock::kAsked) return "grant of a lock";
         from.lock = Peer::Lock::kHeld;
         return nullptr;
+    case rma::Answer::kRefused:
     case rma::Answer::kData: break;
     }
     Result* const result = ids_.find(reply.cookie);
     if (!result || &result->peer != &from) return "cookie";
+    if (reply.answer == rma::Answer::kRefused) {
+        if (reply.position == 0 || reply.position > result->missing) return "bytes of a result";
+        result->missing -= reply.position;
+        from.refused = true;
+        if (result->request) result->request->super.req_status.MPI_ERROR = MPI_ERR_RMA_RANGE;
+        if (result->missing == 0) end_result(result, done);
+        return nullptr;
+    }
     if (reply.position > result->bytes || reply.bytes > result->bytes - reply.position || reply.bytes > result->missing)
         return "position of a result";
     result->put(reply.position, data, reply.bytes);

@@ -101,12 +101,14 @@ struct Peer {
     rma::LockType lock_type = rma::LockType::kShared;
     bool overtakes = false;      // the request waits only for an exclusive holder
     std::uint64_t ticket = 0;    // of the lock in shared memory
+    bool refused = false;        // it has refused an operation, and no flush has told the program
     std::uint64_t ready_in = 0;  // the access epoch in which it has been found ready for operations; 0: none
     // As target.
     rma::Inbox inbox;
     std::deque<std::unique_ptr<LongAnswer>> answers;
     // Packets that the transport had no room for, in callbacks.
     std::deque<Outgoing> waiting;
+    bool refused_by_us = false;               // a record since its last flush
     bool busy = false;                        // it is in Window::busy_
     std::atomic<std::uint32_t> under_way{0};  // packets in descriptors of the transport
 };
@@ -287,9 +289,10 @@ private:
     void wait_for_lock(Lock& lock, Peer& peer);
     static bool take_turn(SharedLocks& words, const Peer& peer) noexcept;
     void release_lock(Lock& lock, Peer& peer);
-    void release_all(Lock& lock, std::span<Peer* const> peers);
+    int release_all(Lock& lock, std::span<Peer* const> peers);
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
-    void finish(Lock& lock, std::span<Peer* const> peers, bool remote);
+    // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached.
+    int finish(Lock& lock, std::span<Peer* const> peers, bool remote);
     std::vector<Peer*> touched_peers();
     void progress_once() noexcept;
 
@@ -317,6 +320,7 @@ private:
     void grant(std::uint32_t to, Replies& replies);
     std::byte* address_of(std::uint64_t offset) const noexcept;  // of own memory
     bool own_memory_has(std::span<const rma::Run> runs) const noexcept;
+    const char* refuse(std::uint32_t source, const rma::Record& record, Replies& replies);
 
     ompi_win_t* const win_;
     ompi_communicator_t* const comm_;

@@ -79,11 +79,19 @@ constexpr std::uint64_t data_bytes(const Record& record) noexcept {
     return (record.flags & kHasData) == 0 ? 0 : record.kind == Kind::kSwap ? 2ull * record.bytes : record.bytes;
 }
 
-enum class Answer : std::uint8_t { kData = 1, kFlushed, kGranted, kUnlocked, kLast = kUnlocked };
+enum class Answer : std::uint8_t {
+    kData = 1,
+    kRefused,  // no data, because the place is not in the window; `position` is the number of bytes
+    kFlushed,
+    kGranted,
+    kUnlocked,
+    kLast = kUnlocked
+};
 
 struct Reply {
     Answer answer;
-    std::uint8_t unused[3];
+    std::uint8_t refused;  // kFlushed, kUnlocked: some record before was refused
+    std::uint8_t unused[2];
     std::uint32_t bytes;  // kData: that follow; else 0
     std::uint64_t cookie;
     std::uint64_t position;  // kData: in the result of the call
