@@ -9,10 +9,20 @@ rma_launch() {
     local how=$1 ground=$2 np=$3 operations=$5 of_osc=(--mca osc "$osc") common=(--mca pml "$4" "${common[@]:3}")
     shift 5
     [ "$osc" != stock ] || of_osc=()
+    rma_storm_requires_less
     # With sanitizers every byte costs several times as much.
     [ -z "$san" ] || operations=$((operations / 4))
-    # There are more ranks than cores, and they wait for each other.
-    $how "$ground" "$np" "${of_osc[@]}" "$bin/rma_storm" --operations "$operations" "$@"
+    # There are more ranks than cores, and they wait for each other. (In the environment: some grounds set it, too.)
+    OMPI_MCA_mpi_yield_when_idle=1 $how "$ground" "$np" "${of_osc[@]}" "$bin/rma_storm" "${less[@]}" --operations "$operations" "$@"
+}
+
+# Where stock components of Open MPI 4.1.4 are wrong (README.md), less is required of them.
+rma_storm_requires_less() {
+    case $osc in
+    *multirail*) less=() ;;
+    *pt2pt*) less=(--without "nested,flush_local,sequences,asserts,hints,derived,requests") ;;
+    *) less=(--without "unsigned,races,flushed,asserts,hints,derived,subsets" --max-bytes 4000) ;;
+    esac
 }
 
 # rma_storm NAME GROUND PML OPERATIONS ARGUMENT…
@@ -36,7 +46,8 @@ rma_storm_everywhere() {
                 rma_storm "seed_${seed}_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed $seed
             done
         done
-        rma_storm "threads_over_$ground" "$ground" "$pml" 1500 --seed 5 --threads 3
+        # osc/pt2pt refuses threads.
+        case $osc in *pt2pt*) ;; *) rma_storm "threads_over_$ground" "$ground" "$pml" 1500 --seed 5 --threads 3 ;; esac
         # Only short operations, but many more of them.
         rma_storm "short_operations_over_$ground" "$ground" "$pml" 6000 --seed 6 --max-bytes 200
     done
@@ -56,6 +67,8 @@ part_rma_storm() {
     [ "$pml" = ob1 ] || ! everywhere || pmls+=(ob1)
     if everywhere || ! cluster_possible; then grounds+=(tcp); fi
     if cluster_possible; then grounds+=(cluster); else report_skip rma_storm.cluster "$no_cluster" $((4 * ${#pmls[@]} + 2)); fi
+    # Other components of Open MPI need atomic operations of the transport.
+    case $osc in *multirail* | *pt2pt*) ;; *) grounds=(vader) ;; esac
     rma_storm_everywhere
     if [ -z "$san" ]; then
         for how in lose double misplace; do

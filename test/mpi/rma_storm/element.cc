@@ -113,6 +113,7 @@ Content content_for(Element element, Combine combine) {
 
 void fill(Element element, Content content, std::uint64_t key, std::size_t count, void* out) {
     const std::size_t bytes = bytes_of(element);
+    if (count == 0) return;
     switch (content) {
     case Content::kBits: pattern::fill(key, 0, out, count * bytes); break;
     case Content::kZero: std::memset(out, 0, count * bytes); break;
@@ -132,7 +133,7 @@ void fill(Element element, Content content, std::uint64_t key, std::size_t count
 }
 
 void combine(Element element, Combine op, const void* in, void* inout, std::size_t count) {
-    if (op == Combine::kNoOp) return;
+    if (op == Combine::kNoOp || count == 0) return;
     if (op == Combine::kReplace) {
         std::memcpy(inout, in, count * bytes_of(element));
         return;

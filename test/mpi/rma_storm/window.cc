@@ -127,7 +127,7 @@ unsigned char* Window::memory(int rank, std::size_t at) const {
 }
 
 void Window::store(std::size_t at, const unsigned char* content, std::size_t bytes) const {
-    std::memcpy(own(at), content, bytes);
+    if (bytes != 0) std::memcpy(own(at), content, bytes);
 }
 
 std::size_t Window::mismatch(const Bytes& content) const {
