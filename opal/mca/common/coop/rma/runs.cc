@@ -28,7 +28,8 @@ bool are_inside(std::span<const Run> runs, std::uint64_t size) noexcept {
         const __int128 first = run.offset;
         // Both factors have 64 bits, so that the product has 127 with its sign.
         const __int128 last = first + static_cast<__int128>(run.stride) * static_cast<__int128>(run.repeat - 1);
-        if (std::min(first, last) < 0 || std::max(first, last) + run.bytes > static_cast<__int128>(size)) return false;
+        if (std::min(first, last) < 0 || run.bytes > size) return false;
+        if (std::max(first, last) > static_cast<__int128>(size - run.bytes)) return false;
     }
     return true;
 }
