@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace coop::rma {
@@ -20,12 +21,15 @@ public:
     // An origin has no more frames than this under way.
     static constexpr std::uint32_t kMostAhead = 1 << 16;
 
+    // `first` is the number of the first frame.
+    explicit Inbox(std::uint32_t first = 0) noexcept : next_(first) {}
+
     // Calls execute(frame) for this frame and those that waited for it, in order; keeps a copy of a frame that comes too
     // early. Returns false if the frame came before or is too far ahead.
     template <class F>
     bool on_frame(std::uint32_t sequence, std::span<const std::byte> frame, F&& execute) {
         const std::uint32_t ahead = sequence - next_;
-        if (ahead > kMostAhead) return false;
+        if (ahead >= kMostAhead) return false;
         if (ahead > 0) return held_.try_emplace(sequence, frame.begin(), frame.end()).second;
         ++next_;
         execute(frame);
@@ -41,7 +45,7 @@ public:
     std::size_t held() const noexcept { return held_.size(); }
 
 private:
-    std::uint32_t next_ = 0;
+    std::uint32_t next_;
     std::map<std::uint32_t, std::vector<std::byte>> held_;
 };
 
