@@ -16,6 +16,8 @@ class Generations {
 public:
     using Number = std::uint32_t;
 
+    explicit Generations(Number first = 1) noexcept : open_(first), oldest_(first) {}
+
     // An operation begins, or ends. end() returns false if no operation of this generation is under way.
     Number begin() noexcept {
         ++pending(open_);
@@ -24,30 +26,37 @@ public:
     bool end(Number generation) noexcept {
         if (open_ - generation >= kKept || pending(generation) == 0) return false;
         --pending(generation);
-        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+        advance();
         return true;
     }
 
-    // Returns the generation to wait for. Where too many flushes are under way at once, it stays open.
+    // Returns the generation to wait for. Where too many flushes are under way at once, it stays open until the oldest one
+    // is over, so that this flush waits for some later operations, too.
     Number close() noexcept {
-        if (pending(open_) == 0 && oldest_ == open_) return open_ - 1;
+        if (pending(open_) == 0) return open_ - 1;
         const Number closed = open_;
-        if (open_ - oldest_ < kKept - 1) ++open_;
-        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+        must_close_ = true;
+        advance();
         return closed;
     }
-    // Whether all operations of the generation and of earlier ones have ended.
-    bool is_over(Number generation) const noexcept {
-        const auto newer = static_cast<std::int32_t>(oldest_ - generation);
-        return newer > 0 || (newer == 0 && generation == open_ && counts_[open_ % kKept] == 0);
-    }
+    // Whether all operations of the generation and of earlier ones have ended. Once over, it stays over.
+    bool is_over(Number generation) const noexcept { return static_cast<std::int32_t>(oldest_ - generation) > 0; }
     bool idle() const noexcept { return oldest_ == open_ && counts_[open_ % kKept] == 0; }
 
 private:
     static constexpr Number kKept = 8;
+    // Leaves the generations that are over, and closes the open one if a flush wants it and a number is free.
+    void advance() noexcept {
+        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+        if (!must_close_ || open_ - oldest_ == kKept - 1) return;
+        must_close_ = false;
+        ++open_;
+        while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
+    }
     std::uint32_t& pending(Number generation) noexcept { return counts_[generation % kKept]; }
 
-    Number open_ = 1, oldest_ = 1;
+    Number open_, oldest_;
+    bool must_close_ = false;  // a flush waits for the open generation
     std::array<std::uint32_t, kKept> counts_{};
 };
 
