@@ -15,6 +15,7 @@
 // Threading: none. Errors: find_damage() names what is wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -113,7 +114,7 @@ public:
 
     bool empty() const noexcept { return used_ == sizeof(Packet); }
     std::size_t used() const noexcept { return used_; }
-    std::size_t room() const noexcept { return memory_.size() - used_; }
+    std::size_t room() const noexcept { return memory_.size() - std::min(memory_.size(), used_); }
 
     // Appends a record and returns where its data goes; null: no room. The caller writes the data before it appends
     // another record. record.flags and .at must agree with `runs`.
@@ -150,7 +151,7 @@ private:
 
 inline Packet read_packet(std::span<const std::byte> bytes) noexcept {
     Packet packet{};
-    std::memcpy(&packet, bytes.data(), std::min(bytes.size(), sizeof packet));
+    if (!bytes.empty()) std::memcpy(&packet, bytes.data(), std::min(bytes.size(), sizeof packet));
     return packet;
 }
 
