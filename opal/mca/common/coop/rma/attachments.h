@@ -5,7 +5,9 @@
 // Units: bytes. Threading: the caller's lock. Errors: attach() may throw std::bad_alloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 
 namespace coop::rma {
