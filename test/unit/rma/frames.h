@@ -70,7 +70,7 @@ inline Written random_record(std::mt19937& random) {
 }
 inline Written random_reply(std::mt19937& random) {
     Written written;
-    written.reply.answer = static_cast<Answer>(1 + random() % 4);
+    written.reply.answer = static_cast<Answer>(1 + random() % 5);
     if (written.reply.answer == Answer::kData) written.data = random_bytes(1 + random() % 20, random);
     written.reply.bytes = static_cast<std::uint32_t>(written.data.size());
     written.reply.cookie = random_word(random);
@@ -145,7 +145,7 @@ inline Parsed parse(std::span<const std::byte> bytes) {
             }
             if (flags & 2) data = kind == 5 ? 2 * count : count;
         } else {
-            if (kind == 0 || kind > 4 || (kind == 1) != (count > 0)) return parsed;
+            if (kind == 0 || kind > 5 || (kind == 1) != (count > 0)) return parsed;
             data = count;
         }
         data = (data + 7) / 8 * 8;

@@ -92,6 +92,36 @@ TEST(RmaLockQueue, an_exclusive_request_waits_for_the_last_shared_holder) {
     EXPECT_EQ(lock.release(1), to({3}));
 }
 
+TEST(RmaLockQueue, a_shared_request_of_a_process_with_other_locks_overtakes_exclusive_ones) {
+    Asked lock;
+    std::vector<std::uint32_t> granted;
+    const auto grant = [&](std::uint32_t source, std::uint64_t) { granted.push_back(source); };
+    lock.request(1, kShared);
+    lock.request(2, kExclusive);
+    EXPECT_TRUE(lock.queue.request(3, kShared, 0, grant, true));
+    EXPECT_EQ(granted, std::vector<std::uint32_t>{3});
+    // It waits for an exclusive holder, and then comes first.
+    EXPECT_EQ(lock.release(1), to({}));
+    EXPECT_EQ(lock.release(3), to({2}));
+    lock.request(4, kExclusive);
+    granted.clear();
+    EXPECT_TRUE(lock.queue.request(5, kShared, 500, grant, true));
+    EXPECT_TRUE(granted.empty());
+    EXPECT_EQ(lock.release(2), to({5}));
+    EXPECT_EQ(lock.release(5), to({4}));
+}
+
+TEST(RmaLockQueue, an_exclusive_request_overtakes_nobody) {
+    Asked lock;
+    std::vector<std::uint32_t> granted;
+    lock.request(1, kExclusive);
+    lock.request(2, kExclusive);
+    EXPECT_TRUE(lock.queue.request(
+        3, kExclusive, 300, [&](std::uint32_t source, std::uint64_t) { granted.push_back(source); }, true));
+    EXPECT_EQ(lock.release(1), to({2}));
+    EXPECT_EQ(lock.release(2), to({3}));
+}
+
 TEST(RmaLockQueue, a_shared_request_does_not_overtake_an_exclusive_one) {
     Asked lock;
     lock.request(1, kShared);

@@ -37,7 +37,8 @@ EXPECT_FIELD(Record, at, 8, 8);
 EXPECT_FIELD(Record, cookie, 16, 8);
 EXPECT_FIELD(Record, position, 24, 8);
 EXPECT_FIELD(Reply, answer, 0, 1);
-EXPECT_FIELD(Reply, unused, 1, 3);
+EXPECT_FIELD(Reply, refused, 1, 1);
+EXPECT_FIELD(Reply, unused, 2, 2);
 EXPECT_FIELD(Reply, bytes, 4, 4);
 EXPECT_FIELD(Reply, cookie, 8, 8);
 EXPECT_FIELD(Reply, position, 16, 8);
@@ -54,8 +55,9 @@ static_assert(static_cast<int>(Kind::kPut) == 1 && static_cast<int>(Kind::kGet) 
               static_cast<int>(Kind::kSwap) == 5 && static_cast<int>(Kind::kLock) == 6 &&
               static_cast<int>(Kind::kUnlock) == 7 && static_cast<int>(Kind::kFlush) == 8 &&
               static_cast<int>(Kind::kPost) == 9 && static_cast<int>(Kind::kComplete) == 10);
-static_assert(static_cast<int>(Answer::kData) == 1 && static_cast<int>(Answer::kFlushed) == 2 &&
-              static_cast<int>(Answer::kGranted) == 3 && static_cast<int>(Answer::kUnlocked) == 4);
+static_assert(static_cast<int>(Answer::kData) == 1 && static_cast<int>(Answer::kRefused) == 2 &&
+              static_cast<int>(Answer::kFlushed) == 3 && static_cast<int>(Answer::kGranted) == 4 &&
+              static_cast<int>(Answer::kUnlocked) == 5);
 
 void expect_equal(const ReadRecord& read, const Written& written) {
     EXPECT_EQ(std::memcmp(&read.record, &written.record, sizeof(Record)), 0);
