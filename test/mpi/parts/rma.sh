@@ -32,6 +32,12 @@ rma_vader() {
     done
 }
 
+# Four processes: two that read and two that write.
+rma_progress() {
+    local ground
+    for ground in vader tcp; do rma_cases $ground 4 coop progress; done
+}
+
 rma_tcp() {
     local of_pml=ob1 topic
     for topic in calls sizes types ops epochs atomics windows dynamic requests threads errors ranges; do
@@ -54,5 +60,6 @@ part_rma() {
     rma_vader
     [ "$pml" = coop ] || return 0
     ! everywhere || rma_tcp
+    rma_progress
     rma_cluster
 }
