@@ -40,12 +40,16 @@ public:
             CHECK_MPI(MPI_Iallgather(from, mine, shape.type, result_.data(), mine, shape.type, comm, &request));
             return;
         }
+        std::vector<int> counts, displacements;
         for (const Block& block : blocks_) {
-            counts_.push_back(block.count);
-            displacements_.push_back(block.displacement);
+            counts.push_back(block.count);
+            displacements.push_back(block.displacement);
         }
-        CHECK_MPI(MPI_Iallgatherv(from, mine, shape.type, result_.data(), counts_.data(), displacements_.data(),
+        CHECK_MPI(MPI_Iallgatherv(from, mine, shape.type, result_.data(), counts.data(), displacements.data(),
                                   shape.type, comm, &request));
+        // MPI forbids that, but mpi4py 3.1 frees its arrays here.
+        std::fill(counts.begin(), counts.end(), 1 << 30);
+        std::fill(displacements.begin(), displacements.end(), -(1 << 30));
     }
     Pending(const Pending&) = delete;
 
@@ -77,7 +81,6 @@ private:
 
     std::uint64_t number_;
     std::vector<Block> blocks_;
-    std::vector<int> counts_, displacements_;
     Buffer result_, expected_, sent_, sent_before_;
 };
 using Several = std::list<Pending>;

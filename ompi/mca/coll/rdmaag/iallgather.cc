@@ -5,6 +5,7 @@
 // Threading: a request completes in the thread that continues the call. The handler leaves the end of some calls to the
 // application, because it would call back into other parts of Open MPI: those with datatypes of the program, which are
 // released, and those with a callback.
+#include <algorithm>
 #include <new>
 
 #include "buffers.h"
@@ -27,13 +28,19 @@ OBJ_CLASS_DECLARATION(mca_coll_rdmaag_request_t);
 
 namespace coop::ag {
 
+// The lengths and places of blocks of unequal length; empty: they have the same length. MPI forbids the program to change
+// its arrays while the call is in progress, but some programs do (mpi4py 3.1 frees them), and no other component minds.
+struct Vectors {
+    std::unique_ptr<std::uint64_t[]> ends;
+    std::unique_ptr<int[]> counts, displs;
+};
+
 struct Nonblocking : Job {
-    using Ends = std::unique_ptr<std::uint64_t[]>;
-    Nonblocking(Group& of, ompi_request_t& its_request, Ends ends_of_blocks, const coll::Way& by, std::uint32_t rank,
+    Nonblocking(Group& of, ompi_request_t& its_request, Vectors of_blocks, const coll::Way& by, std::uint32_t rank,
                 const void* sbuf, int scount, ompi_datatype_t* sdtype, const Received& received,
                 const coll::Blocks& where) noexcept
         : Job(nullptr, where, *by.algorithm, by.short_part), group(of), request(its_request),
-          ends(std::move(ends_of_blocks)), buffers(rank, sbuf, scount, sdtype, received, where),
+          vectors(std::move(of_blocks)), buffers(rank, sbuf, scount, sdtype, received, where),
           has_types(!ompi_datatype_is_predefined(received.type) ||
                     (sbuf != MPI_IN_PLACE && !ompi_datatype_is_predefined(sdtype))) {
         memory = buffers.memory();
@@ -42,7 +49,7 @@ struct Nonblocking : Job {
 
     Group& group;
     ompi_request_t& request;
-    Ends ends;  // of blocks of unequal length
+    Vectors vectors;
     Buffers buffers;
     bool has_types;  // datatypes of the program
 };
@@ -101,10 +108,9 @@ mca_coll_rdmaag_request_t& make_request(ompi_communicator_t& comm) noexcept {
     return *request;
 }
 
-// `ends`: see Nonblocking; the others as in MPI_Iallgather.
+// `vectors`: see Nonblocking; the others as in MPI_Iallgather.
 int start(State& state, coll::Operation operation, const void* sbuf, int scount, ompi_datatype_t* sdtype,
-          const Received& received, const coll::Blocks& blocks, Nonblocking::Ends ends,
-          ompi_request_t** request) noexcept {
+          const Received& received, const coll::Blocks& blocks, Vectors vectors, ompi_request_t** request) noexcept {
     const Inside inside;
     ompi_communicator_t& comm = *state.comm;
     Group& group = *state.group;
@@ -117,7 +123,7 @@ int start(State& state, coll::Operation operation, const void* sbuf, int scount,
     const coll::Plan plan = state.tuner->plan_without_trial(operation, blocks.mean_bytes(), situation);
     process.count({*plan.way.algorithm, plan.reason}, blocks.mean_bytes());
     made.call = new (std::nothrow)
-        Nonblocking(group, **request, std::move(ends), plan.way, static_cast<std::uint32_t>(ompi_comm_rank(&comm)),
+        Nonblocking(group, **request, std::move(vectors), plan.way, static_cast<std::uint32_t>(ompi_comm_rank(&comm)),
                     sbuf, scount, sdtype, received, blocks);
     if (!made.call) out_of_memory(sizeof *made.call);
     made.call->on_done = on_done;
@@ -148,7 +154,7 @@ extern "C" int mca_coll_rdmaag_iallgather(const void* sbuf, int scount, ompi_dat
     const Received received{static_cast<std::byte*>(rbuf), rdtype, rcount, nullptr, nullptr};
     const coll::Blocks blocks(static_cast<std::uint32_t>(ompi_comm_size(comm)), received.block(0).bytes());
     if (prepared_group(state, blocks.bytes()))
-        return start(state, coll::Operation::kAllgather, sbuf, scount, sdtype, received, blocks, nullptr, request);
+        return start(state, coll::Operation::kAllgather, sbuf, scount, sdtype, received, blocks, {}, request);
     return state.iallgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, request, state.iallgather_module);
 }
 
@@ -157,15 +163,20 @@ extern "C" int mca_coll_rdmaag_iallgatherv(const void* sbuf, int scount, ompi_da
                                            ompi_communicator_t* comm, ompi_request_t** request,
                                            mca_coll_base_module_t* module) {
     State& state = state_of(module);
-    const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, rcounts, displs};
     const auto processes = static_cast<std::uint32_t>(ompi_comm_size(comm));
-    Nonblocking::Ends ends(new (std::nothrow) std::uint64_t[processes]);
-    if (!ends) out_of_memory(processes * sizeof *ends.get());
+    Vectors vectors{std::unique_ptr<std::uint64_t[]>(new (std::nothrow) std::uint64_t[processes]),
+                    std::unique_ptr<int[]>(new (std::nothrow) int[processes]),
+                    std::unique_ptr<int[]>(new (std::nothrow) int[processes])};
+    if (!vectors.ends || !vectors.counts || !vectors.displs)
+        out_of_memory(processes * (sizeof(std::uint64_t) + 2 * sizeof(int)));
+    std::copy_n(rcounts, processes, vectors.counts.get());
+    std::copy_n(displs, processes, vectors.displs.get());
+    const Received received{static_cast<std::byte*>(rbuf), rdtype, 0, vectors.counts.get(), vectors.displs.get()};
     std::uint64_t end = 0;
-    for (std::uint32_t rank = 0; rank < processes; ++rank) ends[rank] = end += received.block(rank).bytes();
-    const coll::Blocks blocks{std::span<const std::uint64_t>(ends.get(), processes)};
+    for (std::uint32_t rank = 0; rank < processes; ++rank) vectors.ends[rank] = end += received.block(rank).bytes();
+    const coll::Blocks blocks{std::span<const std::uint64_t>(vectors.ends.get(), processes)};
     if (prepared_group(state, end))
-        return start(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, std::move(ends),
+        return start(state, coll::Operation::kAllgatherv, sbuf, scount, sdtype, received, blocks, std::move(vectors),
                      request);
     return state.iallgatherv(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, request,
                              state.iallgatherv_module);
