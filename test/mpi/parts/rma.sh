@@ -38,6 +38,26 @@ rma_progress() {
     for ground in vader tcp; do rma_cases $ground 4 coop progress; done
 }
 
+# A bit flips in a packet. The job must end by itself and say so.
+rma_damage_is_diagnosed() { # FAULT
+    local said=$log.said
+    ends_with_an_error rma_start tcp 2 coop --mca osc_multirail_fault "$1" "$bin/rma_calls" >"$said" 2>&1 || { cat "$said" && return 1; }
+    ! grep -aE 'Signal:|signal [0-9]+ \(|HANG|CHECK failed|AddressSanitizer|runtime error' "$said" || return 1
+    grep -a 'osc/multirail: a packet of a window is damaged' "$said"
+}
+
+# Refused packets, memory that cannot be shared, damaged packets.
+rma_faults() {
+    local fault
+    for fault in busy:3,alloc:2,sendi:1 register:1 register:2; do
+        check "rma.faults.$fault" rma_start vader 3 coop --mca osc_multirail_fault "$fault" "$bin/rma_calls"
+        check "rma.faults.storm.$fault" rma_start tcp 3 ob1 --mca osc_multirail_fault "$fault" "$bin/rma_storm" --operations 1500 --seed 31
+    done
+    for fault in corrupt_match@9 corrupt_match@30=4 corrupt_match@12=17 corrupt_match@20=28 corrupt_fin@7 corrupt_fin@11=9 corrupt_fin@5=26; do
+        check "rma.faults.damaged.$fault" rma_damage_is_diagnosed "$fault"
+    done
+}
+
 rma_tcp() {
     local of_pml=ob1 topic
     for topic in calls sizes types ops epochs atomics windows dynamic requests threads errors ranges; do
@@ -61,5 +81,6 @@ part_rma() {
     [ "$pml" = coop ] || return 0
     ! everywhere || rma_tcp
     rma_progress
+    [ -n "$san" ] || rma_faults
     rma_cluster
 }

@@ -230,7 +230,8 @@ bool Window::own_memory() {
 bool Window::share_memory(const SegmentPlan& plan) {
     const bool leads = plan.members().front() == rank_;
     const bool alone = plan.members().size() == 1 && !is_shared();
-    const bool is_possible = !alone && !plan.overflows() && !process.faults.hit(Fault::kAlloc);
+    const bool fails = !is_shared() && process.faults.hit(Fault::kRegister);
+    const bool is_possible = !alone && !plan.overflows() && !fails;
     memory_.segment = leads && is_possible ? node::Segment::create(plan.bytes()) : node::Segment();
     if (memory_.segment)
         for (std::size_t i = 0; i < plan.members().size(); ++i)

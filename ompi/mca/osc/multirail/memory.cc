@@ -38,8 +38,9 @@ bool WindowMemory::allocate(std::uint64_t bytes) noexcept {
 }
 
 void WindowMemory::register_with(mca_btl_base_module_t& btl, void* base, std::uint64_t bytes) noexcept {
-    if (bytes == 0 || process.faults.hit(Fault::kRegister)) return;
-    handle = btl.btl_register_mem(&btl, MCA_BTL_ENDPOINT_ANY, base, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
+    if (bytes == 0) return;
+    if (!process.faults.hit(Fault::kRegister))
+        handle = btl.btl_register_mem(&btl, MCA_BTL_ENDPOINT_ANY, base, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
     if (handle) rdma = &btl;
     else process.count(Count::kRefusedRegistrations);
 }

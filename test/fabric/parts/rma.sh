@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# One-sided communication by osc/multirail over HCAs: the programs of test/mpi/rma and the storm of test/mpi/rma_storm, which
+# check every byte, over btl/coopib with one to four rails, on several kinds of HCAs, despite losses and refused RDMA.
+# shellcheck disable=SC2154 # variables of run and lib/launch.sh
+
+rma_build() {
+    local program
+    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress; do mpi_program rma_$program || return 1; done
+    mpi_program rma_storm || return 1
+    eval "$("$prefix/bin/coop-env")"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
+# rma PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…] PROGRAM…: one process on each host.
+rma() {
+    local pml=$1 hosts=$2 options=()
+    shift 2
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    limit=100 on_subnet --hosts "$hosts" "${options[@]}" --virtual-hosts -- mpirun -np "$hosts" --bind-to none --mca pml "$pml" \
+        --mca btl "${btl:-coopib},self" --mca mpi_yield_when_idle 1 --mca osc multirail "$@"
+}
+
+# The report of the job must name a way of operations. WORD…: of the report, then --, then the arguments of rma.
+rma_says() {
+    local words=() word said=$log.said
+    while [ "$1" != -- ]; do words+=("$1") && shift; done
+    shift
+    rma "$@" >"$said" 2>&1 || { cat "$said" && return 1; }
+    for word in "${words[@]}"; do grep -aE "osc/multirail: rank 0:.*$word" "$said" || return 1; done
+}
+
+# Long blocks are striped, so each of two rails sends about half of what one rank puts.
+both_rails_send() {
+    local said=$log.counters bytes
+    limit=100 on_subnet --hosts 2 --hcas 2 --virtual-hosts --counters -- mpirun -np 2 --bind-to none --mca pml coop --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca osc multirail "$prefix/libexec/ompi-coop/coop_rma_bw" -d -m 1M -i 8 -b 1 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
+    for port in h0/coop0/1 h0/coop1/1; do
+        bytes=$(awk -v port="$port" '$1 == port && $2 == "active" { print $5; exit }' "$said")
+        echo "$port sent $bytes bytes"
+        [ "${bytes:-0}" -gt 2000000 ] || return 1
+    done
+}
+
+# Packets and acknowledgements are lost, so that HCAs send again.
+rma_despite_losses() { # PML ARGUMENT…
+    local kind at=0
+    for kind in drop lose-ack corrupt drop lose-ack rnr; do echo "after $((at += 100)) messages fault all $kind --count 3"; done >"$log.scenario"
+    rma "$1" 3 --hcas 2 --scenario "$log.scenario" --trace-to "$log.trace" -- --mca btl_coopib_timeout 10 "${@:2}" || return 1
+    at=$(grep -c '  retry QP' "$log.trace")
+    rm -f "$log.trace"
+    echo "sent again: $at times"
+    [ "$at" -ge 5 ]
+}
+
+part_rma() {
+    local programs=$PWD/_results/mpi/bin topic of_pml=coop fault profile port
+    log=$results/log/rma.build.log
+    rma_build >"$log" 2>&1 || { report_fail rma.build; return; }
+    for topic in calls sizes types ops epochs atomics windows dynamic requests threads; do
+        check "$topic.$of_pml" rma $of_pml 3 --hcas 2 -- "$programs/rma_$topic" few
+        if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
+    done
+    check progress rma coop 4 -- "$programs/rma_progress"
+    for profile in nosrq unordered small; do
+        check "sizes.$profile" rma coop 2 --hcas 2 --profile $profile -- "$programs/rma_sizes" few
+    done
+    check sizes.roce rma ob1 2 --hcas 2 --link-layer roce -- "$programs/rma_sizes" few
+    check sizes.four_unequal_rails rma coop 2 --hcas 4 --rate 250MB/s,250MB/s,100MB/s,50MB/s -- "$programs/rma_sizes" few
+    check sizes.two_paths rma coop 2 --lmc 1 -- "$programs/rma_sizes" few
+    check both_rails_send both_rails_send
+    check report.direct rma_says 'direct [1-9]' 'reason: long [1-9]' -- coop 2 -- --mca osc_multirail_report 1 "$programs/rma_sizes" few
+    check report.not_registered rma_says 'reason: not-registered [1-9]' 'refused_registrations [1-9]' -- coop 2 -- --mca osc_multirail_report 1 \
+        --mca osc_multirail_fault register:1 "$programs/rma_sizes" few
+    check report.refused rma_says 'reason: refused-by-transport [1-9]' -- ob1 2 -- --mca osc_multirail_report 1 --mca osc_multirail_fault put:2,get:2 "$programs/rma_sizes" few
+    btl=vader,coopib check one_node rma coop 2 -- "$programs/rma_sizes" few
+    for fault in put_busy:2,get_busy:3 busy:3,alloc:2,sendi:1 register:3; do
+        check "faults.$fault" rma coop 3 -- --mca osc_multirail_fault "$fault" "$programs/rma_calls" few
+    done
+    check losses.coop rma_despite_losses coop "$programs/rma_calls" few
+    check losses.ob1 rma_despite_losses ob1 "$programs/rma_storm" --operations 1500 --seed 21
+    for topic in 1 2 3; do
+        check "storm.seed_$topic" rma $of_pml 4 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed "$topic"
+        if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
+    done
+    check storm.threads rma coop 3 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed 5 --threads 3
+    check storm.with_interrupts rma coop 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/rma_storm" --operations 1500 --seed 6
+}
