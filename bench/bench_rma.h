@@ -65,4 +65,7 @@ void bench_rma_check(struct bench* b, const struct bench_rma* r, const struct be
 /* All of the above: one exchange of the messages. The next one has other data. */
 void bench_rma_exchange(struct bench* b, const struct bench_rma* r, const struct bench_rma_part* part);
 
+// The memory of a buffer as doubles; all buffers of the benchmarks are aligned for them.
+static inline double* rma_doubles(unsigned char* memory) { return (double*)(void*)memory; }
+
 #endif

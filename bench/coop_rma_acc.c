@@ -40,10 +40,10 @@ static void prepare(struct bench* b, size_t bytes) {
     const size_t count = bytes / sizeof(double);
     bench_rma_own(&rma);
     if (rma.target) {
-        fill(b, (double*)rma.base, count, b->rank);
+        fill(b, rma_doubles(rma.base), count, b->rank);
         bench_guard(rma.base, bytes);
     } else {
-        fill(b, (double*)b->send, count, b->rank);
+        fill(b, rma_doubles(b->send), count, b->rank);
         bench_guard(b->recv, bytes);
     }
     bench_rma_disown(&rma);
@@ -53,7 +53,7 @@ static void prepare(struct bench* b, size_t bytes) {
 static void check(struct bench* b, size_t bytes) {
     const size_t count = bytes / sizeof(double);
     char what[80];
-    double* expected = (double*)bench_new_buffer(b, 2 * bytes);
+    double* expected = rma_doubles(bench_new_buffer(b, 2 * bytes));
     bench_rma_own(&rma);
     fill(b, expected, count, 1);
     snprintf(what, sizeof what, "%s %llu of %zu doubles", rma.target ? "sum" : "fetched value",
@@ -73,7 +73,7 @@ static void check(struct bench* b, size_t bytes) {
 
 static void fetch_one_by_one(const struct bench* b, int count) {
     for (int i = 0; i < count; ++i) {
-        MPI_Fetch_and_op((double*)b->send + i, (double*)b->recv + i, MPI_DOUBLE, rma.peer,
+        MPI_Fetch_and_op(rma_doubles(b->send) + i, rma_doubles(b->recv) + i, MPI_DOUBLE, rma.peer,
                          (MPI_Aint)((size_t)i * sizeof(double)), MPI_SUM, rma.win);
     }
 }

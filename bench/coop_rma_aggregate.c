@@ -35,9 +35,9 @@ static void one_by_one(const struct bench* b, const struct bench_shape* shape) {
     for (size_t i = 0; i < shape->count; ++i) {
         const MPI_Aint at = (MPI_Aint)(i * shape->stride);
         if (bench_rma_op == kPut) {
-            MPI_Put((double*)b->send + i, 1, MPI_DOUBLE, rma.peer, at, 1, MPI_DOUBLE, rma.win);
+            MPI_Put(rma_doubles(b->send) + i, 1, MPI_DOUBLE, rma.peer, at, 1, MPI_DOUBLE, rma.win);
         } else {
-            MPI_Get((double*)b->recv + i, 1, MPI_DOUBLE, rma.peer, at, 1, MPI_DOUBLE, rma.win);
+            MPI_Get(rma_doubles(b->recv) + i, 1, MPI_DOUBLE, rma.peer, at, 1, MPI_DOUBLE, rma.win);
         }
     }
 }
