@@ -45,7 +45,7 @@ struct Elements {
 class Operation {
 public:
     Operation(Call call, std::uint64_t key, std::size_t bytes)
-        : call_(call), key_(key), bytes_(bytes), sent_(message(key, bytes)), result_(bytes, kGuard) {}
+        : call_(call), bytes_(bytes), sent_(message(key, bytes)), result_(bytes, kGuard) {}
 
     // `contents` is what the target's memory holds at `byte` before the call; compare_and_swap needs it.
     void start(const Window& window, int target, std::size_t byte, const Bytes& contents) {
@@ -148,7 +148,6 @@ private:
     }
 
     Call call_;
-    std::uint64_t key_;
     std::size_t bytes_;
     Bytes sent_, result_, compared_;
     MPI_Request request_ = MPI_REQUEST_NULL;

@@ -73,7 +73,7 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
     if (!is_dynamic()) {
         const auto offset = rma::offset_in(target.displacement, card.unit, extent_of(target), card.bytes);
         if (!offset) return OMPI_ERR_RMA_RANGE;
-        *place = {*offset, card.mapped + *offset, card.is_mapped};
+        *place = {*offset, card.is_mapped ? card.mapped + *offset : nullptr, card.is_mapped};
     } else if (target.rank == rank_) {
         rma::RunBuilder layout;
         flatten(target, place->offset, target.bytes(), layout);

@@ -63,7 +63,7 @@ void for_each_block(const Target& target, std::uint64_t most, F f) {
 }  // namespace
 
 std::byte* Origin::contiguous() const noexcept {
-    return is_one_block(*type, count) ? static_cast<std::byte*>(address) + type->super.true_lb : nullptr;
+    return is_one_block(*type, count) ? shifted(address, type->super.true_lb) : nullptr;
 }
 
 bool Target::is_contiguous() const noexcept { return is_one_block(*type, count); }

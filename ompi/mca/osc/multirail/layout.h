@@ -16,6 +16,11 @@
 
 namespace coop::osc {
 
+// The address may be MPI_BOTTOM, a null pointer, from which C++ permits no offset.
+inline std::byte* shifted(const void* address, std::ptrdiff_t bytes) noexcept {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+}
+
 // Memory of the origin: the arguments of an MPI call.
 struct Origin {
     void* address;

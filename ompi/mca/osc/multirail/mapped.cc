@@ -51,7 +51,7 @@ int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at
     const std::byte* const from = origin.contiguous();
     if (!from || !target.is_contiguous())
         return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
-    std::memmove(at + target.type->super.true_lb, from, origin.bytes());
+    std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
     return OMPI_SUCCESS;
 }
 
@@ -59,7 +59,7 @@ int Window::get_mapped(const Origin& origin, const Target& target, const std::by
     std::byte* const to = origin.contiguous();
     if (!to || !target.is_contiguous())
         return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
-    std::memmove(to, at + target.type->super.true_lb, target.bytes());
+    std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
     return OMPI_SUCCESS;
 }
 
