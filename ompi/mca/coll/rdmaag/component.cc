@@ -6,6 +6,7 @@
 #include "coop_config.h"
 #include "diagnose.h"
 #include "module.h"
+#include "ompi/mca/shim/registration.h"
 #include "outstanding.h"
 #include "peers.h"
 #include "report.h"
@@ -18,30 +19,14 @@ Undestroyed<Process> process_holder;
 
 namespace {
 
-void register_parameter(const ParamRow& row, void* value) noexcept {
-    mca_base_component_var_register(&mca_coll_rdmaag_component.collm_version, row.name, help_text(row).c_str(),
-                                    is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
-                                    nullptr, 0, static_cast<mca_base_var_flag_t>(0),
-                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                    MCA_BASE_VAR_SCOPE_READONLY, value);
-}
-
-int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(value) = static_cast<const Tally*>(variable->ctx)->read();
-    return OMPI_SUCCESS;
-}
+const mca_base_component_t& version() noexcept { return mca_coll_rdmaag_component.collm_version; }
 
 void register_variable(const Variable& variable, Tally& counter) noexcept {
-    mca_base_component_pvar_register(
-        &mca_coll_rdmaag_component.collm_version, variable.name.c_str(), variable.help.c_str(), OPAL_INFO_LVL_4,
-        MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read_counter,
-        nullptr, nullptr, &counter);
+    register_counter(version(), variable.name, variable.help, counter);
 }
 
 extern "C" int mca_coll_rdmaag_register(void) {
-    for (std::size_t i = 0; i < params().size(); ++i)
-        register_parameter(params()[i], param_table().set_default(process.given, i));
+    register_parameters(version(), param_table(), process.given);
     for (std::size_t i = 0; i < std::size(kCountRows); ++i)
         register_variable({kCountRows[i].name, kCountRows[i].help}, process.counts[i]);
     for (std::size_t i = 0; i < coll::kAlgorithms; ++i)
@@ -65,19 +50,10 @@ extern "C" int mca_coll_rdmaag_close(void) {
     return OMPI_SUCCESS;
 }
 
-void check_parameters() noexcept {
-    process.config = process.given;
-    if (const auto error = check(process.config)) parameter_out_of_range(*error);
-    const char* fault = process.config.fault ? process.config.fault : "";
-    auto faults = Faults::parse(fault);
-    if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
-    process.faults = std::move(std::get<Faults>(faults));
-}
-
 extern "C" int mca_coll_rdmaag_init_query(bool, bool threads) {
     // As in pml/coop: its handler and the application take turns only if the process uses no threads.
     process.threads = threads || opal_using_threads();
-    check_parameters();
+    take_parameters(process, parameter_out_of_range);
     prepare_requests();
     return OMPI_SUCCESS;
 }

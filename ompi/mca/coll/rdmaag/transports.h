@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "coop/extension/btl_extension.h"
+#include "ompi/mca/shim/codes.h"
 
 namespace coop::ag {
 
@@ -26,9 +27,5 @@ mca_bml_base_btl_t* puts_to(mca_bml_base_endpoint_t& endpoint) noexcept;
 
 bool is_aligned(const mca_btl_base_module_t& btl, std::uint64_t local, std::uint64_t remote,
                 std::uint64_t bytes) noexcept;
-
-constexpr bool is_shortage(int rc) noexcept {
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
-}
 
 }  // namespace coop::ag

@@ -9,6 +9,7 @@
 #include "frames.h"
 #include "module.h"
 #include "ompi/mca/shim/peers.h"
+#include "ompi/mca/shim/registration.h"
 #include "report.h"
 
 extern "C" __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_multirail_component;
@@ -25,40 +26,17 @@ PublishedUse& use() noexcept {
 }
 UseCard own_card() noexcept { return {rma::kPacketVersion, static_cast<std::uint32_t>(process.given.priority)}; }
 
-void register_parameter(const ParamRow& row, void* value) noexcept {
-    mca_base_component_var_register(&mca_osc_multirail_component.osc_version, row.name, help_text(row).c_str(),
-                                    is_given_as_text(row) ? MCA_BASE_VAR_TYPE_STRING : MCA_BASE_VAR_TYPE_INT64_T,
-                                    nullptr, 0, static_cast<mca_base_var_flag_t>(0),
-                                    static_cast<mca_base_var_info_lvl_t>(OPAL_INFO_LVL_1 + row.level - 1),
-                                    MCA_BASE_VAR_SCOPE_READONLY, value);
-}
-
-int read_counter(const mca_base_pvar_t* variable, void* value, void*) {
-    *static_cast<unsigned long long*>(value) = static_cast<const Tally*>(variable->ctx)->read();
-    return OMPI_SUCCESS;
-}
-
-void register_variable(const char* name, const char* help, Tally& counter) noexcept {
-    mca_base_component_pvar_register(
-        &mca_osc_multirail_component.osc_version, name, help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
-        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
-        static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS), read_counter,
-        nullptr, nullptr, &counter);
-}
+const mca_base_component_t& version() noexcept { return mca_osc_multirail_component.osc_version; }
 
 extern "C" int mca_osc_multirail_register(void) {
-    for (std::size_t i = 0; i < params().size(); ++i)
-        register_parameter(params()[i], param_table().set_default(process.given, i));
+    register_parameters(version(), param_table(), process.given);
     for (std::size_t i = 0; i < std::size(kCountRows); ++i)
-        register_variable(kCountRows[i].name, kCountRows[i].help, process.counts[i]);
-    for (std::size_t i = 0; i < kWays; ++i) {
-        const Variable variable = operations_variable(static_cast<Way>(i));
-        register_variable(variable.name.c_str(), variable.help.c_str(), process.ways[i]);
-    }
-    for (std::size_t i = 0; i < kReasons; ++i) {
-        const Variable variable = reason_variable(static_cast<Reason>(i));
-        register_variable(variable.name.c_str(), variable.help.c_str(), process.reasons[i]);
-    }
+        register_counter(version(), kCountRows[i].name, kCountRows[i].help, process.counts[i]);
+    const auto add = [](const Variable& variable, Tally& counter) {
+        register_counter(version(), variable.name, variable.help, counter);
+    };
+    for (std::size_t i = 0; i < kWays; ++i) add(operations_variable(static_cast<Way>(i)), process.ways[i]);
+    for (std::size_t i = 0; i < kReasons; ++i) add(reason_variable(static_cast<Reason>(i)), process.reasons[i]);
     return OMPI_SUCCESS;
 }
 
@@ -79,19 +57,10 @@ extern "C" int mca_osc_multirail_open(void) {
 
 extern "C" int mca_osc_multirail_close(void) { return OMPI_SUCCESS; }
 
-void check_parameters() noexcept {
-    process.config = process.given;
-    if (const auto error = check(process.config)) parameter_out_of_range(*error);
-    const char* fault = process.config.fault ? process.config.fault : "";
-    auto faults = Faults::parse(fault);
-    if (auto* why = std::get_if<std::string>(&faults)) parameter_out_of_range({"fault", fault, *why});
-    process.faults = std::move(std::get<Faults>(faults));
-}
-
 // It always succeeds: Open MPI would close the component in this process alone.
 extern "C" int mca_osc_multirail_init(bool, bool threads) {
     process.threads = threads || opal_using_threads();
-    check_parameters();
+    take_parameters(process, parameter_out_of_range);
     prepare_report();
     receive_packets();  // before any process can have a window
     return OMPI_SUCCESS;

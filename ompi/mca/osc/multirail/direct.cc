@@ -7,6 +7,7 @@
 #include "diagnose.h"
 #include "waiting.h"
 #include "window.h"
+#include "ompi/mca/shim/codes.h"
 
 namespace coop::osc {
 
@@ -22,10 +23,6 @@ struct Direct {
 };
 
 namespace {
-
-constexpr bool is_shortage(int rc) noexcept {
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
-}
 
 std::uint64_t limit_of(const mca_btl_base_module_t& btl, bool puts) noexcept {
     const std::size_t limit = puts ? btl.btl_put_limit : btl.btl_get_limit;

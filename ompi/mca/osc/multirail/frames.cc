@@ -8,6 +8,7 @@
 #include "diagnose.h"
 #include "frames.h"
 #include "window.h"
+#include "ompi/mca/shim/codes.h"
 
 namespace coop::osc {
 namespace {
@@ -25,10 +26,6 @@ struct Windows {
 Windows& windows() noexcept {
     static auto& all = *new Windows;
     return all;
-}
-
-constexpr bool is_shortage(int rc) noexcept {
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
 }
 
 extern "C" void mca_osc_multirail_on_packet(mca_btl_base_module_t*, mca_btl_base_tag_t,

@@ -187,8 +187,6 @@ public:
     // MPI_ERR_RMA_SYNC if an epoch is open; otherwise all processes have come here when it returns.
     int free();
 
-    std::uint32_t processes() const noexcept { return processes_; }
-
     // --- frames.cc: by the transport's callbacks, and the progress function ---
     // Retained; null: there is none.
     static Window* find(std::uint32_t context) noexcept;

@@ -24,6 +24,7 @@
 #include "comm.h"
 #include "lifetime.h"
 #include "pool.h"
+#include "ompi/mca/shim/codes.h"
 
 namespace coop::pml {
 
@@ -66,10 +67,6 @@ struct RdmaRun {
         return std::min(end - next, transport_limit > 0 ? std::min(chunk, transport_limit) : chunk);
     }
 };
-
-constexpr bool is_shortage(int rc) noexcept {
-    return rc == OMPI_ERR_OUT_OF_RESOURCE || rc == OMPI_ERR_TEMP_OUT_OF_RESOURCE;
-}
 
 // Registers `bytes` bytes of the message from `from` on if the transport requires it. Returns false if the transport
 // refuses.
