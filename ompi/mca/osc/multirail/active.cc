@@ -49,6 +49,8 @@ int Window::fence(int assertion) {
     order_memory();
     const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     order_memory();
+    // What other threads have executed here with the mutex comes before what this thread loads after the fence.
+    const std::lock_guard lock(mutex_);
     return rc != OMPI_SUCCESS ? rc : refused;
 }
 

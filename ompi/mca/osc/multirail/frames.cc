@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "coop/base/tsan.h"
 #include "diagnose.h"
 #include "frames.h"
 #include "window.h"
@@ -41,6 +42,13 @@ extern "C" void mca_osc_multirail_on_packet(mca_btl_base_module_t*, mca_btl_base
         if (window) window->release();
     }
     if (why) wrong_packet(packet, why);
+}
+
+void copy_into(mca_btl_base_descriptor_t& descriptor, std::span<const std::byte> packet,
+               mca_btl_base_completion_fn_t on_sent, void* context) noexcept {
+    std::memcpy(descriptor.des_segments->seg_addr.pval, packet.data(), packet.size());
+    descriptor.des_cbfunc = on_sent;
+    descriptor.des_cbdata = context;
 }
 
 // Some window has something to send that waits for room in a transport, or for the next round.
@@ -134,10 +142,9 @@ bool Window::try_send(const Outgoing& out) noexcept {
     if (!faults.hit(Fault::kAlloc))
         mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, out.bytes, kFlags | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
     if (!descriptor) return false;
-    std::memcpy(descriptor->des_segments->seg_addr.pval, bytes, out.bytes);
-    descriptor->des_cbfunc = on_sent;
-    descriptor->des_cbdata = out.to;
+    copy_into(*descriptor, {bytes, out.bytes}, on_sent, out.to);
     out.to->under_way.fetch_add(1, std::memory_order_relaxed);
+    tsan_release(descriptor);
     const int rc = mca_bml_base_send(&btl, descriptor, kTag);
     if (rc >= 0) return true;
     out.to->under_way.fetch_sub(1, std::memory_order_relaxed);
@@ -148,6 +155,7 @@ bool Window::try_send(const Outgoing& out) noexcept {
 
 void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
                      int status) {
+    tsan_acquire(descriptor);
     // The target would wait for this packet for ever.
     if (status < 0) transport_failed(*btl, "send", status);
     static_cast<Peer*>(descriptor->des_cbdata)->under_way.fetch_sub(1, std::memory_order_release);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "request.h"
 
+#include "coop/base/tsan.h"
+
 namespace coop::osc {
 namespace {
 
 int free_request(ompi_request_t** request) {
+    tsan_acquire(*request);  // the callers, such as MPI_Wait, are not instrumented
     OMPI_REQUEST_FINI(*request);
     OBJ_RELEASE(*request);
     *request = MPI_REQUEST_NULL;
@@ -37,6 +40,7 @@ Request* new_request(ompi_win_t& win) noexcept {
 }
 
 void complete(Request& request) noexcept {
+    tsan_release(&request.super);
     ompi_request_complete(&request.super, true);
     Request* mine = &request;
     OBJ_RELEASE(mine);
