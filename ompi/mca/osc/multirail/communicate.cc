@@ -85,31 +85,51 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
     return OMPI_SUCCESS;
 }
 
-// kLong: the way is direct.
-Reason Window::judge_direct(const Origin& origin, const Target& target) const noexcept {
-    if (is_dynamic()) return Reason::kDynamic;
-    if (!rdma_) return Reason::kNoRdma;
-    if (!cards_[target.rank].registered) return Reason::kNotRegistered;
-    if (target.bytes() < static_cast<std::uint64_t>(process.config.direct_min)) return Reason::kShort;
-    if (!origin.contiguous() || !target.is_contiguous()) return Reason::kSeveralBlocks;
-    return Reason::kLong;
+Window::Choice Window::choose(const Origin& origin, const Target& target,
+                              const rma::RunBuilder& layout) const noexcept {
+    if (is_dynamic()) return {Way::kMessage, Reason::kDynamic};
+    if (!rdma_) return {Way::kMessage, Reason::kNoRdma};
+    const Card& card = cards_[target.rank];
+    if (!card.registered) return {Way::kMessage, card.near ? Reason::kOtherTransport : Reason::kNotRegistered};
+    const bool passive = by_hcas();
+    if (card.near && !passive) return {Way::kMessage, Reason::kOtherTransport};
+    const Way other = passive ? Way::kStaged : Way::kMessage;
+    const auto least = static_cast<std::uint64_t>(process.config.direct_min);
+    if (layout.bytes() < least) return {other, Reason::kShort};
+    // Each block is an operation of its own.
+    std::uint64_t blocks = 0;
+    for (const rma::Run& run : layout.runs()) blocks += run.repeat;
+    if (!origin.contiguous() || layout.bytes() / blocks < least) return {other, Reason::kSeveralBlocks};
+    return {Way::kDirect, Reason::kLong};
 }
 
 Reason Window::why_mapped(std::uint32_t rank) const noexcept {
     return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
 }
 
-// What RDMA has not taken goes by messages: of both sides it is a block.
-bool Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
-                           Request* request) {
+// What RDMA has not taken goes through staging memory, or by messages.
+void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target,
+                           const rma::RunBuilder& layout, Request* request) {
     std::byte* const local = origin.contiguous();
-    const std::uint64_t at = offset + static_cast<std::uint64_t>(target.type->super.true_lb),
-                        bytes = puts ? origin.bytes() : target.bytes();
-    const std::uint64_t done = transfer(lock, peer(target.rank), puts, local, at, bytes, request);
-    if (done == bytes) return true;
-    process.count(Way::kMessage, Reason::kRefused, bytes - done);
-    move_block(lock, peer(target.rank), puts, local + done, at + done, bytes - done, request);
-    return done > 0;
+    Peer& there = peer(target.rank);
+    rma::RunCursor cursor(layout.runs());
+    const std::uint64_t done = transfer(lock, there, puts, local, cursor, layout.bytes(), request);
+    if (done > 0) process.count(Way::kDirect, Reason::kLong, done);
+    if (done == layout.bytes()) return;
+    const bool stages = by_hcas();
+    process.count(stages ? Way::kStaged : Way::kMessage, Reason::kRefused, layout.bytes() - done);
+    rma::RunBuilder rest;
+    while (!cursor.at_end()) rest.add(cursor.next(UINT64_MAX));
+    if (!stages) return move_blocks(lock, there, puts, local + done, rest, request);
+    ompi_datatype_t& byte = ompi_mpi_byte.dt;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // a count of bytes
+    for (rma::RunCursor left(rest.runs()); !left.at_end();) {
+        rma::RunBuilder part;
+        while (!left.at_end() && part.bytes() < kMost) part.add(left.next(kMost - part.bytes()));
+        const Origin here{local + layout.bytes() - rest.bytes(), static_cast<int>(part.bytes()), &byte};
+        if (puts) put_staged(lock, there, here, part);
+        else get_staged(lock, there, here, part, request);
+    }
 }
 
 // A program may poll memory that is mapped here until another process, which waits for this one, changes it.
@@ -130,16 +150,18 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
         process.count(Way::kMapped, why_mapped(target.rank), origin.bytes());
         return put_mapped(origin, target, place.mapped);
     }
-    const Reason reason = judge_direct(origin, target);
-    if (reason != Reason::kLong) {
-        process.count(Way::kMessage, reason, target.bytes());
-        put_message(lock, peer(target.rank), origin, target, place.offset);
+    rma::RunBuilder layout;
+    flatten(target, place.offset, origin.bytes(), layout);
+    const auto [way, reason] = choose(origin, target, layout);
+    if (way != Way::kDirect) {
+        process.count(way, reason, layout.bytes());
+        if (way == Way::kStaged) put_staged(lock, peer(target.rank), origin, layout);
+        else put_message(lock, peer(target.rank), origin, layout);
         done_at_once(request);  // the data are copied
         return OMPI_SUCCESS;
     }
     Wanted wanted(win_, request);
-    if (move_directly(lock, true, origin, target, place.offset, wanted.get()))
-        process.count(Way::kDirect, reason, target.bytes());
+    move_directly(lock, true, origin, target, layout, wanted.get());
     wanted.started(lock);
     return OMPI_SUCCESS;
 }
@@ -158,12 +180,15 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
         return get_mapped(origin, target, place.mapped);
     }
     Wanted wanted(win_, request);
-    const Reason reason = judge_direct(origin, target);
-    if (reason != Reason::kLong) {
-        process.count(Way::kMessage, reason, target.bytes());
-        get_message(lock, peer(target.rank), origin, target, place.offset, wanted.get());
-    } else if (move_directly(lock, false, origin, target, place.offset, wanted.get())) {
-        process.count(Way::kDirect, reason, target.bytes());
+    rma::RunBuilder layout;
+    flatten(target, place.offset, target.bytes(), layout);
+    const auto [way, reason] = choose(origin, target, layout);
+    if (way == Way::kDirect) {
+        move_directly(lock, false, origin, target, layout, wanted.get());
+    } else {
+        process.count(way, reason, layout.bytes());
+        if (way == Way::kStaged) get_staged(lock, peer(target.rank), origin, layout, wanted.get());
+        else get_message(lock, peer(target.rank), origin, layout, wanted.get());
     }
     wanted.started(lock);
     return OMPI_SUCCESS;
@@ -190,6 +215,13 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    if (target.bytes() > 0 && by_hcas()) {
+        process.count(Way::kStaged, Reason::kAtOrigin, target.bytes());
+        accumulate_remote(lock, peer(target.rank), origin, result, target, place, *element, operation);
+        lock.unlock();
+        done_at_once(request);
+        return OMPI_SUCCESS;
+    }
     const bool here = place.is_mapped && (all_mapped_ || target.rank == rank_);
     if (here || target.bytes() == 0) {
         lock.unlock();
@@ -221,6 +253,11 @@ int Window::compare_and_swap(const void* value, const void* comparand, void* res
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
+    if (by_hcas()) {
+        process.count(Way::kStaged, Reason::kAtOrigin, element->size);
+        swap_remote(lock, peer(rank), value, comparand, result, element->size, place);
+        return OMPI_SUCCESS;
+    }
     if (place.is_mapped && (all_mapped_ || rank == rank_)) {
         lock.unlock();
         process.count(Way::kMapped, why_mapped(rank), element->size);

@@ -68,6 +68,7 @@ extern "C" int mca_osc_multirail_init(bool, bool threads) {
 
 extern "C" int mca_osc_multirail_finalize(void) {
     print_report();
+    process.staging.close();
     return OMPI_SUCCESS;
 }
 

@@ -25,9 +25,9 @@ struct Introduction {
     std::uint32_t unit;
     std::uint32_t leader;  // the first rank of its node
     std::uint32_t architecture;
-    std::uint32_t can;     // it reaches all others
-    std::uint32_t shares;  // allocated memory may be shared on the node
-    std::uint32_t unused;
+    std::uint32_t can;       // it reaches all others
+    std::uint32_t shares;    // allocated memory may be shared on the node
+    std::uint32_t controls;  // HCAs may execute passive epochs
 };
 
 // The segment of a node, from its leader.
@@ -42,7 +42,9 @@ struct Located {
     std::uint64_t base;
     std::uint32_t has_memory;
     std::uint32_t registered;
+    std::uint64_t control;  // 0: no HCA can change its locks
     std::byte handle[kMaxHandleBytes];
+    std::byte control_handle[kMaxHandleBytes];
 };
 
 template <class T>
@@ -81,7 +83,8 @@ Window::~Window() {
 Result::~Result() = default;
 
 Peer& Window::peer(std::uint32_t rank) {
-    if (!peers_[rank]) peers_[rank] = std::make_unique<Peer>(rank, rank == rank_ ? nullptr : packets_to(*comm_, rank));
+    if (!peers_[rank])
+        peers_[rank] = std::make_unique<Peer>(rank, rank == rank_ ? nullptr : packets_to(*comm_, rank), rdma_to(rank));
     return *peers_[rank];
 }
 
@@ -119,10 +122,30 @@ int Window::look_at_transports() {
     return receive_packets() ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
 }
 
-bool Window::can_write_to(std::uint32_t rank) const noexcept {
-    if (!rdma_ || rank == rank_) return false;
+mca_btl_base_endpoint_t* Window::rdma_to(std::uint32_t rank) const noexcept {
+    mca_bml_base_endpoint_t* const there = rdma_ ? mca_bml_base_get_endpoint(
+                                                       ompi_comm_peer_lookup(comm_, static_cast<int>(rank)))
+                                                 : nullptr;
+    mca_bml_base_btl_t* const to = there ? mca_bml_base_btl_array_find(&there->btl_rdma, rdma_) : nullptr;
+    return to ? to->btl_endpoint : nullptr;
+}
+
+bool Window::is_near(std::uint32_t rank) const noexcept {
+    if (rank == rank_) return true;
     const mca_bml_base_btl_t* const packets = packets_to(*comm_, rank);
-    return packets && packets->btl == rdma_;
+    return !packets || packets->btl != rdma_;
+}
+
+// Whether HCAs can execute passive epochs as far as this process is concerned.
+bool Window::make_control() {
+    constexpr std::int32_t kNeeded = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_CSWAP;
+    if (!rdma_ || all_mapped_ || is_dynamic() || epochs_.no_locks() ||
+        (rdma_->btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0 || (rdma_->btl_atomic_flags & kNeeded) != kNeeded ||
+        !rdma_->btl_atomic_fop || !rdma_->btl_atomic_cswap || (cards_[rank_].bytes > 0 && !memory_.handle))
+        return false;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank)
+        if (!rdma_to(rank)) return false;
+    return process.staging.open(*rdma_) && memory_.make_control(*rdma_);
 }
 
 int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
@@ -133,10 +156,11 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                            opal_local_arch,
                            fits,
                            process.config.shared_memory != 0 || is_shared(),
-                           0};
+                           process.config.hca_control != 0};
     std::vector<Introduction> all;
     if (!exchange(*comm_, own, all)) return OMPI_ERROR;
     bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();
+    bool controls = true;
     std::vector<Share> parts;
     for (std::uint32_t rank = 0; rank < processes_; ++rank) {
         const Introduction& each = all[rank];
@@ -149,11 +173,13 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
             return OMPI_ERR_UNREACH;
         }
         shares = shares && each.shares;
+        controls = controls && each.controls;
         parts.push_back({each.bytes, each.leader});
         cards_[rank].bytes = each.bytes;
         cards_[rank].unit = each.unit;
     }
-    if (const int rc = make_memory(parts, shares, is_shared() && !is_set(info, "alloc_shared_noncontig"), base);
+    if (const int rc = make_memory(parts, shares, is_shared() && !is_set(info, "alloc_shared_noncontig"), controls,
+                                   base);
         rc != OMPI_SUCCESS)
         return rc;
     const bool same_size = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.bytes == size; });
@@ -166,21 +192,34 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
 
 // Shared memory where it is wanted and possible, else memory of each process's own. MPI_Win_allocate_shared has no other
 // choice.
-int Window::make_memory(const std::vector<Share>& parts, bool share, bool contiguous, void** base) {
+int Window::make_memory(const std::vector<Share>& parts, bool share, bool contiguous, bool controls, void** base) {
     void* given = flavor_ == MPI_WIN_FLAVOR_CREATE ? *base : nullptr;
     for (;; share = false) {
         const bool has_memory = try_memory(parts, share, contiguous, given);
-        Located own{cards_[rank_].base, has_memory, memory_.handle != nullptr, {}};
+        Located own{cards_[rank_].base, has_memory, memory_.handle != nullptr, 0, {}, {}};
         if (memory_.handle) std::memcpy(own.handle, memory_.handle, rdma_->btl_registration_handle_size);
+        if (controls && has_memory && make_control()) {
+            own.control = reinterpret_cast<std::uintptr_t>(memory_.control.get());
+            std::memcpy(own.control_handle, memory_.control_handle, rdma_->btl_registration_handle_size);
+        }
         std::vector<Located> all;
         if (!exchange(*comm_, own, all)) return OMPI_ERROR;
         memory_.segment.conceal();
         if (std::all_of(all.begin(), all.end(), [](const Located& place) { return place.has_memory != 0; })) {
+            has_control_ = true;
             for (std::uint32_t rank = 0; rank < processes_; ++rank) {
                 Card& card = cards_[rank];
                 card.base = all[rank].base;
-                card.registered = all[rank].registered && can_write_to(rank);
+                card.registered = all[rank].registered && rdma_to(rank);
+                card.near = is_near(rank);
+                card.control = all[rank].control;
                 std::memcpy(card.handle, all[rank].handle, sizeof card.handle);
+                std::memcpy(card.control_handle, all[rank].control_handle, sizeof card.control_handle);
+                has_control_ = has_control_ && card.control != 0;
+            }
+            if (has_control_) {
+                process.count(Count::kRemoteControls);
+                for (std::uint32_t i = 0; i < ControlWords::kResults; ++i) free_results_.push_back(i);
             }
             if (flavor_ != MPI_WIN_FLAVOR_CREATE && !is_dynamic()) *base = reinterpret_cast<void*>(cards_[rank_].base);
             return OMPI_SUCCESS;

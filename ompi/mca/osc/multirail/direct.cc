@@ -63,47 +63,52 @@ void Window::on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, 
     direct->window.end_part(direct);
 }
 
-std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset,
+int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
+                       std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done,
+                       void* context) {
+    const Card& card = cards_[peer.rank];
+    auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
+    const auto start = puts ? rdma_->btl_put : rdma_->btl_get;
+    for (;;) {
+        const bool busy = process.faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
+        const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE
+                            : start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, 0,
+                                    MCA_BTL_NO_ORDER, done, nullptr, context);
+        if (rc == OMPI_SUCCESS) process.count(Count::kRdma);
+        if (!is_shortage(rc)) return rc;
+        process.count(Count::kWaits);
+        opal_progress();
+    }
+}
+
+std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,
                                std::uint64_t bytes, Request* request) {
-    mca_bml_base_endpoint_t* const there = mca_bml_base_get_endpoint(
-        ompi_comm_peer_lookup(comm_, static_cast<int>(peer.rank)));
-    mca_bml_base_btl_t* const to = there ? mca_bml_base_btl_array_find(&there->btl_rdma, rdma_) : nullptr;
     Faults& faults = process.faults;
-    if (!to || faults.hit(puts ? Fault::kPut : Fault::kGet)) return 0;
+    if (faults.hit(puts ? Fault::kPut : Fault::kGet)) return 0;
     touch(peer);
     auto direct = std::unique_ptr<Direct>(new Direct{*this, peer, *rdma_, nullptr, peer.operations.begin(), request});
     if (request) ++request->parts;
     lock.unlock();
 
     if (!faults.hit(Fault::kRegister))
-        direct->local = rdma_->btl_register_mem(rdma_, to->btl_endpoint, local, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
-    const Card& card = cards_[peer.rank];
-    auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
+        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
     std::uint64_t done = 0;
     if (!direct->local) process.count(Count::kRefusedRegistrations);
     while (direct->local && done < bytes) {
-        const std::uint64_t part = std::min(bytes - done, limit_of(*rdma_, puts));
-        const bool busy = faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
+        rma::RunCursor ahead = cursor;
+        const rma::Block block = ahead.next(limit_of(*rdma_, puts));
         {
             const std::lock_guard guard(mutex_);
             ++direct->parts;
         }
-        const auto start = puts ? rdma_->btl_put : rdma_->btl_get;
-        const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE
-                            : start(rdma_, to->btl_endpoint, local + done, card.base + offset + done, direct->local,
-                                    remote, part, 0, MCA_BTL_NO_ORDER, on_rdma_done, nullptr, direct.get());
-        if (rc == OMPI_SUCCESS) {
-            process.count(Count::kRdma);
-            done += part;
-            continue;
-        }
-        {
+        if (start_rdma(peer, puts, local + done, direct->local, block.offset, block.bytes, on_rdma_done,
+                       direct.get()) != OMPI_SUCCESS) {
             const std::lock_guard guard(mutex_);
             --direct->parts;
+            break;
         }
-        if (!is_shortage(rc)) break;
-        process.count(Count::kWaits);
-        opal_progress();
+        done += block.bytes;
+        cursor = ahead;
     }
     end_part(direct.release());
     lock.lock();

@@ -45,9 +45,20 @@ void WindowMemory::register_with(mca_btl_base_module_t& btl, void* base, std::ui
     else process.count(Count::kRefusedRegistrations);
 }
 
+bool WindowMemory::make_control(mca_btl_base_module_t& btl) {
+    control = std::make_unique<ControlWords>();
+    if (!process.faults.hit(Fault::kRegister))
+        control_handle = btl.btl_register_mem(&btl, MCA_BTL_ENDPOINT_ANY, control.get(), sizeof *control,
+                                              MCA_BTL_REG_FLAG_ACCESS_ANY);
+    if (control_handle) rdma = &btl;
+    else process.count(Count::kRefusedRegistrations);
+    return control_handle != nullptr;
+}
+
 void WindowMemory::deregister() noexcept {
     if (handle) rdma->btl_deregister_mem(rdma, handle);
-    handle = nullptr;
+    if (control_handle) rdma->btl_deregister_mem(rdma, control_handle);
+    handle = control_handle = nullptr;
 }
 
 }  // namespace coop::osc

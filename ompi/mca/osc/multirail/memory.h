@@ -23,10 +23,13 @@ struct Card {
     std::uint64_t base = 0;  // address in its process
     std::uint64_t bytes = 0;
     std::byte* mapped = nullptr;  // here; valid if is_mapped
+    std::uint64_t control = 0;    // address of its ControlWords
     std::uint32_t unit = 1;
     bool is_mapped = false;
-    bool registered = false;  // handle is valid
+    bool registered = false;  // handle is valid, and the transport for RDMA leads there
+    bool near = false;        // another transport carries packets there: that of the node
     alignas(8) std::byte handle[kMaxHandleBytes]{};
+    alignas(8) std::byte control_handle[kMaxHandleBytes]{};
 };
 
 // The locks of a part in shared memory, which the CPUs of the node use.
@@ -39,6 +42,16 @@ struct alignas(64) SharedLocks {
     std::atomic<std::uint32_t> accumulate{0};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// What the HCAs of other processes change in a process: the locks of its part where not all processes have mapped the
+// window. No CPU changes them, not even that of their owner, because its atomic operations and those of an HCA are not
+// atomic with each other. Behind them: where the results of the owner's own operations on other processes' words arrive.
+struct ControlWords {
+    static constexpr std::uint32_t kResults = 240;
+    alignas(64) std::uint64_t lock = 0;        // of passive synchronization (coop/rma/remote_lock.h)
+    alignas(64) std::uint64_t accumulate = 0;  // held exclusively for the time of one accumulate
+    alignas(64) std::uint64_t results[kResults]{};
+};
 
 // What one process wants.
 struct Share {
@@ -70,6 +83,8 @@ struct WindowMemory {
     // The registration of the own part for RDMA, and the transport that has it; null: none.
     mca_btl_base_module_t* rdma = nullptr;
     mca_btl_base_registration_handle_t* handle = nullptr;
+    std::unique_ptr<ControlWords> control;  // null: no HCA has them
+    mca_btl_base_registration_handle_t* control_handle = nullptr;
 
     WindowMemory() = default;
     ~WindowMemory() { deregister(); }
@@ -79,6 +94,8 @@ struct WindowMemory {
     // False: no memory. Memory of no bytes has an address, too.
     bool allocate(std::uint64_t bytes) noexcept;
     void register_with(mca_btl_base_module_t& btl, void* base, std::uint64_t bytes) noexcept;
+    // False: the transport refuses to register the words.
+    bool make_control(mca_btl_base_module_t& btl);
     void deregister() noexcept;
 };
 

@@ -134,37 +134,32 @@ Result& Window::new_result(Lock& lock, Peer& peer, const Origin& to, const Eleme
     return result;
 }
 
-void Window::put_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset) {
-    rma::RunBuilder layout;
-    flatten(target, offset, origin.bytes(), layout);
+void Window::put_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout) {
     Packer packer(origin);
     write_records(lock, peer, {.kind = rma::Kind::kPut}, layout.runs(),
                   [&](std::byte* to, std::uint64_t bytes) { packer.take(to, bytes); });
 }
 
-void Window::get_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset,
+void Window::get_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout,
                          Request* request) {
-    rma::RunBuilder layout;
-    flatten(target, offset, target.bytes(), layout);
     const Result& result = new_result(lock, peer, origin, nullptr, layout.bytes(), request);
     write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, layout.runs(),
                   [](std::byte*, std::uint64_t) {});
     if (request) expect(peer);
 }
 
-void Window::move_block(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset, std::uint64_t bytes,
-                        Request* request) {
-    const rma::Run run{offset, bytes, 0, 1};
+void Window::move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, const rma::RunBuilder& layout,
+                         Request* request) {
     if (puts) {
-        write_records(lock, peer, {.kind = rma::Kind::kPut}, {&run, 1}, [&](std::byte* to, std::uint64_t part) {
+        write_records(lock, peer, {.kind = rma::Kind::kPut}, layout.runs(), [&](std::byte* to, std::uint64_t part) {
             std::memcpy(to, local, part);
             local += part;
         });
         return;
     }
-    Result& result = new_result(lock, peer, bytes, request);
+    Result& result = new_result(lock, peer, layout.bytes(), request);
     result.memory = local;
-    write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, {&run, 1},
+    write_records(lock, peer, {.kind = rma::Kind::kGet, .id = result.id, .has_data = false}, layout.runs(),
                   [](std::byte*, std::uint64_t) {});
     if (request) expect(peer);
 }

@@ -43,6 +43,17 @@ constexpr ParamRow kParams[] = {
      .help = "Whether the processes of a node share the memory of windows made by MPI_Win_allocate. 0: only that of "
              "MPI_Win_allocate_shared. 0 in one process applies to all.",
      .level = 5},
+    {.name = "hca_control",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help =
+         "Whether HCAs execute the locks, transfers and accumulates of passive epochs, so that they end although the "
+         "target computes without calling MPI. This needs RDMA and 64-bit atomic operations to all processes of the "
+         "window, and registered memory. 0: the target executes locks, accumulates and short transfers when it "
+         "calls MPI. 0 in one process applies to all.",
+     .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -63,7 +74,8 @@ constexpr ParamRow kParams[] = {
 
 constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},      {&Config::frame_bytes, nullptr}, {&Config::direct_min, nullptr},
-    {&Config::shared_memory, nullptr}, {&Config::report, nullptr},      {nullptr, &Config::fault},
+    {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr}, {&Config::report, nullptr},
+    {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -3,8 +3,9 @@
 // Passive target synchronization: locks and flushes.
 //
 // Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery,
-// and the holders. Elsewhere the target grants the locks (coop/rma/lock_queue.h). Both are fair, but a process that has
-// other locks of the window takes a shared one without waiting its turn, as soon as nobody holds it exclusively.
+// and the holders. Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
+// target grants the locks (coop/rma/lock_queue.h). All are fair, but a process that has other locks of the window takes a
+// shared one without waiting its turn, as soon as nobody holds it exclusively.
 #include <atomic>
 #include <utility>
 
@@ -31,6 +32,7 @@ void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
         if (!peer.overtakes) peer.ticket = memory_.locks[peer.rank]->next.fetch_add(1, std::memory_order_acq_rel);
         return;
     }
+    if (has_control_) return;  // wait_for_lock() takes it
     if (peer.rank == rank_) {
         locks_.request(
             rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; }, peer.overtakes);
@@ -45,6 +47,12 @@ void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
 }
 
 void Window::wait_for_lock(Lock& lock, Peer& peer) {
+    if (has_control_ && peer.lock == Peer::Lock::kAsked && !peer.acquiring) {
+        peer.acquiring = true;
+        acquire(lock, peer, Word::kLock, peer.lock_type, peer.overtakes);
+        peer.acquiring = false;
+        peer.lock = Peer::Lock::kHeld;
+    }
     if (!all_mapped_) return wait_for(lock, [&] { return peer.lock == Peer::Lock::kHeld; });
     wait_for(lock, [&] {
         // Another thread may have seen it.
@@ -84,6 +92,11 @@ void Window::release_lock(Lock& lock, Peer& peer) {
         peer.lock = Peer::Lock::kNone;
         return;
     }
+    if (has_control_) {
+        add_later(lock, peer, Word::kLock, rma::RemoteLock::release(peer.lock_type));
+        peer.lock = Peer::Lock::kNone;
+        return;
+    }
     if (peer.rank == rank_) {
         peer.lock = Peer::Lock::kNone;
         Replies replies(*this);
@@ -105,10 +118,10 @@ void Window::release_lock(Lock& lock, Peer& peer) {
 // Locks that were asked for are held, and given back; all operations are complete then.
 int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
-    // RDMA and results; what the records do comes before the release, in order.
-    const int rc = finish(lock, peers, false);
+    // RDMA and results; what the records do comes before the release, in order, unless an HCA releases the lock.
+    const int rc = finish(lock, peers, has_control_);
     for (Peer* const each : peers) release_lock(lock, *each);
-    return worse(finish(lock, peers, true), rc);
+    return has_control_ ? rc : worse(finish(lock, peers, true), rc);
 }
 
 int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
@@ -119,6 +132,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
     std::vector<Awaited> awaited;
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {
+        close_block(lock, *each);
         if (remote && each->unflushed) {
             rma::Record record{};
             record.kind = rma::Kind::kFlush;
@@ -144,7 +158,8 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
 
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
-        each->touched = each->buffer.bytes || each->unflushed || each->refused || !each->operations.idle();
+        each->touched = each->buffer.bytes || each->staged || each->pending_block || each->unflushed || each->refused ||
+                        !each->operations.idle();
         return !each->touched;
     });
     return touched_;

@@ -12,6 +12,7 @@
 #include "coop/base/undestroyed.h"
 #include "coop/base/usage.h"
 #include "params.h"
+#include "staging.h"
 #include "variables.h"
 
 namespace coop::osc {
@@ -24,6 +25,7 @@ struct Process {
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     std::array<Tally, kWays> ways{};
     std::array<Tally, kReasons> reasons{};
+    Staging staging;
     Usage usage;  // for osc_multirail_report, else it counts nothing
 
     void count(Count what, std::uint64_t n = 1) noexcept { counts[static_cast<std::size_t>(what)].add(n, threads); }

@@ -13,8 +13,8 @@
 namespace coop::osc {
 
 // How an operation reaches the memory of its target.
-enum class Way : std::uint8_t { kMapped, kDirect, kMessage };
-inline constexpr const char* kWayTexts[] = {"shared-memory", "direct", "message"};
+enum class Way : std::uint8_t { kMapped, kDirect, kStaged, kMessage };
+inline constexpr const char* kWayTexts[] = {"shared-memory", "direct", "staged", "message"};
 inline constexpr std::size_t kWays = std::size(kWayTexts);
 
 // Why it takes this way.
@@ -28,11 +28,22 @@ enum class Reason : std::uint8_t {
     kNoRdma,
     kDynamic,
     kAtTarget,
+    kAtOrigin,
+    kOtherTransport,
     kRefused,
 };
-inline constexpr const char* kReasonTexts[] = {"own-memory",         "same-node",           "long",    "short",
-                                               "several-blocks",     "not-registered",      "no-rdma", "dynamic-window",
-                                               "executed-by-target", "refused-by-transport"};
+inline constexpr const char* kReasonTexts[] = {"own-memory",
+                                               "same-node",
+                                               "long",
+                                               "short",
+                                               "several-blocks",
+                                               "not-registered",
+                                               "no-rdma",
+                                               "dynamic-window",
+                                               "executed-by-target",
+                                               "executed-by-origin",
+                                               "other-transport",
+                                               "refused-by-transport"};
 inline constexpr std::size_t kReasons = std::size(kReasonTexts);
 constexpr const char* text(Way way) noexcept { return kWayTexts[static_cast<std::size_t>(way)]; }
 constexpr const char* text(Reason reason) noexcept { return kReasonTexts[static_cast<std::size_t>(reason)]; }
@@ -51,6 +62,9 @@ enum class Count : std::uint8_t {
     kHeldFrames,
     kWaits,
     kSegments,
+    kMerged,
+    kAtomics,
+    kRemoteControls,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -62,6 +76,9 @@ inline constexpr CountRow kCountRows[] = {
     {"held_frames", "Frames that arrived before an earlier one, and waited for it."},
     {"buffer_waits", "Times that an operation waited because too many frames or results were under way."},
     {"segments", "Windows whose memory the processes of this node share."},
+    {"merged", "Writes that became part of an earlier one to the bytes before."},
+    {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
+    {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

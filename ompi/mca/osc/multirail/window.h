@@ -2,20 +2,28 @@
 //
 // A window: what this process knows of the others, its epochs, and the operations under way.
 //
-// An operation takes one of three ways (communicate.cc chooses):
+// An operation takes one of four ways (communicate.cc chooses):
 //
 //     shared-memory  the origin has the target's memory mapped, or it is its own: it copies
-//     direct         an RDMA read or write of the transport
+//     direct         RDMA reads or writes between the target's memory and the program's memory here
+//     staged         the same through registered memory of the component (staging.h)
 //     message        a record in a frame (coop/rma/packet.h), which the target executes
 //
-// All accumulates of a window take the same way, so that they are atomic with each other: in a window whose memory all
-// processes have mapped, the origin executes them under a lock in that memory; in all others the target does, in the order
-// of the frames. The same holds for the locks of passive synchronization.
+// All accumulates that may meet take the same way, so that they are atomic with each other; and the locks of passive
+// synchronization go with them:
 //
-//     communicate.cc   MPI_Put and the like        active.cc, passive.cc   synchronization
-//     mapped.cc        shared memory                target.cc               executes records, answers
-//     messages.cc      records                      frames.cc               sends and receives packets
-//     direct.cc        RDMA                         create.cc, memory.cc    makes the window
+//     all processes have mapped the window    the origin executes them under a lock in that memory
+//     HCAs control it (has_control_)          passive epochs: the origin, under a lock that HCAs change (remote.cc)
+//                                             active epochs: the target, in the order of the frames
+//     otherwise                               the target, in the order of the frames
+//
+// A window is never in a passive and in an active epoch at once: MPI forbids to lock memory that is exposed.
+//
+//     communicate.cc   MPI_Put and the like         active.cc, passive.cc   synchronization
+//     mapped.cc        shared memory                 target.cc               executes records, answers
+//     messages.cc      records                       frames.cc               sends and receives packets
+//     direct.cc        RDMA                          create.cc, memory.cc    makes the window
+//     staged.cc        RDMA through staging memory   remote.cc               locks and accumulates by HCAs
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
 // transport is called, opal_progress() runs or a request completes, since those may call back into the window.
@@ -33,6 +41,7 @@
 #include "compat.h"
 #include "coop/base/handle_table.h"
 #include "coop/rma/attachments.h"
+#include "coop/rma/cover.h"
 #include "coop/rma/epoch.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
@@ -40,11 +49,13 @@
 #include "coop/rma/packet.h"
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
+#include "coop/rma/remote_lock.h"
 #include "layout.h"
 #include "memory.h"
 #include "ompi/mca/shim/inside.h"
 #include "process.h"
 #include "request.h"
+#include "staging.h"
 
 namespace coop::osc {
 
@@ -85,10 +96,12 @@ struct LongAnswer {
 
 // What this process knows of another one, or of itself; made when the two first have to do with each other.
 struct Peer {
-    Peer(std::uint32_t of, mca_bml_base_btl_t* packets) noexcept : rank(of), btl(packets) {}
+    Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept
+        : rank(of), btl(packets), rdma(for_rdma) {}
 
     const std::uint32_t rank;
-    mca_bml_base_btl_t* const btl;  // carries packets to it; null: it is this process
+    mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
+    mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
     // As origin.
     Buffer buffer;               // of the open frame; empty: none
     rma::FrameWriter frame;      // the open frame
@@ -99,10 +112,14 @@ struct Peer {
     Generations operations;      // results, RDMA and answers that are missing
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
     rma::LockType lock_type = rma::LockType::kShared;
-    bool overtakes = false;      // the request waits only for an exclusive holder
-    std::uint64_t ticket = 0;    // of the lock in shared memory
-    bool refused = false;        // it has refused an operation, and no flush has told the program
-    std::uint64_t ready_in = 0;  // the access epoch in which it has been found ready for operations; 0: none
+    bool overtakes = false;            // the request waits only for an exclusive holder
+    bool acquiring = false;            // a thread is taking the lock by atomic operations
+    std::uint64_t ticket = 0;          // of the lock in shared memory
+    bool refused = false;              // it has refused an operation, and no flush has told the program
+    std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
+    Staging::Block* staged = nullptr;  // the block that transfers to come use
+    Staging::Block* pending_block = nullptr;  // of `pending`; null: there is none
+    rma::Transfer pending{};                  // a write that waits for others to its neighbourhood
     // As target.
     rma::Inbox inbox;
     std::deque<std::unique_ptr<LongAnswer>> answers;
@@ -131,8 +148,11 @@ struct Result {
     void put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept;
 };
 
-// What the records of one call have in common.
 struct Direct;
+struct StagedPart;
+struct AtomicCall;
+
+// What the records of one call have in common.
 
 struct Operation {
     rma::Kind kind;
@@ -212,11 +232,13 @@ private:
     // --- create.cc ---
     int agree(std::size_t size, int unit, opal_info_t* info, void** base);
     int look_at_transports();
-    int make_memory(const std::vector<Share>& parts, bool share, bool contiguous, void** base);
+    int make_memory(const std::vector<Share>& parts, bool share, bool contiguous, bool controls, void** base);
     bool try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given);
     bool share_memory(const SegmentPlan& plan);
     bool own_memory();
-    bool can_write_to(std::uint32_t rank) const noexcept;
+    mca_btl_base_endpoint_t* rdma_to(std::uint32_t rank) const noexcept;
+    bool is_near(std::uint32_t rank) const noexcept;
+    bool make_control();
 
     // --- communicate.cc ---
     struct Place {
@@ -227,10 +249,19 @@ private:
     // Checks epoch and range, and waits until the target permits the access. OMPI_SUCCESS: `place` is valid.
     int enter(Lock& lock, const Target& target, Place* place);
     void wait_until_ready(Lock& lock, Peer& peer);
-    Reason judge_direct(const Origin& origin, const Target& target) const noexcept;
+    struct Choice {
+        Way way;
+        Reason reason;
+    };
+    Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const noexcept;
+    // The epoch is passive, and needs no CPU of the target.
+    bool by_hcas() const noexcept {
+        const rma::Access access = epochs_.access_state();
+        return has_control_ && (access == rma::Access::kLocks || access == rma::Access::kLockAll);
+    }
     Reason why_mapped(std::uint32_t rank) const noexcept;
     void progress_sometimes() noexcept;
-    bool move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, std::uint64_t offset,
+    void move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
                        Request* request);
     int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
                 ompi_request_t** request);
@@ -250,9 +281,8 @@ private:
     Result& new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request);
     Result& new_result(Lock& lock, Peer& peer, const Origin& to, const ElementType* element, std::uint64_t bytes,
                        Request* request);
-    void put_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset);
-    void get_message(Lock& lock, Peer& peer, const Origin& origin, const Target& target, std::uint64_t offset,
-                     Request* request);
+    void put_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout);
+    void get_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request);
     // Null `result`: the old values are not wanted.
     void accumulate_message(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                             std::uint64_t offset, const ElementType& element, std::uint8_t operation, Request* request);
@@ -261,18 +291,51 @@ private:
     // The progress function sends the open frame: somebody may wait for its results outside of the window.
     void expect(Peer& peer) noexcept;
 
-    // Bytes on both sides.
-    void move_block(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset, std::uint64_t bytes,
-                    Request* request);
+    // Here the bytes are one block.
+    void move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, const rma::RunBuilder& layout,
+                     Request* request);
 
     // --- direct.cc ---
     static bool suits_rdma(const mca_btl_base_module_t& btl) noexcept;
-    // Starts a transfer, and returns how many bytes the transport has taken.
-    std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, std::uint64_t offset,
+    // Starts transfers of the blocks that the cursor delivers, and returns how many bytes the transport has taken. The
+    // cursor stands behind them.
+    std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,
                            std::uint64_t bytes, Request* request);
+    // One operation. Lets transports progress while they have no room; the mutex is not held.
+    int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
+                   std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context);
     void end_part(Direct* direct) noexcept;
     static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                              mca_btl_base_registration_handle_t*, void*, void* data, int status);
+
+    // --- staged.cc ---
+    void put_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout);
+    void get_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request);
+    Staging::Block& take_block(Lock& lock);
+    Staging::Block& open_block(Lock& lock, Peer& peer);
+    void close_block(Lock& lock, Peer& peer);
+    void start_pending(Lock& lock, Peer& peer);
+    void start_part(Lock& lock, bool puts, const rma::Transfer& transfer, std::unique_ptr<StagedPart> part);
+    static void drop(Staging::Block& block) noexcept;
+    void end_staged(StagedPart* part) noexcept;
+    static void on_staged_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
+                               mca_btl_base_registration_handle_t*, void*, void* data, int status);
+
+    // --- remote.cc ---
+    enum class Word : std::uint8_t { kLock, kAccumulate };  // of ControlWords
+    // Carries out an atomic operation, and returns what was in the word before.
+    std::uint64_t change_word(Lock& lock, Peer& peer, Word word, const rma::AtomicStep& step);
+    // Adds without waiting for the end.
+    void add_later(Lock& lock, Peer& peer, Word word, std::uint64_t operand);
+    void start_atomic(Lock& lock, AtomicCall* call, Word word, const rma::AtomicStep& step);
+    static void on_atomic_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
+                               mca_btl_base_registration_handle_t*, void*, void* data, int status);
+    void acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool overtakes);
+    void move_pieces(Lock& lock, Peer& peer, bool puts, Staging::Block& block, const rma::Cover& cover);
+    void accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
+                           const Place& place, const ElementType& element, std::uint8_t operation);
+    void swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result, std::size_t bytes,
+                     const Place& place);
 
     // --- mapped.cc ---
     static int put_mapped(const Origin& origin, const Target& target, std::byte* at) noexcept;
@@ -324,7 +387,8 @@ private:
     ompi_communicator_t* const comm_;
     const std::uint32_t context_, processes_, rank_;
     const int flavor_;
-    bool all_mapped_ = false;  // locks and accumulates are in shared memory
+    bool all_mapped_ = false;   // locks and accumulates are in shared memory
+    bool has_control_ = false;  // HCAs execute passive epochs
     std::size_t frame_bytes_ = 0;
     mca_btl_base_module_t* rdma_ = nullptr;  // the transport for RDMA; null: none
     WindowMemory memory_;
@@ -337,15 +401,16 @@ private:
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
-    std::uint64_t epoch_ = 1;               // number of the access epoch
-    std::uint32_t locks_asked_ = 0;         // locks that this process has or waits for
-    bool start_no_check_ = false;           // of the last start
-    std::vector<std::uint32_t> posted_;     // the group of the last post
-    std::uint32_t results_ = 0;             // missing ones without a request
-    std::vector<Buffer> buffers_;           // free ones
-    std::vector<Peer*> busy_;               // those to which send_waiting() may have something to send
-    std::vector<rma::Run> runs_;            // of the record that is being executed
-    std::atomic<bool> any_waiting_{false};  // send_waiting() has something to do
+    std::uint64_t epoch_ = 1;                  // number of the access epoch
+    std::uint32_t locks_asked_ = 0;            // locks that this process has or waits for
+    bool start_no_check_ = false;              // of the last start
+    std::vector<std::uint32_t> posted_;        // the group of the last post
+    std::uint32_t results_ = 0;                // missing ones without a request
+    std::vector<Buffer> buffers_;              // free ones
+    std::vector<Peer*> busy_;                  // those to which send_waiting() may have something to send
+    std::vector<rma::Run> runs_;               // of the record that is being executed
+    std::vector<std::uint32_t> free_results_;  // of ControlWords
+    std::atomic<bool> any_waiting_{false};     // send_waiting() has something to do
     std::atomic<std::uint32_t> users_{0};
     std::atomic<std::uint32_t> mapped_calls_{0};
     HandleTable<Result> ids_;

@@ -141,6 +141,7 @@ struct FenceAsserts {
 class COOP_EXPORT Epochs {
 public:
     Epochs(std::uint32_t processes, bool no_locks) : processes_(processes), no_locks_(no_locks) {}
+    bool no_locks() const noexcept { return no_locks_; }
 
     // kProceed: the caller completes everything, and then synchronizes with all processes.
     Verdict fence(FenceAsserts asserts) noexcept {

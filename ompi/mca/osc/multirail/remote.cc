@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Locks and accumulates of passive epochs by atomic operations of HCAs on the target's ControlWords. The target does
+// nothing. The memory of the accumulates is read and written here if it is mapped, else through staging memory.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "diagnose.h"
+#include "staged.h"
+#include "waiting.h"
+#include "window.h"
+#include "ompi/mca/shim/codes.h"
+
+namespace coop::osc {
+
+// An atomic operation under way.
+struct AtomicCall {
+    Window& window;
+    Peer& peer;
+    const bool waits;         // somebody waits for it, and owns this; else on_atomic_done() destroys it
+    std::uint32_t place = 0;  // of the result in ControlWords
+    Generations::Number generation = 0;
+    bool done = false;
+};
+
+namespace {
+
+constexpr std::uint64_t kMostRounds = 64;  // of progress between two looks at a lock that somebody holds
+
+}  // namespace
+
+void Window::start_atomic(Lock& lock, AtomicCall* call, Word word, const rma::AtomicStep& step) {
+    wait_for(lock, [&] { return !free_results_.empty(); });
+    call->place = free_results_.back();
+    free_results_.pop_back();
+    touch(call->peer);
+    call->generation = call->peer.operations.begin();
+    lock.unlock();
+    const Card& card = cards_[call->peer.rank];
+    auto* const handle = reinterpret_cast<mca_btl_base_registration_handle_t*>(
+        const_cast<std::byte*>(card.control_handle));
+    const std::uint64_t address = card.control + (word == Word::kLock ? offsetof(ControlWords, lock)
+                                                                      : offsetof(ControlWords, accumulate));
+    std::uint64_t* const result = &memory_.control->results[call->place];
+    for (;;) {
+        int rc = OMPI_ERR_OUT_OF_RESOURCE;
+        if (process.faults.hit(Fault::kGetBusy)) {
+        } else if (step.what == rma::AtomicStep::What::kAdd) {
+            rc = rdma_->btl_atomic_fop(rdma_, call->peer.rdma, result, address, memory_.control_handle, handle,
+                                       MCA_BTL_ATOMIC_ADD, step.operand, 0, MCA_BTL_NO_ORDER, on_atomic_done, nullptr,
+                                       call);
+        } else {
+            rc = rdma_->btl_atomic_cswap(rdma_, call->peer.rdma, result, address, memory_.control_handle, handle,
+                                         step.operand, step.value, 0, MCA_BTL_NO_ORDER, on_atomic_done, nullptr, call);
+        }
+        if (rc == OMPI_SUCCESS) break;
+        if (!is_shortage(rc)) transport_failed(*rdma_, "atomic operation", rc);
+        process.count(Count::kWaits);
+        opal_progress();
+    }
+    process.count(Count::kAtomics);
+    lock.lock();
+}
+
+void Window::on_atomic_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
+                            mca_btl_base_registration_handle_t*, void*, void* data, int status) {
+    const async::Polling turn(handler().get());
+    if (status != OMPI_SUCCESS) transport_failed(*btl, "atomic operation", status);
+    auto* const call = static_cast<AtomicCall*>(data);
+    Window& window = call->window;
+    const std::lock_guard lock(window.mutex_);
+    call->peer.operations.end(call->generation);
+    if (call->waits) {
+        call->done = true;  // the caller reads the result and gives its place back
+        return;
+    }
+    window.free_results_.push_back(call->place);
+    delete call;
+}
+
+std::uint64_t Window::change_word(Lock& lock, Peer& peer, Word word, const rma::AtomicStep& step) {
+    AtomicCall call{*this, peer, true};
+    start_atomic(lock, &call, word, step);
+    wait_for(lock, [&] { return call.done; });
+    const std::uint64_t old = memory_.control->results[call.place];
+    free_results_.push_back(call.place);
+    return old;
+}
+
+void Window::add_later(Lock& lock, Peer& peer, Word word, std::uint64_t operand) {
+    start_atomic(lock, new AtomicCall{*this, peer, false}, word,
+                 {.what = rma::AtomicStep::What::kAdd, .operand = operand});
+}
+
+void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool overtakes) {
+    rma::RemoteLock steps(type, overtakes);
+    std::uint64_t rounds = 1;
+    for (rma::AtomicStep step = steps.first(); step.what != rma::AtomicStep::What::kHeld;) {
+        if (step.pause) {
+            lock.unlock();
+            for (std::uint64_t i = 0; i < rounds; ++i) opal_progress();
+            lock.lock();
+            rounds = std::min(2 * rounds, kMostRounds);
+        }
+        step = steps.next(change_word(lock, peer, word, step));
+    }
+}
+
+// Reads what the cover says into the block, or writes its pieces, and waits for the end.
+void Window::move_pieces(Lock& lock, Peer& peer, bool puts, Staging::Block& block, const rma::Cover& cover) {
+    std::uint32_t missing = 0;
+    const auto start = [&](const rma::Transfer& transfer) {
+        auto part = std::make_unique<StagedPart>(*this, peer, block);
+        part->missing = &missing;
+        ++missing;
+        start_part(lock, puts, transfer, std::move(part));
+    };
+    std::span<const rma::Piece> pieces = cover.pieces();
+    for (const rma::Transfer& each : cover.transfers()) {
+        if (!puts) start(each);
+        // What lies between the pieces is not ours to write.
+        for (; puts && !pieces.empty() && pieces.front().at < each.at + each.bytes; pieces = pieces.subspan(1))
+            start({each.offset + pieces.front().at - each.at, pieces.front().at, pieces.front().bytes});
+    }
+    wait_for(lock, [&] { return missing == 0; });
+}
+
+void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
+                               const Place& place, const ElementType& element, std::uint8_t operation) {
+    acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
+    if (place.is_mapped) {
+        lock.unlock();
+        accumulate_mapped(origin, result, target, place.mapped, element, operation);
+        lock.lock();
+        return add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
+    }
+    rma::RunBuilder layout;
+    flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
+    std::vector<std::byte> packed;
+    const std::byte* from = nullptr;
+    if (operation != kNoOp) {
+        from = element.has_gap() ? nullptr : origin.contiguous();
+        if (!from) {
+            packed = pack_elements(origin, element);
+            from = packed.data();
+        }
+    }
+    std::optional<Unpacker> unpacker;
+    if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
+    Staging::Block& block = take_block(lock);
+    std::uint64_t position = 0;
+    rma::Cover cover;
+    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+        const bool reads = result || operation != kReplace;
+        cover.take(cursor, 0, Staging::kBlockBytes, reads, element.span);
+        if (reads) move_pieces(lock, peer, false, block, cover);
+        for (const rma::Piece& piece : cover.pieces()) {
+            std::byte* const there = block.memory + piece.at;
+            if (unpacker) unpacker->put(position, there, piece.bytes);
+            if (from) reduce(operation, element, from + position, there, piece.bytes);
+            position += piece.bytes;
+        }
+        if (from) move_pieces(lock, peer, true, block, cover);
+    }
+    if (unpacker) unpacker->finish();
+    drop(block);
+    add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
+}
+
+void Window::swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result,
+                         std::size_t bytes, const Place& place) {
+    acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
+    if (place.is_mapped) {
+        lock.unlock();
+        swap_mapped(value, comparand, result, bytes, peer.rank, place.mapped);
+        lock.lock();
+    } else {
+        Staging::Block& block = take_block(lock);
+        const rma::Run run{place.offset, bytes, 0, 1};
+        rma::RunCursor cursor({&run, 1});
+        rma::Cover cover;
+        cover.take(cursor, 0, Staging::kBlockBytes, true);
+        move_pieces(lock, peer, false, block, cover);
+        std::memcpy(result, block.memory, bytes);
+        if (std::memcmp(block.memory, comparand, bytes) == 0) {
+            std::memcpy(block.memory, value, bytes);
+            move_pieces(lock, peer, true, block, cover);
+        }
+        drop(block);
+    }
+    add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
+}
+
+}  // namespace coop::osc

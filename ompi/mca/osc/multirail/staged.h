@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "window.h"
+
+namespace coop::osc {
+
+// A transfer through a staging block; on_staged_done() destroys it. Guarded by the mutex of the window.
+struct StagedPart {
+    StagedPart(Window& of, Peer& with, Staging::Block& through) noexcept : window(of), peer(with), block(through) {}
+
+    Window& window;
+    Peer& peer;
+    Staging::Block& block;  // it holds a reference
+    Generations::Number generation = 0;
+    // Of gets: where the pieces of the block go.
+    Result* result = nullptr;
+    std::uint64_t position = 0;
+    std::vector<rma::Piece> pieces;
+    // Counts the parts that somebody waits for; null: nobody does.
+    std::uint32_t* missing = nullptr;
+};
+
+}  // namespace coop::osc

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Registered memory through which short and scattered transfers go, because registering the program's own memory for them
+// would take longer than copying. All windows of the process share it.
+//
+// Units: bytes. Threading: open() and close() by one thread; take() and give() have a lock of their own, which is taken
+// last; a block that was taken belongs to one window and is guarded by its mutex. Ownership: Staging owns the memory and
+// its registration, until close(). Errors: see each function.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "compat.h"
+
+namespace coop::osc {
+
+class Staging {
+public:
+    using Handle = mca_btl_base_registration_handle_t;
+    static constexpr std::uint32_t kBlockBytes = 8 * 1024;
+
+    struct Block {
+        std::byte* memory = nullptr;
+        Handle* handle = nullptr;
+        std::uint32_t used = 0;  // from the start
+        std::uint32_t refs = 0;  // transfers under way, and the peer that fills it
+    };
+
+    Staging() = default;
+    Staging(const Staging&) = delete;
+    Staging& operator=(const Staging&) = delete;
+
+    // Registers the first blocks. False: the transport refuses, or another one has them.
+    bool open(mca_btl_base_module_t& btl);
+    // Before the transport is closed. No transfer is under way.
+    void close() noexcept;
+
+    // An unused block; null: none is free. With `more`, further memory is registered first, and null means that the
+    // transport refuses that.
+    Block* take(bool more);
+    void give(Block& block) noexcept;
+
+private:
+    struct Chunk {
+        std::unique_ptr<std::byte[], void (*)(void*)> memory{nullptr, std::free};
+        Handle* handle = nullptr;
+        std::vector<Block> blocks;
+    };
+    bool grow();
+
+    std::mutex mutex_;
+    mca_btl_base_module_t* btl_ = nullptr;
+    std::vector<std::unique_ptr<Chunk>> chunks_;
+    std::vector<Block*> free_;
+};
+
+}  // namespace coop::osc
