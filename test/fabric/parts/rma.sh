@@ -6,19 +6,19 @@
 
 rma_build() {
     local program
-    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress; do mpi_program rma_$program || return 1; done
+    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress busy_target; do mpi_program rma_$program || return 1; done
     mpi_program rma_storm || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
-# rma PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…] PROGRAM…: one process on each host.
+# rma PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…] PROGRAM…: one process on each host, or $per_host.
 rma() {
     local pml=$1 hosts=$2 options=()
     shift 2
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
-    limit=100 on_subnet --hosts "$hosts" "${options[@]}" --virtual-hosts -- mpirun -np "$hosts" --bind-to none --mca pml "$pml" \
+    limit=${limit:-100} on_subnet --hosts "$hosts" "${options[@]}" --virtual-hosts -- mpirun -np $((hosts * ${per_host:-1})) --bind-to none --mca pml "$pml" \
         --mca btl "${btl:-coopib},self" --mca mpi_yield_when_idle 1 --mca osc multirail "$@"
 }
 
@@ -63,6 +63,12 @@ part_rma() {
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
     check progress rma coop 4 -- "$programs/rma_progress"
+    # What needs no CPU of the target, with one rail and two, several processes on a host, busy transports.
+    check busy_target.coop rma coop 3 -- "$programs/rma_busy_target" few
+    check busy_target.ob1 rma ob1 3 --hcas 2 -- "$programs/rma_busy_target" few
+    per_host=2 btl=vader,coopib check busy_target.neighbours rma coop 2 --hcas 2 --slots 2 -- "$programs/rma_busy_target" few
+    check busy_target.faults rma coop 3 -- --mca osc_multirail_fault put_busy:2,get_busy:3,put:3,get:5 "$programs/rma_busy_target" few
+    [ "$long" = no ] || limit=200 check busy_target.for_a_minute rma coop 3 --hcas 2 -- "$programs/rma_busy_target" few seconds=60 --only locks_of_all_need_nothing_of_a_busy_target
     for profile in nosrq unordered small; do
         check "sizes.$profile" rma coop 2 --hcas 2 --profile $profile -- "$programs/rma_sizes" few
     done

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A target that computes: rank 0 watches its own memory without calling MPI until all others have ended everything that
+// passive target synchronization offers. Argument `seconds=N`: the first time, it computes
+// for at least as long.
+#include <chrono>
+#include <thread>
+
+#include "window.h"
+
+namespace {
+
+const mpitest::Configure settings([](mpitest::Settings& s) { s.hang_seconds = 100; });
+
+using Word = std::uint64_t;
+
+// The memory of rank 0: words that all change, then the parts of the others, each with the word that tells the end.
+constexpr std::size_t kSum = 0, kTicket = 8, kSwapped = 16, kFloats = 24, kParts = 256;
+constexpr int kDoubles = 8;
+constexpr std::size_t kLong = 100'000, kPart = kLong + 4096, kEnd = kPart - 8;
+
+std::size_t part_of(int rank) { return kParts + as_size(rank - 1) * kPart; }
+
+std::chrono::seconds least_time() {
+    for (const std::string& each : mpitest::settings().arguments)
+        if (each.rfind("seconds=", 0) == 0) return std::chrono::seconds(std::stoi(each.substr(8)));
+    return std::chrono::seconds(0);
+}
+
+// Loads and stores only. Another process's RDMA changes the memory.
+void compute_until_all_have_ended(const Window& window) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int rank = 1; rank < window.processes; ++rank) {
+        const void* const end = window.memory + part_of(rank) + kEnd;
+        while (__atomic_load_n(static_cast<const Word*>(end), __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+    }
+    static bool is_first = true;
+    while (is_first && std::chrono::steady_clock::now() - start < least_time()) std::this_thread::yield();
+    is_first = false;
+}
+
+void transfer(const Window& window, int round) {
+    const Bytes data = message(key_of("busy", as_size(window.rank), as_size(round)), kLong);
+    const std::size_t at = part_of(window.rank);
+    Bytes found(kLong);
+    // In one piece, in short pieces that follow each other, and scattered.
+    CHECK_MPI(MPI_Put(data.data(), as_int(kLong), MPI_BYTE, 0, window.at(0, at), as_int(kLong), MPI_BYTE, window.win));
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    CHECK_MPI(MPI_Get(found.data(), as_int(kLong), MPI_BYTE, 0, window.at(0, at), as_int(kLong), MPI_BYTE, window.win));
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    check_bytes(found.data(), data, "in one piece");
+    Bytes other = message(key_of("pieces", as_size(window.rank), as_size(round)), 3000);
+    for (std::size_t i = 0; i < other.size(); i += 100)
+        CHECK_MPI(MPI_Put(other.data() + i, 100, MPI_BYTE, 0, window.at(0, at + i), 100, MPI_BYTE, window.win));
+    MPI_Datatype scattered;
+    MPI_Type_vector(300, 5, 10, MPI_BYTE, &scattered);
+    MPI_Type_commit(&scattered);
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    Bytes half(1500), back(1500), expected(1500);
+    CHECK_MPI(MPI_Get(half.data(), 1500, MPI_BYTE, 0, window.at(0, at), 1, scattered, window.win));
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    for (std::size_t i = 0; i < 1500; ++i) expected[i] = other[i / 5 * 10 + i % 5];
+    check_bytes(half.data(), expected, "scattered get");
+    for (std::size_t i = 0; i < 1500; ++i) half[i] = static_cast<unsigned char>(~half[i]);
+    MPI_Request requests[2];
+    CHECK_MPI(MPI_Rput(half.data(), 1500, MPI_BYTE, 0, window.at(0, at), 1, scattered, window.win, &requests[0]));
+    CHECK_MPI(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    CHECK_MPI(MPI_Rget(back.data(), 1500, MPI_BYTE, 0, window.at(0, at), 1, scattered, window.win, &requests[0]));
+    Bytes all(3000);
+    CHECK_MPI(MPI_Rget(all.data(), 3000, MPI_BYTE, 0, window.at(0, at), 3000, MPI_BYTE, window.win, &requests[1]));
+    CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    check_bytes(back.data(), half, "scattered put");
+    for (std::size_t i = 0; i < 1500; ++i) other[i / 5 * 10 + i % 5] = half[i];
+    check_bytes(all.data(), other, "between the scattered pieces");
+    MPI_Type_free(&scattered);
+}
+
+// Each round adds 1 to the sum and 1.0 to the doubles, takes a ticket, and swaps the word behind them once.
+void accumulate(const Window& window) {
+    const Word one = 1;
+    Word found = 0;
+    double ones[kDoubles], before[kDoubles];
+    std::fill(ones, ones + kDoubles, 1.0);
+    CHECK_MPI(MPI_Accumulate(&one, 1, MPI_UINT64_T, 0, window.at(0, kSum), 1, MPI_UINT64_T, MPI_SUM, window.win));
+    CHECK_MPI(MPI_Get_accumulate(ones, kDoubles, MPI_DOUBLE, before, kDoubles, MPI_DOUBLE, 0, window.at(0, kFloats),
+                                 kDoubles, MPI_DOUBLE, MPI_SUM, window.win));
+    CHECK_MPI(MPI_Fetch_and_op(&one, &found, MPI_UINT64_T, 0, window.at(0, kTicket), MPI_SUM, window.win));
+    CHECK_MPI(MPI_Win_flush(0, window.win));
+    for (const double each : before) CHECK_EQ(each, before[0]);
+    for (Word seen = 0;;) {
+        const Word next = seen + 1, expected = seen;
+        CHECK_MPI(MPI_Compare_and_swap(&next, &expected, &seen, MPI_UINT64_T, 0, window.at(0, kSwapped), window.win));
+        CHECK_MPI(MPI_Win_flush(0, window.win));
+        if (seen == expected) break;
+    }
+}
+
+void with_a_busy_target(const mpitest::Env& env, Flavor flavor, void (*use)(const Window&)) {
+    const std::size_t bytes = rank_in(env.comm) == 0 ? part_of(env.size) : 64;
+    const Members members(flavor, env.comm);
+    Window window(flavor, members.comm, bytes);
+    // The first contact of the others with rank 0 happens while it computes.
+    std::memset(window.memory, 0, bytes);
+    MPI_Barrier(members.comm);
+    if (window.rank == 0) {
+        compute_until_all_have_ended(window);
+    } else {
+        use(window);
+        const Word end = 1;
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win));
+        CHECK_MPI(
+            MPI_Put(&end, 1, MPI_UINT64_T, 0, window.at(0, part_of(window.rank) + kEnd), 1, MPI_UINT64_T, window.win));
+        CHECK_MPI(MPI_Win_unlock(0, window.win));
+    }
+    window.inspect([&](const unsigned char* memory) {
+        if (window.rank != 0) return;
+        const auto all = static_cast<Word>(rounds_of(10)) * static_cast<Word>(window.processes - 1);
+        Word sum, ticket, swapped;
+        double floats[kDoubles];
+        std::memcpy(&sum, memory + kSum, 8);
+        std::memcpy(&ticket, memory + kTicket, 8);
+        std::memcpy(&swapped, memory + kSwapped, 8);
+        std::memcpy(floats, memory + kFloats, sizeof floats);
+        CHECK_EQ(sum, all);
+        CHECK_EQ(ticket, all);
+        CHECK_EQ(swapped, all);
+        for (const double each : floats) CHECK_EQ(each, static_cast<double>(all));
+    });
+}
+
+void by_locks(const Window& window, int type) {
+    for (int round = 0; round < rounds_of(10); ++round) {
+        CHECK_MPI(MPI_Win_lock(type, 0, 0, window.win));
+        transfer(window, round);
+        accumulate(window);
+        CHECK_MPI(MPI_Win_unlock(0, window.win));
+    }
+}
+
+void for_all_flavors(const mpitest::Env& env, void (*use)(const Window&)) {
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate}) with_a_busy_target(env, flavor, use);
+}
+
+}  // namespace
+
+CASE(exclusive_locks_need_nothing_of_a_busy_target) {
+    for_all_flavors(env, [](const Window& window) { by_locks(window, MPI_LOCK_EXCLUSIVE); });
+}
+
+CASE(shared_locks_need_nothing_of_a_busy_target) {
+    for_all_flavors(env, [](const Window& window) { by_locks(window, MPI_LOCK_SHARED); });
+}
+
+CASE(locks_of_all_need_nothing_of_a_busy_target) {
+    for_all_flavors(env, [](const Window& window) {
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        for (int round = 0; round < rounds_of(10); ++round) {
+            transfer(window, round);
+            accumulate(window);
+        }
+        CHECK_MPI(MPI_Win_flush_all(window.win));
+        CHECK_MPI(MPI_Win_unlock_all(window.win));
+    });
+}
+
+CASE(readers_and_writers_need_nothing_of_a_busy_target) {
+    for_all_flavors(env, [](const Window& window) {
+        for (int round = 0; round < rounds_of(10); ++round) {
+            const int type = (round + window.rank) % 3 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
+            CHECK_MPI(MPI_Win_lock(type, 0, 0, window.win));
+            accumulate(window);
+            CHECK_MPI(MPI_Win_unlock(0, window.win));
+        }
+    });
+}
