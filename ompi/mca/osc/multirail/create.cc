@@ -103,7 +103,8 @@ int Window::create(ompi_win_t& win, void** base, std::size_t size, int unit, omp
     }
 }
 
-// Longest packet to all others, and the transport for RDMA that leads to those of other nodes.
+// Longest packet to all others, and the transport for RDMA: that of all packets, but for those inside of a node, which may
+// have another one.
 int Window::look_at_transports() {
     frame_bytes_ = static_cast<std::size_t>(process.config.frame_bytes);
     bool first = true;
@@ -112,9 +113,9 @@ int Window::look_at_transports() {
         const mca_bml_base_btl_t* const packets = packets_to(*comm_, rank);
         if (!packets || packets->btl->btl_max_send_size < kLeastFrame) return OMPI_ERR_UNREACH;
         frame_bytes_ = std::min(frame_bytes_, packets->btl->btl_max_send_size);
-        if (is_on_this_node(*comm_, rank)) continue;
         mca_btl_base_module_t* const btl = packets->btl;
         const bool suits = suits_rdma(*btl) && find_extension(btl).extension;
+        if (!suits && is_on_this_node(*comm_, rank)) continue;
         if (first) rdma_ = suits ? btl : nullptr;
         else if (rdma_ != btl) rdma_ = nullptr;
         first = false;
