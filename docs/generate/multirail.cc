@@ -17,10 +17,9 @@ constexpr const char* kPrefix = "osc_multirail_";
 std::vector<coop::osc::Variable> all_variables() {
     std::vector<coop::osc::Variable> all;
     for (const coop::osc::CountRow& row : coop::osc::kCountRows) all.push_back({row.name, row.help});
-    for (std::size_t i = 0; i < coop::osc::kWays; ++i)
-        all.push_back(coop::osc::operations_variable(static_cast<Way>(i)));
-    for (std::size_t i = 0; i < coop::osc::kReasons; ++i)
-        all.push_back(coop::osc::reason_variable(static_cast<Reason>(i)));
+    for (const auto scope : {coop::osc::Scope::kProcess, coop::osc::Scope::kWindow})
+        for (std::size_t cell = 0; cell < coop::osc::kCells; ++cell)
+            all.push_back(coop::osc::cell_variable(cell, scope));
     return all;
 }
 

@@ -6,10 +6,12 @@
 
 rma_build() {
     local program
-    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress busy_target; do mpi_program rma_$program || return 1; done
+    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress busy_target counts; do mpi_program rma_$program || return 1; done
     mpi_program rma_storm || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    window=$results/bin-mpi/window
+    mkdir -p "${window%/*}" && mpicc -O1 -o "$window" "$here/../../docs/examples/window.c"
 }
 
 # rma PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…] PROGRAM…: one process on each host, or $per_host.
@@ -41,6 +43,16 @@ both_rails_send() {
         echo "$port sent $bytes bytes"
         [ "${bytes:-0}" -gt 2000000 ] || return 1
     done
+}
+
+# The report of btl/coopib says how the bytes that the report of the windows calls direct were divided between rails.
+long_puts_are_on_both_rails() {
+    local said=$log.said
+    rma coop 2 --hcas 2 -- --mca osc_multirail_report 1 --mca btl_coopib_report 1 "$window" >"$said" 2>&1 || { cat "$said" && return 1; }
+    grep -aF 'osc/multirail: rank 1: window 1 (allocate, 2 processes): direct 1 (65536 B); staged 1 (8 B); message 1 (8 B);' "$said" || return 1
+    awk '/^btl\/coopib: / { there = /: rank 1 to rank 0$/ }
+        there && $2 ~ /^coop[01]$/ { ++rails; bytes += $6; if ($6 < 16384) ++idle }
+        END { print rails, "rails carried", bytes; exit !(rails == 2 && !idle && bytes >= 65536) }' "$said"
 }
 
 # Packets and acknowledgements are lost, so that HCAs send again.
@@ -80,6 +92,15 @@ part_rma() {
     check report.not_registered rma_says 'reason: not-registered [1-9]' 'refused_registrations [1-9]' -- coop 2 -- --mca osc_multirail_report 1 \
         --mca osc_multirail_fault register:1 "$programs/rma_sizes" few
     check report.refused rma_says 'reason: refused-by-transport [1-9]' -- ob1 2 -- --mca osc_multirail_report 1 --mca osc_multirail_fault put:2,get:2 "$programs/rma_sizes" few
+    for topic in each_window_counts_its_own_operations a_dynamic_window_counts_messages threads_lose_no_count; do
+        check "counts.$topic" rma coop 3 --hcas 2 -- "$programs/rma_counts" --only "$topic" few hcas
+    done
+    # Of rank 0, to two others: two long puts and gets for each, four short ones, two atomics; beside those to itself.
+    check report.window rma_says 'window 1 \(create, 3 processes\): shared-memory 6 \(131232 B\); direct 4 \(262144 B\); staged 14 \(368 B\); reason: own-memory 6; reason: long 4; reason: short 8; reason: executed-by-origin 6;$' \
+        -- coop 3 --hcas 2 -- --mca osc_multirail_report 1 "$programs/rma_counts" --only each_window_counts_its_own_operations hcas
+    check report.window_without_hca_control rma_says 'window 1 \(create, 3 processes\): shared-memory 8 \(131248 B\); direct 4 \(262144 B\); message 12 \(352 B\); reason: own-memory 8; reason: long 4; reason: short 8; reason: executed-by-target 4;$' \
+        -- coop 3 --hcas 2 -- --mca osc_multirail_hca_control 0 --mca osc_multirail_report 1 "$programs/rma_counts" --only each_window_counts_its_own_operations rdma
+    check report.rails long_puts_are_on_both_rails
     btl=vader,coopib check one_node rma coop 2 -- "$programs/rma_sizes" few
     for fault in put_busy:2,get_busy:3 busy:3,alloc:2,sendi:1 register:3; do
         check "faults.$fault" rma coop 3 -- --mca osc_multirail_fault "$fault" "$programs/rma_calls" few

@@ -69,11 +69,59 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 139; return; }
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 148; return; }
     for topic in calls sizes types ops epochs atomics windows shared dynamic requests threads errors ranges finalizing; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
+    [ "$osc" != multirail ] || rma_cases cluster 6 coop counts few
+}
+
+# rma_counts_say OPTION… CASE PATTERN…: each of these extended regular expressions is a whole line of the job's output, or with '!'
+# before it, none is.
+rma_counts_say() {
+    local options=() line missing=0
+    while [[ $1 == --* ]]; do options+=("$1" "$2" "$3") && shift 3; done
+    local common=(--mca pml coop "${common[@]:3}" "${osc_words[@]}" "${options[@]}")
+    launch_and_keep vader 2 --mca mpi_yield_when_idle 1 "$bin/rma_counts" --only "$1" || return 1
+    for line in "${@:2}"; do
+        case $line in
+        !*) ! grep -aqxE -- "${line#!}" "$log.job" || { echo "said: '${line#!}'" && missing=1; } ;;
+        *) grep -aqxE -- "$line" "$log.job" || { echo "missing: '$line'" && missing=1; } ;;
+        esac
+    done
+    return $missing
+}
+
+# osc/sm serves the windows of MPI_Win_allocate_shared, since it has a higher priority.
+rma_beside_another_component() {
+    local osc_words=(--mca osc "multirail,sm")
+    rma_start vader 2 coop "$bin/rma_counts" --only other_windows_cannot_be_bound foreign
+}
+
+# What is counted for each window, and what is printed.
+rma_counts() {
+    local me='osc/multirail: rank [01]' rest='( [-a-z_]+:? [-a-z0-9]+( [0-9]+)?;)*'
+    [ "$osc" = multirail ] || return 0
+    rma_cases vader 3 coop counts
+    check rma.counts.threads rma_start vader 2 coop "$bin/rma_counts" --multiple --only threads_lose_no_count
+    check rma.counts.beside_another_component rma_beside_another_component
+    check rma.counts.report rma_counts_say --mca osc_multirail_report 1 windows_with_and_without_names \
+        "$me: window 1 \(allocate, 2 processes\): shared-memory 2 \(150 B\); reason: own-memory 1; reason: same-node 1;" \
+        "$me: window 2 \(allocate, 1 process\): shared-memory 1 \(256 B\); reason: own-memory 1;" \
+        "$me: window 3 \"halo\?left\" \(create, 2 processes\): message 2 \(116 B\); reason: no-rdma 1; reason: executed-by-target 1;" \
+        "$me: shared-memory 3; message 2; reason: own-memory 2; reason: same-node 1; reason: no-rdma 1; reason: executed-by-target 1;$rest" \
+        "!$me: window 4.*" "!.*: operations"
+    check rma.counts.tables rma_counts_say --mca osc_multirail_report 2 windows_with_and_without_names \
+        "$me: window 3 .*: operations" ' *message +<= 64 B +1 +16 +16 B +executed-by-target' ' +<= 1 KiB +1 +100 +100 B +no-rdma' ' +total +2 +116 +116 B' \
+        "$me: operations" ' +total +5 +522 +522 B'
+    check rma.counts.many_windows rma_counts_say --mca osc_multirail_report 2 forty_windows \
+        "$me: window 32 \(allocate, 2 processes\): shared-memory 1 \(32 B\); reason: own-memory 1;" '!.*: window 33 .*' \
+        "$me: windows 33 to 40 are only in the sum" "$me: shared-memory 40; reason: own-memory 40;$rest" ' +total +40 +820 +820 B'
+    check rma.counts.windows_that_are_not_freed rma_counts_say --mca osc_multirail_report 1 windows_are_not_freed \
+        "$me: window 1 .*: shared-memory 1 \(10 B\); reason: own-memory 1;" "$me: window 2 .*: shared-memory 1 \(20 B\); reason: own-memory 1;" \
+        "$me: shared-memory 2; reason: own-memory 2;$rest"
+    check rma.counts.no_report_unless_asked rma_counts_say windows_with_and_without_names '!osc/multirail.*'
 }
 
 # Over HCAs with sanitizers, which test/fabric does not use: RDMA, staging memory, locks by HCAs. The subnet is not instrumented.
@@ -89,6 +137,7 @@ rma_subnet() {
 part_rma() {
     rma_vader
     [ "$pml" = coop ] || return 0
+    rma_counts
     ! everywhere || rma_tcp
     rma_progress
     if [ -n "$san" ]; then rma_subnet; else rma_faults; fi

@@ -114,10 +114,10 @@ void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Ta
     Peer& there = peer(target.rank);
     rma::RunCursor cursor(layout.runs());
     const std::uint64_t done = transfer(lock, there, puts, local, cursor, layout.bytes(), request);
-    if (done > 0) process.count(Way::kDirect, Reason::kLong, done);
+    if (done > 0) counts_.count(Way::kDirect, Reason::kLong, done);
     if (done == layout.bytes()) return;
     const bool stages = by_hcas();
-    process.count(stages ? Way::kStaged : Way::kMessage, Reason::kRefused, layout.bytes() - done);
+    counts_.count(stages ? Way::kStaged : Way::kMessage, Reason::kRefused, layout.bytes() - done);
     rma::RunBuilder rest;
     while (!cursor.at_end()) rest.add(cursor.next(UINT64_MAX));
     if (!stages) return move_blocks(lock, there, puts, local + done, rest, request);
@@ -147,14 +147,14 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
         lock.unlock();
         done_at_once(request);
         if (origin.bytes() == 0) return OMPI_SUCCESS;
-        process.count(Way::kMapped, why_mapped(target.rank), origin.bytes());
+        counts_.count(Way::kMapped, why_mapped(target.rank), origin.bytes());
         return put_mapped(origin, target, place.mapped);
     }
     rma::RunBuilder layout;
     flatten(target, place.offset, origin.bytes(), layout);
     const auto [way, reason] = choose(origin, target, layout);
     if (way != Way::kDirect) {
-        process.count(way, reason, layout.bytes());
+        counts_.count(way, reason, layout.bytes());
         if (way == Way::kStaged) put_staged(lock, peer(target.rank), origin, layout);
         else put_message(lock, peer(target.rank), origin, layout);
         done_at_once(request);  // the data are copied
@@ -175,7 +175,7 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
         lock.unlock();
         done_at_once(request);
         if (target.bytes() == 0) return OMPI_SUCCESS;
-        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        counts_.count(Way::kMapped, why_mapped(target.rank), target.bytes());
         progress_sometimes();
         return get_mapped(origin, target, place.mapped);
     }
@@ -186,7 +186,7 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
     if (way == Way::kDirect) {
         move_directly(lock, false, origin, target, layout, wanted.get());
     } else {
-        process.count(way, reason, layout.bytes());
+        counts_.count(way, reason, layout.bytes());
         if (way == Way::kStaged) get_staged(lock, peer(target.rank), origin, layout, wanted.get());
         else get_message(lock, peer(target.rank), origin, layout, wanted.get());
     }
@@ -216,7 +216,7 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
     if (target.bytes() > 0 && by_hcas()) {
-        process.count(Way::kStaged, Reason::kAtOrigin, target.bytes());
+        counts_.count(Way::kStaged, Reason::kAtOrigin, target.bytes());
         accumulate_remote(lock, peer(target.rank), origin, result, target, place, *element, operation);
         lock.unlock();
         done_at_once(request);
@@ -227,12 +227,12 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
         lock.unlock();
         done_at_once(request);
         if (target.bytes() == 0) return OMPI_SUCCESS;
-        process.count(Way::kMapped, why_mapped(target.rank), target.bytes());
+        counts_.count(Way::kMapped, why_mapped(target.rank), target.bytes());
         if (result) progress_sometimes();
         accumulate_mapped(origin, result, target, place.mapped, *element, operation);
         return OMPI_SUCCESS;
     }
-    process.count(Way::kMessage, Reason::kAtTarget, target.bytes());
+    counts_.count(Way::kMessage, Reason::kAtTarget, target.bytes());
     Wanted wanted(win_, result ? request : nullptr);
     accumulate_message(lock, peer(target.rank), origin, result, target, place.offset, *element, operation,
                        wanted.get());
@@ -254,18 +254,18 @@ int Window::compare_and_swap(const void* value, const void* comparand, void* res
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
     if (by_hcas()) {
-        process.count(Way::kStaged, Reason::kAtOrigin, element->size);
+        counts_.count(Way::kStaged, Reason::kAtOrigin, element->size);
         swap_remote(lock, peer(rank), value, comparand, result, element->size, place);
         return OMPI_SUCCESS;
     }
     if (place.is_mapped && (all_mapped_ || rank == rank_)) {
         lock.unlock();
-        process.count(Way::kMapped, why_mapped(rank), element->size);
+        counts_.count(Way::kMapped, why_mapped(rank), element->size);
         progress_sometimes();
         swap_mapped(value, comparand, result, element->size, rank, place.mapped);
         return OMPI_SUCCESS;
     }
-    process.count(Way::kMessage, Reason::kAtTarget, element->size);
+    counts_.count(Way::kMessage, Reason::kAtTarget, element->size);
     swap_message(lock, peer(rank), {const_cast<void*>(value), 1, &type}, comparand, {result, 1, &type}, place.offset);
     return OMPI_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include "module.h"
 #include "ompi/mca/shim/peers.h"
 #include "ompi/mca/shim/registration.h"
+#include "pvars.h"
 #include "report.h"
 
 extern "C" __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_multirail_component;
@@ -30,13 +31,7 @@ const mca_base_component_t& version() noexcept { return mca_osc_multirail_compon
 
 extern "C" int mca_osc_multirail_register(void) {
     register_parameters(version(), param_table(), process.given);
-    for (std::size_t i = 0; i < std::size(kCountRows); ++i)
-        register_counter(version(), kCountRows[i].name, kCountRows[i].help, process.counts[i]);
-    const auto add = [](const Variable& variable, Tally& counter) {
-        register_counter(version(), variable.name, variable.help, counter);
-    };
-    for (std::size_t i = 0; i < kWays; ++i) add(operations_variable(static_cast<Way>(i)), process.ways[i]);
-    for (std::size_t i = 0; i < kReasons; ++i) add(reason_variable(static_cast<Reason>(i)), process.reasons[i]);
+    register_variables(version());
     return OMPI_SUCCESS;
 }
 
@@ -61,7 +56,6 @@ extern "C" int mca_osc_multirail_close(void) { return OMPI_SUCCESS; }
 extern "C" int mca_osc_multirail_init(bool, bool threads) {
     process.threads = threads || opal_using_threads();
     take_parameters(process, parameter_out_of_range);
-    prepare_report();
     receive_packets();  // before any process can have a window
     return OMPI_SUCCESS;
 }
@@ -95,6 +89,7 @@ extern "C" int mca_osc_multirail_select(ompi_win_t* win, void** base, size_t siz
     win->w_osc_module = &module->super;
     *model = MPI_WIN_UNIFIED;
     ompi_win_set_name(win, ("multirail window " + std::to_string(module->window->context())).c_str());
+    module->window->counts().begin(*win);
     return OMPI_SUCCESS;
 }
 

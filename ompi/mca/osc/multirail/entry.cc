@@ -161,6 +161,7 @@ int free_window(ompi_win_t* win) {
     const int rc = enter([&] { return window_of(win).free(); });
     if (rc != OMPI_SUCCESS) return rc;
     auto* const module = reinterpret_cast<mca_osc_multirail_module_t*>(win->w_osc_module);
+    module->window->counts().end();
     delete module->window;
     delete module;
     return OMPI_SUCCESS;

@@ -60,8 +60,8 @@ constexpr ParamRow kParams[] = {
      .min = 0,
      .max = 2,
      .help =
-         "1: at the end of the job each process prints how many operations went which way, and why. 2: also a table "
-         "by way, length and reason.",
+         "1: each process prints how many operations on a window went which way, and why, when the window is freed "
+         "(for the first 32 windows), and the sums at the end of the job. 2: also tables by way, length and reason.",
      .level = 3},
     {.name = "fault",
      .type = ParamType::kString,

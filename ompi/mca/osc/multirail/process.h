@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What all windows of this process share: parameters, fault injection, counters.
+// What all windows of this process share: parameters, fault injection, counters (those of operations: counts.h).
 //
 // Threading: parameters are read only; counters are atomic if `threads`.
 #pragma once
@@ -10,7 +10,6 @@
 #include "coop/base/fault.h"
 #include "coop/base/tally.h"
 #include "coop/base/undestroyed.h"
-#include "coop/base/usage.h"
 #include "params.h"
 #include "staging.h"
 #include "variables.h"
@@ -23,18 +22,9 @@ struct Process {
     Faults faults;
     bool threads = false;  // several may count at once
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
-    std::array<Tally, kWays> ways{};
-    std::array<Tally, kReasons> reasons{};
     Staging staging;
-    Usage usage;  // for osc_multirail_report, else it counts nothing
 
     void count(Count what, std::uint64_t n = 1) noexcept { counts[static_cast<std::size_t>(what)].add(n, threads); }
-    void count(Way way, Reason reason, std::uint64_t bytes) noexcept {
-        const auto w = static_cast<std::uint32_t>(way), r = static_cast<std::uint32_t>(reason);
-        ways[w].add(1, threads);
-        reasons[r].add(1, threads);
-        usage.add(w, r, bytes);
-    }
 };
 
 extern Undestroyed<Process> process_holder;

@@ -5,9 +5,11 @@
 
 namespace coop::osc {
 
-// Starts counting for the report. Once, before the first window.
-void prepare_report() noexcept;
-// At the end of the job.
+class WindowCounts;
+
+// A window is being freed.
+void print_window(const WindowCounts& window) noexcept;
+// At the end of the job: the windows that have not been freed, and the process.
 void print_report() noexcept;
 
 }  // namespace coop::osc

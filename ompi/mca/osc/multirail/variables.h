@@ -82,21 +82,31 @@ inline constexpr CountRow kCountRows[] = {
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 
-// A variable of a family: one for each way, or for each reason.
+// The operations of a window, or of all: a number for each of these cells.
+inline constexpr std::size_t kCells = 2 * kWays + kReasons;
+constexpr std::size_t operations_cell(Way way) noexcept { return static_cast<std::size_t>(way); }
+constexpr std::size_t bytes_cell(Way way) noexcept { return kWays + static_cast<std::size_t>(way); }
+constexpr std::size_t reason_cell(Reason reason) noexcept { return 2 * kWays + static_cast<std::size_t>(reason); }
+
 struct Variable {
     std::string name;  // without the prefix of the component
     std::string help;
 };
-inline Variable family_variable(const char* prefix, const char* word, const char* help) {
-    std::string name = std::string(prefix) + word;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return {name, std::string(help) + word + "."};
-}
-inline Variable operations_variable(Way way) {
-    return family_variable("operations_", text(way), "Operations of this process by their way: ");
-}
-inline Variable reason_variable(Reason reason) {
-    return family_variable("reason_", text(reason), "Operations of this process by the reason for their way: ");
+enum class Scope : std::uint8_t { kProcess, kWindow };
+
+// Each cell is a variable of the process, and one that is bound to a window.
+inline Variable cell_variable(std::size_t cell, Scope scope) {
+    const bool of_window = scope == Scope::kWindow;
+    const std::string whose = of_window ? " of this process on the window that the handle is bound to, by "
+                                        : " of this process, by ";
+    const auto variable = [&](const char* what, const char* help, const char* criterion, const char* word) {
+        std::string name = std::string(of_window ? "window_" : "") + what + word;
+        std::replace(name.begin(), name.end(), '-', '_');
+        return Variable{name, help + whose + criterion + word + "."};
+    };
+    if (cell < kWays) return variable("operations_", "Operations", "their way: ", kWayTexts[cell]);
+    if (cell < 2 * kWays) return variable("bytes_", "Bytes of operations", "their way: ", kWayTexts[cell - kWays]);
+    return variable("reason_", "Operations", "the reason for their way: ", kReasonTexts[cell - 2 * kWays]);
 }
 
 }  // namespace coop::osc

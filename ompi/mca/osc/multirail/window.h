@@ -50,6 +50,7 @@
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
 #include "coop/rma/remote_lock.h"
+#include "counts.h"
 #include "layout.h"
 #include "memory.h"
 #include "ompi/mca/shim/inside.h"
@@ -218,6 +219,7 @@ public:
     void retain() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept { users_.fetch_sub(1, std::memory_order_release); }
     std::uint32_t context() const noexcept { return context_; }
+    WindowCounts& counts() noexcept { return counts_; }
 
 private:
     friend class Replies;
@@ -414,6 +416,7 @@ private:
     std::atomic<std::uint32_t> users_{0};
     std::atomic<std::uint32_t> mapped_calls_{0};
     HandleTable<Result> ids_;
+    WindowCounts counts_;
 };
 
 }  // namespace coop::osc
