@@ -123,10 +123,12 @@ void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Ta
     if (!stages) return move_blocks(lock, there, puts, local + done, rest, request);
     ompi_datatype_t& byte = ompi_mpi_byte.dt;
     constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // a count of bytes
+    std::byte* next = local + done;
     for (rma::RunCursor left(rest.runs()); !left.at_end();) {
         rma::RunBuilder part;
         while (!left.at_end() && part.bytes() < kMost) part.add(left.next(kMost - part.bytes()));
-        const Origin here{local + layout.bytes() - rest.bytes(), static_cast<int>(part.bytes()), &byte};
+        const Origin here{next, static_cast<int>(part.bytes()), &byte};
+        next += part.bytes();
         if (puts) put_staged(lock, there, here, part);
         else get_staged(lock, there, here, part, request);
     }

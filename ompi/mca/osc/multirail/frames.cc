@@ -39,7 +39,7 @@ extern "C" void mca_osc_multirail_on_packet(mca_btl_base_module_t*, mca_btl_base
     if (!why) {
         Window* const window = Window::find(packet.window);
         why = window ? window->on_packet(packet, bytes) : "window";
-        if (window) window->release();
+        if (window) window->let_go();
     }
     if (why) wrong_packet(packet, why);
 }
@@ -56,20 +56,22 @@ std::atomic<bool> any_window_waits{false};
 
 // Open MPI calls it in each round of opal_progress() while there are windows.
 int poll_windows() {
-    if (!any_window_waits.load(std::memory_order_relaxed)) return 0;
+    const bool blocks_wanted = process.staging.take_wish();
+    if (!blocks_wanted && !any_window_waits.load(std::memory_order_relaxed)) return 0;
     const async::Polling turn(handler().get());
     any_window_waits.store(false, std::memory_order_seq_cst);
     std::vector<Window*> all;
     {
         const std::lock_guard lock(windows().lock);
         for (const auto& [context, window] : windows().map)
-            if (window->has_waiting()) all.push_back(window);
+            if (blocks_wanted || window->has_waiting()) all.push_back(window);
         for (Window* const window : all) window->retain();
     }
     int sent = 0;
     for (Window* const window : all) {
+        if (blocks_wanted) window->close_blocks();
         sent += window->send_waiting();
-        window->release();
+        window->let_go();
     }
     return sent;
 }

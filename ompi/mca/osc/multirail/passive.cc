@@ -93,7 +93,7 @@ void Window::release_lock(Lock& lock, Peer& peer) {
         return;
     }
     if (has_control_) {
-        add_later(lock, peer, Word::kLock, rma::RemoteLock::release(peer.lock_type));
+        release(lock, peer, Word::kLock, peer.lock_type);
         peer.lock = Peer::Lock::kNone;
         return;
     }
@@ -158,7 +158,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
 
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
-        each->touched = each->buffer.bytes || each->staged || each->pending_block || each->unflushed || each->refused ||
+        each->touched = each->buffer.bytes || each->staged || each->waiting_part || each->unflushed || each->refused ||
                         !each->operations.idle();
         return !each->touched;
     });

@@ -28,6 +28,30 @@ namespace {
 
 constexpr std::uint64_t kMostRounds = 64;  // of progress between two looks at a lock that somebody holds
 
+// The writes that leave alone what lies between the pieces, and the gaps of elements.
+std::vector<rma::Transfer> writes_of(const rma::Cover& cover, const ElementType& element) {
+    std::vector<rma::Transfer> writes;
+    std::span<const rma::Piece> pieces = cover.pieces();
+    for (const rma::Transfer& each : cover.transfers()) {
+        for (; !pieces.empty() && pieces.front().at < each.at + each.bytes; pieces = pieces.subspan(1)) {
+            const rma::Piece& piece = pieces.front();
+            const std::uint64_t offset = each.offset + piece.at - each.at;
+            if (element.span == element.size) {
+                writes.push_back({offset, piece.at, piece.bytes});
+                continue;
+            }
+            // A pair with a gap: a value, and an index at the end.
+            constexpr std::uint32_t kIndex = sizeof(int);
+            for (std::uint32_t i = 0; i < piece.bytes; i += element.span) {
+                writes.push_back({offset + i, piece.at + i, element.size - kIndex});
+                const std::uint32_t index = i + element.span - kIndex;
+                writes.push_back({offset + index, piece.at + index, kIndex});
+            }
+        }
+    }
+    return writes;
+}
+
 }  // namespace
 
 void Window::start_atomic(Lock& lock, AtomicCall* call, Word word, const rma::AtomicStep& step) {
@@ -107,33 +131,37 @@ void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool
     }
 }
 
-// Reads what the cover says into the block, or writes its pieces, and waits for the end.
-void Window::move_pieces(Lock& lock, Peer& peer, bool puts, Staging::Block& block, const rma::Cover& cover) {
-    std::uint32_t missing = 0;
-    const auto start = [&](const rma::Transfer& transfer) {
+// Where other operations are under way to the same process, the transport may keep this one back until they end, and
+// somebody could wait for the lock until this process calls MPI again. So then this call waits for the end.
+void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
+    const std::uint64_t operand = rma::RemoteLock::release(type);
+    if (peer.operations.idle()) add_later(lock, peer, word, operand);
+    else change_word(lock, peer, word, {.what = rma::AtomicStep::What::kAdd, .operand = operand});
+}
+
+// Carries out the transfers, and waits for their end.
+void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
+    auto missing = static_cast<std::uint32_t>(transfers.size());
+    for (const rma::Transfer& each : transfers) {
         auto part = std::make_unique<StagedPart>(*this, peer, block);
+        part->puts = puts;
+        part->transfer = each;
         part->missing = &missing;
-        ++missing;
-        start_part(lock, puts, transfer, std::move(part));
-    };
-    std::span<const rma::Piece> pieces = cover.pieces();
-    for (const rma::Transfer& each : cover.transfers()) {
-        if (!puts) start(each);
-        // What lies between the pieces is not ours to write.
-        for (; puts && !pieces.empty() && pieces.front().at < each.at + each.bytes; pieces = pieces.subspan(1))
-            start({each.offset + pieces.front().at - each.at, pieces.front().at, pieces.front().bytes});
+        start_part(lock, std::move(part));
     }
     wait_for(lock, [&] { return missing == 0; });
 }
 
 void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                                const Place& place, const ElementType& element, std::uint8_t operation) {
-    acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
+    constexpr auto kExclusive = rma::LockType::kExclusive;
+    constexpr int kTurns = 8;  // blocks under one lock, for which others wait
     if (place.is_mapped) {
+        acquire(lock, peer, Word::kAccumulate, kExclusive, false);
         lock.unlock();
         accumulate_mapped(origin, result, target, place.mapped, element, operation);
         lock.lock();
-        return add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
+        return release(lock, peer, Word::kAccumulate, kExclusive);
     }
     rma::RunBuilder layout;
     flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
@@ -148,48 +176,52 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
     }
     std::optional<Unpacker> unpacker;
     if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
+    const bool reads = result || operation != kReplace;
     Staging::Block& block = take_block(lock);
     std::uint64_t position = 0;
     rma::Cover cover;
-    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        const bool reads = result || operation != kReplace;
-        cover.take(cursor, 0, Staging::kBlockBytes, reads, element.span);
-        if (reads) move_pieces(lock, peer, false, block, cover);
-        for (const rma::Piece& piece : cover.pieces()) {
-            std::byte* const there = block.memory + piece.at;
-            if (unpacker) unpacker->put(position, there, piece.bytes);
-            if (from) reduce(operation, element, from + position, there, piece.bytes);
-            position += piece.bytes;
+    try {
+        for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+            acquire(lock, peer, Word::kAccumulate, kExclusive, false);
+            for (int turn = 0; turn < kTurns && !cursor.at_end(); ++turn) {
+                cover.take(cursor, 0, Staging::kBlockBytes, reads, element.span);
+                if (reads) move(lock, peer, false, block, cover.transfers());
+                for (const rma::Piece& piece : cover.pieces()) {
+                    std::byte* const there = block.memory + piece.at;
+                    if (unpacker) unpacker->put(position, there, piece.bytes);
+                    if (from) reduce(operation, element, from + position, there, piece.bytes);
+                    position += piece.bytes;
+                }
+                if (from) move(lock, peer, true, block, writes_of(cover, element));
+            }
+            release(lock, peer, Word::kAccumulate, kExclusive);
         }
-        if (from) move_pieces(lock, peer, true, block, cover);
+    } catch (const std::bad_alloc&) {
+        out_of_memory("an accumulate");  // others would wait for the lock for ever
     }
     if (unpacker) unpacker->finish();
     drop(block);
-    add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
 }
 
 void Window::swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result,
                          std::size_t bytes, const Place& place) {
+    Staging::Block* const block = place.is_mapped ? nullptr : &take_block(lock);
     acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
-    if (place.is_mapped) {
+    if (!block) {
         lock.unlock();
         swap_mapped(value, comparand, result, bytes, peer.rank, place.mapped);
         lock.lock();
     } else {
-        Staging::Block& block = take_block(lock);
-        const rma::Run run{place.offset, bytes, 0, 1};
-        rma::RunCursor cursor({&run, 1});
-        rma::Cover cover;
-        cover.take(cursor, 0, Staging::kBlockBytes, true);
-        move_pieces(lock, peer, false, block, cover);
-        std::memcpy(result, block.memory, bytes);
-        if (std::memcmp(block.memory, comparand, bytes) == 0) {
-            std::memcpy(block.memory, value, bytes);
-            move_pieces(lock, peer, true, block, cover);
+        const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
+        move(lock, peer, false, *block, {&all, 1});
+        std::memcpy(result, block->memory, bytes);
+        if (std::memcmp(block->memory, comparand, bytes) == 0) {
+            std::memcpy(block->memory, value, bytes);
+            move(lock, peer, true, *block, {&all, 1});
         }
-        drop(block);
+        drop(*block);
     }
-    add_later(lock, peer, Word::kAccumulate, rma::RemoteLock::release(rma::LockType::kExclusive));
+    release(lock, peer, Word::kAccumulate, rma::LockType::kExclusive);
 }
 
 }  // namespace coop::osc

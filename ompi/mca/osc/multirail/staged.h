@@ -9,16 +9,24 @@ namespace coop::osc {
 
 // A transfer through a staging block; on_staged_done() destroys it. Guarded by the mutex of the window.
 struct StagedPart {
-    StagedPart(Window& of, Peer& with, Staging::Block& through) noexcept : window(of), peer(with), block(through) {}
+    StagedPart(Window& of, Peer& with, Staging::Block& through) noexcept : window(of), peer(with), block(through) {
+        ++block.refs;
+    }
 
     Window& window;
     Peer& peer;
     Staging::Block& block;  // it holds a reference
+    rma::Transfer transfer{};
+    bool puts = false;
     Generations::Number generation = 0;
     // Of gets: where the pieces of the block go.
-    Result* result = nullptr;
-    std::uint64_t position = 0;
-    std::vector<rma::Piece> pieces;
+    struct Piece {
+        Result* result;
+        std::uint64_t position;
+        rma::Piece piece;
+    };
+    std::vector<Piece> pieces;
+    std::uint64_t wanted = 0;  // bytes of all pieces
     // Counts the parts that somebody waits for; null: nobody does.
     std::uint32_t* missing = nullptr;
 };

@@ -42,14 +42,24 @@ void Staging::close() noexcept {
     free_.clear();
 }
 
-Staging::Block* Staging::take(bool more) {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty() && (!more || !grow())) return nullptr;
+Staging::Block* Staging::pop() noexcept {
+    if (free_.empty()) return nullptr;
     Block* const block = free_.back();
     free_.pop_back();
     block->used = 0;
     block->refs = 1;
     return block;
+}
+
+Staging::Block* Staging::take() noexcept {
+    const std::lock_guard lock(mutex_);
+    return pop();
+}
+
+Staging::Block* Staging::take_more() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) grow();
+    return pop();
 }
 
 void Staging::give(Block& block) noexcept {

@@ -8,6 +8,7 @@
 // its registration, until close(). Errors: see each function.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -37,9 +38,15 @@ public:
     // Before the transport is closed. No transfer is under way.
     void close() noexcept;
 
-    // An unused block; null: none is free. With `more`, further memory is registered first, and null means that the
-    // transport refuses that.
-    Block* take(bool more);
+    // An unused block; null: none is free.
+    Block* take() noexcept;
+    // The same, after registering more memory if none is free; null: the transport refuses that.
+    Block* take_more();
+    // Somebody waits for a block. take_wish() says so once.
+    void want() noexcept { wanted_.store(true, std::memory_order_relaxed); }
+    bool take_wish() noexcept {
+        return wanted_.load(std::memory_order_relaxed) && wanted_.exchange(false, std::memory_order_relaxed);
+    }
     void give(Block& block) noexcept;
 
 private:
@@ -49,11 +56,13 @@ private:
         std::vector<Block> blocks;
     };
     bool grow();
+    Block* pop() noexcept;
 
     std::mutex mutex_;
     mca_btl_base_module_t* btl_ = nullptr;
     std::vector<std::unique_ptr<Chunk>> chunks_;
     std::vector<Block*> free_;
+    std::atomic<bool> wanted_{false};
 };
 
 }  // namespace coop::osc

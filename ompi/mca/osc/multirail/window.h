@@ -35,6 +35,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct Buffer {
 };
 
 struct Peer;
+struct StagedPart;
 
 // A sealed packet, on its way to a transport.
 struct Outgoing {
@@ -97,8 +99,8 @@ struct LongAnswer {
 
 // What this process knows of another one, or of itself; made when the two first have to do with each other.
 struct Peer {
-    Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept
-        : rank(of), btl(packets), rdma(for_rdma) {}
+    Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept;
+    ~Peer();
 
     const std::uint32_t rank;
     mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
@@ -119,8 +121,8 @@ struct Peer {
     bool refused = false;              // it has refused an operation, and no flush has told the program
     std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
     Staging::Block* staged = nullptr;  // the block that transfers to come use
-    Staging::Block* pending_block = nullptr;  // of `pending`; null: there is none
-    rma::Transfer pending{};                  // a write that waits for others to its neighbourhood
+    std::uint32_t staged_parts = 0;    // transfers through staging memory that are under way
+    std::unique_ptr<StagedPart> waiting_part;  // one that waits for others to join it
     // As target.
     rma::Inbox inbox;
     std::deque<std::unique_ptr<LongAnswer>> answers;
@@ -150,7 +152,6 @@ struct Result {
 };
 
 struct Direct;
-struct StagedPart;
 struct AtomicCall;
 
 // What the records of one call have in common.
@@ -215,9 +216,11 @@ public:
     bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
     // Sends what waits for room in a transport, and frames that somebody waits for. Returns the number of packets.
     int send_waiting() noexcept;
+    // Gives staging blocks back as soon as the transfers through them have ended.
+    void close_blocks();
     // The window stays between these.
     void retain() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
-    void release() noexcept { users_.fetch_sub(1, std::memory_order_release); }
+    void let_go() noexcept { users_.fetch_sub(1, std::memory_order_release); }
     std::uint32_t context() const noexcept { return context_; }
     WindowCounts& counts() noexcept { return counts_; }
 
@@ -316,8 +319,10 @@ private:
     Staging::Block& take_block(Lock& lock);
     Staging::Block& open_block(Lock& lock, Peer& peer);
     void close_block(Lock& lock, Peer& peer);
-    void start_pending(Lock& lock, Peer& peer);
-    void start_part(Lock& lock, bool puts, const rma::Transfer& transfer, std::unique_ptr<StagedPart> part);
+    void start_waiting_part(Lock& lock, Peer& peer);
+    void start_part(Lock& lock, std::unique_ptr<StagedPart> part);
+    void add_part(Lock& lock, std::unique_ptr<StagedPart> part);
+    std::optional<std::uint32_t> gap_to(const Peer& peer, const Staging::Block& block, const rma::Block& first) const;
     static void drop(Staging::Block& block) noexcept;
     void end_staged(StagedPart* part) noexcept;
     static void on_staged_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
@@ -333,7 +338,8 @@ private:
     static void on_atomic_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                                mca_btl_base_registration_handle_t*, void*, void* data, int status);
     void acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool overtakes);
-    void move_pieces(Lock& lock, Peer& peer, bool puts, Staging::Block& block, const rma::Cover& cover);
+    void release(Lock& lock, Peer& peer, Word word, rma::LockType type);
+    void move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers);
     void accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                            const Place& place, const ElementType& element, std::uint8_t operation);
     void swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result, std::size_t bytes,
