@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Several threads of each process use one window, windows of their own, and messages, at the same time.
+#include <atomic>
 #include <thread>
 
 #include "synchronization.h"
@@ -124,6 +125,38 @@ CASE(threads_share_a_created_window) { share_a_window(env, Flavor::kCreate); }
 CASE(threads_share_an_allocated_window) { share_a_window(env, Flavor::kAllocate); }
 CASE(threads_share_a_dynamic_window) { share_a_window(env, Flavor::kDynamic); }
 CASE(threads_share_a_shared_window) { share_a_window(env, Flavor::kShared); }
+
+// Scattered short puts of one thread, while the others only flush: each put must arrive where it belongs.
+CASE(others_flush_while_one_thread_puts) {
+    using Word = std::uint64_t;
+    constexpr std::size_t kPuts = 4, kApart = 800;
+    Window window(Flavor::kCreate, env.comm, as_size(env.size) * kPuts * kApart);
+    window.reset([&](unsigned char* memory) { std::memset(memory, 0, window.bytes); });
+    const int target = (window.rank + 1) % window.processes;
+    const auto place = [&](std::size_t put) {
+        return window.at(target, (as_size(window.rank) * kPuts + put) * kApart);
+    };
+    std::atomic<bool> done{false};
+    CHECK_MPI(MPI_Win_lock_all(0, window.win));
+    in_threads([&](int thread) {
+        while (thread != 0 && !done) CHECK_MPI(MPI_Win_flush_all(window.win));
+        if (thread != 0) return;
+        for (Word round = 1; round <= as_number(rounds_of(3000)); ++round) {
+            Word sent[kPuts], found[kPuts];
+            for (std::size_t i = 0; i < kPuts; ++i) {
+                sent[i] = round * kPuts + i;
+                CHECK_MPI(MPI_Put(&sent[i], 1, MPI_UINT64_T, target, place(i), 1, MPI_UINT64_T, window.win));
+            }
+            CHECK_MPI(MPI_Win_flush_all(window.win));
+            for (std::size_t i = 0; i < kPuts; ++i)
+                CHECK_MPI(MPI_Get(&found[i], 1, MPI_UINT64_T, target, place(i), 1, MPI_UINT64_T, window.win));
+            CHECK_MPI(MPI_Win_flush(target, window.win));
+            for (std::size_t i = 0; i < kPuts; ++i) CHECK_EQ(found[i], sent[i]);
+        }
+        done = true;
+    });
+    CHECK_MPI(MPI_Win_unlock_all(window.win));
+}
 
 // Each thread has a window and a communicator, and epochs of all kinds.
 CASE(threads_have_windows_of_their_own) {

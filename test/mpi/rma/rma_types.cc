@@ -266,3 +266,44 @@ CASE(types_of_many_irregular_blocks) {
     check_bytes(spread.data(), expected_here, "spread");
     MPI_Type_free(&type);
 }
+
+// What lies in the gap of a pair belongs to somebody else: an accumulate leaves it alone, also where RDMA writes the pair.
+CASE(gaps_of_pairs_stay) {
+    struct Pair {
+        short value;
+        unsigned short gap;
+        int index;
+    };
+    constexpr int kPairs = 8;
+    constexpr std::size_t kBytes = kPairs * sizeof(Pair);
+    for (const Flavor flavor : kFlavors) {
+        const Members members(flavor, env.comm);
+        Window window(flavor, members.comm, kBytes + 1000);
+        const Pair before{1, 0x5a5a, 2}, sent{7, 0x1111, 8};
+        window.reset([&](unsigned char* memory) {
+            for (int i = 0; i < kPairs; ++i) std::memcpy(memory + as_size(i) * sizeof before, &before, sizeof before);
+        });
+        const int target = (window.rank + 1) % window.processes;
+        // Other bytes pass through the memory of the component first.
+        const Bytes other(1000, 0xee);
+        const std::vector<Pair> pairs(kPairs, sent);
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win));
+        for (int i = 0; i < 100; ++i) {
+            CHECK_MPI(
+                MPI_Put(other.data(), 1000, MPI_BYTE, target, window.at(target, kBytes), 1000, MPI_BYTE, window.win));
+            CHECK_MPI(MPI_Win_flush(target, window.win));
+        }
+        CHECK_MPI(MPI_Accumulate(pairs.data(), kPairs, MPI_SHORT_INT, target, window.at(target, 0), kPairs,
+                                 MPI_SHORT_INT, MPI_REPLACE, window.win));
+        CHECK_MPI(MPI_Win_unlock(target, window.win));
+        window.inspect([&](const unsigned char* memory) {
+            for (int i = 0; i < kPairs; ++i) {
+                Pair found;
+                std::memcpy(&found, memory + as_size(i) * sizeof found, sizeof found);
+                CHECK_EQ(found.value, sent.value);
+                CHECK_EQ(found.index, sent.index);
+                CHECK_EQ(found.gap, before.gap);
+            }
+        });
+    }
+}
