@@ -23,39 +23,60 @@ std::vector<coop::osc::Variable> all_variables() {
     return all;
 }
 
-// A reason and the way that follows from it.
+// A reason and the ways that follow from it: the first one, and the other one where HCAs execute the epoch.
 struct Meaning {
     Way way;
+    Way with_hcas;
     const char* words;
 };
 
 Meaning meaning(Reason reason) {
     switch (reason) {
-    case Reason::kOwnMemory: return {Way::kMapped, "the target is the process itself"};
-    case Reason::kSameNode: return {Way::kMapped, "the target's memory is shared memory that this process has mapped"};
+    case Reason::kOwnMemory: return {Way::kMapped, Way::kMapped, "the target is the process itself"};
+    case Reason::kSameNode:
+        return {Way::kMapped, Way::kMapped, "the target's memory is shared memory that this process has mapped"};
     case Reason::kLong:
-        return {Way::kDirect,
-                "a put or get of one block on both sides, of at least ``osc_multirail_direct_min`` bytes"};
-    case Reason::kShort: return {Way::kMessage, "a put or get of fewer bytes"};
+        return {
+            Way::kDirect, Way::kDirect,
+            "a put or get of at least ``osc_multirail_direct_min`` bytes, one block at the origin, whose blocks at the "
+            "target have that length on average"};
+    case Reason::kShort: return {Way::kMessage, Way::kStaged, "a put or get of fewer bytes"};
     case Reason::kSeveralBlocks:
-        return {Way::kMessage, "a long put or get whose datatype has gaps, at the origin or at the target"};
+        return {
+            Way::kMessage, Way::kStaged,
+            "a put or get of that many bytes whose datatype has gaps at the origin, or shorter blocks at the target"};
     case Reason::kNotRegistered:
-        return {Way::kMessage,
-                "the target's memory is not registered, or another transport than that of the window's RDMA leads to "
-                "the target (``vader`` on the own node)"};
+        return {Way::kMessage, Way::kMessage,
+                "the target's memory is not registered, because the transport refused it"};
     case Reason::kNoRdma:
-        return {Way::kMessage,
+        return {Way::kMessage, Way::kMessage,
                 "the window has no transport for RDMA: all of its processes are on one node, or the transport to the "
                 "other nodes is not ``btl/coopib``"};
-    case Reason::kDynamic: return {Way::kMessage, "a put or get in a window of ``MPI_Win_create_dynamic``"};
+    case Reason::kDynamic:
+        return {Way::kMessage, Way::kMessage, "a put or get in a window of ``MPI_Win_create_dynamic``"};
     case Reason::kAtTarget:
-        return {Way::kMessage, "an accumulate in a window whose memory is not mapped by all of its processes"};
+        return {
+            Way::kMessage, Way::kMessage,
+            "an accumulate in a window whose memory is not mapped by all of its processes, if HCAs do not execute the "
+            "epoch"};
+    case Reason::kAtOrigin:
+        return {Way::kStaged, Way::kStaged,
+                "an accumulate of an epoch that HCAs execute: this process computes, under a lock that HCAs change"};
+    case Reason::kOtherTransport:
+        return {Way::kMessage, Way::kMessage,
+                "the target is on the own node, its memory is not mapped, and another transport than that of the "
+                "window's RDMA carries packets there (``vader``); HCAs do not execute the epoch"};
     case Reason::kRefused:
-        return {Way::kMessage,
+        return {Way::kMessage, Way::kStaged,
                 "what is left of a long put or get after RDMA was refused, for example because the memory of the "
                 "origin could not be registered"};
     }
     fail("a reason without a meaning");
+}
+
+std::string words_of(const Meaning& meaning) {
+    const std::string first = code(text(meaning.way));
+    return meaning.with_hcas == meaning.way ? first : first + ", " + code(text(meaning.with_hcas));
 }
 
 }  // namespace
@@ -79,7 +100,7 @@ void print_multirail_reasons() {
     for (std::size_t i = 0; i < coop::osc::kReasons; ++i) {
         const auto reason = static_cast<Reason>(i);
         const Meaning is = meaning(reason);
-        rows.push_back({code(text(reason)), code(text(is.way)), is.words});
+        rows.push_back({code(text(reason)), words_of(is), is.words});
     }
-    print_table("20 15 65", rows);
+    print_table("22 18 60", rows);
 }

@@ -33,7 +33,8 @@ constexpr ParamRow kParams[] = {
      .min = 1,
      .max = 1024 * kMiB * kKiB,
      .help = "From this length on, a contiguous block is written or read by RDMA where the transport has it and the "
-             "memory of the target is registered. Shorter blocks are messages, which are collected.",
+             "memory of the target is registered. Shorter blocks are messages, which are collected, or go through "
+             "staging memory where HCAs execute the epoch.",
      .level = 5},
     {.name = "shared_memory",
      .type = ParamType::kInt,

@@ -4,7 +4,8 @@
 //
 // Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery,
 // and the holders. Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
-// target grants the locks (coop/rma/lock_queue.h). All are fair, but a process that has other locks of the window takes a
+// target grants the locks (coop/rma/lock_queue.h). The first and the last grant them in the order of the requests, the
+// second one lets a shared request wait for an exclusive one once. A process that has other locks of the window takes a
 // shared one without waiting its turn, as soon as nobody holds it exclusively.
 #include <atomic>
 #include <utility>

@@ -74,9 +74,9 @@ inline constexpr CountRow kCountRows[] = {
     {"rdma", "RDMA reads and writes that this process started."},
     {"refused_registrations", "Registrations of memory that a transport refused."},
     {"held_frames", "Frames that arrived before an earlier one, and waited for it."},
-    {"buffer_waits", "Times that an operation waited because too many frames or results were under way."},
+    {"buffer_waits", "Times that an operation waited because too many operations were under way."},
     {"segments", "Windows whose memory the processes of this node share."},
-    {"merged", "Writes that became part of an earlier one to the bytes before."},
+    {"merged", "Writes and reads in passive epochs that became part of an earlier one near by."},
     {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
     {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
 };

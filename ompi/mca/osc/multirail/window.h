@@ -155,7 +155,6 @@ struct Direct;
 struct AtomicCall;
 
 // What the records of one call have in common.
-
 struct Operation {
     rma::Kind kind;
     std::uint64_t id = 0;  // of the result

@@ -113,7 +113,7 @@ int add_procs(mca_btl_base_module_t* btl, std::size_t count, opal_proc_t** procs
               opal_bitmap_t* reachable) {
     Module& m = Module::of(btl);
     for (std::size_t i = 0; i < count; ++i) {
-        // A process needs a channel to itself only for atomic operations (osc/rdma): those of the processor are
+        // A process needs a channel to itself only for atomic operations (osc/rdma, osc/multirail): those of the processor are
         // not atomic with respect to those of an HCA.
         if (procs[i] == opal_proc_local_get() && (m.base.btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0) continue;
         Guard guard(m);
