@@ -66,7 +66,9 @@ static MPI_Group group_of(const struct bench* b, int peer) {
 void bench_rma_open(struct bench* b, struct bench_rma* r, size_t bytes) {
     make_window(b, r, bytes);
     demand_unified_model(b, r->win);
-    r->group = group_of(b, r->peer);
+    if (r->peer != kGivenPeers) {
+        r->group = group_of(b, r->peer);
+    }
     MPI_Barrier(MPI_COMM_WORLD); /* nobody accesses memory that is still being initialised */
     if (synchronizes_by(kFlush)) {
         MPI_Win_lock_all(0, r->win);
@@ -90,7 +92,7 @@ void bench_rma_close(struct bench_rma* r) {
 }
 
 static void lock(const struct bench_rma* r) {
-    if (r->peer == kAllPeers) {
+    if (r->peer < 0) {
         MPI_Win_lock_all(0, r->win);
     } else {
         MPI_Win_lock(MPI_LOCK_SHARED, r->peer, 0, r->win);
@@ -98,7 +100,7 @@ static void lock(const struct bench_rma* r) {
 }
 
 static void unlock(const struct bench_rma* r) {
-    if (r->peer == kAllPeers) {
+    if (r->peer < 0) {
         MPI_Win_unlock_all(r->win);
     } else {
         MPI_Win_unlock(r->peer, r->win);
@@ -106,7 +108,7 @@ static void unlock(const struct bench_rma* r) {
 }
 
 static void flush(const struct bench_rma* r) {
-    if (r->peer == kAllPeers) {
+    if (r->peer < 0) {
         MPI_Win_flush_all(r->win);
     } else {
         MPI_Win_flush(r->peer, r->win);

@@ -25,11 +25,11 @@ struct bench_rma {
     MPI_Win win;
     unsigned char* base; /* this rank's memory of the window */
     bool origin, target; /* the roles of this rank; it can have both */
-    int peer;            /* of both roles; kAllPeers: every other rank */
-    MPI_Group group;     /* the same */
+    int peer;            /* of both roles; kAllPeers: every other rank; kGivenPeers: those of the group */
+    MPI_Group group;     /* the same; with kGivenPeers the caller sets it, and bench_rma_close() frees it */
 };
 
-enum { kAllPeers = -1 };
+enum { kAllPeers = -1, kGivenPeers = -2 };
 
 /* The values of the options. A program may set bench_rma_sync itself instead of offering the option. */
 extern double bench_rma_op, bench_rma_sync;

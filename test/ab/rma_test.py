@@ -3,6 +3,7 @@
 error messages."""
 
 import itertools
+import re
 import unittest
 
 from pattern_test import CHECKED, sizes
@@ -37,6 +38,18 @@ SPREAD = [
     (2, "coop_rma_strided", "--total", "6000", "--side", "target", "--op", "put", "--sync", "fence"),
     (2, "coop_rma_strided", "--total", "6000", "--side", "origin", "--op", "get", "--sync", "pscw"),
 ]
+# Kernels of applications: the size is one of the problem, and ranks verify the result. Programs with puts, and with gets.
+PUTS = [("--way", "put", "--sync", "pscw"), ("--way", "put", "--sync", "fence"), ("--way", "put", "--sync", "flush"), ("--way", "blocking-put"),
+        ("--way", "isend")]
+GETS = [tuple(word.replace("put", "get") for word in words) for words in PUTS]
+KERNELS = [
+    *((3, "coop_rma_spmv", "-m", "24:6144", *words) for words in GETS),
+    (2, "coop_rma_spmv", "-m", "6144", "--shuffle", "50", "--runs", "entries"),
+    (4, "coop_rma_spmv", "-m", "6144", "--shuffle", "0", "--window", "allocate"),
+    *((3, "coop_rma_cg", "-m", "24:6144", *words) for words in PUTS), (4, "coop_rma_cg", "-m", "6144", "--shuffle", "50", "--steps", "40"),
+    *((4, "coop_rma_mg", "-m", "4:32", *words) for words in PUTS), (2, "coop_rma_mg", "-m", "4:32", "--sweeps", "1"),
+    *((8, "coop_rma_mg", "-m", "4:32", "--faces", "strided", *words) for words in PUTS),
+]
 EMPTY = [(3, "coop_rma_sync", "--epoch", "fence")]
 
 
@@ -56,6 +69,28 @@ class OneSided(unittest.TestCase):
                 result = mpirun(ranks, *command, *CHECKED, "-m", "24:98304", osc=osc)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(sizes(result.stdout), [24 << n for n in range(13)])
+
+    def test_kernels_compute_the_right_result_under_every_component(self):
+        for (ranks, *command), osc in itertools.product(KERNELS, COMPONENTS):
+            with self.subTest(f"{osc}: {' '.join(command)}"):
+                result = mpirun(ranks, *command, *CHECKED, osc=osc)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                low, high = (int(size) for size in (2 * command[2].split(":"))[:2])
+                self.assertEqual(sizes(result.stdout), [low << n for n in range((high // low).bit_length())])
+
+    def test_kernels_find_a_damaged_byte(self):
+        for ranks, *command in KERNELS:
+            with self.subTest(" ".join(command)):
+                result = mpirun(ranks, *command, *CHECKED, "-F", 50)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn("first wrong offset 50:", result.stderr)
+
+    def test_the_matrix_has_the_size_of_the_paper(self):
+        for ranks, program in ((2, "coop_rma_spmv"), (3, "coop_rma_cg")):
+            text = mpirun(ranks, program, *CHECKED).stdout
+            found = re.search(r"^# matrix: 41092 rows, (\d+) nonzeros", text, re.MULTILINE)
+            self.assertIsNotNone(found, text)
+            self.assertLess(abs(int(found[1]) - 1683902), 1000)
 
     def test_a_damaged_byte_is_found_and_named(self):
         for ranks, *command in PROGRAMS + SPREAD:
@@ -78,7 +113,11 @@ class OneSided(unittest.TestCase):
                 ("coop_rma_mr", ("--threads", "0"), "option --threads: value '0' not allowed: use a whole number from 1 to 64"),
                 ("coop_rma_sync", ("--epoch", "flush"), "--epoch flush needs at least 3 ranks, was started with 2"),
                 ("coop_rma_aggregate", ("-m", "12"), "sizes must be multiples of an element of 8 bytes"),
-                ("coop_rma_bw", ("--op", "all"), "use put or get or both")):
+                ("coop_rma_bw", ("--op", "all"), "use put or get or both"),
+                ("coop_rma_spmv", ("--way", "put"), "use get or blocking-get or isend"),
+                ("coop_rma_cg", ("-m", "32M"), "a matrix has at most 16777216 rows, not 33554432"),
+                ("coop_rma_mg", ("-m", "24"), "coop_rma_mg: needs sizes that are powers of two"),
+                ("coop_rma_mg", ("--faces", "all"), "use packed or strided")):
             with self.subTest(f"{name} {arguments}"):
                 result = mpirun(2, name, *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
