@@ -166,11 +166,14 @@ std::vector<Peer*> Window::touched_peers() {
     return touched_;
 }
 
-// Programs poll by synchronization, so each of these calls lets other processes' operations go on here.
-void Window::progress_once() noexcept {
+// Programs poll by synchronization, so each of these calls lets other processes' operations go on here: unless it has
+// waited, and so has let transports progress, since rounds_ was `rounds`. Releases the mutex.
+void Window::progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept {
+    const bool waited = rounds_ != rounds;
+    lock.unlock();
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (all_mapped_) progress_sometimes();
-    else opal_progress();
+    else if (!waited) opal_progress();
 }
 
 int Window::lock(int type, std::uint32_t rank, int assertion) {
@@ -189,13 +192,13 @@ int Window::lock(int type, std::uint32_t rank, int assertion) {
 int Window::unlock(std::uint32_t rank) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     Lock lock(mutex_);
+    const std::uint64_t rounds = rounds_;
     const bool no_check = rank < processes_ && epochs_.lock_had_no_check(rank);
     if (const auto verdict = epochs_.unlock(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
     Peer* const there = &peer(rank);
     if (no_check) there->ready_in = 0;
     const int rc = no_check ? finish(lock, {&there, 1}, true) : release_all(lock, {&there, 1});
-    lock.unlock();
-    progress_once();
+    progress_unless_waited(lock, rounds);
     return rc;
 }
 
@@ -215,6 +218,7 @@ int Window::lock_all(int assertion) {
 int Window::unlock_all() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     Lock lock(mutex_);
+    const std::uint64_t rounds = rounds_;
     if (const auto verdict = epochs_.unlock_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
     std::vector<Peer*> locked;
     for (const auto& each : peers_)
@@ -222,30 +226,29 @@ int Window::unlock_all() {
     int rc = release_all(lock, locked);
     rc = worse(finish(lock, touched_peers(), true), rc);
     ++epoch_;
-    lock.unlock();
-    progress_once();
+    progress_unless_waited(lock, rounds);
     return rc;
 }
 
 int Window::flush(std::uint32_t rank, bool local) {
     Lock lock(mutex_);
+    const std::uint64_t rounds = rounds_;
     if (const auto verdict = epochs_.flush(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
     int rc = OMPI_SUCCESS;
     if (peers_[rank]) {
         Peer* const there = peers_[rank].get();
         rc = finish(lock, {&there, 1}, !local);
     }
-    lock.unlock();
-    progress_once();
+    progress_unless_waited(lock, rounds);
     return rc;
 }
 
 int Window::flush_all(bool local) {
     Lock lock(mutex_);
+    const std::uint64_t rounds = rounds_;
     if (const auto verdict = epochs_.flush_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
     const int rc = finish(lock, touched_peers(), !local);
-    lock.unlock();
-    progress_once();
+    progress_unless_waited(lock, rounds);
     return rc;
 }
 

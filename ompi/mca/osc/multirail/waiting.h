@@ -11,6 +11,7 @@ namespace coop::osc {
 template <class F>
 void Window::wait_for(Lock& lock, F done) {
     while (!done()) {
+        ++rounds_;
         lock.unlock();
         opal_progress();
         lock.lock();

@@ -362,7 +362,7 @@ private:
     // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached.
     int finish(Lock& lock, std::span<Peer* const> peers, bool remote);
     std::vector<Peer*> touched_peers();
-    void progress_once() noexcept;
+    void progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept;
 
     // --- frames.cc ---
     void enter_map();
@@ -408,6 +408,7 @@ private:
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
+    std::uint64_t rounds_ = 0;                 // of progress while a thread waited
     std::uint64_t epoch_ = 1;                  // number of the access epoch
     std::uint32_t locks_asked_ = 0;            // locks that this process has or waits for
     bool start_no_check_ = false;              // of the last start
