@@ -124,28 +124,9 @@ striping_waits() {
     done
 }
 
-# --- site_31: rails that are never full --------------------------------------------------------------------------------------
-
-# One message at a time goes back and forth over two equal, unlimited rails, so that latency dominates. At the end each rail must have
-# about half of the weight, on both sides.
-keeps_equal_weights() { # PML SIZE
-    local output
-    output=$(limit=60 on_subnet --hosts 2 --hcas 2 --virtual-hosts -- mpirun -np 2 --map-by node --mca pml "$1" --mca btl coopib,self \
-        --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$bench/coop_latency" -m "$2:$2" -i 400 -b 3 2>&1) ||
-        { local status=$?; echo "$output"; return $status; }
-    echo "$output"
-    awk '/ coop[01] / { ++rails; if ($8 < 1000 || $(NF - 1) < 42 || $(NF - 1) > 58) wrong = 1 } END { exit !(rails == 4 && !wrong) }' <<<"$output"
-}
-
-striping_light_load() {
-    local pml
-    for pml in ob1 coop; do check "site_31.equal_rails_keep_equal_weights.$pml" keeps_equal_weights "$pml" 256K; done
-}
-
 part_striping() {
     log=$results/log/striping.build.log
     striping_build >"$log" 2>&1 || { report_fail striping.build; return; }
     striping_pairs
     striping_waits
-    striping_light_load
 }
