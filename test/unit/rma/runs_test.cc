@@ -242,5 +242,25 @@ TEST(RmaRuns, blocks_half_an_address_space_apart) {
     }
 }
 
+TEST(RmaRuns, RunsAreAddedLikeTheirBlocks) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 2000; ++round) {
+        RunBuilder by_runs, by_blocks;
+        std::uint64_t next = 1'000'000;
+        for (int i = 0; i < 4; ++i) {
+            const std::uint64_t bytes = random() % 4, repeat = 1 + random() % 5;
+            const auto stride = static_cast<std::int64_t>(random() % 9) - 4;
+            if (random() % 2) next += random() % 3;
+            by_runs.add(rma::Run{next, bytes, stride, repeat});
+            for (std::uint64_t k = 0; k < repeat; ++k) {
+                by_blocks.add(next, bytes);
+                next += static_cast<std::uint64_t>(stride);
+            }
+        }
+        EXPECT_EQ(by_runs.bytes(), by_blocks.bytes());
+        EXPECT_EQ(walked(by_runs.runs(), random, 5), walked(by_blocks.runs(), random, 5));
+    }
+}
+
 }  // namespace
 }  // namespace coop::rma

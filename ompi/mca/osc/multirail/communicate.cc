@@ -19,7 +19,7 @@ public:
     }
     Request* get() const noexcept { return request_; }
     // The operation has been started. `lock`: of the window.
-    void started(std::unique_lock<std::mutex>& lock) noexcept {
+    void started(std::unique_lock<Mutex>& lock) noexcept {
         if (!request_) return;
         if (!lock.owns_lock()) lock.lock();
         const bool done = --request_->parts == 0;

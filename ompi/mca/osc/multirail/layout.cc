@@ -29,8 +29,22 @@ ompi_datatype_t* original_of(const ompi_datatype_t& type) noexcept {
     return const_cast<ompi_datatype_t*>(ompi_datatype_basicDatatypes[type.id]);
 }
 
-bool is_one_block(const ompi_datatype_t& type, int count) noexcept {
-    return opal_datatype_is_contiguous_memory_layout(&type.super, count);
+// Equal blocks at a constant distance, as MPI_Type_vector makes them.
+struct Vector {
+    std::int64_t first;   // from the address
+    std::uint64_t bytes;  // of a block
+    std::int64_t stride;
+    std::uint64_t blocks;
+};
+
+// The datatype as a vector; nothing: it is not described as one.
+std::optional<Vector> vector_of(const opal_datatype_t& type) noexcept {
+    if (type.opt_desc.used != 1 || (type.opt_desc.desc[0].elem.common.flags & OPAL_DATATYPE_FLAG_DATA) == 0)
+        return std::nullopt;
+    const ddt_elem_desc_t& blocks = type.opt_desc.desc[0].elem;
+    const std::uint64_t bytes = blocks.blocklen * opal_datatype_basicDatatypes[blocks.common.type]->size;
+    if (bytes == 0 || bytes * blocks.count != type.size) return std::nullopt;
+    return Vector{blocks.disp, bytes, blocks.extent, blocks.count};
 }
 
 // Calls f(offset, bytes) for the blocks of the first `most` bytes of data.
@@ -62,21 +76,6 @@ void for_each_block(const Target& target, std::uint64_t most, F f) {
 
 }  // namespace
 
-std::byte* Origin::contiguous() const noexcept {
-    return is_one_block(*type, count) ? shifted(address, type->super.true_lb) : nullptr;
-}
-
-bool Target::is_contiguous() const noexcept { return is_one_block(*type, count); }
-
-// opal_datatype_span() does not know negative extents.
-rma::Extent extent_of(const Target& target) noexcept {
-    const opal_datatype_t& type = target.type->super;
-    const std::int64_t way = (type.ub - type.lb) * (target.count - 1);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(type.true_ub - type.true_lb) +
-                                static_cast<std::uint64_t>(way < 0 ? -way : way);
-    return {type.true_lb + std::min<std::int64_t>(way, 0), bytes};
-}
-
 std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept {
     ompi_datatype_t* const single = is_f90_type(type) ? original_of(type)
                                     : ompi_datatype_is_predefined(&type)
@@ -100,6 +99,13 @@ ompi_datatype_t* type_of(std::uint8_t number) noexcept {
 }
 
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to) {
+    if (const auto vector = vector_of(target.type->super); vector && bytes == target.bytes()) {
+        const auto extent = static_cast<std::uint64_t>(target.type->super.ub - target.type->super.lb);
+        std::uint64_t first = offset + static_cast<std::uint64_t>(vector->first);
+        for (int i = 0; i < target.count; ++i, first += extent)
+            to.add(rma::Run{first, vector->bytes, vector->stride, vector->blocks});
+        return;
+    }
     for_each_block(target, bytes,
                    [&](std::int64_t at, std::uint64_t part) { to.add(offset + static_cast<std::uint64_t>(at), part); });
 }
@@ -222,9 +228,10 @@ ompi_op_t* operation_of(std::uint8_t number) noexcept {
 }  // namespace
 
 std::uint8_t number_of(const ompi_op_t& op) noexcept {
-    for (std::uint8_t number = 1; number <= kNoOp; ++number)
-        if (operation_of(number) == &op) return number;
-    return 0;
+    if (&op == operation_of(kNoOp)) return kNoOp;
+    const auto number = static_cast<std::uint32_t>(op.op_type);
+    return number < kNoOp && &op == operation_of(static_cast<std::uint8_t>(number)) ? static_cast<std::uint8_t>(number)
+                                                                                    : std::uint8_t{0};
 }
 
 bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept {

@@ -6,6 +6,7 @@
 // Threading: pure, but for Packer and Unpacker, which one thread at a time uses. Errors: std::bad_alloc.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,6 +22,10 @@ inline std::byte* shifted(const void* address, std::ptrdiff_t bytes) noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
 }
 
+inline bool is_one_block(const ompi_datatype_t& type, int count) noexcept {
+    return opal_datatype_is_contiguous_memory_layout(&type.super, count);
+}
+
 // Memory of the origin: the arguments of an MPI call.
 struct Origin {
     void* address;
@@ -29,7 +34,9 @@ struct Origin {
 
     std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(count) * type->super.size; }
     // The start of the data, if it is one block.
-    std::byte* contiguous() const noexcept;
+    std::byte* contiguous() const noexcept {
+        return is_one_block(*type, count) ? shifted(address, type->super.true_lb) : nullptr;
+    }
 };
 
 // Memory of the target: the arguments of an MPI call.
@@ -40,10 +47,17 @@ struct Target {
     ompi_datatype_t* type;
 
     std::uint64_t bytes() const noexcept { return static_cast<std::uint64_t>(count) * type->super.size; }
-    bool is_contiguous() const noexcept;
+    bool is_contiguous() const noexcept { return is_one_block(*type, count); }
 };
 
-rma::Extent extent_of(const Target& target) noexcept;
+// opal_datatype_span() does not know negative extents.
+inline rma::Extent extent_of(const Target& target) noexcept {
+    const opal_datatype_t& type = target.type->super;
+    const std::int64_t way = (type.ub - type.lb) * (target.count - 1);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(type.true_ub - type.true_lb) +
+                                static_cast<std::uint64_t>(way < 0 ? -way : way);
+    return {type.true_lb + std::min<std::int64_t>(way, 0), bytes};
+}
 
 // The elements of an accumulate: a predefined datatype. Some pairs have gaps, for example MPI_SHORT_INT inside and
 // MPI_DOUBLE_INT behind. An element travels, and is accessed, with the gap inside and without the one behind, which may

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostUnderLock = 16 * 1024;  // bytes of an accumulate; 
 // execution of records holds.
 class AccumulateLock {
 public:
-    AccumulateLock(SharedLocks* shared, std::mutex& mutex) : shared_(shared), mutex_(mutex) {
+    AccumulateLock(SharedLocks* shared, Mutex& mutex) : shared_(shared), mutex_(mutex) {
         if (!shared_) {
             mutex_.lock();
             return;
@@ -36,7 +36,7 @@ public:
 
 private:
     SharedLocks* const shared_;
-    std::mutex& mutex_;
+    Mutex& mutex_;
 };
 
 // Copies between memory of this process with any layouts.
@@ -45,29 +45,92 @@ int copy(const void* from, int from_count, ompi_datatype_t* from_type, void* to,
     return ompi_datatype_sndrcv(from, from_count, from_type, to, to_count, to_type);
 }
 
+// Copies between blocks of one size and packed memory. The compiler knows the size of the short ones.
+template <std::size_t kBytes>
+void scatter(const rma::Run& run, const std::byte* from) noexcept {
+    const std::size_t bytes = kBytes ? kBytes : run.bytes;
+    for (std::uint64_t i = 0; i < run.repeat; ++i, from += bytes)
+        std::memmove(reinterpret_cast<std::byte*>(run.offset + static_cast<std::uint64_t>(run.stride) * i), from,
+                     bytes);
+}
+template <std::size_t kBytes>
+void gather(const rma::Run& run, std::byte* to) noexcept {
+    const std::size_t bytes = kBytes ? kBytes : run.bytes;
+    for (std::uint64_t i = 0; i < run.repeat; ++i, to += bytes)
+        std::memmove(to, reinterpret_cast<std::byte*>(run.offset + static_cast<std::uint64_t>(run.stride) * i), bytes);
+}
+
+void scatter_run(const rma::Run& run, const std::byte* from) noexcept {
+    switch (run.bytes) {
+    case 4: return scatter<4>(run, from);
+    case 8: return scatter<8>(run, from);
+    case 16: return scatter<16>(run, from);
+    case 64: return scatter<64>(run, from);
+    default: return scatter<0>(run, from);
+    }
+}
+void gather_run(const rma::Run& run, std::byte* to) noexcept {
+    switch (run.bytes) {
+    case 4: return gather<4>(run, to);
+    case 8: return gather<8>(run, to);
+    case 16: return gather<16>(run, to);
+    case 64: return gather<64>(run, to);
+    default: return gather<0>(run, to);
+    }
+}
+
 }  // namespace
 
-int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) noexcept {
-    const std::byte* const from = origin.contiguous();
-    if (!from || !target.is_contiguous())
-        return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
-    std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
+int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) {
+    const std::byte* from = origin.contiguous();
+    if (!from) return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
+    if (target.is_contiguous()) {
+        std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
+        return OMPI_SUCCESS;
+    }
+    rma::RunBuilder layout;
+    flatten(target, reinterpret_cast<std::uintptr_t>(at), origin.bytes(), layout);
+    for (const rma::Run& run : layout.runs()) {
+        scatter_run(run, from);
+        from += run.bytes * run.repeat;
+    }
     return OMPI_SUCCESS;
 }
 
-int Window::get_mapped(const Origin& origin, const Target& target, const std::byte* at) noexcept {
-    std::byte* const to = origin.contiguous();
-    if (!to || !target.is_contiguous())
-        return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
-    std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
+int Window::get_mapped(const Origin& origin, const Target& target, const std::byte* at) {
+    std::byte* to = origin.contiguous();
+    if (!to) return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
+    if (target.is_contiguous()) {
+        std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
+        return OMPI_SUCCESS;
+    }
+    rma::RunBuilder layout;
+    flatten(target, reinterpret_cast<std::uintptr_t>(at), target.bytes(), layout);
+    for (const rma::Run& run : layout.runs()) {
+        gather_run(run, to);
+        to += run.bytes * run.repeat;
+    }
     return OMPI_SUCCESS;
 }
 
 void Window::accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
                                const ElementType& element, std::uint8_t operation) {
+    SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
+    const std::uint64_t bytes = operation == kNoOp ? target.bytes() : origin.bytes();
+    // The most frequent ones need no lists of blocks.
+    if (bytes <= kMostUnderLock && !element.has_gap() && target.is_contiguous()) {
+        const std::byte* const from = operation == kNoOp ? nullptr : origin.contiguous();
+        std::byte* const to = result ? result->contiguous() : nullptr;
+        if ((from || operation == kNoOp) && (to || !result)) {
+            std::byte* const there = shifted(at, target.type->super.true_lb);
+            const AccumulateLock lock(shared, mutex_);
+            if (to) std::memcpy(to, there, bytes);
+            if (from) reduce(operation, element, from, there, bytes);
+            return;
+        }
+    }
     rma::RunBuilder layout;
-    flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at),
-                     operation == kNoOp ? target.bytes() : origin.bytes(), layout);
+    flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at), bytes, layout);
     std::vector<std::byte> packed;
     const std::byte* from = nullptr;
     if (operation != kNoOp) {
@@ -80,7 +143,6 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     std::byte* to = result && !element.has_gap() ? result->contiguous() : nullptr;
     std::optional<Unpacker> unpacker;
     if (result && !to) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
-    SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
     std::uint64_t position = 0;
     for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
         const rma::Block block = cursor.next(kMostUnderLock / element.span * element.span);

@@ -126,6 +126,7 @@ int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
 }
 
 int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
+    if (all_mapped_) return OMPI_SUCCESS;  // each call has carried out its operation
     struct Awaited {
         Peer* peer;
         Generations::Number generation;

@@ -32,7 +32,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,112 +43,18 @@
 #include "coop/rma/attachments.h"
 #include "coop/rma/cover.h"
 #include "coop/rma/epoch.h"
-#include "coop/rma/generations.h"
-#include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
-#include "coop/rma/packet.h"
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
 #include "coop/rma/remote_lock.h"
 #include "counts.h"
-#include "layout.h"
 #include "memory.h"
+#include "mutex.h"
 #include "ompi/mca/shim/inside.h"
+#include "peer.h"
 #include "process.h"
-#include "request.h"
-#include "staging.h"
 
 namespace coop::osc {
-
-using rma::Generations;
-
-constexpr std::size_t kLeastFrame = 1024;  // a transport with shorter packets is not used
-
-// Memory of a frame or a reply.
-struct Buffer {
-    std::unique_ptr<std::byte[]> bytes;
-    std::size_t size = 0;
-};
-
-struct Peer;
-struct StagedPart;
-
-// A sealed packet, on its way to a transport.
-struct Outgoing {
-    Peer* to;
-    bool is_reply;
-    Buffer buffer;
-    std::size_t bytes;
-};
-
-// The answer to a long get, as far as it has not been made.
-struct LongAnswer {
-    LongAnswer(const rma::Record& record, std::span<const rma::Run> layout)
-        : cookie(record.cookie), position(record.position), left(record.bytes), runs(layout.begin(), layout.end()),
-          cursor(runs) {}
-    LongAnswer(const LongAnswer&) = delete;
-    LongAnswer& operator=(const LongAnswer&) = delete;
-
-    const std::uint64_t cookie;
-    std::uint64_t position;
-    std::uint32_t left;
-    const std::vector<rma::Run> runs;
-    rma::RunCursor cursor;
-};
-
-// What this process knows of another one, or of itself; made when the two first have to do with each other.
-struct Peer {
-    Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept;
-    ~Peer();
-
-    const std::uint32_t rank;
-    mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
-    mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
-    // As origin.
-    Buffer buffer;               // of the open frame; empty: none
-    rma::FrameWriter frame;      // the open frame
-    std::uint32_t sequence = 0;  // of the next frame
-    bool unflushed = false;      // records whose execution no flush has been asked about
-    bool touched = false;        // it is in Window::touched_
-    bool eager = false;          // somebody waits for results of the open frame
-    Generations operations;      // results, RDMA and answers that are missing
-    enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
-    rma::LockType lock_type = rma::LockType::kShared;
-    bool overtakes = false;            // the request waits only for an exclusive holder
-    bool acquiring = false;            // a thread is taking the lock by atomic operations
-    std::uint64_t ticket = 0;          // of the lock in shared memory
-    bool refused = false;              // it has refused an operation, and no flush has told the program
-    std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
-    Staging::Block* staged = nullptr;  // the block that transfers to come use
-    std::uint32_t staged_parts = 0;    // transfers through staging memory that are under way
-    std::unique_ptr<StagedPart> waiting_part;  // one that waits for others to join it
-    // As target.
-    rma::Inbox inbox;
-    std::deque<std::unique_ptr<LongAnswer>> answers;
-    // Packets that the transport had no room for, in callbacks.
-    std::deque<Outgoing> waiting;
-    bool refused_by_us = false;               // a record since its last flush
-    bool busy = false;                        // it is in Window::busy_
-    std::atomic<std::uint32_t> under_way{0};  // packets in descriptors of the transport
-};
-
-// The result of a get or of an accumulate that fetches, until all its bytes have come. Its id travels as cookie.
-struct Result {
-    Result(Peer& from, std::uint64_t total) noexcept : peer(from), bytes(total), missing(total) {}
-    ~Result();
-    Result(const Result&) = delete;
-    Result& operator=(const Result&) = delete;
-
-    Peer& peer;
-    const std::uint64_t bytes;
-    std::uint64_t missing;
-    std::uint64_t id = 0;
-    Generations::Number generation = 0;
-    Request* request = nullptr;
-    std::byte* memory = nullptr;         // where the result is contiguous
-    std::unique_ptr<Unpacker> unpacker;  // otherwise
-    void put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept;
-};
 
 struct Direct;
 struct AtomicCall;
@@ -225,7 +130,7 @@ public:
 
 private:
     friend class Replies;
-    using Lock = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<Mutex>;
 
     Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor);
 
@@ -345,8 +250,8 @@ private:
                      const Place& place);
 
     // --- mapped.cc ---
-    static int put_mapped(const Origin& origin, const Target& target, std::byte* at) noexcept;
-    static int get_mapped(const Origin& origin, const Target& target, const std::byte* at) noexcept;
+    static int put_mapped(const Origin& origin, const Target& target, std::byte* at);
+    static int get_mapped(const Origin& origin, const Target& target, const std::byte* at);
     void accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
                            const ElementType& element, std::uint8_t operation);
     void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
@@ -401,7 +306,7 @@ private:
     WindowMemory memory_;
     std::vector<Card> cards_;  // by rank
 
-    std::mutex mutex_;
+    Mutex mutex_;
     rma::Epochs epochs_;
     rma::Pscw pscw_;
     rma::LockQueue locks_;  // of this process as target

@@ -22,6 +22,34 @@ void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
     runs_.push_back({offset, bytes, 0, 1});
 }
 
+void RunBuilder::add(const Run& run) {
+    // Neighbouring blocks become one, so they are added one by one; so are few blocks, which may continue the run before.
+    constexpr std::uint64_t kFew = 2;
+    if (run.repeat <= kFew || run.stride == static_cast<std::int64_t>(run.bytes)) {
+        for (std::uint64_t i = 0; i < run.repeat; ++i)
+            add(run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes);
+        return;
+    }
+    if (run.bytes == 0) return;
+    bytes_ += run.bytes * run.repeat;
+    if (!runs_.empty()) {
+        Run& last = runs_.back();
+        const std::uint64_t next = last.offset + static_cast<std::uint64_t>(last.stride) * last.repeat;
+        if (last.bytes == run.bytes && last.stride == run.stride && last.repeat > 1 && next == run.offset) {
+            last.repeat += run.repeat;
+            return;
+        }
+        // The first block may touch the end of what is there.
+        if (last.repeat == 1 && last.offset + last.bytes == run.offset) {
+            last.bytes += run.bytes;
+            runs_.push_back(
+                {run.offset + static_cast<std::uint64_t>(run.stride), run.bytes, run.stride, run.repeat - 1});
+            return;
+        }
+    }
+    runs_.push_back(run);
+}
+
 bool are_inside(std::span<const Run> runs, std::uint64_t size) noexcept {
     for (const Run& run : runs) {
         if (run.repeat == 0 || run.bytes == 0) return false;

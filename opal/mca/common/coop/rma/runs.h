@@ -38,6 +38,8 @@ public:
     // Appends a block. Blocks keep their order, since the data of the access is packed in it.
     COOP_EXPORT void add(std::uint64_t offset, std::uint64_t bytes);
     void add(const Block& block) { add(block.offset, block.bytes); }
+    // The same for all blocks of a run.
+    COOP_EXPORT void add(const Run& run);
 
     std::span<const Run> runs() const noexcept { return runs_; }
     std::uint64_t bytes() const noexcept { return bytes_; }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The mutex of a window. Below MPI_THREAD_MULTIPLE it does nothing: the program and the asynchronous handler take turns
+// (ompi/mca/shim/inside.h), and a short put into mapped memory takes as long as three locks.
+#pragma once
+
+#include <mutex>
+
+#include "process.h"
+
+namespace coop::osc {
+
+class Mutex {
+public:
+    void lock() {
+        if (process.threads) mutex_.lock();
+    }
+    void unlock() {
+        if (process.threads) mutex_.unlock();
+    }
+
+private:
+    std::mutex mutex_;
+};
+
+}  // namespace coop::osc
