@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "coop/base/relax.h"
 #include "coop/node/cpu_limit.h"
 #include "diagnose.h"
 #include "process.h"
@@ -26,14 +27,6 @@ const std::uint64_t& nonce_in_memory() noexcept {
 
 std::uint32_t index_of(std::span<const std::uint32_t> members, std::uint32_t rank) noexcept {
     return static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
-}
-
-void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
 }
 
 // Waits between two looks at the shared words. They are looked at directly. Open MPI's progress costs as much as a whole

@@ -14,6 +14,7 @@ namespace {
 // The ranks of a group in the communicator of the window; empty with false: one of them is not in the window.
 bool ranks_of(ompi_group_t& group, ompi_communicator_t& comm, std::vector<std::uint32_t>& ranks) {
     const int count = ompi_group_size(&group);
+    ranks.reserve(static_cast<std::size_t>(count));
     std::vector<int> all(static_cast<std::size_t>(count)), found(all.size());
     for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
     if (count > 0 &&
@@ -37,6 +38,14 @@ rma::Record record_of(rma::Kind kind) noexcept {
 
 }  // namespace
 
+// Of all processes.
+int Window::pass_barrier() {
+    if (!all_mapped_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+    node_.begin_barrier();
+    while (!soon([&] { return node_.passes_barrier(); })) opal_progress();
+    return OMPI_SUCCESS;
+}
+
 int Window::fence(int assertion) {
     int refused = OMPI_SUCCESS;
     {
@@ -47,7 +56,7 @@ int Window::fence(int assertion) {
         refused = finish(lock, touched_peers(), true);
     }
     order_memory();
-    const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+    const int rc = pass_barrier();
     order_memory();
     // What other threads have executed here with the mutex comes before what this thread loads after the fence.
     const std::lock_guard lock(mutex_);
@@ -68,6 +77,14 @@ int Window::complete() {
     order_memory();
     Lock lock(mutex_);
     if (epochs_.access_state() != rma::Access::kStarted) return code_of(epochs_.complete());
+    if (all_mapped_) {
+        for (const std::uint32_t rank : epochs_.group()) {
+            if (peer(rank).ready_in != epoch_) wait_until_ready(lock, peer(rank));
+            node_.complete(rank);
+        }
+        ++epoch_;
+        return code_of(epochs_.complete());
+    }
     const std::vector<std::uint32_t> group(epochs_.group().begin(), epochs_.group().end());
     std::vector<Peer*> peers;
     for (const std::uint32_t rank : group) {
@@ -103,8 +120,9 @@ int Window::post(ompi_group_t& group, int assertion) {
     std::vector<Outgoing> out;
     if ((assertion & MPI_MODE_NOCHECK) == 0) {
         for (const std::uint32_t rank : ranks) {
-            if (rank == rank_) {
-                pscw_.on_post(rank_);
+            if (all_mapped_ || rank == rank_) {
+                if (all_mapped_) node_.post(rank);
+                else pscw_.on_post(rank_);
                 continue;
             }
             append(lock, peer(rank), record_of(rma::Kind::kPost));
@@ -120,8 +138,10 @@ int Window::post(ompi_group_t& group, int assertion) {
 int Window::wait() {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.wait(); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    wait_for(lock, [&] { return pscw_.all_complete(posted_); });
-    pscw_.take_completes(posted_);
+    with_posts([&](auto& posts) {
+        wait_for(lock, [&] { return posts.all_complete(posted_); });
+        posts.take_completes(posted_);
+    });
     epochs_.exposure_over();
     order_memory();
     return OMPI_SUCCESS;
@@ -134,9 +154,9 @@ int Window::test(int* flag) {
     }
     opal_progress();
     const std::lock_guard lock(mutex_);
-    *flag = pscw_.all_complete(posted_);
+    *flag = with_posts([&](auto& posts) { return posts.all_complete(posted_); });
     if (!*flag) return OMPI_SUCCESS;
-    pscw_.take_completes(posted_);
+    with_posts([&](auto& posts) { posts.take_completes(posted_); });
     epochs_.exposure_over();
     order_memory();
     return OMPI_SUCCESS;

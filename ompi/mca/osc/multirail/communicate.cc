@@ -47,9 +47,11 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
     switch (epochs_.access_state()) {
     case rma::Access::kStarted:
         if (!start_no_check_) {
-            wait_for(lock, [&] { return peer.ready_in == epoch_ || pscw_.has_post(peer.rank); });
-            if (peer.ready_in == epoch_) return;  // another thread has taken it
-            pscw_.take_post(peer.rank);
+            with_posts([&](auto& posts) {
+                wait_for(lock, [&] { return peer.ready_in == epoch_ || posts.has_post(peer.rank); });
+                // Otherwise another thread has taken it.
+                if (peer.ready_in != epoch_) posts.take_post(peer.rank);
+            });
         }
         break;
     case rma::Access::kLockAll:

@@ -273,9 +273,11 @@ bool Window::share_memory(const SegmentPlan& plan) {
     const bool fails = !is_shared() && process.faults.hit(Fault::kRegister);
     const bool is_possible = !alone && !plan.overflows() && !fails;
     memory_.segment = leads && is_possible ? node::Segment::create(plan.bytes()) : node::Segment();
-    if (memory_.segment)
-        for (std::size_t i = 0; i < plan.members().size(); ++i)
-            new (memory_.segment.memory() + i * sizeof(SharedLocks)) SharedLocks;
+    const auto members = static_cast<std::uint32_t>(plan.members().size());
+    if (memory_.segment) {
+        for (std::size_t i = 0; i < members; ++i) new (memory_.segment.memory() + i * sizeof(SharedLocks)) SharedLocks;
+        rma::NodeSync::prepare(memory_.segment.memory() + plan.sync_offset(), members);
+    }
     const node::SegmentTicket made = memory_.segment.ticket();
     std::vector<Ticket> all;
     if (!exchange(*comm_, {made.pid, made.fd, made.nonce}, all)) return false;
@@ -292,8 +294,9 @@ bool Window::share_memory(const SegmentPlan& plan) {
         memory_.locks[rank] = reinterpret_cast<SharedLocks*>(memory_.segment.memory() + i * sizeof(SharedLocks));
     }
     cards_[rank_].base = reinterpret_cast<std::uintptr_t>(cards_[rank_].mapped);
-    all_mapped_ = plan.members().size() == processes_;
-    if (plan.members().size() > 1) process.count(Count::kSegments);
+    all_mapped_ = members == processes_;
+    if (all_mapped_) node_ = rma::NodeSync(memory_.segment.memory() + plan.sync_offset(), processes_, rank_);
+    if (members > 1) process.count(Count::kSegments);
     return true;
 }
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexce
 SegmentPlan::SegmentPlan(const std::vector<Share>& shares, std::uint32_t leader, bool contiguous) {
     for (std::uint32_t rank = leader; rank < shares.size(); ++rank)
         if (shares[rank].leader == leader) members_.push_back(rank);
-    bytes_ = round_up(members_.size() * sizeof(SharedLocks), kPage);
+    bytes_ = round_up(sync_offset() + rma::NodeSync::bytes(static_cast<std::uint32_t>(members_.size())), kPage);
     for (const std::uint32_t rank : members_) {
         offsets_.push_back(bytes_);
         overflows_ = overflows_ || shares[rank].bytes > kMost || bytes_ > kMost;

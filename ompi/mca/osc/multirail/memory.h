@@ -13,6 +13,7 @@
 
 #include "compat.h"
 #include "coop/node/segment.h"
+#include "coop/rma/node_sync.h"
 
 namespace coop::osc {
 
@@ -59,13 +60,14 @@ struct Share {
     std::uint32_t leader;  // the first rank of its node
 };
 
-// Where the parts of a node lie in the segment: first the locks, then the parts.
+// Where the parts of a node lie in the segment: first the locks, then what its processes synchronize with, then the parts.
 class SegmentPlan {
 public:
     // `members` in ascending order. Contiguous: a part begins where the previous one ends.
     SegmentPlan(const std::vector<Share>& shares, std::uint32_t leader, bool contiguous);
     std::uint64_t bytes() const noexcept { return bytes_; }
     const std::vector<std::uint32_t>& members() const noexcept { return members_; }
+    std::uint64_t sync_offset() const noexcept { return members_.size() * sizeof(SharedLocks); }  // of rma::NodeSync
     std::uint64_t offset_of(std::size_t member) const noexcept { return offsets_[member]; }
     bool overflows() const noexcept { return overflows_; }
 

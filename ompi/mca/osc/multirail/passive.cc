@@ -221,11 +221,19 @@ int Window::unlock_all() {
     Lock lock(mutex_);
     const std::uint64_t rounds = rounds_;
     if (const auto verdict = epochs_.unlock_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    std::vector<Peer*> locked;
-    for (const auto& each : peers_)
-        if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
-    int rc = release_all(lock, locked);
-    rc = worse(finish(lock, touched_peers(), true), rc);
+    int rc = OMPI_SUCCESS;
+    if (all_mapped_) {
+        for (std::uint32_t rank = 0; rank < processes_; ++rank) {
+            Peer* const each = peers_[rank].get();
+            if (each && each->lock != Peer::Lock::kNone) release_all(lock, {&each, 1});
+        }
+    } else {
+        std::vector<Peer*> locked;
+        for (const auto& each : peers_)
+            if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
+        rc = release_all(lock, locked);
+        rc = worse(finish(lock, touched_peers(), true), rc);
+    }
     ++epoch_;
     progress_unless_waited(lock, rounds);
     return rc;

@@ -3,14 +3,26 @@
 // How a thread waits inside of a window.
 #pragma once
 
+#include "coop/base/relax.h"
 #include "window.h"
 
 namespace coop::osc {
 
+// Whether done() says true soon: another process of the node writes what it looks at.
+template <class F>
+bool soon(F done) {
+    constexpr int kLooks = 100;
+    for (int i = 0; i < kLooks; ++i) {
+        if (done()) return true;
+        relax();
+    }
+    return false;
+}
+
 // Lets transports progress until done() says true, which is called with the mutex.
 template <class F>
 void Window::wait_for(Lock& lock, F done) {
-    while (!done()) {
+    while (!(all_mapped_ ? soon(done) : done())) {
         ++rounds_;
         lock.unlock();
         opal_progress();

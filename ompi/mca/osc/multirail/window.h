@@ -44,6 +44,7 @@
 #include "coop/rma/cover.h"
 #include "coop/rma/epoch.h"
 #include "coop/rma/lock_queue.h"
+#include "coop/rma/node_sync.h"
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
 #include "coop/rma/remote_lock.h"
@@ -257,6 +258,14 @@ private:
     void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
                      std::byte* at);
 
+    // --- active.cc ---
+    int pass_barrier();
+    // Calls f with what counts posts and completes.
+    template <class F>
+    auto with_posts(F f) {
+        return all_mapped_ ? f(node_) : f(pscw_);
+    }
+
     // --- passive.cc ---
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
@@ -309,6 +318,7 @@ private:
     Mutex mutex_;
     rma::Epochs epochs_;
     rma::Pscw pscw_;
+    rma::NodeSync node_;    // instead of pscw_ and a barrier where all_mapped_
     rma::LockQueue locks_;  // of this process as target
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <mutex>  // std::lock_guard
 
+#include "coop/base/relax.h"
+
 namespace coop {
 
 class SpinLock {
@@ -19,11 +21,6 @@ public:
     void unlock() noexcept { flag_.store(false, std::memory_order_release); }
 
 private:
-    static void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
-    }
     std::atomic<bool> flag_{false};
 };
 
