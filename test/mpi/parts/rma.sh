@@ -48,10 +48,16 @@ rma_damage_is_diagnosed() { # FAULT
 
 # Refused packets, memory that cannot be shared, damaged packets.
 rma_faults() {
-    local fault
+    local fault of_pml topic
     for fault in busy:3,alloc:2,sendi:1 register:1 register:2; do
         check "rma.faults.$fault" rma_start vader 3 coop --mca osc_multirail_fault "$fault" "$bin/rma_calls"
         check "rma.faults.storm.$fault" rma_start tcp 3 ob1 --mca osc_multirail_fault "$fault" "$bin/rma_storm" --operations 1500 --seed 31
+    done
+    # Blocks of created windows travel as messages of the PML.
+    for of_pml in ob1 coop; do
+        for topic in calls sizes windows requests threads; do
+            check "rma.messages.$of_pml.$topic" rma_start both 3 $of_pml --mca osc_multirail_rendezvous_min 8 "$bin/rma_$topic"
+        done
     done
     for fault in corrupt_match@9 corrupt_match@30=4 corrupt_match@12=17 corrupt_match@20=28 corrupt_fin@7 corrupt_fin@11=9 corrupt_fin@5=26; do
         check "rma.faults.damaged.$fault" rma_damage_is_diagnosed "$fault"

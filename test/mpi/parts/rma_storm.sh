@@ -48,6 +48,10 @@ rma_storm_everywhere() {
         done
         # osc/pt2pt refuses threads.
         case $osc in *pt2pt*) ;; *) rma_storm "threads_over_$ground" "$ground" "$pml" 1500 --seed 5 --threads 3 ;; esac
+        # Nearly all blocks of created windows travel as messages of the PML.
+        [ "$osc" != multirail ] || for of_pml in "${pmls[@]}"; do
+            OMPI_MCA_osc_multirail_rendezvous_min=16 rma_storm "messages_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed 7
+        done
         # Only short operations, but many more of them.
         rma_storm "short_operations_over_$ground" "$ground" "$pml" 6000 --seed 6 --max-bytes 200
     done

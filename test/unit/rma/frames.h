@@ -28,8 +28,11 @@ inline std::uint64_t random_word(std::mt19937& random) {
 }
 
 // Whether a record of this kind has data: '!' always, '-' never, '?' as its flag says.
-inline char data_of(int kind) { return std::string_view("?!-!?!-----")[static_cast<std::size_t>(kind)]; }
-constexpr int kKinds = 10, kKindsWithPlace = 5;
+inline char data_of(int kind) { return std::string_view("?!-!?!-------")[static_cast<std::size_t>(kind)]; }
+constexpr int kKinds = 12;
+constexpr bool may_have_runs(int kind) { return kind >= 1 && kind <= 5; }
+constexpr bool has_bytes(int kind) { return may_have_runs(kind) || kind == 11 || kind == 12; }
+constexpr bool has_long_header(int kind) { return kind == 2 || kind == 4 || kind == 5 || kind == 11 || kind == 12; }
 
 // A record with what follows it, or a reply.
 struct Written {
@@ -49,8 +52,7 @@ inline Written random_record(Kind kind, bool with_runs, bool with_data, std::uin
     record.bytes = bytes;
     record.at = random_word(random);
     record.cookie = random_word(random);
-    if (static_cast<int>(kind) == 2 || static_cast<int>(kind) == 4 || static_cast<int>(kind) == 5)
-        record.position = random_word(random);
+    if (has_long_header(static_cast<int>(kind))) record.position = random_word(random);
     if (with_runs) {
         written.runs.resize(1 + random() % 4);
         for (Run& run : written.runs)
@@ -63,14 +65,13 @@ inline Written random_record(Kind kind, bool with_runs, bool with_data, std::uin
 }
 inline Written random_record(std::mt19937& random) {
     const int kind = 1 + static_cast<int>(random() % kKinds);
-    const bool has_place = kind <= kKindsWithPlace;
     const bool with_data = data_of(kind) == '!' || (data_of(kind) == '?' && random() % 2 == 0);
-    return random_record(static_cast<Kind>(kind), has_place && random() % 2 == 0, with_data,
-                         has_place ? 1 + random() % 20 : 0, random);
+    return random_record(static_cast<Kind>(kind), may_have_runs(kind) && random() % 2 == 0, with_data,
+                         has_bytes(kind) ? 1 + random() % 20 : 0, random);
 }
 inline Written random_reply(std::mt19937& random) {
     Written written;
-    written.reply.answer = static_cast<Answer>(1 + random() % 5);
+    written.reply.answer = static_cast<Answer>(1 + random() % 6);
     if (written.reply.answer == Answer::kData) written.data = random_bytes(1 + random() % 20, random);
     written.reply.bytes = static_cast<std::uint32_t>(written.data.size());
     written.reply.cookie = random_word(random);
@@ -121,7 +122,7 @@ inline Parsed parse(std::span<const std::byte> bytes) {
         return product ^ product >> 32;
     };
     std::uint64_t sum = 0;
-    if (bytes.size() < 24 || load(5, 1) != 1 || load(20, 4) != bytes.size() - 24) return parsed;
+    if (bytes.size() < 24 || load(5, 1) != 2 || load(20, 4) != bytes.size() - 24) return parsed;
     const std::uint64_t packet_kind = load(4, 1);
     if (packet_kind != 1 && packet_kind != 2) return parsed;
     for (std::size_t i = 0; i < 24; ++i) parsed.covered[i] = true;
@@ -132,11 +133,11 @@ inline Parsed parse(std::span<const std::byte> bytes) {
         std::uint64_t header = 24, data = 0;
         if (packet_kind == 1) {
             if (kind == 0 || kind > kKinds || flags > 3) return parsed;
-            if (kind > kKindsWithPlace && (flags != 0 || count != 0)) return parsed;
-            if (kind <= kKindsWithPlace && count == 0) return parsed;
-            const char wanted = data_of(static_cast<int>(kind));
+            const int number = static_cast<int>(kind);
+            if ((!may_have_runs(number) && flags != 0) || has_bytes(number) != (count > 0)) return parsed;
+            const char wanted = data_of(number);
             if (wanted != '?' && (wanted == '!') != ((flags & 2) != 0)) return parsed;
-            if (kind == 2 || kind == 4 || kind == 5) header = 32;
+            if (has_long_header(number)) header = 32;
             if (left < header) return parsed;
             if (flags & 1) {
                 const std::uint64_t runs = load(at + 8, 8);
@@ -145,7 +146,7 @@ inline Parsed parse(std::span<const std::byte> bytes) {
             }
             if (flags & 2) data = kind == 5 ? 2 * count : count;
         } else {
-            if (kind == 0 || kind > 5 || (kind == 1) != (count > 0)) return parsed;
+            if (kind == 0 || kind > 6 || (kind == 1) != (count > 0)) return parsed;
             data = count;
         }
         data = (data + 7) / 8 * 8;

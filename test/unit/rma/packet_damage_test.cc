@@ -47,9 +47,9 @@ std::vector<Bytes> samples(std::mt19937& random) {
     std::vector<Written> records, replies;
     for (int kind = 1; kind <= kKinds; ++kind)
         for (const bool with_runs : {false, true})
-            if (kind <= kKindsWithPlace || !with_runs)
+            if (may_have_runs(kind) || !with_runs)
                 records.push_back(random_record(static_cast<Kind>(kind), with_runs, data_of(kind) == '!' || kind == 4,
-                                                kind <= kKindsWithPlace ? 1 + random() % 20 : 0, random));
+                                                has_bytes(kind) ? 1 + random() % 20 : 0, random));
     records.push_back(random_record(Kind::kFetch, true, false, 8, random));
     std::ranges::shuffle(records, random);
     for (int i = 0; i < 12; ++i) replies.push_back(random_reply(random));
@@ -149,8 +149,8 @@ TEST(RmaDamage, a_record_has_what_its_kind_needs_and_nothing_else) {
                 written.record.kind = static_cast<Kind>(kind);
                 written.record.flags = static_cast<std::uint8_t>(flags);
                 const Bytes frame = packed(Packets::kFrame, {written}, random);
-                const bool good = kind >= 1 && kind <= kKinds && flags <= 3 &&
-                                  (kind <= kKindsWithPlace ? bytes > 0 : bytes == 0 && flags == 0) &&
+                const bool good = kind >= 1 && kind <= kKinds && flags <= 3 && has_bytes(kind) == (bytes > 0) &&
+                                  (may_have_runs(kind) || flags == 0) &&
                                   (data_of(kind) == '?' || (data_of(kind) == '!') == ((flags & 2) != 0));
                 ASSERT_EQ(damage_of(frame).empty(), good) << kind << ", flags " << flags << ", bytes " << bytes;
                 if (kind == 0 || kind > kKinds) {
@@ -168,7 +168,7 @@ TEST(RmaDamage, a_reply_has_data_or_not_as_its_kind_says) {
             written.reply.answer = static_cast<Answer>(answer);
             written.reply.bytes = bytes;
             const Bytes packet = packed(Packets::kReply, {written}, random);
-            const bool known = answer >= 1 && answer <= 5;
+            const bool known = answer >= 1 && answer <= 6;
             const std::string why = !known ? "kind of a reply" : (answer == 1) == (bytes > 0) ? "" : "bytes of a reply";
             EXPECT_EQ(damage_of(packet), why) << answer << ", bytes " << bytes;
         }

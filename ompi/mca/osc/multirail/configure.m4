@@ -19,6 +19,7 @@ AS_IF([test "$coop_ompi" = yes], [
     ompi/mca/bml/bml.h dnl
     ompi/mca/osc/base/base.h dnl
     ompi/mca/osc/osc.h dnl
+    ompi/mca/pml/pml.h dnl
     ompi/mca/rte/rte.h dnl
     ompi/proc/proc.h dnl
     ompi/request/request.h dnl

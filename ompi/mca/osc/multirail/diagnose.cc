@@ -24,6 +24,11 @@ void transport_failed(const mca_btl_base_module_t& btl, const char* operation, i
     end_job();
 }
 
+void message_failed(const char* operation, int error) {
+    tell("message-failed", host(), my_rank(), operation, error);
+    end_job();
+}
+
 void modex_failed(std::uint32_t rank, int error) {
     tell("modex-failed", host(), my_rank(), rank, opal_strerror(error));
     end_job();

@@ -12,6 +12,8 @@ namespace coop::osc {
 // A packet that is damaged, contradicts the state of its window, or leads outside of it.
 [[noreturn]] void wrong_packet(const rma::Packet& packet, const char* what);
 [[noreturn]] void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error);
+// A message of the PML that carries a long put or get.
+[[noreturn]] void message_failed(const char* operation, int error);
 // Open MPI does not say whether a process uses the component.
 [[noreturn]] void modex_failed(std::uint32_t rank, int error);
 [[noreturn]] void out_of_memory(const char* what);

@@ -64,12 +64,13 @@ int poll_windows() {
     {
         const std::lock_guard lock(windows().lock);
         for (const auto& [context, window] : windows().map)
-            if (blocks_wanted || window->has_waiting()) all.push_back(window);
+            if (blocks_wanted || window->has_waiting() || window->has_messages()) all.push_back(window);
         for (Window* const window : all) window->retain();
     }
     int sent = 0;
     for (Window* const window : all) {
         if (blocks_wanted) window->close_blocks();
+        if (window->has_messages()) sent += window->progress_messages();
         sent += window->send_waiting();
         window->let_go();
     }
@@ -183,6 +184,11 @@ void Window::note_waiting(Peer& peer) noexcept {
     if (!peer.busy) busy_.push_back(&peer);
     peer.busy = true;
     any_waiting_.store(true, std::memory_order_release);
+    any_window_waits.store(true, std::memory_order_seq_cst);
+}
+
+void Window::note_messages() noexcept {
+    any_message_.store(true, std::memory_order_release);
     any_window_waits.store(true, std::memory_order_seq_cst);
 }
 

@@ -99,10 +99,14 @@ ompi_datatype_t* type_of(std::uint8_t number) noexcept {
 }
 
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to) {
-    if (const auto vector = vector_of(target.type->super); vector && bytes == target.bytes()) {
-        const auto extent = static_cast<std::uint64_t>(target.type->super.ub - target.type->super.lb);
+    const opal_datatype_t& type = target.type->super;
+    const auto vector = vector_of(type);
+    if (vector && bytes == target.bytes() && !is_one_block(*target.type, target.count)) {
+        const std::ptrdiff_t extent = type.ub - type.lb;
         std::uint64_t first = offset + static_cast<std::uint64_t>(vector->first);
-        for (int i = 0; i < target.count; ++i, first += extent)
+        const auto count = static_cast<std::uint64_t>(target.count);
+        if (vector->blocks == 1) return to.add(rma::Run{first, vector->bytes, extent, count});
+        for (std::uint64_t i = 0; i < count; ++i, first += static_cast<std::uint64_t>(extent))
             to.add(rma::Run{first, vector->bytes, vector->stride, vector->blocks});
         return;
     }

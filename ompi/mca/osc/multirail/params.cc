@@ -36,6 +36,16 @@ constexpr ParamRow kParams[] = {
              "memory of the target is registered. Shorter blocks are messages, which are collected, or go through "
              "staging memory where HCAs execute the epoch.",
      .level = 5},
+    {.name = "rendezvous_min",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 128 * kKiB,
+     .min = 1,
+     .max = 1024 * kMiB * kKiB,
+     .help = "From this length on, a contiguous put or get of one block that the target has to execute travels as a "
+             "message of the PML, which moves long blocks faster than frames: inside of a node, for example, both "
+             "processes copy. MPI_Rput uses frames.",
+     .level = 5},
     {.name = "shared_memory",
      .type = ParamType::kInt,
      .default_value = 1,
@@ -74,9 +84,9 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},      {&Config::frame_bytes, nullptr}, {&Config::direct_min, nullptr},
-    {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr}, {&Config::report, nullptr},
-    {nullptr, &Config::fault},
+    {&Config::priority, nullptr},       {&Config::frame_bytes, nullptr},   {&Config::direct_min, nullptr},
+    {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr},
+    {&Config::report, nullptr},         {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -16,6 +16,7 @@ struct Config {
     std::int64_t priority = 0;
     std::int64_t frame_bytes = 0;
     std::int64_t direct_min = 0;
+    std::int64_t rendezvous_min = 0;
     std::int64_t shared_memory = 0;
     std::int64_t hca_control = 0;
     std::int64_t report = 0;

@@ -82,6 +82,8 @@ const char* Window::execute(std::uint32_t source, const rma::ReadRecord& read, R
     case rma::Kind::kFlush: answer(rma::Answer::kFlushed); return nullptr;
     case rma::Kind::kPost: pscw_.on_post(source); return nullptr;
     case rma::Kind::kComplete: pscw_.on_complete(source); return nullptr;
+    case rma::Kind::kReceive:
+    case rma::Kind::kSend: return on_block_wanted(source, record);
     default: break;
     }
     if (read.runs.empty()) {
@@ -245,6 +247,7 @@ const char* Window::on_answer(Peer& from, const rma::Reply& reply, const std::by
     switch (reply.answer) {
     case rma::Answer::kFlushed:
     case rma::Answer::kUnlocked:
+    case rma::Answer::kReceived:
         from.refused = from.refused || reply.refused != 0;
         return reply.cookie <= UINT32_MAX && from.operations.end(static_cast<Generations::Number>(reply.cookie))
                    ? nullptr

@@ -65,6 +65,7 @@ enum class Count : std::uint8_t {
     kMerged,
     kAtomics,
     kRemoteControls,
+    kRendezvous,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -79,6 +80,7 @@ inline constexpr CountRow kCountRows[] = {
     {"merged", "Writes and reads in passive epochs that became part of an earlier one near by."},
     {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
     {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
+    {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

@@ -24,6 +24,7 @@
 //     messages.cc      records                       frames.cc               sends and receives packets
 //     direct.cc        RDMA                          create.cc, memory.cc    makes the window
 //     staged.cc        RDMA through staging memory   remote.cc               locks and accumulates by HCAs
+//     rendezvous.cc    long ones by the PML
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
 // transport is called, opal_progress() runs or a request completes, since those may call back into the window.
@@ -121,6 +122,9 @@ public:
     bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
     // Sends what waits for room in a transport, and frames that somebody waits for. Returns the number of packets.
     int send_waiting() noexcept;
+    bool has_messages() const noexcept { return any_message_.load(std::memory_order_acquire); }
+    // Starts and ends messages of the PML (rendezvous.cc). Returns their number.
+    int progress_messages();
     // Gives staging blocks back as soon as the transfers through them have ended.
     void close_blocks();
     // The window stays between these.
@@ -205,6 +209,28 @@ private:
     void move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, const rma::RunBuilder& layout,
                      Request* request);
 
+    // --- rendezvous.cc ---
+    // A block that another process wants this one to receive or to send.
+    struct BlockWanted {
+        std::uint32_t source;
+        rma::Record record;
+    };
+    // A receive of the PML that is under way.
+    struct PmlMessage {
+        ompi_request_t* request;
+        Peer* peer;
+        std::uint64_t cookie;  // answers: of the origin; else the generation of the operation
+        Request* wanted;       // null: the program has none
+        bool answers;          // the target of a put: the origin waits for an answer
+    };
+    bool suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout) const noexcept;
+    void ask_for_block(Lock& lock, Peer& peer, rma::Kind kind, std::uint64_t offset, std::uint64_t bytes,
+                       std::uint32_t tag, std::uint64_t cookie);
+    void put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const rma::Run& to);
+    void get_rendezvous(Lock& lock, Peer& peer, std::byte* to, const rma::Run& from, Request* request);
+    const char* on_block_wanted(std::uint32_t source, const rma::Record& record);
+    void end_messages(std::span<PmlMessage> ended);
+
     // --- direct.cc ---
     static bool suits_rdma(const mca_btl_base_module_t& btl) noexcept;
     // Starts transfers of the blocks that the cursor delivers, and returns how many bytes the transport has taken. The
@@ -286,6 +312,7 @@ private:
     bool try_send(const Outgoing& out) noexcept;
     bool next_waiting(Peer& peer, Outgoing& out);
     void note_waiting(Peer& peer) noexcept;
+    void note_messages() noexcept;
     void continue_answers(Peer& peer, std::vector<Outgoing>& out);
     Buffer take_buffer();
     void give_back(Buffer&& buffer) noexcept;
@@ -323,17 +350,21 @@ private:
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
-    std::uint64_t rounds_ = 0;                 // of progress while a thread waited
-    std::uint64_t epoch_ = 1;                  // number of the access epoch
-    std::uint32_t locks_asked_ = 0;            // locks that this process has or waits for
-    bool start_no_check_ = false;              // of the last start
-    std::vector<std::uint32_t> posted_;        // the group of the last post
-    std::uint32_t results_ = 0;                // missing ones without a request
-    std::vector<Buffer> buffers_;              // free ones
+    std::uint64_t rounds_ = 0;                // of progress while a thread waited
+    std::uint64_t epoch_ = 1;                 // number of the access epoch
+    std::uint32_t locks_asked_ = 0;           // locks that this process has or waits for
+    bool start_no_check_ = false;             // of the last start
+    std::vector<std::uint32_t> posted_;       // the group of the last post
+    std::uint32_t results_ = 0;               // missing ones without a request
+    std::vector<Buffer> buffers_;             // free ones
+    std::vector<BlockWanted> blocks_wanted_;  // not started
+    std::vector<PmlMessage> messages_;
+    std::uint32_t next_tag_ = 0;
     std::vector<Peer*> busy_;                  // those to which send_waiting() may have something to send
     std::vector<rma::Run> runs_;               // of the record that is being executed
     std::vector<std::uint32_t> free_results_;  // of ControlWords
     std::atomic<bool> any_waiting_{false};     // send_waiting() has something to do
+    std::atomic<bool> any_message_{false};     // progress_messages() has
     std::atomic<std::uint32_t> users_{0};
     std::atomic<std::uint32_t> mapped_calls_{0};
     HandleTable<Result> ids_;

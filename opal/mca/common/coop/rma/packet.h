@@ -26,7 +26,7 @@
 
 namespace coop::rma {
 
-constexpr std::uint8_t kPacketVersion = 1;
+constexpr std::uint8_t kPacketVersion = 2;
 
 enum class Packets : std::uint8_t { kFrame = 1, kReply };
 
@@ -53,12 +53,15 @@ enum class Kind : std::uint8_t {
     kFlush,     // the answer tells that all earlier records have been executed
     kPost,      // an exposure epoch of the sender has begun
     kComplete,  // an access epoch of the sender has ended
-    kLast = kComplete
+    kReceive,   // a message of the PML with the tag `position` brings `bytes` to `at`; kReceived answers
+    kSend,      // `bytes` from `at` are wanted as such a message
+    kLast = kSend
 };
 
-constexpr bool has_place(Kind kind) noexcept { return kind <= Kind::kSwap; }
+constexpr bool is_message(Kind kind) noexcept { return kind == Kind::kReceive || kind == Kind::kSend; }
+constexpr bool has_place(Kind kind) noexcept { return kind <= Kind::kSwap || is_message(kind); }
 constexpr bool has_position(Kind kind) noexcept {
-    return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap;
+    return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap || is_message(kind);
 }
 
 enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | kHasData };
@@ -68,10 +71,11 @@ struct Record {
     std::uint8_t type;       // number of the predefined datatype of accumulates
     std::uint8_t operation;  // of accumulates
     std::uint8_t flags;
-    std::uint32_t bytes;     // that the record accesses; kSwap: of one value
-    std::uint64_t at;        // without runs: the place; with runs: their number
-    std::uint64_t cookie;    // returned by the reply
-    std::uint64_t position;  // of these bytes in the result of the whole call; only if has_position()
+    std::uint32_t bytes;   // that the record accesses; kSwap: of one value
+    std::uint64_t at;      // without runs: the place; with runs: their number
+    std::uint64_t cookie;  // returned by the reply
+    // Only if has_position(): of these bytes in the result of the whole call; is_message(): the tag.
+    std::uint64_t position;
 };
 static_assert(sizeof(Record) == 32);
 constexpr std::size_t header_bytes(Kind kind) noexcept { return has_position(kind) ? 32 : 24; }
@@ -86,7 +90,8 @@ enum class Answer : std::uint8_t {
     kFlushed,
     kGranted,
     kUnlocked,
-    kLast = kUnlocked
+    kReceived,  // the message of a kReceive has arrived
+    kLast = kReceived
 };
 
 struct Reply {

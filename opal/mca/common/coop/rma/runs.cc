@@ -23,9 +23,10 @@ void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void RunBuilder::add(const Run& run) {
-    // Neighbouring blocks become one, so they are added one by one; so are few blocks, which may continue the run before.
+    if (run.stride == static_cast<std::int64_t>(run.bytes)) return add(run.offset, run.bytes * run.repeat);
+    // Few blocks may continue the run before.
     constexpr std::uint64_t kFew = 2;
-    if (run.repeat <= kFew || run.stride == static_cast<std::int64_t>(run.bytes)) {
+    if (run.repeat <= kFew) {
         for (std::uint64_t i = 0; i < run.repeat; ++i)
             add(run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes);
         return;
