@@ -11,6 +11,7 @@
 #include "buffers.h"
 #include "coop/base/tsan.h"
 #include "diagnose.h"
+#include "ompi/mca/shim/complete.h"
 #include "ompi/mca/shim/inside.h"
 #include "module.h"
 #include "outstanding.h"
@@ -61,8 +62,7 @@ void complete(Nonblocking& call) noexcept {
     ompi_request_t& request = call.request;
     request.req_status.MPI_ERROR = call.buffers.finish();
     call.group.end_one();
-    tsan_release(&request);
-    ompi_request_complete(&request, true);
+    complete_request(request);
 }
 
 bool is_handler_here() noexcept { return has_interrupts() && handler().get()->is_running_here(); }

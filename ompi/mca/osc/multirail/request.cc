@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include "coop/base/tsan.h"
+#include "ompi/mca/shim/complete.h"
 
 namespace coop::osc {
 namespace {
@@ -40,8 +41,7 @@ Request* new_request(ompi_win_t& win) noexcept {
 }
 
 void complete(Request& request) noexcept {
-    tsan_release(&request.super);
-    ompi_request_complete(&request.super, true);
+    complete_request(request.super);
     Request* mine = &request;
     OBJ_RELEASE(mine);
 }

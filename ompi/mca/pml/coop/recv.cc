@@ -3,6 +3,7 @@
 // MPI_Recv and related calls, and MPI_Cancel of receives.
 #include "recv_request.h"
 #include "coop/base/tsan.h"
+#include "ompi/mca/shim/complete.h"
 
 namespace coop::pml {
 namespace {
@@ -33,7 +34,7 @@ int cancel_recv(ompi_request_t* request, int) {
     r.base.req_base.req_pml_complete = true;
     r.fate.completing();
     module.handler.expect(-1);
-    ompi_request_complete(r.mpi(), true);
+    complete_request(*r.mpi());
     if (r.fate.library_done()) recycle(r);
     return OMPI_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "async.h"
 #include "device_memory.h"
 #include "diagnose.h"
+#include "ompi/mca/shim/complete.h"
 #include "packet.h"
 #include "pool.h"
 #include "recv_steps.h"
@@ -52,8 +53,7 @@ void complete_for_user(RecvRequest& r) noexcept {
     // A request that was freed while active has no other way to report an error.
     if (r.fate.is_freed() && r.mpi()->req_status.MPI_ERROR != MPI_SUCCESS)
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, MPI_ERR_REQUEST);
-    tsan_release(r.mpi());
-    ompi_request_complete(r.mpi(), true);
+    complete_request(*r.mpi());
 }
 
 }  // namespace

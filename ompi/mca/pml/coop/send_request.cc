@@ -9,6 +9,7 @@
 #include "async.h"
 #include "diagnose.h"
 #include "hints.h"
+#include "ompi/mca/shim/complete.h"
 #include "pool.h"
 #include "send_steps.h"
 
@@ -49,8 +50,7 @@ void complete_for_user(SendRequest& r) noexcept {
     status.MPI_TAG = r.base.req_base.req_tag;
     status.MPI_ERROR = OMPI_SUCCESS;
     status._ucount = r.bytes();
-    tsan_release(r.mpi());
-    ompi_request_complete(r.mpi(), true);
+    complete_request(*r.mpi());
 }
 
 }  // namespace

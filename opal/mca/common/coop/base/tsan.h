@@ -16,6 +16,8 @@
 #ifdef COOP_TSAN
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
+extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
 #endif
 
 namespace coop {
@@ -31,5 +33,22 @@ inline void tsan_acquire([[maybe_unused]] void* object) noexcept {
     if (object) __tsan_acquire(object);
 #endif
 }
+
+// RAII scope: inline functions of Open MPI write to memory whose owner waits in code that is not instrumented.
+class TsanIgnoresWrites {
+public:
+    TsanIgnoresWrites() noexcept {
+#ifdef COOP_TSAN
+        AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+    }
+    ~TsanIgnoresWrites() {
+#ifdef COOP_TSAN
+        AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+#endif
+    }
+    TsanIgnoresWrites(const TsanIgnoresWrites&) = delete;
+    TsanIgnoresWrites& operator=(const TsanIgnoresWrites&) = delete;
+};
 
 }  // namespace coop
