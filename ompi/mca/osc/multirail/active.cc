@@ -42,6 +42,7 @@ rma::Record record_of(rma::Kind kind) noexcept {
 int Window::pass_barrier() {
     if (!all_mapped_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     node_.begin_barrier();
+    progress_sometimes();
     while (!soon([&] { return node_.passes_barrier(); })) opal_progress();
     return OMPI_SUCCESS;
 }
@@ -142,6 +143,9 @@ int Window::wait() {
         wait_for(lock, [&] { return posts.all_complete(posted_); });
         posts.take_completes(posted_);
     });
+    lock.unlock();
+    if (all_mapped_) progress_sometimes();
+    lock.lock();
     epochs_.exposure_over();
     order_memory();
     return OMPI_SUCCESS;

@@ -114,6 +114,11 @@ void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rm
                    [&](std::int64_t at, std::uint64_t part) { to.add(offset + static_cast<std::uint64_t>(at), part); });
 }
 
+bool has_few_runs(const Target& target) noexcept {
+    const auto vector = vector_of(target.type->super);
+    return vector && (vector->blocks == 1 || target.count == 1);
+}
+
 // Elements with a gap are found by their first byte; their other parts follow it.
 void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, std::uint64_t bytes,
                       rma::RunBuilder& to) {

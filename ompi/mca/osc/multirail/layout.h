@@ -77,6 +77,8 @@ ompi_datatype_t* type_of(std::uint8_t number) noexcept;
 
 // The blocks of the first `bytes` of the target's data, each shifted by `offset`, which is the place of the displacement.
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to);
+// Whether flatten() needs only a few runs for all of the data, however many blocks they are.
+bool has_few_runs(const Target& target) noexcept;
 // The same for accumulates: the blocks consist of spans of elements.
 void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, std::uint64_t bytes,
                       rma::RunBuilder& to);

@@ -83,8 +83,10 @@ void gather_run(const rma::Run& run, std::byte* to) noexcept {
 
 int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) {
     const std::byte* from = origin.contiguous();
-    if (!from) return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
-    if (target.is_contiguous()) {
+    const bool one_block = target.is_contiguous();
+    if (!from || (!one_block && !has_few_runs(target)))
+        return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
+    if (one_block) {
         std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
         return OMPI_SUCCESS;
     }
@@ -99,8 +101,10 @@ int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at
 
 int Window::get_mapped(const Origin& origin, const Target& target, const std::byte* at) {
     std::byte* to = origin.contiguous();
-    if (!to) return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
-    if (target.is_contiguous()) {
+    const bool one_block = target.is_contiguous();
+    if (!to || (!one_block && !has_few_runs(target)))
+        return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
+    if (one_block) {
         std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
         return OMPI_SUCCESS;
     }
