@@ -121,13 +121,14 @@ int Window::post(ompi_group_t& group, int assertion) {
     std::vector<Outgoing> out;
     if ((assertion & MPI_MODE_NOCHECK) == 0) {
         for (const std::uint32_t rank : ranks) {
-            if (all_mapped_ || rank == rank_) {
-                if (all_mapped_) node_.post(rank);
-                else pscw_.on_post(rank_);
-                continue;
+            if (all_mapped_) {
+                node_.post(rank);
+            } else if (rank == rank_) {
+                pscw_.on_post(rank_);
+            } else {
+                append(lock, peer(rank), record_of(rma::Kind::kPost));
+                close_frame(peer(rank), out);
             }
-            append(lock, peer(rank), record_of(rma::Kind::kPost));
-            close_frame(peer(rank), out);
         }
     }
     posted_ = std::move(ranks);
@@ -143,11 +144,10 @@ int Window::wait() {
         wait_for(lock, [&] { return posts.all_complete(posted_); });
         posts.take_completes(posted_);
     });
-    lock.unlock();
-    if (all_mapped_) progress_sometimes();
-    lock.lock();
     epochs_.exposure_over();
     order_memory();
+    lock.unlock();
+    if (all_mapped_) progress_sometimes();
     return OMPI_SUCCESS;
 }
 

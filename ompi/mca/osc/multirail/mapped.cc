@@ -45,44 +45,42 @@ int copy(const void* from, int from_count, ompi_datatype_t* from_type, void* to,
     return ompi_datatype_sndrcv(from, from_count, from_type, to, to_count, to_type);
 }
 
-// Copies between blocks of one size and packed memory. The compiler knows the size of the short ones.
-template <std::size_t kBytes>
-void scatter(const rma::Run& run, const std::byte* from) noexcept {
+// Copies between blocks of one size and packed memory. The compiler knows the size of the short ones; 0: it does not.
+template <bool kPuts, std::size_t kBytes>
+void copy_blocks(const rma::Run& run, std::byte* packed) noexcept {
     const std::size_t bytes = kBytes ? kBytes : run.bytes;
-    for (std::uint64_t i = 0; i < run.repeat; ++i, from += bytes)
-        std::memmove(reinterpret_cast<std::byte*>(run.offset + static_cast<std::uint64_t>(run.stride) * i), from,
-                     bytes);
-}
-template <std::size_t kBytes>
-void gather(const rma::Run& run, std::byte* to) noexcept {
-    const std::size_t bytes = kBytes ? kBytes : run.bytes;
-    for (std::uint64_t i = 0; i < run.repeat; ++i, to += bytes)
-        std::memmove(to, reinterpret_cast<std::byte*>(run.offset + static_cast<std::uint64_t>(run.stride) * i), bytes);
-}
-
-void scatter_run(const rma::Run& run, const std::byte* from) noexcept {
-    switch (run.bytes) {
-    case 4: return scatter<4>(run, from);
-    case 8: return scatter<8>(run, from);
-    case 16: return scatter<16>(run, from);
-    case 64: return scatter<64>(run, from);
-    default: return scatter<0>(run, from);
+    for (std::uint64_t i = 0; i < run.repeat; ++i, packed += bytes) {
+        auto* const block = reinterpret_cast<std::byte*>(run.offset + static_cast<std::uint64_t>(run.stride) * i);
+        std::memmove(kPuts ? block : packed, kPuts ? packed : block, bytes);
     }
 }
-void gather_run(const rma::Run& run, std::byte* to) noexcept {
+
+template <bool kPuts>
+void copy_run(const rma::Run& run, std::byte* packed) noexcept {
     switch (run.bytes) {
-    case 4: return gather<4>(run, to);
-    case 8: return gather<8>(run, to);
-    case 16: return gather<16>(run, to);
-    case 64: return gather<64>(run, to);
-    default: return gather<0>(run, to);
+    case 4: return copy_blocks<kPuts, 4>(run, packed);
+    case 8: return copy_blocks<kPuts, 8>(run, packed);
+    case 16: return copy_blocks<kPuts, 16>(run, packed);
+    case 64: return copy_blocks<kPuts, 64>(run, packed);
+    default: return copy_blocks<kPuts, 0>(run, packed);
+    }
+}
+
+// The first `bytes` of the target's data, at `at`; a put does not write to `packed`.
+template <bool kPuts>
+void copy_runs(const Target& target, const std::byte* at, std::uint64_t bytes, std::byte* packed) {
+    rma::RunBuilder layout;
+    flatten(target, reinterpret_cast<std::uintptr_t>(at), bytes, layout);
+    for (const rma::Run& run : layout.runs()) {
+        copy_run<kPuts>(run, packed);
+        packed += run.bytes * run.repeat;
     }
 }
 
 }  // namespace
 
 int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) {
-    const std::byte* from = origin.contiguous();
+    std::byte* const from = origin.contiguous();
     const bool one_block = target.is_contiguous();
     if (!from || (!one_block && !has_few_runs(target)))
         return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
@@ -90,17 +88,12 @@ int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at
         std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
         return OMPI_SUCCESS;
     }
-    rma::RunBuilder layout;
-    flatten(target, reinterpret_cast<std::uintptr_t>(at), origin.bytes(), layout);
-    for (const rma::Run& run : layout.runs()) {
-        scatter_run(run, from);
-        from += run.bytes * run.repeat;
-    }
+    copy_runs<true>(target, at, origin.bytes(), from);
     return OMPI_SUCCESS;
 }
 
 int Window::get_mapped(const Origin& origin, const Target& target, const std::byte* at) {
-    std::byte* to = origin.contiguous();
+    std::byte* const to = origin.contiguous();
     const bool one_block = target.is_contiguous();
     if (!to || (!one_block && !has_few_runs(target)))
         return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
@@ -108,12 +101,7 @@ int Window::get_mapped(const Origin& origin, const Target& target, const std::by
         std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
         return OMPI_SUCCESS;
     }
-    rma::RunBuilder layout;
-    flatten(target, reinterpret_cast<std::uintptr_t>(at), target.bytes(), layout);
-    for (const rma::Run& run : layout.runs()) {
-        gather_run(run, to);
-        to += run.bytes * run.repeat;
-    }
+    copy_runs<false>(target, at, target.bytes(), to);
     return OMPI_SUCCESS;
 }
 

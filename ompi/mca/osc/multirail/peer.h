@@ -2,8 +2,8 @@
 //
 // What a window knows of each of its processes, and what is under way to it.
 //
-// Units: bytes. Threading: guarded by the mutex of the window, except for atomics. Ownership: a window owns its peers. Errors:
-// std::bad_alloc.
+// Units: bytes. Threading: guarded by the mutex of the window, except for atomics. Ownership: a window owns its peers.
+// Errors: std::bad_alloc.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 #include "compat.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
+#include "coop/rma/lock_queue.h"
 #include "coop/rma/packet.h"
-#include "coop/rma/remote_lock.h"
 #include "layout.h"
 #include "request.h"
 #include "staging.h"
@@ -24,8 +24,6 @@
 namespace coop::osc {
 
 using rma::Generations;
-
-constexpr std::size_t kLeastFrame = 1024;  // a transport with shorter packets is not used
 
 // Memory of a frame or a reply.
 struct Buffer {

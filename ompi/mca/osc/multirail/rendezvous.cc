@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::uint64_t kMostOfMessage = std::uint64_t{1} << 30;  // PMLs count elements with an int
 
-// A message of a put has an even tag and one of a get an odd one: two processes choose the tags of messages from the first
-// to the second one, that which puts and that which gets.
+// Messages from A to B are puts of A, whose tags A chooses, and gets of B, whose tags B chooses. So that they do not meet,
+// the tags of puts are even and those of gets are odd.
 constexpr std::uint32_t kTags = 1u << 20;
 constexpr std::uint32_t tag_of(std::uint32_t number, bool puts) noexcept { return number * 2 % kTags + (puts ? 0 : 1); }
 

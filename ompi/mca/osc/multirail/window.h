@@ -58,6 +58,8 @@
 
 namespace coop::osc {
 
+constexpr std::size_t kLeastFrame = 1024;  // a transport with shorter packets is not used
+
 struct Direct;
 struct AtomicCall;
 
