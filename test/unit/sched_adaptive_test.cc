@@ -273,8 +273,12 @@ TEST(Weights, short_messages_and_aborted_stripes_teach_nothing) {
     scheduler.on_aborted(1, kMiB, 2000);
     (void)scheduler.make_schedule(kMiB, Marker::kNone, 100'000);
     EXPECT_EQ(scheduler.rails()[0].weight, kTotalWeight / 2);
-    EXPECT_EQ(scheduler.rails()[0].outstanding_bytes + scheduler.rails()[1].outstanding_bytes, 0u);
-    EXPECT_EQ(scheduler.rails()[0].outstanding_stripes + scheduler.rails()[1].outstanding_stripes, 0u);
+    EXPECT_EQ(scheduler.rails()[0].in(Direction::kOut).outstanding_bytes +
+                  scheduler.rails()[1].in(Direction::kOut).outstanding_bytes,
+              0u);
+    EXPECT_EQ(scheduler.rails()[0].in(Direction::kOut).outstanding_stripes +
+                  scheduler.rails()[1].in(Direction::kOut).outstanding_stripes,
+              0u);
 }
 
 TEST(Weights, a_rail_that_comes_back_has_its_first_weight_and_the_sum_stays) {

@@ -51,11 +51,11 @@ TEST(Scheduler, counts_unmeasured_messages_as_under_way) {
     Scheduler scheduler(config, rails_of(2));
     const std::uint64_t least = scheduler.limits().min;
     scheduler.on_posted(1, least, kNotMeasured);
-    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, least);
-    EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 1u);
+    EXPECT_EQ(scheduler.rails()[1].in(Direction::kOut).outstanding_bytes, least);
+    EXPECT_EQ(scheduler.rails()[1].in(Direction::kOut).outstanding_stripes, 1u);
     scheduler.on_completed(1, least, kNotMeasured, 1000);
-    EXPECT_EQ(scheduler.rails()[1].outstanding_bytes, 0u);
-    EXPECT_EQ(scheduler.rails()[1].outstanding_stripes, 0u);
+    EXPECT_EQ(scheduler.rails()[1].in(Direction::kOut).outstanding_bytes, 0u);
+    EXPECT_EQ(scheduler.rails()[1].in(Direction::kOut).outstanding_stripes, 0u);
 }
 
 TEST(RoundRobin, skips_a_rail_that_is_down_and_uses_it_when_it_is_back) {
@@ -145,7 +145,9 @@ TEST(ShortestQueue, levels_messages_of_different_length) {
         const std::uint64_t bytes = (i % 2 == 0 ? 12 : 20) * kKiB;
         scheduler.on_posted(scheduler.rail_of_small(bytes), bytes, 0);
     }
-    const auto queued = [&](RailIndex rail) { return static_cast<double>(scheduler.rails()[rail].backlog_bytes()); };
+    const auto queued = [&](RailIndex rail) {
+        return static_cast<double>(scheduler.rails()[rail].in(Direction::kOut).backlog_bytes());
+    };
     EXPECT_NEAR(queued(0), queued(1), 20 * kKiB);
 }
 

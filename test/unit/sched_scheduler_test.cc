@@ -84,14 +84,17 @@ TEST(Backlog, excludes_what_a_rail_has_probably_done) {
     for (RailIndex rail = 0; rail < 2; ++rail) scheduler.on_posted(rail, kMiB, kMiB);
     const Schedule after_half = scheduler.make_schedule(kMiB, Marker::kNone, kMiB + kMiB / 2);
     EXPECT_EQ(after_half[0].length_bytes, after_half[1].length_bytes);
-    const Rail& rail = scheduler.rails()[0];
-    EXPECT_NEAR(rail.left_bytes(kMiB + kMiB / 2), 0.5 * kMiB, 1);
-    EXPECT_EQ(rail.left_bytes(kMiB), kMiB);
-    EXPECT_EQ(rail.left_bytes(2 * kMiB), 0);
-    EXPECT_EQ(rail.left_bytes(2 * kMiB + kMiB / 4), kMiB / 4) << "overdue";
-    EXPECT_EQ(rail.left_bytes(9 * kMiB), kMiB) << "the rate has changed";
+    const auto left = [&](std::uint64_t now_ns) {
+        const Rail& rail = scheduler.rails()[0];
+        return rail.in(Direction::kOut).left_bytes(now_ns, rail.rate);
+    };
+    EXPECT_NEAR(left(kMiB + kMiB / 2), 0.5 * kMiB, 1);
+    EXPECT_EQ(left(kMiB), kMiB);
+    EXPECT_EQ(left(2 * kMiB), 0);
+    EXPECT_EQ(left(2 * kMiB + kMiB / 4), kMiB / 4) << "overdue";
+    EXPECT_EQ(left(9 * kMiB), kMiB) << "the rate has changed";
     scheduler.on_waiting(0, kMiB);
-    EXPECT_EQ(rail.left_bytes(2 * kMiB), kMiB) << "a waiting stripe has made no progress";
+    EXPECT_EQ(left(2 * kMiB), kMiB) << "a waiting stripe has made no progress";
 }
 
 TEST(Backlog, lets_a_message_wait_once_each_rail_has_more_than_its_share_of_two) {

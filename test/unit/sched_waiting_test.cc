@@ -27,7 +27,7 @@ SchedConfig adaptive(std::uint64_t min_stripe) {
 RailMask idle_of(const RailSet& rails) {
     RailMask idle = 0;
     for (RailIndex rail : each(rails.usable()))
-        if (rails[rail].backlog_bytes() == 0) idle |= bit_of(rail);
+        if (rails[rail].in(Direction::kOut).backlog_bytes() == 0) idle |= bit_of(rail);
     return idle;
 }
 
@@ -49,7 +49,7 @@ TEST(Site27Waiting, an_operation_takes_the_rail_that_is_idle_while_others_are_bu
         EXPECT_FALSE(scheduler.may_wait(16 * kMiB, Marker::kNone)) << +rail;
         const Schedule schedule = scheduler.make_schedule(16 * kMiB, Marker::kNone, 0);
         ASSERT_EQ(schedule.size(), 1u);
-        EXPECT_EQ(scheduler.rails()[schedule[0].rail].outstanding_stripes, 0u);
+        EXPECT_EQ(scheduler.rails()[schedule[0].rail].in(Direction::kOut).outstanding_stripes, 0u);
         scheduler.on_posted(schedule[0].rail, 16 * kMiB, 0);
     }
 }

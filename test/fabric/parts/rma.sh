@@ -55,6 +55,18 @@ long_puts_are_on_both_rails() {
         END { print rails, "rails carried", bytes; exit !(rails == 2 && !idle && bytes >= 65536) }' "$said"
 }
 
+# With two queue pairs on each path, the second ones carry what is read, and nothing else.
+reads_have_queue_pairs() {
+    local said=$log.said
+    rma coop 2 --hcas 2 -- --mca btl_coopib_qps_per_port 2 --mca btl_coopib_report 1 "$@" "$prefix/libexec/ompi-coop/coop_rma_interleave" -d -m 64K:256K \
+        -i 4 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
+        there && $2 ~ /^coop[01]$/ { sends[$5] += $7; if ($6 > 1000000) ++busy[$5] }
+        END { print busy[0], "and", busy[1], "rails were busy,", sends[1] + 0, "sends over those of reads"
+              exit !(busy[0] == 2 && busy[1] == 2 && sends[0] > 0 && sends[1] == 0) }' "$said"
+}
+reads_share_queue_pairs() { ! reads_have_queue_pairs --mca btl_coopib_interleave 0; }
+
 # Packets and acknowledgements are lost, so that HCAs send again.
 rma_despite_losses() { # PML ARGUMENT…
     local kind at=0
@@ -87,6 +99,9 @@ part_rma() {
     check sizes.roce rma ob1 2 --hcas 2 --link-layer roce -- "$programs/rma_sizes" few
     check sizes.four_unequal_rails rma coop 2 --hcas 4 --rate 250MB/s,250MB/s,100MB/s,50MB/s -- "$programs/rma_sizes" few
     check sizes.two_paths rma coop 2 --lmc 1 -- "$programs/rma_sizes" few
+    check sizes.reads_apart rma coop 2 --hcas 2 -- --mca btl_coopib_qps_per_port 2 "$programs/rma_sizes" few
+    check reads_have_queue_pairs reads_have_queue_pairs
+    check reads_share_queue_pairs reads_share_queue_pairs
     check both_rails_send both_rails_send
     check report.direct rma_says 'direct [1-9]' 'reason: long [1-9]' -- coop 2 -- --mca osc_multirail_report 1 "$programs/rma_sizes" few
     check report.not_registered rma_says 'reason: not-registered [1-9]' 'refused_registrations [1-9]' -- coop 2 -- --mca osc_multirail_report 1 \

@@ -161,7 +161,7 @@ TEST_F(ChannelTest, posts_messages_on_the_rails_in_turn_and_numbers_them) {
     EXPECT_EQ(channel.prepared, (std::vector<sched::SequenceNumber>{0, 1, 2, 3, 4}));
     EXPECT_EQ(channel.rails[0].counts.sends, 3u);
     EXPECT_EQ(channel.rails[0].counts.bytes, 300u);
-    EXPECT_EQ(known(0).outstanding_bytes, 300u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).outstanding_bytes, 300u);
 }
 
 TEST_F(ChannelTest, queues_what_a_full_send_queue_does_not_take_and_posts_it_in_order) {
@@ -169,16 +169,16 @@ TEST_F(ChannelTest, queues_what_a_full_send_queue_does_not_take_and_posts_it_in_
     send(kDepth + 3);
     EXPECT_EQ(posted(0), kDepth);
     EXPECT_EQ(channel.rails[0].counts.waits, 3u);
-    EXPECT_EQ(known(0).waiting_bytes, 300u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).waiting_bytes, 300u);
     complete(0);
     complete(0);
     EXPECT_EQ(posted(0), kDepth);
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, works[kDepth + 1].get());
-    EXPECT_EQ(known(0).waiting_bytes, 100u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).waiting_bytes, 100u);
     for (std::size_t i = 2; i < kDepth + 3; ++i) complete(0);
     EXPECT_EQ(posted(0), 0u);
     EXPECT_EQ(channel.rails[0].in_flight(), 0u);
-    EXPECT_EQ(known(0).backlog_bytes(), 0u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).backlog_bytes(), 0u);
     EXPECT_EQ(channel.window.under_way(), 0u);
 }
 
@@ -350,14 +350,14 @@ TEST_F(ChannelTest, posts_as_many_reads_as_there_are_tokens) {
     FakeWork& third = submit_read(0);
     EXPECT_EQ(posted(0), 2u);
     EXPECT_EQ(channel.rails[0].counts.read_waits, 1u);
-    EXPECT_EQ(known(0).waiting_bytes, 100u);
+    EXPECT_EQ(known(0).in(sched::Direction::kIn).waiting_bytes, 100u);
     EXPECT_TRUE(channel.can_read());
     submit_read(1);
     submit_read(1);
     EXPECT_FALSE(channel.can_read());
     complete(0);
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, &third);
-    EXPECT_EQ(known(0).waiting_bytes, 0u);
+    EXPECT_EQ(known(0).in(sched::Direction::kIn).waiting_bytes, 0u);
 }
 
 TEST_F(ChannelTest, posts_a_fenced_read_without_a_token) {
@@ -375,7 +375,7 @@ TEST_F(ChannelTest, reports_the_first_error_of_a_rail_and_ignores_what_follows_f
     send(6);
     EXPECT_EQ(fail(0), (std::vector{RailDecision::kEndJob, RailDecision::kIgnore, RailDecision::kIgnore}));
     EXPECT_EQ(channel.rails[0].state, RailState::kFailed);
-    EXPECT_EQ(known(0).outstanding_bytes, 0u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).outstanding_bytes, 0u);
     EXPECT_EQ(channel.on_rail_event(&channel.rails[0], RailEvent::kQueuePairError), RailDecision::kIgnore);
     EXPECT_EQ(channel.rails[1].state, RailState::kUp);
 }
@@ -416,7 +416,7 @@ TEST_F(ChannelTest, takes_a_refused_post_for_a_failure) {
     EXPECT_EQ(channel.last_errno, ENOMEM);
     EXPECT_EQ(channel.decision, RailDecision::kEndJob);
     EXPECT_EQ(channel.rails[0].in_flight(), 0u);
-    EXPECT_EQ(known(0).backlog_bytes(), 0u);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).backlog_bytes(), 0u);
     EXPECT_EQ(posted(1), 1u);
 }
 
@@ -456,7 +456,7 @@ TEST_F(ChannelTest, a_flushed_request_is_no_longer_outstanding) {
     open({kUp, kUp});
     send(2);
     EXPECT_EQ(channel.on_failed(*works[1], RailEvent::kSendFlushed), RailDecision::kEndJob);
-    EXPECT_EQ(known(1).outstanding_bytes, 0u);
+    EXPECT_EQ(known(1).in(sched::Direction::kOut).outstanding_bytes, 0u);
     complete(0);
     EXPECT_EQ(channel.rails[0].in_flight(), 0u);
 }

@@ -72,7 +72,8 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     bool has_own_receives = false;  // some rail has receive buffers of its own
     std::uint32_t until_ring = 0;   // messages left until the peer is offered a ring; 0: no offer will follow
     std::string why_broken;         // if kBroken
-    OpList uncut;                   // operations that will be cut into stripes when a rail has less to do
+    // Operations that will be cut into stripes when a rail has less to do, by direction.
+    std::array<OpList, sched::kDirections> uncut;
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // messages that can be handed on
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     // A rail to the HCA that the peer names for atomic operations; empty: none is open.

@@ -72,8 +72,9 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
-    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes, op.lane)
-                                              : channel.scheduler->make_schedule(op.bytes, op.marker, now);
+    const sched::Direction direction = rail::direction_of(op.kind);
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes, op.lane, direction)
+                                              : channel.scheduler->make_schedule(op.bytes, op.marker, now, direction);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
@@ -87,18 +88,19 @@ void cut(Module& m, RdmaOp& op) {
 // Whether the operation should wait before it is cut into stripes.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
-    return scheduler.may_wait(op.bytes, op.marker) ||
+    return scheduler.may_wait(op.bytes, op.marker, rail::direction_of(op.kind)) ||
            (op.kind == WorkKind::kGet && scheduler.would_measure(op.bytes, op.marker) && !channel.can_read());
 }
 
 }  // namespace
 
 void cut_waiting(Module& m, Channel& channel) {
-    while (RdmaOp* op = channel.uncut.front()) {
-        if (waits_whole(channel, *op)) return;
-        channel.uncut.pop_front();
-        cut(m, *op);
-    }
+    for (OpList& uncut : channel.uncut)
+        while (RdmaOp* op = uncut.front()) {
+            if (waits_whole(channel, *op)) break;
+            uncut.pop_front();
+            cut(m, *op);
+        }
 }
 
 void start_op(Module& m, RdmaOp& op) {
@@ -110,10 +112,11 @@ void start_op(Module& m, RdmaOp& op) {
     }
     // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
     // so it need not wait for better weights.
-    if (op.whole || op.rider != nullptr || (channel.uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
+    if (op.whole || op.rider != nullptr || (uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;
-    channel.uncut.push_back(&op);
+    uncut.push_back(&op);
 }
 
 }  // namespace coop::ib

@@ -170,6 +170,14 @@ constexpr ParamRow kParams[] = {
      .max = sched::kMaxRails,
      .help = "n_batch of bss: number of rails that share one message; 0: four, or all if there are fewer.",
      .level = 5},
+    {.name = "interleave",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help = "1: where a path has several queue pairs (qps_per_port), RDMA reads use every second one and everything "
+             "else the others, so that neither queues behind the other. 0: all use all.",
+     .level = 5},
     {.name = "receives",
      .type = ParamType::kInt,
      .unit = "buffers",
@@ -321,6 +329,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::alpha, nullptr},
     {&Config::bss_paths, nullptr},
     {&Config::bss_batch, nullptr},
+    {&Config::interleave, nullptr},
     {&Config::receives, nullptr},
     {&Config::send_depth, nullptr},
     {&Config::max_reads, nullptr},
@@ -397,6 +406,7 @@ std::optional<ParamError> make_sched_config(const Config& config, sched::SchedCo
     sched.alpha_percent = static_cast<std::uint32_t>(config.alpha);
     sched.bss_paths = static_cast<std::uint32_t>(config.bss_paths);
     sched.bss_batch = static_cast<std::uint32_t>(config.bss_batch);
+    sched.interleave = config.interleave != 0;
     auto weights = sched::parse_weights(or_empty(config.weights));
     if (std::holds_alternative<std::string>(weights))
         return ParamError{"weights", or_empty(config.weights), kAllowedWeights};

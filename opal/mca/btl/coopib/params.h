@@ -44,6 +44,7 @@ struct Config {
     std::int64_t alpha = 0;
     std::int64_t bss_paths = 0;
     std::int64_t bss_batch = 0;
+    std::int64_t interleave = 0;
     std::int64_t receives = 0;
     std::int64_t send_depth = 0;
     std::int64_t max_reads = 0;

@@ -87,8 +87,9 @@ public:
     }
 
     bool can_read() const noexcept {
+        const sched::RailMask readers = scheduler->usable(sched::Direction::kIn);
         for (const Rail& rail : rails)
-            if (rail.reads.can_take()) return true;
+            if ((readers & sched::bit_of(rail.number())) != 0 && rail.reads.can_take()) return true;
         return false;
     }
 
@@ -112,7 +113,7 @@ public:
 
     // A request has completed and left the send queue.
     void on_completed(Work& work, std::uint64_t now_ns) {
-        scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns);
+        scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns, direction_of(work.kind));
         Rail& rail = rails[work.rail];
         rail.on_completed();
         if (work.has_token)
@@ -166,7 +167,8 @@ public:
 
     // A posted request has completed with an error. The scheduler does not count it as a measurement.
     [[nodiscard]] RailDecision on_failed(const Work& work, RailEvent event) noexcept {
-        if (work.kind != WorkKind::kMark) scheduler->on_aborted(work.rail, work.bytes, work.posted_ns);
+        if (work.kind != WorkKind::kMark)
+            scheduler->on_aborted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
         return on_rail_event(rails.find(work.rail), event);
     }
 
@@ -209,16 +211,16 @@ private:
     void post(Rail& rail, Work& work) {
         typename Rail::Request request;
         self().build(rail, work, request);
-        if (work.waits) scheduler->on_waited(work.rail, work.bytes);
+        if (work.waits) scheduler->on_waited(work.rail, work.bytes, direction_of(work.kind));
         work.waits = false;
         if (const int error = rail.post(request, work); error != 0) return self().on_refused(rail, work, error);
-        scheduler->on_posted(work.rail, work.bytes, work.posted_ns);
+        scheduler->on_posted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
     }
 
     void count_waiting(Work& work) noexcept {
         if (work.waits) return;
         work.waits = true;
-        scheduler->on_waiting(work.rail, work.bytes);
+        scheduler->on_waiting(work.rail, work.bytes, direction_of(work.kind));
     }
 };
 

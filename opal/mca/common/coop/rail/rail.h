@@ -26,6 +26,7 @@
 
 #include "coop/base/list.h"
 #include "coop/rail/failure.h"
+#include "coop/sched/rail_set.h"
 #include "coop/sched/read_tokens.h"
 #include "coop/sched/receive_credits.h"
 #include "coop/sched/sequence.h"
@@ -33,6 +34,10 @@
 namespace coop::rail {
 
 enum class WorkKind : std::uint8_t { kSend, kPut, kGet, kAtomic, kMark };
+
+constexpr sched::Direction direction_of(WorkKind kind) noexcept {
+    return kind == WorkKind::kGet ? sched::Direction::kIn : sched::Direction::kOut;
+}
 
 // The interface of a queue pair that a rail uses. A completion returns `id`. A request that asks for no completion
 // still completes if it fails.

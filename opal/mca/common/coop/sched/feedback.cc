@@ -19,11 +19,11 @@ void Feedback::on_posted(RailIndex rail, std::uint64_t bytes) noexcept {
     waiting_ |= bit_of(rail);
 }
 
-void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
-                            std::uint64_t now_ns) noexcept {
+void Feedback::on_completed(const RailSet& rails, RailIndex rail, Direction direction, std::uint64_t bytes,
+                            std::uint64_t posted_ns, std::uint64_t now_ns) noexcept {
     Sample& sample = samples_[rail];
-    const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns);
-    on_others_completed(rail, now_ns);
+    const std::uint64_t start_ns = std::max(posted_ns, sample.last_completed_ns[static_cast<std::size_t>(direction)]);
+    on_others_completed(rail, direction, now_ns);
     if (bytes < min_bytes_) return;
     if (sample.completed++ == 0) sample.due = std::clamp(sample.outstanding / 2, 1u, kMaxInRound);
     take_off(rail);
@@ -35,8 +35,9 @@ void Feedback::on_completed(const RailSet& rails, RailIndex rail, std::uint64_t 
     close_if_complete(now_ns);
 }
 
-void Feedback::on_others_completed(RailIndex rail, std::uint64_t now_ns) noexcept {
-    samples_[rail].last_completed_ns = std::max(now_ns, samples_[rail].last_completed_ns);
+void Feedback::on_others_completed(RailIndex rail, Direction direction, std::uint64_t now_ns) noexcept {
+    std::uint64_t& last_ns = samples_[rail].last_completed_ns[static_cast<std::size_t>(direction)];
+    last_ns = std::max(now_ns, last_ns);
 }
 
 void Feedback::on_aborted(RailIndex rail, std::uint64_t bytes) noexcept {

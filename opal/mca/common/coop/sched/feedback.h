@@ -16,7 +16,7 @@
 // minimum (equation 7.1).
 //
 // t_i is the time during which the rail was busy: a stripe counts from its posting or from the previous
-// completion on this rail, whichever is later. With one message at a time this is the paper's time. With many
+// completion on this rail in its direction, whichever is later. With one message at a time this is the paper's time. With many
 // messages in flight, time in the queue would otherwise make a rail look slower than it is.
 //
 // A round is about one message: it is complete when each rail that has stripes has completed one. With longer
@@ -66,12 +66,12 @@ public:
 
     // For measured stripes only. A stripe below the minimum has no effect.
     void on_posted(RailIndex rail, std::uint64_t bytes) noexcept;
-    void on_completed(const RailSet& rails, RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
-                      std::uint64_t now_ns) noexcept;
+    void on_completed(const RailSet& rails, RailIndex rail, Direction direction, std::uint64_t bytes,
+                      std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
     // The stripe will not complete, or its time is meaningless.
     void on_aborted(RailIndex rail, std::uint64_t bytes) noexcept;
     // A stripe that is not measured has completed.
-    void on_others_completed(RailIndex rail, std::uint64_t now_ns) noexcept;
+    void on_others_completed(RailIndex rail, Direction direction, std::uint64_t now_ns) noexcept;
 
     // Discards all measurements of the rail, because it went down.
     void forget(RailIndex rail) noexcept;
@@ -91,12 +91,12 @@ private:
     enum class Trend : std::uint8_t { kUnknown, kSame, kFaster, kSlower };
 
     struct Sample {
-        std::uint64_t bytes = 0;    // completed in this round
-        std::uint64_t busy_ns = 0;  // in which they completed
-        std::uint64_t last_completed_ns = 0;
-        std::uint32_t outstanding = 0;  // measured stripes in flight
-        std::uint32_t completed = 0;    // measured stripes, in this round
-        std::uint32_t due = 0;          // completions that end the round; valid while completed != 0
+        std::uint64_t bytes = 0;                                     // completed in this round
+        std::uint64_t busy_ns = 0;                                   // in which they completed
+        std::array<std::uint64_t, kDirections> last_completed_ns{};  // by direction
+        std::uint32_t outstanding = 0;                               // measured stripes in flight
+        std::uint32_t completed = 0;                                 // measured stripes, in this round
+        std::uint32_t due = 0;  // completions that end the round; valid while completed != 0
         Trend trend = Trend::kUnknown;
         std::uint8_t rounds = 0;  // consecutive rounds with this trend; at most kMaxRounds
     };

@@ -66,6 +66,13 @@ enum class RailState : std::uint8_t {
     kDown,     // never used
 };
 
+// The way that the data take on a link. Links carry both at once, so what goes one way does not delay the other.
+enum class Direction : std::uint8_t {
+    kOut,  // sends, writes, atomic operations
+    kIn,   // reads
+};
+constexpr std::size_t kDirections = 2;
+
 // Constant properties of a rail.
 struct RailInfo {
     std::uint16_t hca = 0;  // index among the opened HCAs
@@ -76,15 +83,11 @@ struct RailInfo {
     std::uint64_t bytes_per_s = 0;  // nominal; 0: unknown
 };
 
-struct Rail {
-    RailInfo info;
-    RailState state = RailState::kUp;
-    double weight = 0;                    // measured, in parts of kTotalWeight (feedback.h)
-    double first_weight = 0;              // initial `weight`, before any measurement
+// What is under way on a rail in one direction.
+struct Traffic {
     std::uint64_t outstanding_bytes = 0;  // posted but not completed
     std::uint64_t waiting_bytes = 0;      // not posted yet
     std::uint32_t outstanding_stripes = 0;
-    double rate = 0;  // measured, bytes per ns, averaged as the weight is; 0: no measurement yet
     std::uint64_t begun_ns =
         0;  // when the oldest stripe in flight was posted, or when its predecessor completed, if later
 
@@ -92,14 +95,26 @@ struct Rail {
 
     // The backlog less the estimated progress of the oldest stripe in flight, because a long stripe reports
     // nothing before it completes. If that stripe is overdue, the rate is no longer accurate: the estimate then
-    // shrinks, down to no progress at twice the expected time.
-    double left_bytes(std::uint64_t now_ns) const noexcept {
+    // shrinks, down to no progress at twice the expected time. `rate`: bytes per ns.
+    double left_bytes(std::uint64_t now_ns, double rate) const noexcept {
         const double all = static_cast<double>(backlog_bytes());
         if (outstanding_stripes == 0 || now_ns <= begun_ns) return all;
         const double stripe = static_cast<double>(outstanding_bytes) / outstanding_stripes;
         const double expected = rate * static_cast<double>(now_ns - begun_ns);
         return all - std::clamp(2 * stripe - expected, 0.0, std::min(expected, stripe));
     }
+};
+
+struct Rail {
+    RailInfo info;
+    RailState state = RailState::kUp;
+    double weight = 0;        // measured, in parts of kTotalWeight (feedback.h)
+    double first_weight = 0;  // initial `weight`, before any measurement
+    double rate = 0;          // measured, bytes per ns, averaged as the weight is; 0: no measurement yet
+    std::array<Traffic, kDirections> traffic{};
+
+    Traffic& in(Direction direction) noexcept { return traffic[static_cast<std::size_t>(direction)]; }
+    const Traffic& in(Direction direction) const noexcept { return traffic[static_cast<std::size_t>(direction)]; }
 };
 
 class RailSet {

@@ -61,7 +61,8 @@ public:
         Policy policy = Policy::kBinding;  // the policy applied; never kEpc
         bool by_epc = false;
         Reason reason = Reason::kNoRail;
-        bool suspect = false;             // no rail was up
+        bool suspect = false;  // no rail was up
+        Direction direction = Direction::kOut;
         RailIndex probed = kNoRailIndex;  // this rail has a stripe only to be measured again
     } header;
 

@@ -25,6 +25,15 @@ bool all_nominals_known(const RailSet& rails) noexcept {
     return true;
 }
 
+// Of several queue pairs of a path, reads take those of odd numbers and everything else the others; nothing: all
+// share all rails.
+RailMask rails_of_reads(const SchedConfig& config, const RailSet& rails) noexcept {
+    RailMask odd = 0;
+    for (RailIndex rail : each(rails.all()))
+        if (rails[rail].info.qp % 2 != 0) odd |= bit_of(rail);
+    return config.interleave ? odd : 0;
+}
+
 // Whether striped messages use BSS, whose weights start equal.
 bool uses_bss(const SchedConfig& config) noexcept {
     return config.large_policy == Policy::kBss ||
@@ -37,8 +46,9 @@ class Queues {
 public:
     // Returns which of `rails` get a stripe of `bytes`. A rail whose queue exceeds its share of everything gets
     // none.
-    RailMask level(const RailSet& set, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns) noexcept {
-        for (RailIndex rail : each(rails)) left_[rail] = set[rail].left_bytes(now_ns);
+    RailMask level(const RailSet& set, RailMask rails, Direction direction, std::uint64_t bytes,
+                   std::uint64_t now_ns) noexcept {
+        for (RailIndex rail : each(rails)) left_[rail] = set[rail].in(direction).left_bytes(now_ns, set[rail].rate);
         const double size = std::max(static_cast<double>(bytes), 1.0);
         RailMask over = level_once(set, rails, size);
         while (over != 0 && over != rails) {
@@ -78,8 +88,9 @@ private:
 
 Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
     : config_(&config), rails_(rails), limits_(limits_of(config, rails)), batch_size_(bss_batch(config, rails.size())),
-      bss_paths_(rails.first(bss_paths(config, rails.size()))), first_rail_(rails.first()), next_first_(first_rail_) {
-    small_.next = large_.next = first_rail_;
+      bss_paths_(rails.first(bss_paths(config, rails.size()))), read_rails_(rails_of_reads(config, rails)),
+      first_rail_(rails.first()), next_first_(first_rail_) {
+    for (Turns& turns : turns_) turns.small.next = turns.large.next = first_rail_;
     feedback_.set_limits(limits_.min, config);
     take_fixed_weights(config.weights);
     take_initial_weights();
@@ -165,20 +176,28 @@ Schedule::Header Scheduler::choose_epc(std::uint64_t bytes, Marker marker) const
 
 // --- policy -> rails --------------------------------------------------------
 
-Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept {
+RailMask Scheduler::usable(Direction direction) const noexcept {
+    const RailMask all = rails_.usable();
+    const RailMask own = all & (direction == Direction::kIn ? read_rails_ : ~read_rails_);
+    return own != 0 ? own : all;
+}
+
+Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns,
+                                  Direction direction) noexcept {
     feedback_.settle(rails_, now_ns);
-    const RailMask usable = rails_.usable();
+    const RailMask usable = this->usable(direction);
     if (bytes < config_->striping_threshold && usable != 0) {
-        static_cast<void>(rail_of_small(bytes));
+        static_cast<void>(rail_of_small(bytes, direction));
         return last_small();
     }
     Schedule schedule;
     schedule.header = choose(bytes, marker);
+    schedule.header.direction = direction;
     const Policy policy = schedule.header.policy;
     if (usable == 0) {
         schedule.header.reason = Reason::kNoRail;
     } else if (multiplexes(policy)) {
-        schedule.add(take_turn(policy, usable, large_), 0, bytes, 1);
+        schedule.add(take_turn(policy, usable, direction, of(direction).large), 0, bytes, 1);
     } else {
         stripe(policy, usable, now_ns, schedule);
     }
@@ -186,14 +205,15 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     return schedule;
 }
 
-Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane) noexcept {
-    const RailMask usable = rails_.usable();
+Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane, Direction direction) noexcept {
+    const RailMask usable = this->usable(direction);
     Schedule schedule;
     schedule.header.bytes = bytes;
+    schedule.header.direction = direction;
     schedule.header.policy = lane == kNoLane ? config_->small_policy : Policy::kBinding;
     schedule.header.reason = usable != 0 ? Reason::kWhole : Reason::kNoRail;
     if (usable != 0)
-        schedule.add(lane == kNoLane ? take_turn(config_->small_policy, usable, small_)
+        schedule.add(lane == kNoLane ? take_turn(config_->small_policy, usable, direction, of(direction).small)
                                      : nth_of(usable, lane % count_of(usable)),
                      0, bytes, 1);
     finish(schedule);
@@ -217,9 +237,10 @@ Schedule Scheduler::last_small() const noexcept {
     return schedule;
 }
 
-RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
-    const RailIndex rail = take_turn(config_->small_policy, rails_.usable(), small_);
+RailIndex Scheduler::rail_of_small(std::uint64_t bytes, Direction direction) noexcept {
+    const RailIndex rail = take_turn(config_->small_policy, usable(direction), direction, of(direction).small);
     last_small_ = {};
+    last_small_.direction = direction;
     last_small_.bytes = bytes;
     last_small_.policy = config_->small_policy;
     last_small_.reason = Reason::kSmall;
@@ -228,11 +249,11 @@ RailIndex Scheduler::rail_of_small(std::uint64_t bytes) noexcept {
     return rail;
 }
 
-RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept {
+RailIndex Scheduler::take_turn(Policy policy, RailMask usable, Direction direction, Rotation& rotation) noexcept {
     if (policy == Policy::kBinding) return first_from(usable, first_rail_);
     if (policy == Policy::kWindowRoundRobin) return window_turn(usable, rotation);
     if (policy == Policy::kWeightedRoundRobin) return weighted_turn(usable, rotation);
-    if (policy == Policy::kShortestQueue) return shortest_queue(usable, rotation);
+    if (policy == Policy::kShortestQueue) return shortest_queue(usable, direction, rotation);
     const RailIndex rail = first_from(usable, rotation.next);
     rotation.next = after(rail);
     return rail;
@@ -262,12 +283,13 @@ RailIndex Scheduler::weighted_turn(RailMask usable, Rotation& rotation) noexcept
     return best;
 }
 
-RailIndex Scheduler::shortest_queue(RailMask usable, Rotation& rotation) noexcept {
+RailIndex Scheduler::shortest_queue(RailMask usable, Direction direction, Rotation& rotation) noexcept {
+    const auto queued = [&](RailIndex rail) { return rails_[rail].in(direction).backlog_bytes(); };
     RailIndex best = first_from(usable, rotation.next);
     RailMask left = usable & ~bit_of(best);
     for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
         rail = first_from(left, after(rail));
-        if (rails_[rail].backlog_bytes() < rails_[best].backlog_bytes()) best = rail;
+        if (queued(rail) < queued(best)) best = rail;
     }
     rotation.next = after(best);
     return best;
@@ -294,26 +316,28 @@ RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
 
 // If the message's rails are all idle, no completion would start it. So it never waits while one of them is
 // idle.
-bool Scheduler::may_wait(std::uint64_t bytes, Marker marker) const noexcept {
+bool Scheduler::may_wait(std::uint64_t bytes, Marker marker, Direction direction) const noexcept {
     const Policy policy = choose(bytes, marker).policy;
     if (!row_of(policy).measures) return false;
-    const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
+    const RailMask rails = striped_rails(policy, candidates(policy, usable(direction)));
     if (count_of(rails) < 2) return false;  // no weights to learn
-    const RailMask idle = idle_among(rails);
-    if (idle == rails || (idle != 0 && (rails_of_cut(policy, rails, bytes) & idle) != 0)) return false;
-    return have_enough(rails & ~idle, rails, bytes);
+    const RailMask idle = idle_among(rails, direction);
+    if (idle == rails || (idle != 0 && (rails_of_cut(policy, rails, bytes, direction) & idle) != 0)) return false;
+    return have_enough(rails & ~idle, rails, bytes, direction);
 }
 
-RailMask Scheduler::idle_among(RailMask rails) const noexcept {
+RailMask Scheduler::idle_among(RailMask rails, Direction direction) const noexcept {
     RailMask idle = 0;
     for (RailIndex rail : each(rails))
-        if (rails_[rail].backlog_bytes() == 0) idle |= bit_of(rail);
+        if (rails_[rail].in(direction).backlog_bytes() == 0) idle |= bit_of(rail);
     return idle;
 }
 
-RailMask Scheduler::rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes) const noexcept {
+RailMask Scheduler::rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes,
+                                 Direction direction) const noexcept {
     Schedule schedule;
     schedule.header.bytes = bytes;
+    schedule.header.direction = direction;
     cut(policy, rails, bytes, 0, schedule);
     return schedule.rails();
 }
@@ -321,13 +345,14 @@ RailMask Scheduler::rails_of_cut(Policy policy, RailMask rails, std::uint64_t by
 // Whether each of the `busy` rails has its share, by weight, of two such messages and of kBusyBytes for each of
 // `rails`. A share below the shortest possible stripe counts as none: a rail of very low weight does not get
 // stripes that short.
-bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept {
+bool Scheduler::have_enough(RailMask busy, RailMask rails, std::uint64_t bytes, Direction direction) const noexcept {
     const std::uint64_t least = std::min(limits_.min, bytes);
     double weights = 0;
     for (RailIndex rail : each(rails)) weights += rails_[rail].weight;
     const double enough = static_cast<double>(2 * bytes + kBusyBytes * count_of(rails));
     for (RailIndex rail : each(busy))
-        if (static_cast<double>(rails_[rail].backlog_bytes() + least) < enough * rails_[rail].weight / weights)
+        if (static_cast<double>(rails_[rail].in(direction).backlog_bytes() + least) <
+            enough * rails_[rail].weight / weights)
             return false;
     return true;
 }
@@ -350,7 +375,7 @@ void Scheduler::cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uin
                     Schedule& schedule) const noexcept {
     Queues queues;
     const bool balance = row_of(policy).measures && config_->count_backlog;
-    if (balance) rails = queues.level(rails_, rails, bytes, now_ns);
+    if (balance) rails = queues.level(rails_, rails, schedule.header.direction, bytes, now_ns);
     Shares shares;
     RailIndex from = next_first_;
     for (RailMask left = rails; left != 0;) {
@@ -393,36 +418,41 @@ RailIndex Scheduler::overdue(RailMask passed_by, std::uint64_t bytes) noexcept {
 
 // --- events -----------------------------------------------------------------
 
-void Scheduler::on_waiting(RailIndex rail, std::uint64_t bytes) noexcept { rails_[rail].waiting_bytes += bytes; }
+void Scheduler::on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction) noexcept {
+    rails_[rail].in(direction).waiting_bytes += bytes;
+}
 
-void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes) noexcept { rails_[rail].waiting_bytes -= bytes; }
+void Scheduler::on_waited(RailIndex rail, std::uint64_t bytes, Direction direction) noexcept {
+    rails_[rail].in(direction).waiting_bytes -= bytes;
+}
 
-void Scheduler::on_posted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns) noexcept {
-    Rail& rail = rails_[at];
+void Scheduler::on_posted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept {
+    Traffic& traffic = rails_[at].in(direction);
     if (posted_ns != kNotMeasured) {
         feedback_.settle(rails_, posted_ns);
         feedback_.on_posted(at, bytes);
-        if (rail.outstanding_stripes == 0) rail.begun_ns = std::max(rail.begun_ns, posted_ns);
+        if (traffic.outstanding_stripes == 0) traffic.begun_ns = std::max(traffic.begun_ns, posted_ns);
     }
-    rail.outstanding_bytes += bytes;
-    ++rail.outstanding_stripes;
+    traffic.outstanding_bytes += bytes;
+    ++traffic.outstanding_stripes;
 }
 
-void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns,
-                             std::uint64_t now_ns) noexcept {
-    Rail& rail = rails_[at];
+void Scheduler::on_completed(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+                             Direction direction) noexcept {
+    Traffic& traffic = rails_[at].in(direction);
     feedback_.settle(rails_, now_ns);
-    if (posted_ns != kNotMeasured) feedback_.on_completed(rails_, at, bytes, posted_ns, now_ns);
-    else feedback_.on_others_completed(at, now_ns);
-    rail.begun_ns = now_ns;
-    rail.outstanding_bytes -= bytes;
-    --rail.outstanding_stripes;
+    if (posted_ns != kNotMeasured) feedback_.on_completed(rails_, at, direction, bytes, posted_ns, now_ns);
+    else feedback_.on_others_completed(at, direction, now_ns);
+    traffic.begun_ns = now_ns;
+    traffic.outstanding_bytes -= bytes;
+    --traffic.outstanding_stripes;
 }
 
-void Scheduler::on_aborted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns) noexcept {
+void Scheduler::on_aborted(RailIndex at, std::uint64_t bytes, std::uint64_t posted_ns, Direction direction) noexcept {
     if (posted_ns != kNotMeasured) feedback_.on_aborted(at, bytes);
-    rails_[at].outstanding_bytes -= bytes;
-    --rails_[at].outstanding_stripes;
+    Traffic& traffic = rails_[at].in(direction);
+    traffic.outstanding_bytes -= bytes;
+    --traffic.outstanding_stripes;
 }
 
 void Scheduler::set_state(RailIndex rail, RailState state) noexcept {
@@ -430,7 +460,7 @@ void Scheduler::set_state(RailIndex rail, RailState state) noexcept {
     if (state == RailState::kDown) feedback_.forget(rail);
     if (rails_[rail].state == RailState::kDown) set_weight(rail, rails_[rail].first_weight);
     passed_by_[rail] = 0;
-    small_.credit = large_.credit = {};
+    for (Turns& turns : turns_) turns.small.credit = turns.large.credit = {};
     rails_.set_state(rail, state);
 }
 

@@ -2,7 +2,8 @@
 //
 // The communication scheduler of one channel (dissertation 4.1). It applies the policy of each message to
 // choose its rails, and keeps the state of the policies: turns, weights, and how long each rail has not been
-// measured.
+// measured. What a process sends and what it reads go in opposite directions of the links, so each direction has
+// its own turns and queues, and both share the weights.
 //
 //     message -> make_schedule -> stripes -> (posted on their rails) on_posted
 //                                            (completed)  on_completed -> weights
@@ -35,10 +36,12 @@ public:
     Scheduler(const SchedConfig& config, const RailSet& rails) noexcept;
     Scheduler(const SchedConfig&& gone, const RailSet& rails) = delete;
 
-    Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns) noexcept;
+    Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns,
+                           Direction direction = Direction::kOut) noexcept;
     // The schedule of a message that must not be striped, whatever its length. Its rail is that of the lane: lanes take
     // the usable rails in turn. Without a lane small_policy chooses it.
-    Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane) noexcept;
+    Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane,
+                        Direction direction = Direction::kOut) noexcept;
 
     // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
     // the weights.
@@ -50,11 +53,11 @@ public:
     // has enough queued, namely its share of two such messages and of kBusyBytes per rail. A wrong weight then
     // affects only the last few messages of a queue instead of all. Returns false while a rail of the message
     // is idle, so a completion always follows and can start the message.
-    bool may_wait(std::uint64_t bytes, Marker marker) const noexcept;
+    bool may_wait(std::uint64_t bytes, Marker marker, Direction direction = Direction::kOut) const noexcept;
 
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
-    RailIndex rail_of_small(std::uint64_t bytes) noexcept;
+    RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
     // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small
     // one.
     RailIndex rail_of_fragment(std::uint64_t bytes) noexcept {
@@ -63,21 +66,26 @@ public:
 
     // on_waiting(): a stripe cannot be posted yet (send queue full, or too many reads outstanding).
     // on_waited(): it is about to be posted. Meanwhile its bytes count as queued on the rail.
-    void on_waiting(RailIndex rail, std::uint64_t bytes) noexcept;
-    void on_waited(RailIndex rail, std::uint64_t bytes) noexcept;
+    void on_waiting(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    void on_waited(RailIndex rail, std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
 
     // Call for each stripe that a rail accepts: on_posted(), then on_completed() or on_aborted() (flushed or
     // completed with an error, and not measured). `posted_ns` is the same in both calls: the time at which
     // make_schedule() was called for the operation if the schedule is_measured(); otherwise kNotMeasured, as
     // for fragments.
-    void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
-    void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns) noexcept;
-    void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns) noexcept;
+    void on_posted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
+                   Direction direction = Direction::kOut) noexcept;
+    void on_completed(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns, std::uint64_t now_ns,
+                      Direction direction = Direction::kOut) noexcept;
+    void on_aborted(RailIndex rail, std::uint64_t bytes, std::uint64_t posted_ns,
+                    Direction direction = Direction::kOut) noexcept;
 
     // A rail that leaves kDown gets its initial weight.
     void set_state(RailIndex rail, RailState state) noexcept;
 
     const RailSet& rails() const noexcept { return rails_; }
+    // The usable rails for what goes in this direction.
+    RailMask usable(Direction direction) const noexcept;
     const StripeLimits& limits() const noexcept { return limits_; }
     // The last schedule of a message below the striping threshold, and of any other message; without stripes if
     // there was none.
@@ -94,16 +102,20 @@ private:
         std::uint32_t sent = 0;                        // window_round_robin: messages on this rail so far
         std::array<std::int64_t, kMaxRails> credit{};  // weighted_round_robin
     };
+    struct Turns {
+        Rotation small, large;
+    };
+    Turns& of(Direction direction) noexcept { return turns_[static_cast<std::size_t>(direction)]; }
 
     Schedule::Header choose(std::uint64_t bytes, Marker marker) const noexcept;
     Schedule::Header choose_epc(std::uint64_t bytes, Marker marker) const noexcept;
 
     void finish(Schedule& schedule) noexcept;  // sets `suspect`, and keeps it for the report
 
-    RailIndex take_turn(Policy policy, RailMask usable, Rotation& rotation) noexcept;
+    RailIndex take_turn(Policy policy, RailMask usable, Direction direction, Rotation& rotation) noexcept;
     RailIndex window_turn(RailMask usable, Rotation& rotation) noexcept;
     RailIndex weighted_turn(RailMask usable, Rotation& rotation) noexcept;
-    RailIndex shortest_queue(RailMask usable, Rotation& rotation) noexcept;
+    RailIndex shortest_queue(RailMask usable, Direction direction, Rotation& rotation) noexcept;
 
     void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
@@ -111,9 +123,9 @@ private:
     RailMask striped_rails(Policy policy, RailMask paths) const noexcept {
         return policy == Policy::kBss ? batch(paths) : paths;
     }
-    RailMask idle_among(RailMask rails) const noexcept;
-    RailMask rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes) const noexcept;
-    bool have_enough(RailMask busy, RailMask rails, std::uint64_t bytes) const noexcept;
+    RailMask idle_among(RailMask rails, Direction direction) const noexcept;
+    RailMask rails_of_cut(Policy policy, RailMask rails, std::uint64_t bytes, Direction direction) const noexcept;
+    bool have_enough(RailMask busy, RailMask rails, std::uint64_t bytes, Direction direction) const noexcept;
     void cut(Policy policy, RailMask rails, std::uint64_t bytes, std::uint64_t now_ns,
              Schedule& schedule) const noexcept;
     void cut_with_probe(Policy policy, RailMask rails, RailIndex probed, std::uint64_t now_ns,
@@ -129,11 +141,12 @@ private:
     RailSet rails_;
     Feedback feedback_;
     StripeLimits limits_;
-    std::uint32_t batch_size_;  // n_batch
-    RailMask bss_paths_;        // the n_paths preferred rails
-    RailIndex first_rail_;      // rail of binding; first in turn and among equal weights
-    RailIndex next_first_;      // rail of the first stripe; among equal weights the last to be left out
-    Rotation small_, large_;
+    std::uint32_t batch_size_;              // n_batch
+    RailMask bss_paths_;                    // the n_paths preferred rails
+    RailMask read_rails_;                   // those that only reads use; 0: all rails serve both directions
+    RailIndex first_rail_;                  // rail of binding; first in turn and among equal weights
+    RailIndex next_first_;                  // rail of the first stripe; among equal weights the last to be left out
+    std::array<Turns, kDirections> turns_;  // by direction
     std::array<std::uint32_t, kMaxRails> fixed_{};      // configured weights, or nominal bandwidths
     std::array<std::uint32_t, kMaxRails> passed_by_{};  // striped messages since the rail had a stripe
     Schedule::Header last_small_;
@@ -142,6 +155,6 @@ private:
 };
 
 // Part of the memory per connected peer.
-static_assert(sizeof(Scheduler) < 6 * 1024);
+static_assert(sizeof(Scheduler) < 8 * 1024);
 
 }  // namespace coop::sched
