@@ -66,6 +66,10 @@ Meaning meaning(Reason reason) {
         return {Way::kMessage, Way::kMessage,
                 "the target is on the own node, its memory is not mapped, and another transport than that of the "
                 "window's RDMA carries packets there (``vader``); HCAs do not execute the epoch"};
+    case Reason::kTargetHelps:
+        return {Way::kMessage, Way::kMessage,
+                "a put or get of short blocks in an epoch that HCAs execute, with ``osc_multirail_target_helps``: of "
+                "four blocks or more, or while an earlier one to the same target has not ended"};
     case Reason::kRefused:
         return {Way::kMessage, Way::kStaged,
                 "what is left of a long put or get after RDMA was refused, for example because the memory of the "

@@ -58,7 +58,7 @@ long_puts_are_on_both_rails() {
 # With two queue pairs on each path, the second ones carry what is read, and nothing else.
 reads_have_queue_pairs() {
     local said=$log.said
-    rma coop 2 --hcas 2 -- --mca btl_coopib_qps_per_port 2 --mca btl_coopib_report 1 "$@" "$prefix/libexec/ompi-coop/coop_rma_interleave" -d -m 64K:256K \
+    rma coop 2 --hcas 2 -- --mca btl_coopib_qps_per_port 2 --mca btl_coopib_report 1 "$@" "$prefix/libexec/ompi-coop/coop_rma_interleave" -d -m 64K -b 4 \
         -i 4 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
     awk '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
         there && $2 ~ /^coop[01]$/ { sends[$5] += $7; if ($6 > 1000000) ++busy[$5] }
@@ -127,5 +127,15 @@ part_rma() {
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
     check storm.threads rma coop 3 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed 5 --threads 3
+    # Targets execute what is short in passive epochs: in their calls, or in the asynchronous handler while they compute.
+    for topic in sizes types requests atomics; do
+        check "$topic.target_helps" rma $of_pml 3 --hcas 2 -- --mca osc_multirail_target_helps 1 "$programs/rma_$topic" few
+    done
+    check report.target_helps rma_says 'reason: target-helps [1-9]' -- coop 2 --hcas 2 -- --mca osc_multirail_report 1 --mca osc_multirail_target_helps 1 \
+        "$programs/rma_types" few
+    check busy_target.handler_helps rma coop 3 --hcas 2 -- --mca osc_multirail_target_helps 1 --mca pml_coop_async interrupt "$programs/rma_busy_target" few
+    check storm.target_helps rma coop 3 --hcas 2 -- --mca osc_multirail_target_helps 1 "$programs/rma_storm" --operations 1500 --seed 7
+    check storm.handler_helps rma coop 3 --hcas 2 -- --mca osc_multirail_target_helps 1 --mca pml_coop_async interrupt "$programs/rma_storm" \
+        --operations 1500 --seed 8 --threads 2
     check storm.with_interrupts rma coop 3 --hcas 2 -- --mca pml_coop_async interrupt "$programs/rma_storm" --operations 1500 --seed 6
 }

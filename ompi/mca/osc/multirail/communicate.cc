@@ -87,6 +87,14 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
     return OMPI_SUCCESS;
 }
 
+// A single operation is faster without the target. Operations that follow it before it has ended are a burst.
+bool Window::wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept {
+    constexpr std::uint64_t kMany = 4;
+    if (!process.config.target_helps) return false;
+    const Peer* const there = peers_[rank].get();
+    return blocks >= kMany || there->staged_parts > 0 || there->buffer.bytes;
+}
+
 Window::Choice Window::choose(const Origin& origin, const Target& target,
                               const rma::RunBuilder& layout) const noexcept {
     if (is_dynamic()) return {Way::kMessage, Reason::kDynamic};
@@ -95,14 +103,13 @@ Window::Choice Window::choose(const Origin& origin, const Target& target,
     if (!card.registered) return {Way::kMessage, card.near ? Reason::kOtherTransport : Reason::kNotRegistered};
     const bool passive = by_hcas();
     if (card.near && !passive) return {Way::kMessage, Reason::kOtherTransport};
-    const Way other = passive ? Way::kStaged : Way::kMessage;
     const auto least = static_cast<std::uint64_t>(process.config.direct_min);
-    if (layout.bytes() < least) return {other, Reason::kShort};
     // Each block is an operation of its own.
     std::uint64_t blocks = 0;
     for (const rma::Run& run : layout.runs()) blocks += run.repeat;
-    if (!origin.contiguous() || layout.bytes() / blocks < least) return {other, Reason::kSeveralBlocks};
-    return {Way::kDirect, Reason::kLong};
+    if (origin.contiguous() && layout.bytes() / blocks >= least) return {Way::kDirect, Reason::kLong};
+    if (passive && wants_help(target.rank, blocks)) return {Way::kMessage, Reason::kTargetHelps};
+    return {passive ? Way::kStaged : Way::kMessage, layout.bytes() < least ? Reason::kShort : Reason::kSeveralBlocks};
 }
 
 Reason Window::why_mapped(std::uint32_t rank) const noexcept {

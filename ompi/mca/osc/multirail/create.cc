@@ -222,6 +222,10 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
                 process.count(Count::kRemoteControls);
                 for (std::uint32_t i = 0; i < ControlWords::kResults; ++i) free_results_.push_back(i);
             }
+            if (process.config.target_helps && rdma_) {
+                interrupts_ = find_extension(rdma_).extension;
+                handler().expect(1);
+            }
             if (flavor_ != MPI_WIN_FLAVOR_CREATE && !is_dynamic()) *base = reinterpret_cast<void*>(cards_[rank_].base);
             return OMPI_SUCCESS;
         }
@@ -343,6 +347,7 @@ int Window::free() {
     for (const auto& each : peers_)
         while (each && each->under_way.load(std::memory_order_acquire) > 0) opal_progress();
     leave_map();
+    if (interrupts_) handler().expect(-1);
     return rc;
 }
 

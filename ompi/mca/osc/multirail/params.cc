@@ -65,6 +65,17 @@ constexpr ParamRow kParams[] = {
          "window, and registered memory. 0: the target executes locks, accumulates and short transfers when it "
          "calls MPI. 0 in one process applies to all.",
      .level = 5},
+    {.name = "target_helps",
+     .type = ParamType::kInt,
+     .default_value = 0,
+     .min = 0,
+     .max = 1,
+     .help =
+         "1: in passive epochs, puts and gets of many short blocks, and short ones that follow each other closely, are "
+         "messages that the target executes. That is many times faster, if the targets call MPI often or have the "
+         "asynchronous handler (pml_coop_async); a target that does neither delays them. 0: HCAs execute each block, "
+         "and the target does nothing.",
+     .level = 4},
     {.name = "report",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -86,7 +97,7 @@ constexpr ParamRow kParams[] = {
 constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},       {&Config::frame_bytes, nullptr},   {&Config::direct_min, nullptr},
     {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr},
-    {&Config::report, nullptr},         {nullptr, &Config::fault},
+    {&Config::target_helps, nullptr},   {&Config::report, nullptr},        {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

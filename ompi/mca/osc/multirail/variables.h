@@ -31,6 +31,7 @@ enum class Reason : std::uint8_t {
     kAtOrigin,
     kOtherTransport,
     kRefused,
+    kTargetHelps,
 };
 inline constexpr const char* kReasonTexts[] = {"own-memory",
                                                "same-node",
@@ -43,7 +44,8 @@ inline constexpr const char* kReasonTexts[] = {"own-memory",
                                                "executed-by-target",
                                                "executed-by-origin",
                                                "other-transport",
-                                               "refused-by-transport"};
+                                               "refused-by-transport",
+                                               "target-helps"};
 inline constexpr std::size_t kReasons = std::size(kReasonTexts);
 constexpr const char* text(Way way) noexcept { return kWayTexts[static_cast<std::size_t>(way)]; }
 constexpr const char* text(Reason reason) noexcept { return kReasonTexts[static_cast<std::size_t>(reason)]; }

@@ -41,6 +41,7 @@
 
 #include "compat.h"
 #include "coop/base/handle_table.h"
+#include "coop/extension/btl_extension.h"
 #include "coop/rma/attachments.h"
 #include "coop/rma/cover.h"
 #include "coop/rma/epoch.h"
@@ -169,6 +170,8 @@ private:
         Way way;
         Reason reason;
     };
+    // In a passive epoch: whether the target is to execute these blocks, because it can execute many with one message.
+    bool wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept;
     Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const noexcept;
     // The epoch is passive, and needs no CPU of the target.
     bool by_hcas() const noexcept {
@@ -339,6 +342,8 @@ private:
     const int flavor_;
     bool all_mapped_ = false;   // locks and accumulates are in shared memory
     bool has_control_ = false;  // HCAs execute passive epochs
+    // Of rdma_, if frames interrupt a target that has the asynchronous handler (target_helps).
+    const BtlExtension* interrupts_ = nullptr;
     std::size_t frame_bytes_ = 0;
     mca_btl_base_module_t* rdma_ = nullptr;  // the transport for RDMA; null: none
     WindowMemory memory_;

@@ -10,7 +10,8 @@ namespace {
 
 // The range of tags reserved for the PML, and coll/rdmaag.
 bool expects_handler(const Header& header) noexcept {
-    return (header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA) || header.tag == kAllgatherTag;
+    return (header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA) || header.tag == kAllgatherTag ||
+           header.tag == kOneSidedTag;
 }
 bool expects_handler(const Fragment& fragment) noexcept { return expects_handler(*fragment.header); }
 bool expects_handler(const RdmaOp& op) noexcept { return op.marker != sched::Marker::kNone; }

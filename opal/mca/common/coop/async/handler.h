@@ -181,6 +181,9 @@ public:
         Handler* const handler = get();
         return handler && handler->turn().is_handler();
     }
+    void expect(int more) const noexcept {
+        if (Handler* const handler = get()) handler->expect(more);
+    }
     void under_way(int more) const noexcept {
         if (Handler* const handler = get()) handler->under_way(more);
     }
