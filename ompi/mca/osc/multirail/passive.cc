@@ -228,11 +228,14 @@ int Window::unlock_all() {
             if (each && each->lock != Peer::Lock::kNone) release_all(lock, {&each, 1});
         }
     } else {
-        std::vector<Peer*> locked;
+        // The end of operations on locked processes comes with the release, and nobody waits for what releases a lock.
+        std::vector<Peer*> locked, others;
         for (const auto& each : peers_)
             if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
+        for (Peer* const each : touched_peers())
+            if (each->lock == Peer::Lock::kNone) others.push_back(each);
         rc = release_all(lock, locked);
-        rc = worse(finish(lock, touched_peers(), true), rc);
+        rc = worse(finish(lock, others, true), rc);
     }
     ++epoch_;
     progress_unless_waited(lock, rounds);
