@@ -105,6 +105,20 @@ TEST(Directions, share_the_rails_if_told_to_or_if_one_has_none_left) {
     EXPECT_EQ(scheduler.usable(kOut), 0b1100u);
 }
 
+TEST(Directions, say_what_is_queued_and_whether_reads_have_rails_of_their_own) {
+    const SchedConfig config;
+    EXPECT_FALSE(Scheduler(config, rails_of(2)).separates_reads());
+    Scheduler scheduler(config, rails_with(2, 2));
+    EXPECT_TRUE(scheduler.separates_reads());
+    scheduler.on_posted(2, 100, kNotMeasured, kIn);
+    scheduler.on_waiting(3, 20, kIn);
+    scheduler.on_posted(0, 3, kNotMeasured, kOut);
+    EXPECT_EQ(scheduler.backlog_bytes(kIn), 120u);
+    EXPECT_EQ(scheduler.backlog_bytes(kOut), 3u);
+    for (const RailIndex rail : {2, 3}) scheduler.set_state(rail, RailState::kDown);
+    EXPECT_FALSE(scheduler.separates_reads()) << "reads share the rails that are left";
+}
+
 // Both directions run at once: the time in which a rail reads does not make its writes look slow.
 TEST(Directions, are_measured_separately) {
     const SchedConfig config = large_by(Policy::kAdaptiveStriping);

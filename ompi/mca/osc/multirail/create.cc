@@ -120,6 +120,7 @@ int Window::look_at_transports() {
         else if (rdma_ != btl) rdma_ = nullptr;
         first = false;
     }
+    if (rdma_) extension_ = find_extension(rdma_).extension;
     return receive_packets() ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
 }
 
@@ -223,7 +224,7 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
                 for (std::uint32_t i = 0; i < ControlWords::kResults; ++i) free_results_.push_back(i);
             }
             if (process.config.target_helps && rdma_) {
-                interrupts_ = find_extension(rdma_).extension;
+                interrupts_ = true;
                 handler().expect(1);
             }
             if (flavor_ != MPI_WIN_FLAVOR_CREATE && !is_dynamic()) *base = reinterpret_cast<void*>(cards_[rank_].base);

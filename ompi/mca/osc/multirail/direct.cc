@@ -68,12 +68,14 @@ int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_reg
                        void* context) {
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
-    const auto start = puts ? rdma_->btl_put : rdma_->btl_get;
+    const auto start = puts ? extension_->put : extension_->get;
+    // The program may compute until it synchronizes.
+    const RdmaOptions options{.now = true};
     for (;;) {
         const bool busy = process.faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
         const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE
-                            : start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, 0,
-                                    MCA_BTL_NO_ORDER, done, nullptr, context);
+                            : start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, options, done,
+                                    context);
         if (rc == OMPI_SUCCESS) process.count(Count::kRdma);
         if (!is_shortage(rc)) return rc;
         process.count(Count::kWaits);

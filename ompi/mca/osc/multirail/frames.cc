@@ -135,9 +135,9 @@ bool Window::try_send(const Outgoing& out) noexcept {
     std::byte* const bytes = out.buffer.bytes.get();
     if (faults.armed()) [[unlikely]]
         faults.corrupt(out.is_reply ? Fault::kCorruptFin : Fault::kCorruptMatch, bytes, out.bytes);
-    const BtlExtension* const interrupts = !out.is_reply && btl.btl == rdma_ ? interrupts_ : nullptr;
+    const bool interrupts = interrupts_ && !out.is_reply && btl.btl == rdma_;
     if (interrupts) {
-        if (interrupts->send_urgent(btl.btl, btl.btl_endpoint, bytes, out.bytes, kTag)) return true;
+        if (extension_->send_urgent(btl.btl, btl.btl_endpoint, bytes, out.bytes, kTag)) return true;
     } else if (btl.btl->btl_sendi && out.bytes <= btl.btl->btl_eager_limit && !faults.hit(Fault::kSendi)) {
         static opal_convertor_t no_payload{};  // some transports look at its flags even so
         if (mca_bml_base_sendi(&btl, &no_payload, bytes, out.bytes, 0, MCA_BTL_NO_ORDER, kFlags, kTag, nullptr) ==
@@ -150,7 +150,7 @@ bool Window::try_send(const Outgoing& out) noexcept {
     if (!descriptor) return false;
     copy_into(*descriptor, {bytes, out.bytes}, on_sent, out.to);
     out.to->under_way.fetch_add(1, std::memory_order_relaxed);
-    if (interrupts) interrupts->make_urgent(btl.btl, descriptor);
+    if (interrupts) extension_->make_urgent(btl.btl, descriptor);
     tsan_release(descriptor);
     const int rc = mca_bml_base_send(&btl, descriptor, kTag);
     if (rc >= 0) return true;

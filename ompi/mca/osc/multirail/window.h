@@ -342,10 +342,10 @@ private:
     const int flavor_;
     bool all_mapped_ = false;   // locks and accumulates are in shared memory
     bool has_control_ = false;  // HCAs execute passive epochs
-    // Of rdma_, if frames interrupt a target that has the asynchronous handler (target_helps).
-    const BtlExtension* interrupts_ = nullptr;
+    bool interrupts_ = false;   // frames interrupt a target that has the asynchronous handler (target_helps)
     std::size_t frame_bytes_ = 0;
-    mca_btl_base_module_t* rdma_ = nullptr;  // the transport for RDMA; null: none
+    mca_btl_base_module_t* rdma_ = nullptr;    // the transport for RDMA; null: none
+    const BtlExtension* extension_ = nullptr;  // of rdma_; null: none
     WindowMemory memory_;
     std::vector<Card> cards_;  // by rank
 

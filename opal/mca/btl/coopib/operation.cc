@@ -49,6 +49,17 @@ void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     channel.submit(rider.work);
 }
 
+// Whether the operation is posted in the call that starts it. A queue pair may have only some reads outstanding; more of
+// them would hold up all requests behind them, unless the queue pair is for reads alone. Long queues of reads are divided
+// by weights that are out of date when their turn comes, which measurably costs bandwidth on unequal rails.
+bool goes_now(const Channel& channel, const RdmaOp& op) {
+    constexpr std::uint64_t kMostReads = 32 * 1024 * 1024;
+    if (!op.now) return false;
+    if (op.kind == WorkKind::kPut) return true;
+    return channel.scheduler->separates_reads() &&
+           channel.scheduler->backlog_bytes(sched::Direction::kIn) + op.bytes <= kMostReads;
+}
+
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset,
                 std::uint64_t bytes, std::uint64_t posted_ns) {
     StripeWork& stripe = op.stripes[index];
@@ -66,7 +77,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more
     // than the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
     if (op.has_riders) return submit_with_rider(channel, stripe, *op.riders[index]);
-    channel.submit_stripe(stripe, op.kind != WorkKind::kPut);
+    channel.submit_stripe(stripe, op.kind != WorkKind::kPut && !op.posts_reads);
 }
 
 void cut(Module& m, RdmaOp& op) {
@@ -113,7 +124,9 @@ void start_op(Module& m, RdmaOp& op) {
     // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
     // so it need not wait for better weights.
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
-    if (op.whole || op.rider != nullptr || (uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
+    const bool now = goes_now(channel, op);
+    op.posts_reads = now;
+    if (op.whole || now || op.rider != nullptr || (uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;
     uncut.push_back(&op);

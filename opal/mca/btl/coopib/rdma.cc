@@ -30,7 +30,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->data = data;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = false;
+    op->whole = op->now = op->posts_reads = false;
     op->lane = sched::kNoLane;
     return op;
 }
@@ -58,6 +58,7 @@ int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, 
                          callback, context, data);
     op->whole = options.whole;
     op->lane = options.lane;
+    op->now = options.now;
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }

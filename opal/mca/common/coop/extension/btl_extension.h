@@ -74,6 +74,9 @@ struct RdmaOptions {
     // Of a whole operation: those of a lane take the same rail, and lanes 0, 1, … take different ones as long as there
     // are rails.
     std::uint8_t lane = sched::kNoLane;
+    // Post it in this call as far as the queue pairs have room, so that it makes progress while the caller computes.
+    // Otherwise the transport may keep it until the rails have less to do, and know their bandwidths better.
+    bool now = false;
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
@@ -85,7 +88,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 3;
+constexpr std::uint32_t kBtlExtensionAbi = 4;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;

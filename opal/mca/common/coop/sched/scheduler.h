@@ -84,6 +84,14 @@ public:
     void set_state(RailIndex rail, RailState state) noexcept;
 
     const RailSet& rails() const noexcept { return rails_; }
+    // Of all rails, in this direction.
+    std::uint64_t backlog_bytes(Direction direction) const noexcept {
+        std::uint64_t bytes = 0;
+        for (RailIndex rail : each(rails_.all())) bytes += rails_[rail].in(direction).backlog_bytes();
+        return bytes;
+    }
+    // Whether reads have rails of their own now.
+    bool separates_reads() const noexcept { return (usable(Direction::kIn) & usable(Direction::kOut)) == 0; }
     // The usable rails for what goes in this direction.
     RailMask usable(Direction direction) const noexcept;
     const StripeLimits& limits() const noexcept { return limits_; }
