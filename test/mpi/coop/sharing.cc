@@ -57,13 +57,20 @@ void drop_capabilities() {
     if (syscall(SYS_capset, &header, none) != 0) perror("capset");
 }
 
+// Before MPI_Init: a process that still had its capabilities in MPI_Init could map the memory of a quicker peer.
+void start_trouble_of_access() {
+    if (trouble() == "private" || trouble() == "late") drop_capabilities();
+}
+
 void start_trouble() {
     if (trouble() == "nofile" && rank_in_world() == 1) use_up_descriptors();
-    if (trouble() == "private" || trouble() == "late") drop_capabilities();
     if (trouble() == "private" && rank_in_world() == 0) prctl(PR_SET_DUMPABLE, 0);
 }
 
-const mpitest::Configure configure([](mpitest::Settings& settings) { settings.after_init = start_trouble; });
+const mpitest::Configure configure([](mpitest::Settings& settings) {
+    settings.before_init = start_trouble_of_access;
+    settings.after_init = start_trouble;
+});
 
 void check_one_way(const mpitest::Env& env, int from, int bytes) {
     constexpr int kMessages = 20;
