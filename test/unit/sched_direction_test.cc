@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a process sends and what it reads: turns, queues and queue pairs of each direction.
+// What a process sends and what it reads: turns and queues of each direction.
 #include <gtest/gtest.h>
 
 #include "coop/sched/scheduler.h"
@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::uint64_t kSmall = 4 * kKiB;
 constexpr auto kOut = Direction::kOut, kIn = Direction::kIn;
-
-// `paths` paths with `qps` queue pairs each, numbered by paths first.
-RailSet rails_with(std::size_t paths, std::size_t qps) {
-    RailSet set;
-    for (std::size_t qp = 0; qp < qps; ++qp)
-        for (std::size_t path = 0; path < paths; ++path)
-            EXPECT_TRUE(set.add({.hca = static_cast<std::uint16_t>(path), .qp = static_cast<std::uint8_t>(qp)}));
-    return set;
-}
 
 // Posts a small message and returns its rail.
 RailIndex post_small(Scheduler& scheduler, Direction direction) {
@@ -79,44 +70,14 @@ TEST(Directions, wait_separately) {
     EXPECT_FALSE(scheduler.may_wait(kMiB, Marker::kNone, kIn));
 }
 
-TEST(Directions, have_queue_pairs_of_their_own_where_a_path_has_several) {
+TEST(Directions, say_what_is_queued) {
     const SchedConfig config;
-    Scheduler scheduler(config, rails_with(2, 2));  // rails 2 and 3: second queue pairs
-    EXPECT_EQ(scheduler.usable(kOut), 0b0011u);
-    EXPECT_EQ(scheduler.usable(kIn), 0b1100u);
-    EXPECT_EQ(post_small(scheduler, kOut), 0);
-    EXPECT_EQ(post_small(scheduler, kIn), 2);
-    EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kBlocking, 0, kOut)), (Rails{0, 1}));
-    EXPECT_EQ(rails_in(scheduler.make_schedule(kMiB, Marker::kBlocking, 0, kIn)), (Rails{2, 3}));
-    EXPECT_EQ(scheduler.make_whole(kMiB, 1, kIn)[0].rail, 3);
-}
-
-TEST(Directions, share_the_rails_if_told_to_or_if_one_has_none_left) {
-    SchedConfig config;
-    config.interleave = false;
-    EXPECT_EQ(Scheduler(config, rails_with(2, 2)).usable(kIn), 0b1111u);
-    config.interleave = true;
-    EXPECT_EQ(Scheduler(config, rails_of(2)).usable(kIn), 0b11u);
-    Scheduler scheduler(config, rails_with(2, 2));
-    for (const RailIndex rail : {2, 3}) scheduler.set_state(rail, RailState::kDown);
-    EXPECT_EQ(scheduler.usable(kIn), 0b0011u);
-    for (const RailIndex rail : {2, 3}) scheduler.set_state(rail, RailState::kUp);
-    for (const RailIndex rail : {0, 1}) scheduler.set_state(rail, RailState::kDown);
-    EXPECT_EQ(scheduler.usable(kOut), 0b1100u);
-}
-
-TEST(Directions, say_what_is_queued_and_whether_reads_have_rails_of_their_own) {
-    const SchedConfig config;
-    EXPECT_FALSE(Scheduler(config, rails_of(2)).separates_reads());
-    Scheduler scheduler(config, rails_with(2, 2));
-    EXPECT_TRUE(scheduler.separates_reads());
-    scheduler.on_posted(2, 100, kNotMeasured, kIn);
-    scheduler.on_waiting(3, 20, kIn);
+    Scheduler scheduler(config, rails_of(2));
+    scheduler.on_posted(1, 100, kNotMeasured, kIn);
+    scheduler.on_waiting(0, 20, kIn);
     scheduler.on_posted(0, 3, kNotMeasured, kOut);
     EXPECT_EQ(scheduler.backlog_bytes(kIn), 120u);
     EXPECT_EQ(scheduler.backlog_bytes(kOut), 3u);
-    for (const RailIndex rail : {2, 3}) scheduler.set_state(rail, RailState::kDown);
-    EXPECT_FALSE(scheduler.separates_reads()) << "reads share the rails that are left";
 }
 
 // Both directions run at once: the time in which a rail reads does not make its writes look slow.

@@ -53,6 +53,17 @@ TEST(Pairing, paths_of_lmc_come_after_the_ports_and_queue_pairs_after_the_paths)
     EXPECT_EQ(choose_paths(two, two, {.qps_per_port = 2}), expected);
 }
 
+TEST(Pairing, queue_pairs_for_reads_come_last_if_all_of_them_fit) {
+    const std::vector<PortRecord> two = {ib_port(0, 2, 0), ib_port(1, 4, 0)};
+    const Rails expected = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {0, 0, 0, 0, kForReads}, {1, 1, 0, 0, kForReads}};
+    EXPECT_EQ(choose_paths(two, two, {.reads_apart = 1}), expected);
+    EXPECT_TRUE(expected[3].is_for_reads());
+    EXPECT_FALSE(expected[1].is_for_reads());
+    const std::vector<PortRecord> many = {ib_port(0, 128, 5), ib_port(1, 256, 5)};
+    EXPECT_EQ(choose_paths(many, many, {.num_rails = 20, .reads_apart = 1}).size(), 40u);
+    EXPECT_EQ(choose_paths(many, many, {.num_rails = 33, .reads_apart = 1}).size(), 33u);
+}
+
 TEST(Pairing, smaller_lmc_bounds_the_paths) {
     EXPECT_EQ(choose_paths(std::vector{ib_port(0, 4, 2)}, std::vector{ib_port(0, 8, 1)}, {}).size(), 2u);
     EXPECT_EQ(choose_paths(std::vector{ib_port(0, 4, 2)}, std::vector{ib_port(0, 8, 0)}, {}).size(), 1u);
@@ -68,9 +79,9 @@ TEST(Pairing, limits_bound_rails_and_paths) {
 }
 
 TEST(Pairing, stricter_limit_of_two_processes_holds) {
-    EXPECT_EQ(agreed({0, 2, 0}, {3, 1, 4}), (Limits{3, 1, 4}));
-    EXPECT_EQ(agreed({5, 2, 1}, {3, 4, 4}), (Limits{3, 2, 1}));
-    EXPECT_EQ(agreed({0, 1, 0}, {0, 1, 0}), (Limits{0, 1, 0}));
+    EXPECT_EQ(agreed({0, 2, 0, 0}, {3, 1, 1, 4}), (Limits{3, 1, 0, 4}));
+    EXPECT_EQ(agreed({5, 2, 1, 1}, {3, 4, 1, 4}), (Limits{3, 2, 1, 1}));
+    EXPECT_EQ(agreed({0, 1, 1, 0}, {0, 1, 0, 0}), (Limits{0, 1, 0, 0}));
     const PortList a{{.num_rails = 1}, {ib_port(0, 4, 2)}}, b{{.qps_per_port = 3}, {ib_port(0, 8, 2)}};
     EXPECT_EQ(choose_paths(a, b).size(), 1u);
     EXPECT_EQ(choose_paths(b, a).size(), 1u);
@@ -104,8 +115,8 @@ std::vector<PortRecord> random_ports(std::mt19937& random) {
 }
 
 Limits random_limits(std::mt19937& random) {
-    return {static_cast<std::uint16_t>(random() % 7), static_cast<std::uint16_t>(1 + random() % 3),
-            static_cast<std::uint16_t>(random() % 5)};
+    return {static_cast<std::uint16_t>(random() % 7), static_cast<std::uint8_t>(1 + random() % 3),
+            static_cast<std::uint8_t>(random() % 2), static_cast<std::uint16_t>(random() % 5)};
 }
 
 class RandomPorts : public ::testing::Test {
@@ -165,9 +176,10 @@ TEST_F(RandomPorts, every_port_that_reaches_one_is_used_unless_rails_are_limited
 TEST_F(RandomPorts, the_rails_are_as_many_as_allowed) {
     each([](const PortList& a, const PortList& b) {
         Limits limits = agreed(a.limits, b.limits);
-        const std::size_t some = choose_paths(a.ports, b.ports, limits).size();
-        const std::size_t most = std::exchange(limits.num_rails, std::uint16_t{0});
-        const std::size_t all = choose_paths(a.ports, b.ports, limits).size();
+        const auto rails = [&] {
+            return std::ranges::count(choose_paths(a.ports, b.ports, limits), false, &PathChoice::is_for_reads);
+        };
+        const std::ptrdiff_t some = rails(), most = std::exchange(limits.num_rails, std::uint16_t{0}), all = rails();
         EXPECT_EQ(some, most == 0 ? all : std::min(most, all));
     });
 }

@@ -20,7 +20,8 @@ using test::roce_port;
 constexpr unsigned kRandomSeed = 1618;
 
 PortList two_ports() {
-    return {{.num_rails = 4, .qps_per_port = 2, .max_paths = 0}, {ib_port(0, 8, 2), roce_port(1, ipv4(10, 1, 0, 3))}};
+    return {{.num_rails = 4, .qps_per_port = 2, .reads_apart = 1, .max_paths = 0},
+            {ib_port(0, 8, 2), roce_port(1, ipv4(10, 1, 0, 3))}};
 }
 
 std::string wrong(const std::vector<std::byte>& bytes) {
@@ -57,7 +58,7 @@ TEST(Port, other_length_or_version_or_magic_is_named) {
     EXPECT_EQ(wrong(bytes), "list of ports: length in bytes is 119, expected 120");
     bytes = pack(two_ports());
     bytes[4] = std::byte{9};
-    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 3");
+    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 4");
     bytes[0] = std::byte{0};
     EXPECT_NE(wrong(bytes).find("magic number"), std::string::npos);
     EXPECT_NE(wrong({}).find("length"), std::string::npos);
@@ -91,6 +92,8 @@ TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].crosses_subnets = 2; }).find("crosses subnets"),
               std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.limits.qps_per_port = 0; }).find("queue pairs"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.limits.reads_apart = 2; }).find("queue pairs for reads"),
+              std::string::npos);
 }
 
 TEST(Port, every_flipped_bit_is_seen) {

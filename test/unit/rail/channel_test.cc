@@ -50,7 +50,7 @@ struct FakeWork {
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
     RailIndex rail = 0;
-    bool ordered = false, wants_credit = false, has_token = false, waits = false;
+    bool ordered = false, wants_credit = false, has_token = false, waits = false, apart = false;
 };
 
 using FakeRail = Rail<FakeQueuePair, FakeWork>;
@@ -108,8 +108,19 @@ protected:
     void send(std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) channel.send(new_work());
     }
-    FakeWork& submit_read(RailIndex rail) {
+    // Gives the rail a queue pair for reads, as open() made the rail.
+    FakeRail& add_reader(RailIndex number, RailState state = RailState::kUp) {
+        auto reader = std::make_unique<FakeRail>();
+        reader->state = state;
+        reader->set_depth(kDepth);
+        reader->reads.reset(2);
+        reader->mark.rail = number;
+        channel.rails.put_reader(number, std::move(reader));
+        return *channel.rails.any_reader(number);
+    }
+    FakeWork& submit_read(RailIndex rail, bool apart = true) {
         FakeWork& read = new_work(WorkKind::kGet);
+        read.apart = apart;
         read.rail = rail;
         channel.submit_stripe(read, true);
         return read;
@@ -358,6 +369,61 @@ TEST_F(ChannelTest, posts_as_many_reads_as_there_are_tokens) {
     complete(0);
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, &third);
     EXPECT_EQ(known(0).in(sched::Direction::kIn).waiting_bytes, 0u);
+}
+
+TEST_F(ChannelTest, posts_reads_on_their_own_queue_pair) {
+    open({kUp, kUp});
+    EXPECT_FALSE(channel.reads_apart());
+    FakeRail& reader = add_reader(0);
+    EXPECT_FALSE(channel.reads_apart()) << "rail 1 has none";
+    add_reader(1);
+    EXPECT_TRUE(channel.reads_apart());
+    for (std::uint32_t i = 0; i < kDepth; ++i) {
+        FakeWork& put = new_work(WorkKind::kPut);
+        put.rail = 0;
+        channel.submit_stripe(put, false);
+    }
+    FakeWork& first = submit_read(0);
+    submit_read(0);
+    FakeWork& third = submit_read(0);
+    EXPECT_EQ(posted(0), kDepth) << "the writes fill their send queue, which does not matter to reads";
+    EXPECT_EQ(reader.qp.posted.size(), 2u);
+    EXPECT_EQ(reader.counts.read_waits, 1u);
+    EXPECT_EQ(channel.rails[0].counts.read_waits, 0u);
+    EXPECT_EQ(known(0).in(sched::Direction::kIn).outstanding_bytes, 200u) << "the scheduler knows one rail";
+    reader.qp.posted.pop_front();
+    channel.on_completed(first, 1000);
+    EXPECT_EQ(reader.qp.posted.back().id, &third);
+    EXPECT_EQ(reader.in_flight(), 2u);
+    EXPECT_EQ(channel.rails[0].in_flight(), kDepth);
+}
+
+TEST_F(ChannelTest, posts_reads_with_riders_and_those_of_a_closed_queue_pair_on_the_rail) {
+    open({kUp, kUp});
+    add_reader(0);
+    add_reader(1, kClosed);
+    submit_read(0, false);
+    submit_read(1);
+    EXPECT_EQ(posted(0), 1u);
+    EXPECT_EQ(posted(1), 1u);
+    EXPECT_FALSE(channel.reads_apart());
+}
+
+TEST_F(ChannelTest, a_rail_fails_with_its_queue_pair_for_reads) {
+    open({kUp, kUp});
+    FakeRail& reader = add_reader(0);
+    EXPECT_EQ(channel.on_rail_event(&reader, RailEvent::kQueuePairError), RailDecision::kEndJob);
+    EXPECT_EQ(channel.rails[0].state, RailState::kFailed);
+    EXPECT_FALSE(channel.rails[0].has_room());
+    EXPECT_FALSE(reader.has_room());
+    EXPECT_EQ(channel.on_rail_event(&channel.rails[0], RailEvent::kSendFlushed), RailDecision::kIgnore);
+}
+
+TEST_F(ChannelTest, ignores_the_probe_of_a_closed_queue_pair_for_reads) {
+    open({kUp});
+    const FakeRail& reader = add_reader(0, kClosed);
+    EXPECT_EQ(channel.on_failed(reader.mark, RailEvent::kSendFlushed), RailDecision::kIgnore);
+    EXPECT_EQ(channel.rails[0].state, kUp);
 }
 
 TEST_F(ChannelTest, posts_a_fenced_read_without_a_token) {

@@ -289,8 +289,11 @@ bool start(Module& m) {
     if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
     if (!open_queues(m) || !open_connections(m)) return false;
     if (!open_registration(m)) return cannot_start("Open MPI's registration cache (rcache/grdma) is missing"), false;
-    m.own.limits = {static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
-                    static_cast<std::uint16_t>(m.given.qps_per_port), static_cast<std::uint16_t>(m.given.max_paths)};
+    m.own.limits = {
+        .num_rails = static_cast<std::uint16_t>(m.given.num_rails == 0 ? sched::kMaxRails : m.given.num_rails),
+        .qps_per_port = static_cast<std::uint8_t>(m.given.qps_per_port),
+        .reads_apart = static_cast<std::uint8_t>(m.given.interleave),
+        .max_paths = static_cast<std::uint16_t>(m.given.max_paths)};
     if (const auto wrong = order_ports(m)) return parameter_out_of_range(*wrong), false;
     set_abilities(m);
     for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);

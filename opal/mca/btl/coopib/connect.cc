@@ -77,17 +77,23 @@ void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
     rail.mark.endpoint = &endpoint;
 }
 
-// Moves the rails into the channel; the number of a rail is that of its path. Closed rails are kept, too, because
-// requests posted on them may still complete.
-void take_rails(Module& m, Endpoint& endpoint, std::vector<std::unique_ptr<Rail>>& rails) {
+// Moves the rails into the channel; the number of a rail is that of its path, and their queue pairs for reads follow in
+// the same order. Closed ones are kept, too, because requests posted on them may still complete.
+void take_rails(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
-    for (std::unique_ptr<Rail>& rail : rails) {
-        if (rail != nullptr && rail->state == rail::RailState::kOpening) rail->state = rail::RailState::kUp;
-        Rail* const taken = channel.rails.put(std::move(rail));
-        if (taken == nullptr) continue;
-        set_mark(endpoint, *taken, channel.rails.numbers() - 1);
-        if (taken->state == rail::RailState::kClosed) m.uses[taken->local_hca].qp_users.erase(taken->qp.number());
+    for (std::size_t i = 0, readers = 0; i < news.rails.size(); ++i) {
+        std::unique_ptr<Rail>& rail = news.rails[i];
+        const bool is_reader = news.paths[i].is_for_reads();
+        const std::size_t number = is_reader ? readers++ : i;
+        if (rail != nullptr) {
+            if (rail->state == rail::RailState::kOpening) rail->state = rail::RailState::kUp;
+            if (rail->state == rail::RailState::kClosed) m.uses[rail->local_hca].qp_users.erase(rail->qp.number());
+            set_mark(endpoint, *rail, number);
+        }
+        if (is_reader) channel.rails.put_reader(static_cast<sched::RailIndex>(number), std::move(rail));
+        else channel.rails.put(std::move(rail));
     }
+    std::erase_if(news.paths, [](const path::PathChoice& path) { return path.is_for_reads(); });
 }
 
 std::optional<sched::RailIndex> rail_for_atomics(const Endpoint& endpoint) {
@@ -106,7 +112,7 @@ void release_waiting(Module& m, Endpoint& endpoint) {
 // Both sides have opened the rails, which carry data from now on.
 void on_established(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
-    take_rails(m, endpoint, news.rails);
+    take_rails(m, endpoint, news);
     check_settings(m, endpoint);
     if (!news.silent.empty()) rail_is_silent(endpoint.proc, news.silent.front(), news.silent.size());
     for (const Rail& rail : channel.rails) channel.has_own_receives |= !rail.receives.empty();
@@ -127,7 +133,7 @@ void on_given_up(Module& m, Endpoint& endpoint, News& news) {
     if (is_waited_for(endpoint) || !OPAL_PROC_ON_LOCAL_NODE(endpoint.proc->proc_flags))
         cannot_connect(endpoint.proc, path::describe(news.reason));
     if (!endpoint.channel) make_channel(m, endpoint);
-    take_rails(m, endpoint, news.rails);
+    take_rails(m, endpoint, news);
     endpoint.channel->why_broken = path::describe(news.reason);
     end_connecting(m, *endpoint.channel, ChannelState::kBroken);
 }

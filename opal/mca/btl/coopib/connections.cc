@@ -309,7 +309,7 @@ void Connections::establish(Link& link) {
         const path::PathChoice& path = connection.path(i);
         news.paths.push_back(path);
         // The rail was probed and did not answer.
-        if (link.rails[i] && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
+        if (link.rails[i] && !path.is_for_reads() && !is_in(connection.live(), i) && link.rails[i]->in_flight() != 0)
             news.silent.push_back(m_.hcas[link.rails[i]->local_hca].name() + " port " +
                                   std::to_string(m_.own.ports[path.local_port].port) + " to " +
                                   describe(link.remote.ports[path.remote_port]) + " of the peer");
@@ -321,6 +321,7 @@ void Connections::establish(Link& link) {
 
 void Connections::give_up(Link& link, path::Reason reason) {
     News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason};
+    for (std::size_t i = 0; i < link.rails.size(); ++i) news.paths.push_back(link.connection.path(i));
     close_rails(link, ~path::RailMask{0});
     news.rails = std::move(link.rails);
     tell(std::move(news));

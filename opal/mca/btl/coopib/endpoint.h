@@ -85,6 +85,12 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
                   credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
 };
 
+// What went over a rail and its queue pair for reads.
+inline rail::RailCounts counts_of(const Channel& channel, const Rail& rail) noexcept {
+    const Rail* const reader = channel.rails.reader(rail.number());
+    return reader != nullptr ? rail.counts + reader->counts : rail.counts;
+}
+
 // Counts a message that arrived before an earlier one. The HCA is needed because queue pairs of two HCAs may have the
 // same number. qp_number 0: it came through the ring, so it is counted for no rail.
 inline void count_early(Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {

@@ -18,9 +18,8 @@ void carry_out(rail::RailDecision decision, const Channel& channel, const RailTr
 
 Rail* find_rail(const Channel& channel, std::uint32_t hca, std::uint32_t qp_number) {
     for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number)
-        if (Rail* rail = channel.rails.find(number);
-            rail != nullptr && rail->local_hca == hca && rail->qp.number() == qp_number)
-            return rail;
+        for (Rail* rail : {channel.rails.find(number), channel.rails.any_reader(number)})
+            if (rail != nullptr && rail->local_hca == hca && rail->qp.number() == qp_number) return rail;
     return nullptr;
 }
 

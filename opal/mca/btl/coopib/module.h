@@ -44,6 +44,7 @@ struct HcaUse {
     rail::Cq cq;
     rail::Srq srq;                    // empty: the device has none
     std::uint32_t cq_needed = 0;      // entries that are needed if everything completes at once
+    std::uint32_t queue_pairs = 0;    // made so far, also those that did not open
     std::uint32_t held = 0;           // buffers of `srq` in which messages wait for an earlier one
     std::uint64_t registrations = 0;  // registrations of the upper layer's memory
     std::uint64_t guid = 0;           // identifies the HCA on the load board

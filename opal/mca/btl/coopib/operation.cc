@@ -56,8 +56,7 @@ bool goes_now(const Channel& channel, const RdmaOp& op) {
     constexpr std::uint64_t kMostReads = 32 * 1024 * 1024;
     if (!op.now) return false;
     if (op.kind == WorkKind::kPut) return true;
-    return channel.scheduler->separates_reads() &&
-           channel.scheduler->backlog_bytes(sched::Direction::kIn) + op.bytes <= kMostReads;
+    return channel.reads_apart() && channel.scheduler->backlog_bytes(sched::Direction::kIn) + op.bytes <= kMostReads;
 }
 
 void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rail, std::uint64_t offset,
@@ -72,6 +71,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
+    // A rider must be on the queue pair of its read, and is a message.
+    stripe.apart = op.kind == WorkKind::kGet && !op.has_riders;
     Channel& channel = *op.endpoint->channel;
     count_posted(m, stripe, channel.rails[rail].local_hca);
     // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more

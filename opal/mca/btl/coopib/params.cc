@@ -34,11 +34,11 @@ constexpr ParamRow kParams[] = {
      .level = 2},
     {.name = "qps_per_port",
      .type = ParamType::kInt,
-     .unit = "queue pairs",
+     .unit = "rails",
      .default_value = 1,
      .min = 1,
      .max = 8,
-     .help = "Queue pairs on each path between two ports; each is a rail.",
+     .help = "Rails on each path between two ports.",
      .level = 4},
     {.name = "max_paths",
      .type = ParamType::kInt,
@@ -175,8 +175,8 @@ constexpr ParamRow kParams[] = {
      .default_value = 1,
      .min = 0,
      .max = 1,
-     .help = "1: where a path has several queue pairs (qps_per_port), RDMA reads use every second one and everything "
-             "else the others, so that neither queues behind the other. 0: all use all.",
+     .help = "1: each rail has a second queue pair, for RDMA reads, so that reads and everything else do not queue "
+             "behind one another. Both processes must want it. 0: one queue pair on each rail.",
      .level = 5},
     {.name = "receives",
      .type = ParamType::kInt,
@@ -406,7 +406,6 @@ std::optional<ParamError> make_sched_config(const Config& config, sched::SchedCo
     sched.alpha_percent = static_cast<std::uint32_t>(config.alpha);
     sched.bss_paths = static_cast<std::uint32_t>(config.bss_paths);
     sched.bss_batch = static_cast<std::uint32_t>(config.bss_batch);
-    sched.interleave = config.interleave != 0;
     auto weights = sched::parse_weights(or_empty(config.weights));
     if (std::holds_alternative<std::string>(weights))
         return ParamError{"weights", or_empty(config.weights), kAllowedWeights};

@@ -14,15 +14,17 @@ namespace {
 
 constexpr double kMillion = 1e6;  // unit of rail_weight
 
-std::uint64_t of_rail(const Rail& rail, const sched::RailSet& known, Quantity quantity) noexcept {
+std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantity) noexcept {
+    const rail::RailCounts counts = counts_of(channel, rail);
     switch (quantity) {
-    case Quantity::kBytes: return rail.counts.bytes;
-    case Quantity::kSends: return rail.counts.sends;
-    case Quantity::kStripes: return rail.counts.stripes;
-    case Quantity::kWaits: return rail.counts.waits;
-    case Quantity::kReadWaits: return rail.counts.read_waits;
+    case Quantity::kBytes: return counts.bytes;
+    case Quantity::kSends: return counts.sends;
+    case Quantity::kStripes: return counts.stripes;
+    case Quantity::kWaits: return counts.waits;
+    case Quantity::kReadWaits: return counts.read_waits;
     case Quantity::kEarly: return rail.early;
-    case Quantity::kWeight: return static_cast<std::uint64_t>(kMillion * known.share(rail.number()));
+    case Quantity::kWeight:
+        return static_cast<std::uint64_t>(kMillion * channel.scheduler->rails().share(rail.number()));
     case Quantity::kWhole:
     case Quantity::kStriped:
     case Quantity::kOutOfOrder:
@@ -92,8 +94,7 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
     }
     const Channel& channel = *endpoint.channel;
     for (const Rail& rail : channel.rails)
-        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(rail, channel.scheduler->rails(),
-                                                                                   v.quantity);
+        values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(channel, rail, v.quantity);
 }
 
 // Reads a quantity that is counted per process; returns false if it is counted per peer.

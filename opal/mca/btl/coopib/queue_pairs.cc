@@ -12,6 +12,7 @@
 namespace coop::ib {
 namespace {
 
+constexpr std::uint32_t kMostReads = 64;        // send queue of a queue pair for reads
 constexpr std::uint32_t kLeastSends = 8;        // smallest send queue of a queue pair
 constexpr std::uint32_t kMostOwnReceives = 64;  // largest receive queue of a queue pair, if none is shared
 
@@ -27,6 +28,13 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
         post_receive(m, *buffers.back());
     }
     return true;
+}
+
+// Whether a queue pair for reads, which rails can do without, leaves half of the queue pairs and of the completion queue's
+// entries for rails. All processes of the node share the queue pairs of an HCA.
+bool leaves_enough(const HcaUse& use, const rail::HcaCaps& caps, std::uint32_t sends) {
+    const auto processes = static_cast<std::uint64_t>(opal_process_info.num_local_peers) + 1;
+    return (use.queue_pairs + 1) * processes <= caps.max_qp / 2 && use.cq_needed + sends <= caps.max_cqe / 2;
 }
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
@@ -90,7 +98,14 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     rail::Hca& hca = m.hcas[local.hca];
     HcaUse& use = m.uses[local.hca];
     rail::RcCaps caps = caps_for(m, local.hca);
-    const std::uint32_t receives = use.srq ? 0 : caps.receives;
+    if (path.is_for_reads()) {
+        // One place is the probe's: no mark follows that would show that it has left the send queue.
+        caps.sends = std::min(std::min(caps.sends, kMostReads) + 1, hca.caps().max_qp_wr);
+        caps.receives = 1;
+        caps.inline_bytes = 0;
+        if (caps.sends < 2 || !leaves_enough(use, hca.caps(), caps.sends)) return nullptr;
+    }
+    const std::uint32_t receives = use.srq || path.is_for_reads() ? 0 : caps.receives;
     const std::uint32_t places = make_room(m, local.hca, caps.sends + receives,
                                            std::min(caps.sends, kLeastSends) + receives);
     if (places == 0) return nullptr;
@@ -100,6 +115,7 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
         use.cq_needed -= places;
         return not_used(made.trouble().sentence), nullptr;
     }
+    ++use.queue_pairs;
     auto rail = std::make_unique<Rail>();
     rail->local_hca = local.hca;
     rail->remote_hca = remote.hca;
@@ -108,7 +124,7 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
     rail->qp = QueuePair(std::move(made->qp));
     rail->counts_credits = remote.has_srq == 0;
-    if (use.srq) return rail;
+    if (use.srq || path.is_for_reads()) return rail;
     rail->own_receives = sched::ReceiveCredits(caps.receives);
     if (post_receives(m, local.hca, caps.receives, nullptr, rail.get(), rail->receives)) return rail;
     not_used(rail::trouble(hca.context(), errno, "cannot register receive buffers").sentence);

@@ -13,17 +13,18 @@
 namespace coop::ib {
 namespace {
 
-std::string line_of(const Module& m, const Rail& rail, const sched::RailSet& known) {
+std::string line_of(const Module& m, const Channel& channel, const Rail& rail) {
     char line[256];
+    const sched::RailSet& known = channel.scheduler->rails();
     const sched::RailInfo& info = known[rail.number()].info;
+    const rail::RailCounts counts = counts_of(channel, rail);
     std::snprintf(
         line, sizeof line, "  %-4u  %-10s  %4u  %9u  %2u  %15llu  %9llu  %9llu  %9llu  %9llu  %9llu  %5.1f %%\n",
         static_cast<unsigned>(rail.number()), m.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(info.port),
-        static_cast<unsigned>(info.path), static_cast<unsigned>(info.qp),
-        static_cast<unsigned long long>(rail.counts.bytes), static_cast<unsigned long long>(rail.counts.sends),
-        static_cast<unsigned long long>(rail.counts.stripes), static_cast<unsigned long long>(rail.counts.waits),
-        static_cast<unsigned long long>(rail.counts.read_waits), static_cast<unsigned long long>(rail.early),
-        100 * known.share(rail.number()));
+        static_cast<unsigned>(info.path), static_cast<unsigned>(info.qp), static_cast<unsigned long long>(counts.bytes),
+        static_cast<unsigned long long>(counts.sends), static_cast<unsigned long long>(counts.stripes),
+        static_cast<unsigned long long>(counts.waits), static_cast<unsigned long long>(counts.read_waits),
+        static_cast<unsigned long long>(rail.early), 100 * known.share(rail.number()));
     return line;
 }
 
@@ -39,6 +40,19 @@ std::string operations_of(const Channel& channel) {
 }
 
 // Uses the id, because Open MPI may have freed endpoint.proc by now.
+std::string readers_of(const Channel& channel) {
+    std::size_t readers = 0;
+    std::uint64_t bytes = 0;
+    for (const Rail& rail : channel.rails)
+        if (const Rail* const reader = channel.rails.reader(rail.number())) {
+            ++readers;
+            bytes += reader->counts.bytes;
+        }
+    return readers == 0 ? ""
+                        : "  read over queue pairs of their own, which " + std::to_string(readers) +
+                              (readers == 1 ? " rail has: " : " rails have: ") + std::to_string(bytes) + " bytes\n";
+}
+
 std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
 
 std::string table_of(const Module& m, const Endpoint& endpoint) {
@@ -47,12 +61,12 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
                         std::to_string(rank_of(endpoint)) +
                         "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits   "
                         "   reads      early  weight now\n";
-    for (const Rail& rail : channel.rails) table += line_of(m, rail, channel.scheduler->rails());
+    for (const Rail& rail : channel.rails) table += line_of(m, channel, rail);
     table += "  waited for the connection: " + std::to_string(channel.connect_waits) +
              "; datagrams sent again: " + std::to_string(m.connections->repeated(endpoint.id)) +
              "\n  written into the peer's ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
-             operations_of(channel);
+             readers_of(channel) + operations_of(channel);
     if (!channel.scheduler->last_small().empty())
         table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
     if (!channel.scheduler->last_large().empty())

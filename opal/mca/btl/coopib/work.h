@@ -51,7 +51,7 @@ struct Work {
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
     bool ordered = false, wants_credit = false;
-    bool has_token = false, waits = false;
+    bool has_token = false, waits = false, apart = false;
 };
 using WorkList = List<Work, &Work::node>;
 

@@ -56,8 +56,10 @@ std::vector<std::size_t>::iterator beginning(std::vector<std::size_t>& order, st
 }  // namespace
 
 Limits agreed(Limits a, Limits b) noexcept {
-    return {stricter(a.num_rails, b.num_rails), stricter(a.qps_per_port, b.qps_per_port),
-            stricter(a.max_paths, b.max_paths)};
+    return {.num_rails = stricter(a.num_rails, b.num_rails),
+            .qps_per_port = std::min(a.qps_per_port, b.qps_per_port),
+            .reads_apart = std::min(a.reads_apart, b.reads_apart),
+            .max_paths = stricter(a.max_paths, b.max_paths)};
 }
 
 std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote,
@@ -68,7 +70,7 @@ std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::spa
     std::vector<PathChoice> rails;
     const std::vector<PortPair> pairs = pair_ports(local, remote, most);
     if (pairs.empty()) return rails;
-    for (std::uint16_t qp = 0; qp < std::max<std::uint16_t>(limits.qps_per_port, 1) && rails.size() < most; ++qp)
+    for (std::uint16_t qp = 0; qp < std::max<unsigned>(limits.qps_per_port, 1) && rails.size() < most; ++qp)
         for (unsigned bits = 0; bits < std::min(most_paths, 1u << kMaxLmc); ++bits)
             for (const PortPair& pair : pairs) {
                 if (bits >= paths_between(local[pair.local], remote[pair.remote]) || rails.size() == most) continue;
@@ -76,6 +78,12 @@ std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::spa
                 rails.push_back({static_cast<std::uint8_t>(pair.local), static_cast<std::uint8_t>(pair.remote),
                                  path_bits, path_bits, qp});
             }
+    if (limits.reads_apart == 0 || 2 * rails.size() > room) return rails;
+    for (std::size_t i = 0, all = rails.size(); i < all; ++i) {
+        PathChoice reads = rails[i];
+        reads.qp |= kForReads;
+        rails.push_back(reads);
+    }
     return rails;
 }
 

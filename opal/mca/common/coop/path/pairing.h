@@ -35,14 +35,18 @@ namespace coop::path {
 constexpr std::size_t kMaxConnectionRails =
     64;  // between two processes, as negotiated: path::RailMask has one bit for each
 
-// One rail. Ports are indices into the two lists.
+// Set in PathChoice::qp: this queue pair is the second one of a rail and carries only reads.
+constexpr std::uint16_t kForReads = 0x8000;
+
+// One queue pair. Ports are indices into the two lists.
 struct PathChoice {
     std::uint8_t local_port = 0;
     std::uint8_t remote_port = 0;
     std::uint8_t local_bits = 0;  // path bits: offset from the port's first LID
     std::uint8_t remote_bits = 0;
-    std::uint16_t qp = 0;  // index among the queue pairs on this path
+    std::uint16_t qp = 0;  // index among the rails on this path
 
+    bool is_for_reads() const noexcept { return (qp & kForReads) != 0; }
     bool operator==(const PathChoice&) const = default;
 };
 
@@ -54,6 +58,7 @@ constexpr PathChoice mirrored(PathChoice p) noexcept {
 COOP_EXPORT Limits agreed(Limits a, Limits b) noexcept;
 
 // Returns the rails: at most kMaxConnectionRails, and no more than fit into one datagram (most_rails() in datagram.h).
+// Behind them follow their queue pairs for reads, in the same order, if the limits ask for them and all of them fit.
 COOP_EXPORT std::vector<PathChoice> choose_paths(std::span<const PortRecord> local, std::span<const PortRecord> remote,
                                                  Limits limits);
 // The same with the agreed() limits of both lists.

@@ -24,7 +24,9 @@ void check_header(Fields& fields, const ListHeader& h, std::span<const std::byte
     fields.in("length in bytes", bytes.size(), packed_bytes(h.count), packed_bytes(h.count));
     if (!fields.ok()) return;
     const std::uint16_t check = list_check(bytes);
-    fields.in("check word", h.check, check, check).in("queue pairs on a path", h.limits.qps_per_port, 1, UINT16_MAX);
+    fields.in("check word", h.check, check, check)
+        .in("queue pairs on a path", h.limits.qps_per_port, 1, UINT8_MAX)
+        .in("has queue pairs for reads", h.limits.reads_apart, 0, 1);
 }
 
 constexpr std::array<std::uint8_t, 12> kMappedIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

@@ -30,7 +30,7 @@
 
 namespace coop::path {
 
-constexpr std::uint16_t kPortVersion = 3;
+constexpr std::uint16_t kPortVersion = 4;
 constexpr std::size_t kMaxPorts = 32;     // of a process
 constexpr unsigned kMaxLmc = 7;           // IBTA: three bits
 constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
@@ -73,9 +73,10 @@ constexpr unsigned mtu_bytes(std::uint8_t code) noexcept { return 128u << code; 
 
 // Limits on the paths of a process. agreed() (pairing.h) gives those between two processes.
 struct Limits {
-    std::uint16_t num_rails = 0;     // at most this many; 0: no limit
-    std::uint16_t qps_per_port = 1;  // queue pairs on each path
-    std::uint16_t max_paths = 0;     // at most this many LMC paths between two ports; 0: all
+    std::uint16_t num_rails = 0;    // at most this many; 0: no limit
+    std::uint8_t qps_per_port = 1;  // rails on each path
+    std::uint8_t reads_apart = 0;   // 1: each rail has a second queue pair, for reads
+    std::uint16_t max_paths = 0;    // at most this many LMC paths between two ports; 0: all
 
     bool operator==(const Limits&) const = default;
 };

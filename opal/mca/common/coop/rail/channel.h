@@ -8,6 +8,9 @@
 //                                                        ▲
 //     stripe ──no read token──► Rail::reads ─────────────┘
 //
+//     A rail may have a second queue pair that carries only reads, because an HCA executes the requests of a queue
+//     pair in order: a read would wait for the writes before it, and hold up what follows it.
+//
 //     A completion, a credit or a completed mark lets waiting requests be posted.
 //
 // `Self` is the transport's channel, which derives from this and has
@@ -69,7 +72,7 @@ public:
 
     // Posts the request on its rail, or queues it there.
     void submit(Work& work) {
-        Rail& rail = rails[work.rail];
+        Rail& rail = queue_of(work);
         if (rail.waiting.empty() && take_place(rail, work)) return post(rail, work);
         ++rail.counts.waits;
         count_waiting(work);
@@ -81,16 +84,24 @@ public:
     void submit_stripe(Work& stripe, bool with_token) {
         count_waiting(stripe);
         stripe.has_token = with_token;
-        Rail& rail = rails[stripe.rail];
+        Rail& rail = queue_of(stripe);
         if (!with_token || rail.reads.take_or_queue(&stripe)) return submit(stripe);
         ++rail.counts.read_waits;
     }
 
     bool can_read() const noexcept {
-        const sched::RailMask readers = scheduler->usable(sched::Direction::kIn);
-        for (const Rail& rail : rails)
-            if ((readers & sched::bit_of(rail.number())) != 0 && rail.reads.can_take()) return true;
+        for (const Rail& rail : rails) {
+            const Rail* const reader = rails.reader(rail.number());
+            if ((reader != nullptr ? *reader : rail).reads.can_take()) return true;
+        }
         return false;
+    }
+
+    // Whether every rail has a queue pair for reads, so that reads hold up nothing else.
+    bool reads_apart() const noexcept {
+        for (const Rail& rail : rails)
+            if (rails.reader(rail.number()) == nullptr) return false;
+        return true;
     }
 
     // Returns the rail for `bytes` of inline data; null if they cannot be posted at once.
@@ -114,7 +125,7 @@ public:
     // A request has completed and left the send queue.
     void on_completed(Work& work, std::uint64_t now_ns) {
         scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns, direction_of(work.kind));
-        Rail& rail = rails[work.rail];
+        Rail& rail = queue_of(work);
         rail.on_completed();
         if (work.has_token)
             if (Work* next = rail.reads.give_back()) submit(*next);
@@ -152,14 +163,18 @@ public:
         return {most->number(), most->own_receives.take_owed()};
     }
 
-    // Decides about an event of a rail; null: of a rail that is not in the channel yet. A rail that fails accepts no
-    // further requests and keeps its number. The requests that wait on it or are in flight stay there; the caller,
+    // Decides about an event of a rail or of its queue pair for reads; null: of a rail that is not in the channel yet. A
+    // rail that fails accepts no further requests and keeps its number. The requests that wait on it or are in flight stay there; the caller,
     // which carries out the decision, handles them.
     [[nodiscard]] RailDecision on_rail_event(Rail* rail, RailEvent event) noexcept {
         if (rail == nullptr) return decide(RailState::kOpening, event);
         const RailDecision decision = decide(rail->state, event);
         if (decision == RailDecision::kIgnore || rail->state != RailState::kUp) return decision;
-        rail->shut();
+        if (Rail* const reader = rails.reader(rail->number())) {
+            reader->shut();
+            reader->state = RailState::kFailed;
+        }
+        rails[rail->number()].shut();
         rails.set_state(rail->number(), RailState::kFailed);
         scheduler->set_state(rail->number(), sched::RailState::kDown);
         return decision;
@@ -169,11 +184,18 @@ public:
     [[nodiscard]] RailDecision on_failed(const Work& work, RailEvent event) noexcept {
         if (work.kind != WorkKind::kMark)
             scheduler->on_aborted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
-        return on_rail_event(rails.find(work.rail), event);
+        Rail* const reader = rails.any_reader(work.rail);
+        return on_rail_event(reader != nullptr && &work == &reader->mark ? reader : rails.find(work.rail), event);
     }
 
 private:
     Self& self() noexcept { return static_cast<Self&>(*this); }
+
+    // The queue pair of the request, which has its own send queue, waiting requests and read tokens.
+    Rail& queue_of(const Work& work) const noexcept {
+        Rail* const reader = work.apart ? rails.reader(work.rail) : nullptr;
+        return reader != nullptr ? *reader : rails[work.rail];
+    }
 
     void send_now(Work& message) {
         // Sequence numbers follow the order in which messages are handed to the rails, even if a rail queues them.

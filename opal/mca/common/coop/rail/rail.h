@@ -62,11 +62,17 @@ concept RailWork = requires(W& work) {
     { work.wants_credit } -> std::same_as<bool&>;          // a message that needs a receive buffer of the peer
     { work.has_token } -> std::same_as<bool&>;             // it holds or waits for a read token of its rail
     { work.waits } -> std::same_as<bool&>;                 // the scheduler counts its bytes as waiting
+    { work.apart } -> std::same_as<bool&>;  // a read that takes the queue pair for reads, if there is one
 };
 
 struct RailCounts {
     std::uint64_t bytes = 0, sends = 0, stripes = 0;
     std::uint64_t waits = 0, read_waits = 0;  // waits: for the send queue or a credit; read_waits: for a read token
+
+    RailCounts operator+(const RailCounts& other) const noexcept {
+        return {bytes + other.bytes, sends + other.sends, stripes + other.stripes, waits + other.waits,
+                read_waits + other.read_waits};
+    }
 };
 
 template <QueuePair Qp, RailWork Work>

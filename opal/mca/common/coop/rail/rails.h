@@ -36,6 +36,21 @@ public:
         return put;
     }
 
+    // Gives the rail `number` a second queue pair, which carries its reads if it is up. Precondition: the rail exists.
+    void put_reader(sched::RailIndex number, std::unique_ptr<Rail> reader) {
+        readers_.resize(all_.size());
+        readers_[number] = std::move(reader);
+    }
+    // The queue pair for reads; null: there is none, or it did not open.
+    Rail* reader(sched::RailIndex number) const noexcept {
+        Rail* const reader = any_reader(number);
+        return reader != nullptr && reader->state != RailState::kClosed ? reader : nullptr;
+    }
+    // Also one that did not open: its probe may still complete.
+    Rail* any_reader(sched::RailIndex number) const noexcept {
+        return number < readers_.size() ? readers_[number].get() : nullptr;
+    }
+
     std::size_t numbers() const noexcept { return all_.size(); }
     Rail& operator[](sched::RailIndex number) const noexcept { return *all_[number]; }  // must exist
     Rail* find(sched::RailIndex number) const noexcept { return number < all_.size() ? all_[number].get() : nullptr; }
@@ -65,6 +80,7 @@ public:
 
 private:
     std::vector<std::unique_ptr<Rail>> all_;
+    std::vector<std::unique_ptr<Rail>> readers_;  // by number; those that did not open are kept until the rails end
     sched::RailMask up_ = 0;
 };
 

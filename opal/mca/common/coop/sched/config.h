@@ -47,10 +47,6 @@ struct SchedConfig {
     // in more rounds if a round was shorter; 0: two rounds always suffice.
     std::uint64_t pause_ns = 500'000;
 
-    // Of the queue pairs of a path, reads use those of odd numbers and everything else the others, so that neither
-    // queues behind the other. No effect with one queue pair per path.
-    bool interleave = true;
-
     bool count_backlog = true;  // adaptive striping and BSS count the bytes queued on a rail as a part of its stripe
 
     std::uint32_t bss_paths = 0;  // n_paths; 0: all rails

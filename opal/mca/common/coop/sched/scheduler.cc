@@ -25,15 +25,6 @@ bool all_nominals_known(const RailSet& rails) noexcept {
     return true;
 }
 
-// Of several queue pairs of a path, reads take those of odd numbers and everything else the others; nothing: all
-// share all rails.
-RailMask rails_of_reads(const SchedConfig& config, const RailSet& rails) noexcept {
-    RailMask odd = 0;
-    for (RailIndex rail : each(rails.all()))
-        if (rails[rail].info.qp % 2 != 0) odd |= bit_of(rail);
-    return config.interleave ? odd : 0;
-}
-
 // Whether striped messages use BSS, whose weights start equal.
 bool uses_bss(const SchedConfig& config) noexcept {
     return config.large_policy == Policy::kBss ||
@@ -88,8 +79,7 @@ private:
 
 Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
     : config_(&config), rails_(rails), limits_(limits_of(config, rails)), batch_size_(bss_batch(config, rails.size())),
-      bss_paths_(rails.first(bss_paths(config, rails.size()))), read_rails_(rails_of_reads(config, rails)),
-      first_rail_(rails.first()), next_first_(first_rail_) {
+      bss_paths_(rails.first(bss_paths(config, rails.size()))), first_rail_(rails.first()), next_first_(first_rail_) {
     for (Turns& turns : turns_) turns.small.next = turns.large.next = first_rail_;
     feedback_.set_limits(limits_.min, config);
     take_fixed_weights(config.weights);
@@ -176,16 +166,10 @@ Schedule::Header Scheduler::choose_epc(std::uint64_t bytes, Marker marker) const
 
 // --- policy -> rails --------------------------------------------------------
 
-RailMask Scheduler::usable(Direction direction) const noexcept {
-    const RailMask all = rails_.usable();
-    const RailMask own = all & (direction == Direction::kIn ? read_rails_ : ~read_rails_);
-    return own != 0 ? own : all;
-}
-
 Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns,
                                   Direction direction) noexcept {
     feedback_.settle(rails_, now_ns);
-    const RailMask usable = this->usable(direction);
+    const RailMask usable = rails_.usable();
     if (bytes < config_->striping_threshold && usable != 0) {
         static_cast<void>(rail_of_small(bytes, direction));
         return last_small();
@@ -206,7 +190,7 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
 }
 
 Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane, Direction direction) noexcept {
-    const RailMask usable = this->usable(direction);
+    const RailMask usable = rails_.usable();
     Schedule schedule;
     schedule.header.bytes = bytes;
     schedule.header.direction = direction;
@@ -238,7 +222,7 @@ Schedule Scheduler::last_small() const noexcept {
 }
 
 RailIndex Scheduler::rail_of_small(std::uint64_t bytes, Direction direction) noexcept {
-    const RailIndex rail = take_turn(config_->small_policy, usable(direction), direction, of(direction).small);
+    const RailIndex rail = take_turn(config_->small_policy, rails_.usable(), direction, of(direction).small);
     last_small_ = {};
     last_small_.direction = direction;
     last_small_.bytes = bytes;
@@ -319,7 +303,7 @@ RailMask Scheduler::candidates(Policy policy, RailMask usable) const noexcept {
 bool Scheduler::may_wait(std::uint64_t bytes, Marker marker, Direction direction) const noexcept {
     const Policy policy = choose(bytes, marker).policy;
     if (!row_of(policy).measures) return false;
-    const RailMask rails = striped_rails(policy, candidates(policy, usable(direction)));
+    const RailMask rails = striped_rails(policy, candidates(policy, rails_.usable()));
     if (count_of(rails) < 2) return false;  // no weights to learn
     const RailMask idle = idle_among(rails, direction);
     if (idle == rails || (idle != 0 && (rails_of_cut(policy, rails, bytes, direction) & idle) != 0)) return false;

@@ -90,10 +90,6 @@ public:
         for (RailIndex rail : each(rails_.all())) bytes += rails_[rail].in(direction).backlog_bytes();
         return bytes;
     }
-    // Whether reads have rails of their own now.
-    bool separates_reads() const noexcept { return (usable(Direction::kIn) & usable(Direction::kOut)) == 0; }
-    // The usable rails for what goes in this direction.
-    RailMask usable(Direction direction) const noexcept;
     const StripeLimits& limits() const noexcept { return limits_; }
     // The last schedule of a message below the striping threshold, and of any other message; without stripes if
     // there was none.
@@ -151,7 +147,6 @@ private:
     StripeLimits limits_;
     std::uint32_t batch_size_;              // n_batch
     RailMask bss_paths_;                    // the n_paths preferred rails
-    RailMask read_rails_;                   // those that only reads use; 0: all rails serve both directions
     RailIndex first_rail_;                  // rail of binding; first in turn and among equal weights
     RailIndex next_first_;                  // rail of the first stripe; among equal weights the last to be left out
     std::array<Turns, kDirections> turns_;  // by direction

@@ -20,6 +20,7 @@ HcaCaps caps_of(const ibv_device_attr& attr, std::uint32_t most_reads) noexcept 
     HcaCaps caps;
     caps.max_rd_atomic = std::min(positive(attr.max_qp_init_rd_atom), most_reads);
     caps.max_dest_rd_atomic = std::min(positive(attr.max_qp_rd_atom), most_reads);
+    caps.max_qp = positive(attr.max_qp);
     caps.max_qp_wr = positive(attr.max_qp_wr);
     caps.max_cqe = positive(attr.max_cqe);
     caps.max_sge = positive(attr.max_sge);

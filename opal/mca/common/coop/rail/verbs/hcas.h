@@ -41,6 +41,7 @@ struct HcaCaps {
     std::uint32_t max_inline = 0;          // bytes
     std::uint32_t max_rd_atomic = 0;       // outstanding reads and atomics of a queue pair as initiator
     std::uint32_t max_dest_rd_atomic = 0;  // as responder
+    std::uint32_t max_qp = 0;
     std::uint32_t max_qp_wr = 0;
     std::uint32_t max_cqe = 0;
     std::uint32_t max_sge = 0;
