@@ -16,6 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "mpi_test.h"
 #include "variable.h"
 
@@ -57,18 +60,23 @@ void drop_capabilities() {
     if (syscall(SYS_capset, &header, none) != 0) perror("capset");
 }
 
-// Before MPI_Init: a process that still had its capabilities in MPI_Init could map the memory of a quicker peer.
-void start_trouble_of_access() {
-    if (trouble() == "private" || trouble() == "late") drop_capabilities();
+void (*prepare_variables)() = nullptr;  // of variable.h
+
+// Before MPI_Init, because the quicker process maps the other one's memory while that is still in MPI_Init.
+void prepare() {
+    prepare_variables();
+    if (trouble() != "private" && trouble() != "late") return;
+    drop_capabilities();
+    const char* const rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (trouble() == "private" && rank != nullptr && std::string(rank) == "0") prctl(PR_SET_DUMPABLE, 0);
 }
 
 void start_trouble() {
     if (trouble() == "nofile" && rank_in_world() == 1) use_up_descriptors();
-    if (trouble() == "private" && rank_in_world() == 0) prctl(PR_SET_DUMPABLE, 0);
 }
 
 const mpitest::Configure configure([](mpitest::Settings& settings) {
-    settings.before_init = start_trouble_of_access;
+    prepare_variables = std::exchange(settings.before_init, prepare);
     settings.after_init = start_trouble;
 });
 
