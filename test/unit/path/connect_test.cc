@@ -257,6 +257,35 @@ TEST(Connection, rail_that_the_peer_closed_last_is_closed) {
     EXPECT_EQ(c.live(), 2u);
 }
 
+// A connection of one rail and its queue pair for reads, after the peer has replied.
+Connection with_reader() {
+    Connection c(kSelf, kPeer, kOurs, {{0, 0, 0, 0, 0}, {0, 0, 0, 0, kForReads}}, kPatience, kOurWord);
+    (void)c.on_want(0);
+    const OwnEnd ends[] = {{50, 500}, {51, 501}};
+    (void)c.on_qps_ready(ends, 0);
+    Datagram reply = from_peer(Kind::kReply);
+    reply.rails[1] = {71, 2, 701, 0, 0, 0, 0};
+    EXPECT_EQ(text(c.on_datagram(reply, 0)), "connect");
+    return c;
+}
+
+TEST(Connection, rail_serves_without_its_queue_pair_for_reads) {
+    Connection c = with_reader();
+    EXPECT_EQ(c.live(), 3u);
+    EXPECT_EQ(text(c.on_connected(2, 0)), "send ready, probe");
+    EXPECT_EQ(c.live(), 1u);
+    EXPECT_EQ(text(c.on_probed(1, 0, 0)), "send probed");
+}
+
+TEST(Connection, queue_pair_for_reads_is_no_rail) {
+    Connection closed = with_reader();
+    EXPECT_EQ(text(closed.on_connected(1, 0)), std::string("send reply, give up: ") + describe(Reason::kNoRailOpened));
+    Connection silent = with_reader();
+    (void)silent.on_connected(0, 0);
+    EXPECT_EQ(text(silent.on_probed(2, 0, 0)), "") << "the rail has not answered";
+    EXPECT_EQ(text(silent.on_probed(0, 1, 0)), std::string("send reply, give up: ") + describe(Reason::kNoRailAnswers));
+}
+
 TEST(Connection, peer_that_has_probed_first_spares_a_wait) {
     Connection c = in_state(State::kProbing);
     EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kProbed), 0)), "");

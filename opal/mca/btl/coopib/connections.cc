@@ -233,7 +233,10 @@ void Connections::make_rails(Link& link) {
     News news{.what = News::What::kQueuePairs, .peer = link.peer};
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         const path::PathChoice& path = connection.path(i);
-        link.rails.push_back(make_rail(m_, path, link.remote.ports[path.remote_port]));
+        // A queue pair for reads needs its rail, which was made before.
+        const std::size_t half = connection.rails() / 2;
+        const bool is_needed = !path.is_for_reads() || link.rails[i - half] != nullptr;
+        link.rails.push_back(is_needed ? make_rail(m_, path, link.remote.ports[path.remote_port]) : nullptr);
         const Rail* rail = link.rails.back().get();
         ends.push_back({});
         if (rail == nullptr) continue;

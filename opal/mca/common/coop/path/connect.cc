@@ -76,6 +76,7 @@ Connection::Connection(std::uint64_t self, std::uint64_t peer, std::uint32_t gen
       paths_(std::move(paths)), ends_() {
     paths_.resize(std::min(paths_.size(), kMaxConnectionRails));
     ends_.resize(paths_.size());
+    num_rails_ = static_cast<std::size_t>(std::ranges::count(paths_, false, &PathChoice::is_for_reads));
     for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].local_psn = first_psn(generation, i);
 }
 
@@ -273,10 +274,10 @@ Actions Connection::on_probed(RailMask answered, RailMask broken, Nanoseconds no
     now_ = now;
     answered_ |= answered;
     broken_ |= broken;
-    const RailMask open = live() & ~broken_;
+    const RailMask open = without_orphans(live() & ~broken_);
     if (open == 0) return give_up(Reason::kNoRailAnswers);
     if ((open & ~answered_) == 0) return end_probe();
-    if ((open & answered_) == 0) return {};
+    if (without_orphans(open & answered_) == 0) return {};
     if (!probe_ends_) probe_ends_ = now + patience_.probe;
     if (now >= *probe_ends_) return end_probe();
     next_ = std::min(next_, *probe_ends_);
@@ -410,7 +411,14 @@ RailMask Connection::live() const noexcept {
     RailMask mask = 0;
     for (std::size_t i = 0; i < ends_.size(); ++i)
         if (ends_[i].local_qpn != 0 && ends_[i].remote_qpn != 0) mask |= RailMask{1} << i;
-    return mask;
+    return without_orphans(mask);
+}
+
+// Removes the queue pairs for reads whose rail is not open.
+RailMask Connection::without_orphans(RailMask open) const noexcept {
+    if (num_rails_ == paths_.size()) return open;
+    const RailMask rails = open & ((RailMask{1} << num_rails_) - 1);
+    return open & (rails | rails << num_rails_);
 }
 
 }  // namespace coop::path

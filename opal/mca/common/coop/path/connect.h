@@ -18,7 +18,8 @@
 // A rail is used only after each side has read, over it, the word that identifies the other. This proves that
 // both directions work and that the far end is the right process. Reads do not involve the peer's CPU. Once one
 // rail has answered, the others have Patience::probe left to do so. A rail that does not answer, or that one
-// side cannot open, is closed on both sides: its queue pair number in REPLY, PROBED or DONE is 0. A REPLY without
+// side cannot open, is closed on both sides: its queue pair number in REPLY, PROBED or DONE is 0. The queue pair for
+// reads of a closed rail is closed, too; a rail serves without the one for reads. A REPLY without
 // entries is a refusal. PROBED asks for the peer's PROBED; DONE carries the same data, but from a side that has
 // already received the peer's PROBED.
 //
@@ -176,7 +177,7 @@ public:
 
     // --- what to carry out --------------------------------------------------
     COOP_EXPORT Datagram datagram(Kind kind) const;
-    // The rails that both sides have open, as far as known.
+    // The rails that both sides have open, as far as known, and those of their queue pairs for reads that they have.
     COOP_EXPORT RailMask live() const noexcept;
     RailEnds rail(std::size_t i) const noexcept { return ends_[i]; }
     const PathChoice& path(std::size_t i) const noexcept { return paths_[i]; }
@@ -200,6 +201,7 @@ private:
         return state_ == State::kRequested || state_ == State::kReplied || state_ == State::kProbing ||
                state_ == State::kProbed;
     }
+    RailMask without_orphans(RailMask open) const noexcept;
     bool concerns_us(const Datagram& datagram) const noexcept;
     bool mirrors_our_paths(const Datagram& datagram) const noexcept;
     void learn(const Datagram& datagram) noexcept;
@@ -239,6 +241,7 @@ private:
     bool peer_has_probed_ = false;           // the peer's PROBED or DONE has arrived
     Nanoseconds now_ = 0;                    // of the current event
     std::vector<PathChoice> paths_;
+    std::size_t num_rails_;  // paths_ without queue pairs for reads, which follow in the same order
     std::vector<RailEnds> ends_;
     ConnectionCounts counts_;
 };
