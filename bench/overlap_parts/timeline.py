@@ -59,7 +59,8 @@ def read_messages(text):
 
 def roles(messages, begin, end, size):
     """Names the messages of one transfer: {name: {from_sender, begun, arrived}} in seconds. Long messages are the data; a read is
-    posted by the receiver and a write by the sender, which identifies the two. RTS: the sender's first message, before the data.
+    posted by the receiver and a write by the sender, which identifies the two. Reads that have queue pairs of their own do not; then
+    the last message before the read is the sender's. RTS: the sender's first message, before the data.
     CTS: the receiver's last message before a write. FIN: the first message after the data from the side that posted it."""
     inside = [m for m in messages if begin <= m["begun"] <= end]
     data = [m for m in inside if m["bytes"] > SHORT]
@@ -69,6 +70,9 @@ def roles(messages, begin, end, size):
     sender = data[0]["to"] if reads else data[0]["from"]
     first, last = min(m["begun"] for m in data), max(m["arrived"] for m in data)
     short = [m for m in inside if m["bytes"] <= SHORT]
+    before = [m for m in short if m["begun"] <= first]
+    if before and not any(sender in (m["from"], m["to"]) for m in short):
+        sender = before[-1]["from"]
 
     def pick(from_sender, allowed, place):
         chosen = [m for m in short if (m["from"] == sender) == from_sender and allowed(m)]

@@ -76,6 +76,10 @@ class Timeline(unittest.TestCase):
     def test_tells_the_messages_of_a_read(self):
         self.assertEqual(self.roles(TRACE), {"RTS": (True, 20, 24), "FIN": (False, 4301, 4305), "read": (False, 40, 4300)})
 
+    def test_tells_the_messages_of_a_read_on_its_own_queue_pairs(self):
+        trace = TRACE.replace("QP 0x20 -> QP 0x10 RDMA_READ", "QP 0x21 -> QP 0x11 RDMA_READ")
+        self.assertEqual(self.roles(trace), self.roles(TRACE))
+
     def test_tells_the_messages_of_a_write(self):
         trace = TRACE.replace("QP 0x20 -> QP 0x10 RDMA_READ", "QP 0x10 -> QP 0x20 RDMA_WRITE").replace(
             "1.004301 s  message begun QP 0x20 -> QP 0x10", "1.004301 s  message begun QP 0x10 -> QP 0x20").replace(
