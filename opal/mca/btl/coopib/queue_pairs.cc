@@ -30,11 +30,15 @@ bool post_receives(Module& m, std::uint32_t hca, std::uint32_t count, ibv_srq* s
     return true;
 }
 
-// Whether a queue pair for reads, which rails can do without, leaves half of the queue pairs and of the completion queue's
-// entries for rails. All processes of the node share the queue pairs of an HCA.
-bool leaves_enough(const HcaUse& use, const rail::HcaCaps& caps, std::uint32_t sends) {
+// Whether a queue pair for reads, which rails can do without, leaves enough for rails: half of the HCA's queue pairs, which
+// all processes of the node share; three quarters of the entries that a completion queue can have, and half of those that
+// it has. Enlarges the completion queue for the latter.
+bool leaves_enough(HcaUse& use, const rail::HcaCaps& caps, std::uint32_t sends) {
     const auto processes = static_cast<std::uint64_t>(opal_process_info.num_local_peers) + 1;
-    return (use.queue_pairs + 1) * processes <= caps.max_qp / 2 && use.cq_needed + sends <= caps.max_cqe / 2;
+    const std::uint32_t needed = 2 * (use.cq_needed + sends);
+    if ((use.queue_pairs + 1) * processes > caps.max_qp / 2 || 2 * needed > caps.max_cqe) return false;
+    return needed <= static_cast<std::uint32_t>(use.cq->cqe) ||
+           ibv_resize_cq(use.cq, static_cast<int>(std::min(std::bit_ceil(needed), caps.max_cqe))) == 0;
 }
 
 void not_used(const std::string& why) { opal_output(0, "btl/coopib: a rail is not used: %s", why.c_str()); }
