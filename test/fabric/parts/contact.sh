@@ -82,6 +82,7 @@ hca_that_fails_ends_the_job() {
     local status=0
     events_of_a_job "$COOP_FABRIC_TOOL hca h0/coop1 down" || status=$?
     cat "$log.job"
+    echo "status $status"
     [ $status != 0 ] && [ $status != 124 ] && grep -q '^An HCA that btl/coopib uses has failed' "$log.job" && grep -qx '  HCA:   coop1' "$log.job"
 }
 
