@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/engine/faults.h"
 
+#include <algorithm>
+
+#include "fabric/engine/opcode.h"
 #include "fabric/shm/trace.h"
 
 namespace coop::fabric {
 namespace {
 
-bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::uint32_t source_qp,
-           std::uint32_t destination_qp) {
+// A rule that is about acknowledgements counts whole messages that are acknowledged. A read has a response instead, and
+// is repeated without harm.
+bool can_affect(FaultKind kind, const Struck& chunk) {
+    switch (kind) {
+    case FaultKind::cut: return chunk.qp_type == IBV_QPT_RC && chunk.ends_message && !is_read(chunk.opcode);
+    case FaultKind::drop:
+    case FaultKind::corrupt:
+    case FaultKind::lose_ack:
+    case FaultKind::rnr:
+    case FaultKind::reorder:
+    case FaultKind::kill_qp:
+    case FaultKind::kill_process: return true;
+    }
+    return true;
+}
+
+bool meets(const Segment& subnet, const Fault& fault, const Route& route, const Struck& chunk) {
+    if (!can_affect(fault.kind, chunk)) return false;
     const auto on_port = [&](std::uint32_t port) { return route.from == port || route.to == port; };
     const auto on_hca = [&](std::uint32_t port) { return subnet.ports()[port].hca == fault.target; };
     switch (fault.scope) {
@@ -15,7 +34,7 @@ bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::u
     case FaultScope::hca: return on_hca(route.from) || on_hca(route.to);
     case FaultScope::port: return on_port(fault.target);
     case FaultScope::lid: return route.slid == fault.target || route.dlid == fault.target;
-    case FaultScope::qp: return source_qp == fault.target || destination_qp == fault.target;
+    case FaultScope::qp: return chunk.source_qp == fault.target || chunk.destination_qp == fault.target;
     case FaultScope::link:
         for (std::uint32_t i = 0; i < route.hops; ++i)
             if (route.links[i] == fault.target) return true;
@@ -24,23 +43,29 @@ bool meets(const Segment& subnet, const Fault& fault, const Route& route, std::u
     return false;
 }
 
-// Counts the chunk. Returns true if the rule applies to it.
-bool strikes(Fault& fault) {
+// Counts the chunk. Returns how many chunks the rule had left for itself, this one included; 0: it spares this one.
+std::int64_t strikes(Fault& fault) {
     const std::int64_t until = fault.until_ns.load(std::memory_order_relaxed);
-    if (until != 0 && now_ns() > until) return false;
+    if (until != 0 && now_ns() > until) return 0;
     if (fault.after.load(std::memory_order_relaxed) > 0 && fault.after.fetch_sub(1, std::memory_order_relaxed) > 0)
-        return false;
-    if (fault.count.load(std::memory_order_relaxed) <= 0) return false;
-    return fault.count.fetch_sub(1, std::memory_order_relaxed) > 0;
+        return 0;
+    if (fault.count.load(std::memory_order_relaxed) <= 0) return 0;
+    return std::max<std::int64_t>(fault.count.fetch_sub(1, std::memory_order_relaxed), 0);
 }
 
-void mark(Strike& strike, FaultKind kind) {
-    switch (kind) {
+void mark(Strike& strike, const Fault& fault, std::int64_t left) {
+    switch (fault.kind) {
     case FaultKind::drop: strike.drop = true; return;
     case FaultKind::corrupt: strike.corrupt = true; return;
     case FaultKind::lose_ack: strike.lose_ack = true; return;
     case FaultKind::rnr: strike.not_ready = true; return;
     case FaultKind::reorder: strike.reorder = true; return;
+    case FaultKind::cut:
+        strike.cut = true;
+        strike.cut_now = left == 1;
+        strike.cut_scope = fault.scope;
+        strike.cut_target = fault.target;
+        return;
     case FaultKind::kill_qp: strike.kill_qp = true; return;
     case FaultKind::kill_process: strike.kill_process = true; return;
     }
@@ -53,15 +78,14 @@ bool is_spent(const Fault& fault) {
 
 }  // namespace
 
-Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp,
-                      std::uint32_t destination_qp) noexcept {
+Strike consult_faults(const Segment& subnet, const Route& route, const Struck& chunk) noexcept {
     Strike strike;
     bool spent = false;
     for (Fault& fault : subnet.ever_used<Fault>(kFaults)) {
-        if (!Segment::in_use(fault) || !meets(subnet, fault, route, source_qp, destination_qp)) continue;
-        if (strikes(fault)) {
-            mark(strike, fault.kind);
-            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, source_qp,
+        if (!Segment::in_use(fault) || !meets(subnet, fault, route, chunk)) continue;
+        if (const std::int64_t left = strikes(fault); left > 0) {
+            mark(strike, fault, left);
+            trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, chunk.source_qp,
                   static_cast<std::uint64_t>(fault.scope));
         }
         spent |= is_spent(fault);

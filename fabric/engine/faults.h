@@ -10,19 +10,30 @@
 namespace coop::fabric {
 
 struct Strike {
-    bool drop = false;          // the message does not arrive
-    bool corrupt = false;       // as drop, and a symbol error is counted
-    bool lose_ack = false;      // the message is executed, but its acknowledgement is lost
-    bool not_ready = false;     // the receiver answers RNR
-    bool reorder = false;       // a read's response is late; requests that need not wait for it overtake it
-    bool kill_qp = false;       // the receiving QP fails
-    bool kill_process = false;  // the receiving process dies
+    bool drop = false;       // the message does not arrive
+    bool corrupt = false;    // as drop, and a symbol error is counted
+    bool lose_ack = false;   // the message is executed, but its acknowledgement is lost
+    bool not_ready = false;  // the receiver answers RNR
+    bool reorder = false;    // a read's response is late; requests that need not wait for it overtake it
+    bool cut = false;        // as lose_ack; the rule's last message also takes down the target (cut_off())
+    bool cut_now = false;    // with `cut`: this is the last message
+    FaultScope cut_scope = FaultScope::all;  // with `cut`
+    std::uint32_t cut_target = 0;            // with `cut`
+    bool kill_qp = false;                    // the receiving QP fails
+    bool kill_process = false;               // the receiving process dies
 
     bool is_lost() const { return drop || corrupt; }
 };
 
-Strike consult_faults(const Segment& subnet, const Route& route, std::uint32_t source_qp,
-                      std::uint32_t destination_qp) noexcept;
+// What the rules have to know about a chunk. Some kinds of rules spare chunks that they could not affect.
+struct Struck {
+    std::uint32_t source_qp, destination_qp;  // numbers
+    std::uint32_t qp_type;                    // ibv_qp_type
+    ibv_wr_opcode opcode;
+    bool ends_message;
+};
+
+Strike consult_faults(const Segment& subnet, const Route& route, const Struck& chunk) noexcept;
 
 // Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule
 // up.

@@ -92,6 +92,7 @@ int LocalQp::add(SendWork& work) {
     next_psn_ = (next_psn_ + work.packets) & kPsnMask;
     work.posted_ns = clock_ns_ = now_ns();
     work.stage = SendWork::Stage::waiting;
+    work.unheard = false;
     ++tail_;
     return 0;
 }
@@ -185,7 +186,7 @@ void LocalQp::reset_queue() {
     shared_.released.store(0, std::memory_order_release);
     responding_.clear();
     in_flight_bytes_ = 0;
-    reads_in_flight_ = 0;
+    reads_in_flight_ = unheard_ = 0;
     failing_ = flushed_ = false;
     blocked_until_ns_ = link_free_ns_ = 0;
     Guard guard(shared_.lock);
@@ -255,7 +256,7 @@ void LocalQp::flush_sends() {
     executed_ = sent_ = begun_ = tail_;
     responding_.clear();
     in_flight_bytes_ = 0;
-    reads_in_flight_ = 0;
+    reads_in_flight_ = unheard_ = 0;
     failing_ = false;
     blocked_until_ns_ = 0;
 }

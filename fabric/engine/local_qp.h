@@ -31,6 +31,7 @@
 namespace coop::fabric {
 
 class Client;
+struct Strike;
 enum class Answer : int;
 
 struct SendCapacity {
@@ -78,6 +79,7 @@ struct SendWork {
     // responding  of a read: due when the chunk arrives at the requester
     // done        due when the requester has the acknowledgement
     enum class Stage : std::uint8_t { waiting, queued, on_the_way, responding, done } stage;
+    bool unheard;  // done, but the acknowledgement is lost: due when the requester's timer expires
 };
 
 inline constexpr std::uint64_t kInlineBytes = 32
@@ -163,10 +165,15 @@ private:
     void execute_datagram(SendWork& work);
     void execute_unreliable(SendWork& work);
     void execute_reliable(SendWork& work, std::int64_t now);
+    Strike strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const;
+    bool arrives(const Route& route, const SendWork& work, std::uint32_t mtu, const Strike& strike) const;
     void on_acknowledged(SendWork& work);
+    void acknowledge_earlier(std::int64_t due_ns);
+    void on_cut(SendWork& work, const Strike& strike, std::int64_t now);
     bool respond_next(std::int64_t now);
     void respond_chunk(SendWork& work, std::int64_t ready_ns);
     bool complete_next(std::int64_t now);
+    bool is_acknowledgement_lost(const SendWork& work) const;
     bool is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const;
     void notify();
     void finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns);
@@ -203,6 +210,7 @@ private:
     std::vector<std::uint32_t> responding_;  // marks of reads whose response is in transit
     std::uint64_t in_flight_bytes_ = 0;      // sent but not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
+    std::uint32_t unheard_ = 0;              // number of requests with SendWork::unheard
     Notices notices_;                        // of completions in this step; belongs to the thread that works
     bool working_ = false;                   // a thread is working; it may have released the lock to copy
     bool again_ = false;                     // the working thread has to look again

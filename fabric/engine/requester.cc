@@ -15,6 +15,7 @@
 #include "fabric/engine/client.h"
 #include "fabric/engine/local_qp.h"
 #include "fabric/engine/opcode.h"
+#include "fabric/engine/outage.h"
 #include "fabric/engine/responder.h"
 #include "fabric/shm/trace.h"
 
@@ -212,30 +213,35 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
     execute_reliable(work, now);
 }
 
-// Decides whether a chunk arrives (faults, losses, links that are down), and counts it.
-static bool arrives(const Segment& subnet, const Route& route, std::uint64_t bytes, std::uint32_t mtu,
-                    const Strike& strike) {
-    PortCounters& sender = subnet.ports()[route.from].counters;
-    const std::uint32_t packets = packets_of(bytes, mtu);
-    if (!route.leads_somewhere() || !is_passable(subnet, route)) {
+Strike LocalQp::strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const {
+    if (subnet_.header().faults.load(std::memory_order_relaxed) == 0 || !route.leads_somewhere()) return {};
+    const bool ends = is_read(work.opcode) || work.moved + work.chunk == work.bytes;
+    return consult_faults(subnet_, route, {shared_.number, to_qp, shared_.type, work.opcode, ends});
+}
+
+// Decides whether the chunk that is due arrives (faults, losses, links that are down), and counts it.
+bool LocalQp::arrives(const Route& route, const SendWork& work, std::uint32_t mtu, const Strike& strike) const {
+    PortCounters& sender = subnet_.ports()[route.from].counters;
+    const std::uint32_t packets = packets_of(work.chunk, mtu);
+    const Slot& first = work.first_link;
+    if (!route.leads_somewhere() ||
+        !survives(subnet_, route, first.start_ns, first.end_ns - first.start_ns, work.due_ns)) {
         sender.discards.fetch_add(packets, std::memory_order_relaxed);
         return false;
     }
-    count(subnet, route, bytes, packets);
-    if (strike.corrupt) subnet.ports()[route.to].counters.symbol_errors.fetch_add(1, std::memory_order_relaxed);
-    if (!strike.is_lost() && !is_lost(subnet, route, packets)) return true;
+    count(subnet_, route, work.chunk, packets);
+    if (strike.corrupt) subnet_.ports()[route.to].counters.symbol_errors.fetch_add(1, std::memory_order_relaxed);
+    if (!strike.is_lost() && !is_lost(subnet_, route, packets)) return true;
     sender.discards.fetch_add(1, std::memory_order_relaxed);
     return false;
 }
 
 void LocalQp::execute_datagram(SendWork& work) {
     const Route& route = work.to.route;
-    Strike strike;
-    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && route.leads_somewhere())
-        strike = consult_faults(subnet_, route, shared_.number, work.to_qp);
+    const Strike strike = strike_of(route, work, work.to_qp);
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
-    if (good && route.leads_somewhere() && arrives(subnet_, route, work.bytes, 4096, strike)) {
+    if (good && route.leads_somewhere() && arrives(route, work, 4096, strike)) {
         const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike, notices_};
         good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
     }
@@ -243,11 +249,9 @@ void LocalQp::execute_datagram(SendWork& work) {
 }
 
 void LocalQp::execute_unreliable(SendWork& work) {
-    Strike strike;
-    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
-        strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
+    const Strike strike = strike_of(route_, work, shared_.destination);
     Answer answer = Answer::none;
-    if (routed_ && arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) {
+    if (routed_ && arrives(route_, work, shared_.path_mtu_bytes, strike)) {
         const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike, notices_};
         answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     }
@@ -259,22 +263,50 @@ void LocalQp::execute_unreliable(SendWork& work) {
 }
 
 void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
-    Strike strike;
-    if (subnet_.header().faults.load(std::memory_order_relaxed) != 0 && routed_)
-        strike = consult_faults(subnet_, route_, shared_.number, shared_.destination);
-    if (!routed_ || !arrives(subnet_, route_, work.chunk, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
+    const Strike strike = strike_of(route_, work, shared_.destination);
+    if (!routed_ || !arrives(route_, work, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     // The receiver may have exited after acknowledging: if answers arrived before, this one did.
     const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
+    if (answer == Answer::ack && strike.cut) return on_cut(work, strike, now);
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
     if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
     on_acknowledged(work);
 }
 
+// The request was executed, but its acknowledgement is lost, and perhaps the path dies now. Until the timer expires,
+// later requests are executed, too; the acknowledgement of one of them would include this one.
+void LocalQp::on_cut(SendWork& work, const Strike& strike, std::int64_t now) {
+    if (strike.cut_now) {
+        const Route route = route_;
+        without_lock([&] {
+            cut_off(subnet_, strike.cut_scope, strike.cut_target, route);
+            return true;
+        });
+    }
+    const std::int64_t wait_ns = timeout_ns();
+    work.moved += work.chunk;
+    finish(work, IBV_WC_SUCCESS, wait_ns == Agenda::kNever ? wait_ns : now + wait_ns);
+    work.unheard = true;
+    ++unheard_;
+}
+
+// An acknowledgement includes all earlier requests (InfiniBand 9.7.5.1.2: coalesced acknowledge messages).
+void LocalQp::acknowledge_earlier(std::int64_t due_ns) {
+    for (std::uint32_t mark = head_; mark != executed_ && unheard_ > 0; ++mark) {
+        SendWork& work = at(mark);
+        if (!work.unheard) continue;
+        work.unheard = false;
+        work.due_ns = due_ns;
+        --unheard_;
+    }
+}
+
 void LocalQp::on_acknowledged(SendWork& work) {
+    if (unheard_ > 0) acknowledge_earlier(work.due_ns + latency_ns(subnet_, back_));
     retries_left_ = retry_count_;
     rnr_left_ = rnr_retry_;
     work.moved += work.chunk;
@@ -290,7 +322,9 @@ void LocalQp::on_acknowledged(SendWork& work) {
 
 // Finishes the request at the mark `executed_`, or a read that was responding.
 void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) {
-    if (is_read_or_atomic(work.opcode) && reads_in_flight_ > 0) --reads_in_flight_;
+    if (is_read_or_atomic(work.opcode) && work.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
+    if (work.unheard) --unheard_;
+    work.unheard = false;
     work.status = status;
     work.stage = Stage::done;
     work.due_ns = due_ns;
@@ -313,8 +347,8 @@ bool LocalQp::respond_next(std::int64_t now) {
                                    [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
     if (next == responding_.end() || failing_) return false;
     SendWork& work = at(*next);
-    Strike none;
-    if (!arrives(subnet_, back_, work.chunk, shared_.path_mtu_bytes, none)) {
+    const Strike none;
+    if (!arrives(back_, work, shared_.path_mtu_bytes, none)) {
         on_lost(work, now);
         return true;
     }
@@ -345,10 +379,26 @@ bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
     return due_ns - now <= Client::kQuantumNs && is_armed(subnet_, shared_.send_cq);
 }
 
+// True if a part of the path back went down before the acknowledgement had passed it.
+bool LocalQp::is_acknowledgement_lost(const SendWork& work) const {
+    if (subnet_.header().last_change_ns.load(std::memory_order_relaxed) < work.posted_ns) return false;
+    if (shared_.type != IBV_QPT_RC || work.status != IBV_WC_SUCCESS || is_read(work.opcode)) return false;
+    if (!back_.leads_somewhere()) return false;
+    return !survives(subnet_, back_, work.due_ns - latency_ns(subnet_, back_), 0, work.due_ns);
+}
+
 bool LocalQp::complete_next(std::int64_t now) {
     if (head_ == executed_) return false;
-    const SendWork& work = at(head_);
+    SendWork& work = at(head_);
     if (work.stage != Stage::done || (work.due_ns > now && !is_due_for_sleepers(work.due_ns, now))) return false;
+    if (work.unheard) {
+        on_lost(work, work.due_ns - timeout_ns());
+        return true;
+    }
+    if (is_acknowledgement_lost(work)) {
+        on_lost(work, work.due_ns);
+        return true;
+    }
     const bool failed = work.status != IBV_WC_SUCCESS;
     if (traces_messages_) trace_message(TraceKind::message_ended, work, work.status);
     if (failed || capacity_.all_signaled || (work.flags & IBV_SEND_SIGNALED) != 0) emit(head_, work.status);

@@ -46,6 +46,7 @@ std::int64_t LocalQp::timeout_ns() const {
     return code == 0 ? Agenda::kNever : std::int64_t{4096} << code;
 }
 
+// The request, or its acknowledgement, is lost. `now` is the time since when the requester waits for the answer.
 void LocalQp::on_lost(SendWork& work, std::int64_t now) {
     // A packet after the lost one reveals the gap to the responder, whose NAK comes sooner than the timer expires.
     const bool noticed = routed_ && is_passable(subnet_, route_) && hears() &&
@@ -97,6 +98,8 @@ void LocalQp::go_back_to(SendWork& work) {
     for (std::uint32_t i = mark; i != sent_; ++i) {
         SendWork& again = at(i);
         if (is_read_or_atomic(again.opcode) && again.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
+        if (again.unheard) --unheard_;
+        again.unheard = false;
         again.stage = Stage::waiting;
         again.moved = again.chunk = 0;
     }

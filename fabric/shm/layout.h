@@ -22,7 +22,7 @@
 namespace coop::fabric {
 
 inline constexpr std::uint64_t kMagic = 0x636f6f7066616231;  // "coopfab1"
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 inline constexpr std::uint32_t kNone = 0xffffffff;  // no index
 
 inline constexpr int kMaxPortsPerHca = 4;
@@ -45,6 +45,12 @@ using Dice = Shared<std::uint64_t>;
 // --- the subnet -----------------------------------------------------------------------------------------------------
 // Written once at creation. Later the tool changes states, rates, latencies, losses and loads; all processes write
 // counters, dice and `busy_until_ns`.
+
+// When an element of the subnet last went down and came back; 0: never. Set together with its `down`. Decides what became
+// of packets that were under way (engine/outage.h).
+struct Outage {
+    Shared<std::int64_t> cut_ns, back_ns;
+};
 
 struct Host {
     char name[64];
@@ -84,8 +90,9 @@ struct Hca {
     Profile profile;
     RegisterCost register_cost;
     Shared<std::uint32_t> down;  // 0: works
-    Lock atomics;                // atomics are atomic within one HCA (IBV_ATOMIC_HCA)
-    Dice landing;                // the order in which packets land, unless profile.in_order
+    Outage outage;
+    Lock atomics;  // atomics are atomic within one HCA (IBV_ATOMIC_HCA)
+    Dice landing;  // the order in which packets land, unless profile.in_order
 };
 
 struct PortCounters {
@@ -114,7 +121,8 @@ struct Port {
     std::uint32_t gid_count;
     std::uint16_t pkeys[kMaxPkeys];  // host byte order; 0: an empty entry
     std::uint32_t pkey_count;
-    Shared<std::uint32_t> down;           // 0: ACTIVE, provided that its cable and its HCA are up
+    Shared<std::uint32_t> down;  // 0: ACTIVE, provided that its cable and its HCA are up
+    Outage outage;
     Shared<std::uint64_t> loopback_rate;  // bytes/s of what the port sends to itself; 0: unlimited
     Shared<std::int64_t> loopback_busy_until_ns;
     PortCounters counters;
@@ -138,6 +146,7 @@ struct Link {
     std::uint32_t
         cable;  // tells parallel cables apart, from 1; 0: the only cable between its ends; same in both directions
     Shared<std::uint32_t> down;
+    Outage outage;
     Shared<std::uint64_t> rate;        // bytes/s; 0: unlimited
     Shared<std::uint64_t> background;  // bytes/s of constant background traffic
     Shared<std::int64_t> latency_ns;
@@ -152,6 +161,7 @@ struct Link {
 struct Lid {
     std::uint32_t port;  // kNone: no port has this LID
     Shared<std::uint32_t> down;
+    Outage outage;
 };
 
 // Linear forwarding tables: entry [switch * lid_capacity + dlid] is the link to take, plus 1; 0: unreachable.
@@ -360,7 +370,7 @@ inline std::uint32_t index_of_qp(std::uint32_t number) { return number & 0xffff;
 
 // --- faults and trace -----------------------------------------------------------------------------------------------
 
-enum class FaultKind : std::uint32_t { drop, corrupt, lose_ack, rnr, reorder, kill_qp, kill_process };
+enum class FaultKind : std::uint32_t { drop, corrupt, lose_ack, rnr, reorder, cut, kill_qp, kill_process };
 enum class FaultScope : std::uint32_t { all, hca, port, link, lid, qp };
 
 // A rule for messages within its scope: it spares the first `after` of them, then applies to at most `count`, and not
@@ -482,6 +492,9 @@ struct Header {
     Shared<std::uint32_t> taken[kTables];    // entries in use
     Shared<std::uint32_t> next_pd;
     Shared<std::uint32_t> faults;  // number of rules in force; the hot path looks for rules only if it is not 0
+    // The last time that anything on the subnet went down or came back; 0: never. The hot path looks at outages only if it
+    // is later than the message.
+    Shared<std::int64_t> last_change_ns;
     Shared<std::uint64_t> traced;  // entries written since creation
 };
 

@@ -65,7 +65,7 @@ const Command kPortCommand = {"port", "take a port down or up; its cable's rate,
                               R"(coop-fabric port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
 
 Takes a port, or all ports of an HCA, down or up: programs get PORT_ERR or PORT_ACTIVE, and packets through a port
-that is down are lost. rate, latency and loss apply to its cable, in each direction.
+that is down are lost. What has passed it before arrives: a request is executed, and its acknowledgement lost. rate, latency and loss apply to its cable, in each direction.
 
   coop-fabric port h1/coop0/1 down
   coop-fabric port h0/coop1 rate 100MB/s
@@ -131,6 +131,8 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
   lose-ack       it is executed, but its acknowledgement is lost
   rnr            the receiver is not ready
   reorder        a read's response is delayed; requests that need not wait for it overtake it
+  cut            it is executed, but its acknowledgement is lost; after the last one TARGET goes down (with 'all' and
+                 a QP: the port where the message arrives)
   kill-qp        the receiving QP fails
   kill-process   the receiving process dies
 

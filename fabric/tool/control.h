@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Changes to a running subnet. The set_…() functions record a change in the trace,
-// raise the asynchronous events that hardware would raise, and wake the engines of
-// all processes.
-//
-// A port is active while it and both directions of its cable are up. Every change
-// to that raises PORT_ERR or PORT_ACTIVE (InfiniBand 11.6.3). An HCA that goes
-// down raises only DEVICE_FATAL: it can no longer report on its ports.
+// Changes to a running subnet, besides those of engine/outage.h. The set_…()
+// functions record a change in the trace, raise the asynchronous events that
+// hardware would raise, and wake the engines of all processes.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include "fabric/shm/segment.h"
+#include "fabric/engine/outage.h"
 
 namespace coop::fabric {
 
-void set_port(const Segment& subnet, std::uint32_t port, bool up);
-void set_hca(const Segment& subnet, std::uint32_t hca, bool up);  // down raises DEVICE_FATAL
-void set_lid(const Segment& subnet, std::uint32_t lid, bool up);  // a port's base LID raises LID_CHANGE
-void set_links(const Segment& subnet, std::span<const std::uint32_t> links, bool up);
 void change_manager(const Segment& subnet);  // raises SM_CHANGE on every port
 
 // These set one direction of a cable.

@@ -84,6 +84,12 @@ Error take_fault_options(Words& words, FaultRule& rule) {
     return {};
 }
 
+// A rule that ends with its last message must have a last message.
+Error check_count(const std::string& word, const FaultRule& rule) {
+    if (rule.kind != FaultKind::cut || rule.count != kNoEnd) return {};
+    return {"fault: " + word + " takes effect with the last of --count messages: give --count, too"};
+}
+
 }  // namespace
 
 Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
@@ -104,6 +110,7 @@ Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
     if (Error error = is_link ? parse_link_target(subnet, words[1], rule) : parse_target(subnet, words[1], rule))
         return error;
     if (Error error = parse_kind(words[2], rule.kind)) return error;
+    if (Error error = check_count(words[2], rule)) return error;
     action = [rule](const Segment& on) {
         return set_fault(on, rule)
                    ? Error{}

@@ -23,7 +23,4 @@ Error find_lid(const Segment& subnet, const std::string& name, std::uint32_t& li
 // A-B: the links from A to B of all cables between the two; A-B:K: only that of the K-th. A and B may contain '-'.
 Error find_links(const Segment& subnet, const std::string& name, Indices& links);
 
-// The other direction of the cable.
-inline std::uint32_t opposite(std::uint32_t link) { return link ^ 1; }
-
 }  // namespace coop::fabric

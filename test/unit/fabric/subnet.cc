@@ -47,15 +47,18 @@ Client& test_client() {
 }
 
 void clean_links(const Segment& subnet) {
+    const auto mend = [](auto& element) { element.down = 0, element.outage.cut_ns = 0, element.outage.back_ns = 0; };
     for (Link& link : subnet.links()) {
-        link.down = 0;
+        mend(link);
         link.rate = link.background = 0;
         link.latency_ns = 0;
         link.loss = 0;
         link.busy_until_ns = 0;
     }
-    for (Lid& lid : subnet.lids()) lid.down = 0;
-    for (Port& port : subnet.ports()) port.down = 0;
+    for (Lid& lid : subnet.lids()) mend(lid);
+    for (Port& port : subnet.ports()) mend(port);
+    for (Hca& hca : subnet.hcas()) mend(hca);
+    subnet.header().last_change_ns = 0;
 }
 
 TestCq::TestCq(std::uint32_t depth) {
@@ -128,6 +131,7 @@ TestQp::TestQp(std::uint32_t hca, std::uint32_t type) {
     q.pd = 1;
     q.send_cq = q.receive_cq = cq.index;
     q.srq = kNone;
+    q.duplicates = 0;
     q.receives.capacity = q.receives.depth = 16;
     q.receives.max_sges = 1;
     q.receives.ring = subnet.allocate(ring_bytes(q.receives));
