@@ -14,6 +14,8 @@ namespace {
 bool can_affect(FaultKind kind, const Struck& chunk) {
     switch (kind) {
     case FaultKind::cut: return chunk.qp_type == IBV_QPT_RC && chunk.ends_message && !is_read(chunk.opcode);
+    case FaultKind::mute_qp:
+    case FaultKind::mute_qp_for_good: return chunk.ends_message;
     case FaultKind::drop:
     case FaultKind::corrupt:
     case FaultKind::lose_ack:
@@ -53,7 +55,13 @@ std::int64_t strikes(Fault& fault) {
     return std::max<std::int64_t>(fault.count.fetch_sub(1, std::memory_order_relaxed), 0);
 }
 
-void mark(Strike& strike, const Fault& fault, std::int64_t left) {
+// A rule that names the receiving QP mutes that one, any other the sending QP.
+void mark_mute(Strike& strike, const Fault& fault, const Struck& chunk, Mute how) {
+    const bool receiver = fault.scope == FaultScope::qp && fault.target != chunk.source_qp;
+    (receiver ? strike.receiver : strike.sender) = how;
+}
+
+void mark(Strike& strike, const Fault& fault, const Struck& chunk, std::int64_t left) {
     switch (fault.kind) {
     case FaultKind::drop: strike.drop = true; return;
     case FaultKind::corrupt: strike.corrupt = true; return;
@@ -66,6 +74,8 @@ void mark(Strike& strike, const Fault& fault, std::int64_t left) {
         strike.cut_scope = fault.scope;
         strike.cut_target = fault.target;
         return;
+    case FaultKind::mute_qp: return mark_mute(strike, fault, chunk, Mute::until_error);
+    case FaultKind::mute_qp_for_good: return mark_mute(strike, fault, chunk, Mute::for_good);
     case FaultKind::kill_qp: strike.kill_qp = true; return;
     case FaultKind::kill_process: strike.kill_process = true; return;
     }
@@ -84,7 +94,7 @@ Strike consult_faults(const Segment& subnet, const Route& route, const Struck& c
     for (Fault& fault : subnet.ever_used<Fault>(kFaults)) {
         if (!Segment::in_use(fault) || !meets(subnet, fault, route, chunk)) continue;
         if (const std::int64_t left = strikes(fault); left > 0) {
-            mark(strike, fault, left);
+            mark(strike, fault, chunk, left);
             trace(subnet, TraceKind::fault_hit, static_cast<std::uint32_t>(fault.kind), fault.target, chunk.source_qp,
                   static_cast<std::uint64_t>(fault.scope));
         }

@@ -19,6 +19,8 @@ struct Strike {
     bool cut_now = false;    // with `cut`: this is the last message
     FaultScope cut_scope = FaultScope::all;  // with `cut`
     std::uint32_t cut_target = 0;            // with `cut`
+    Mute sender = Mute::no;                  // the sending QP becomes mute; the message arrives
+    Mute receiver = Mute::no;                // the receiving QP becomes mute before the message arrives
     bool kill_qp = false;                    // the receiving QP fails
     bool kill_process = false;               // the receiving process dies
 

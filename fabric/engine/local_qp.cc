@@ -192,6 +192,7 @@ void LocalQp::reset_queue() {
     Guard guard(shared_.lock);
     shared_.receives.taken.store(shared_.receives.put.load(), std::memory_order_release);
     shared_.held = shared_.established = 0;
+    if (shared_.mute.load() != Mute::for_good) shared_.mute.store(Mute::no);
     shared_.primary = shared_.alternate = {};
     shared_.migration.store(IBV_MIG_MIGRATED, std::memory_order_release);
     shared_.path_epoch.fetch_add(1, std::memory_order_release);
@@ -268,6 +269,8 @@ void LocalQp::flush_if_failed() {
         fail(subnet_, shared_, -1);
     if (state() == IBV_QPS_SQE) flush_sends();
     if (state() != IBV_QPS_ERR) return;
+    if (shared_.mute.load(std::memory_order_relaxed) == Mute::for_good) return;
+    shared_.mute.store(Mute::no, std::memory_order_relaxed);
     flush_sends();
     Guard guard(shared_.lock);
     flush_receives(subnet_, shared_, notices_);

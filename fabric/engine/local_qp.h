@@ -120,6 +120,7 @@ private:
     SendWork& at(std::uint32_t mark) { return ring_[mark & (ring_.size() - 1)]; }
     const SendWork& at(std::uint32_t mark) const { return ring_[mark & (ring_.size() - 1)]; }
     std::uint32_t state() const { return shared_.state.load(std::memory_order_acquire); }
+    bool is_mute() const { return shared_.mute.load(std::memory_order_relaxed) != Mute::no; }
 
     // local_qp.cc: posting, attributes, state
     void wait_until_nobody_works();
@@ -162,9 +163,9 @@ private:
     void leave_first_link(SendWork& work);
     bool execute_next(std::int64_t now, bool posting);
     void execute(SendWork& work, std::int64_t now);
-    void execute_datagram(SendWork& work);
-    void execute_unreliable(SendWork& work);
-    void execute_reliable(SendWork& work, std::int64_t now);
+    void execute_datagram(SendWork& work, const Strike& strike);
+    void execute_unreliable(SendWork& work, const Strike& strike);
+    void execute_reliable(SendWork& work, const Strike& strike, std::int64_t now);
     Strike strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const;
     bool arrives(const Route& route, const SendWork& work, std::uint32_t mtu, const Strike& strike) const;
     void on_acknowledged(SendWork& work);

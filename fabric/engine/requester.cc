@@ -59,11 +59,11 @@ void LocalQp::work_until_nothing_is_due(bool posting) {
         refresh_routes();
         // A posting thread has just read the clock.
         if (!posting) clock_ns_ = now_ns();
-        while (head_ != tail_ && advance(clock_ns_, posting)) {
+        while (head_ != tail_ && !is_mute() && advance(clock_ns_, posting)) {
             flush_if_failed();
             if (head_ != tail_) clock_ns_ = now_ns();
         }
-        if (drain_event_) drain();
+        if (drain_event_ && !is_mute()) drain();
         notify();
     } while (again_);
     working_ = false;
@@ -83,6 +83,7 @@ void LocalQp::plan() {
 bool LocalQp::advance(std::int64_t now, bool posting) {
     bool moved = send_next(now);
     moved |= execute_next(now, posting);
+    if (is_mute()) return true;
     moved |= respond_next(now);
     moved |= complete_next(now);
     notify();
@@ -102,6 +103,7 @@ void LocalQp::notify() {
 // The time at which there will be work if nothing is posted; kNever: only after some event.
 std::int64_t LocalQp::next_due() const {
     std::int64_t due = Agenda::kNever;
+    if (is_mute()) return due;
     if (head_ != executed_ && at(head_).stage == Stage::done) due = at(head_).due_ns;
     for (const std::uint32_t mark : responding_) due = std::min(due, at(mark).due_ns);
     if (failing_) return due;
@@ -208,9 +210,13 @@ bool LocalQp::execute_next(std::int64_t now, bool posting) {
 void LocalQp::execute(SendWork& work, std::int64_t now) {
     in_flight_bytes_ -= work.chunk;
     if (work.status != IBV_WC_SUCCESS) return finish(work, work.status, now);
-    if (shared_.type == IBV_QPT_UD) return execute_datagram(work);
-    if (shared_.type == IBV_QPT_UC) return execute_unreliable(work);
-    execute_reliable(work, now);
+    const bool datagram = shared_.type == IBV_QPT_UD;
+    const Strike strike = strike_of(datagram ? work.to.route : route_, work,
+                                    datagram ? work.to_qp : shared_.destination);
+    if (strike.sender != Mute::no) shared_.mute.store(strike.sender, std::memory_order_relaxed);
+    if (datagram) return execute_datagram(work, strike);
+    if (shared_.type == IBV_QPT_UC) return execute_unreliable(work, strike);
+    execute_reliable(work, strike, now);
 }
 
 Strike LocalQp::strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const {
@@ -236,9 +242,8 @@ bool LocalQp::arrives(const Route& route, const SendWork& work, std::uint32_t mt
     return false;
 }
 
-void LocalQp::execute_datagram(SendWork& work) {
+void LocalQp::execute_datagram(SendWork& work, const Strike& strike) {
     const Route& route = work.to.route;
-    const Strike strike = strike_of(route, work, work.to_qp);
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
     if (good && route.leads_somewhere() && arrives(route, work, 4096, strike)) {
@@ -248,8 +253,7 @@ void LocalQp::execute_datagram(SendWork& work) {
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
 }
 
-void LocalQp::execute_unreliable(SendWork& work) {
-    const Strike strike = strike_of(route_, work, shared_.destination);
+void LocalQp::execute_unreliable(SendWork& work, const Strike& strike) {
     Answer answer = Answer::none;
     if (routed_ && arrives(route_, work, shared_.path_mtu_bytes, strike)) {
         const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, 0, false, strike, notices_};
@@ -262,8 +266,7 @@ void LocalQp::execute_unreliable(SendWork& work) {
     send_chunk(work, link_free_ns_, now_ns());
 }
 
-void LocalQp::execute_reliable(SendWork& work, std::int64_t now) {
-    const Strike strike = strike_of(route_, work, shared_.destination);
+void LocalQp::execute_reliable(SendWork& work, const Strike& strike, std::int64_t now) {
     if (!routed_ || !arrives(route_, work, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();

@@ -353,8 +353,9 @@ void note_first_request(const Segment& subnet, QueuePair& qp) {
 }
 
 bool is_ours(const Segment& subnet, const QueuePair& qp, const Arrival& arrival, std::uint32_t type) {
-    return Segment::in_use(qp) && qp.type == type && qp.hca == subnet.ports()[arrival.route.to].hca &&
-           can_receive(qp.state.load(std::memory_order_acquire)) && is_alive(subnet.processes()[qp.process]);
+    return Segment::in_use(qp) && qp.mute.load(std::memory_order_relaxed) == Mute::no && qp.type == type &&
+           qp.hca == subnet.ports()[arrival.route.to].hca && can_receive(qp.state.load(std::memory_order_acquire)) &&
+           is_alive(subnet.processes()[qp.process]);
 }
 
 // A packet of another partition is dropped and counted at the port where it arrived (InfiniBand 10.9.4). A requester
@@ -376,7 +377,13 @@ void count_message(const Segment& subnet, QueuePair& qp, const Arrival& arrival)
     subnet.ports()[arrival.route.to].counters.received_messages.fetch_add(1, std::memory_order_relaxed);
 }
 
+// The receiving QP, or its process, no longer works after this strike, so it does not get the message.
+bool ends_receiver(const Strike& strike) {
+    return strike.kill_qp || strike.kill_process || strike.receiver != Mute::no;
+}
+
 void strike_down(const Segment& subnet, QueuePair& qp, const Strike& strike) {
+    if (strike.receiver != Mute::no) qp.mute.store(strike.receiver, std::memory_order_relaxed);
     if (strike.kill_process) {
         kill(subnet.processes()[qp.process].pid, SIGKILL);
         fail(subnet, qp, -1);  // on a busy machine the process may live longer than a retry takes
@@ -389,7 +396,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     if (!is_ours(subnet, qp, arrival, arrival.requester.type) || qp.destination != arrival.source_qp)
         return Answer::none;
     if (!is_of_its_partition(subnet, qp, arrival)) return Answer::none;
-    if (arrival.strike.kill_qp || arrival.strike.kill_process) {
+    if (ends_receiver(arrival.strike)) {
         strike_down(subnet, qp, arrival.strike);
         return Answer::none;
     }
@@ -506,7 +513,7 @@ bool deliver_datagram(const Segment& subnet, std::uint32_t process, const Arriva
     if (!is_ours(subnet, *qp, arrival, IBV_QPT_UD) || !is_of_its_partition(subnet, *qp, arrival)) return true;
     if (qp->qkey != arrival.work.to_qkey) return true;
     strike_down(subnet, *qp, arrival.strike);
-    if (arrival.strike.kill_qp || arrival.strike.kill_process) return true;
+    if (ends_receiver(arrival.strike)) return true;
     if (!hold_receive(subnet, *qp)) return true;
     if (arrival.work.bytes + kGrhBytes > room_in(qp->held_receive)) {
         fail_receive(subnet, *qp, IBV_WC_LOC_LEN_ERR, arrival.notices);

@@ -316,6 +316,10 @@ struct Path {
     std::uint8_t dgid[16];
 };
 
+// A QP that is mute neither sends nor answers, and nothing of it completes. Either that ends in the error state, where its
+// requests are flushed, or it lasts until the QP is destroyed.
+enum class Mute : std::uint32_t { no, until_error, for_good };
+
 struct AtomicResult {
     std::uint32_t psn;
     std::uint64_t value;
@@ -336,7 +340,8 @@ struct QueuePair {
     Lock lock;                        // guards the non-atomic fields below; a process that delivers to the QP takes it
     Shared<std::uint32_t> state;      // ibv_qp_state
     Shared<std::uint32_t> migration;  // ibv_mig_state
-    std::uint32_t port;               // set on the transition to INIT
+    Shared<Mute> mute;
+    std::uint32_t port;  // set on the transition to INIT
     std::uint32_t qkey;
     std::uint32_t access;
     std::uint32_t destination;  // the peer's QP number
@@ -370,7 +375,18 @@ inline std::uint32_t index_of_qp(std::uint32_t number) { return number & 0xffff;
 
 // --- faults and trace -----------------------------------------------------------------------------------------------
 
-enum class FaultKind : std::uint32_t { drop, corrupt, lose_ack, rnr, reorder, cut, kill_qp, kill_process };
+enum class FaultKind : std::uint32_t {
+    drop,
+    corrupt,
+    lose_ack,
+    rnr,
+    reorder,
+    cut,
+    mute_qp,
+    mute_qp_for_good,
+    kill_qp,
+    kill_process
+};
 enum class FaultScope : std::uint32_t { all, hca, port, link, lid, qp };
 
 // A rule for messages within its scope: it spares the first `after` of them, then applies to at most `count`, and not

@@ -133,6 +133,9 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
   reorder        a read's response is delayed; requests that need not wait for it overtake it
   cut            it is executed, but its acknowledgement is lost; after the last one TARGET goes down (with 'all' and
                  a QP: the port where the message arrives)
+  mute-qp        the sending QP (or the QP that TARGET names) becomes mute: it neither sends nor answers, and nothing
+                 of it completes until it is in the error state
+  mute-qp-for-good   the same, but it completes nothing there either: only destroying it helps
   kill-qp        the receiving QP fails
   kill-process   the receiving process dies
 

@@ -89,7 +89,7 @@ TextTable qp_table(const Segment& subnet) {
         table.row()
             .add(hex_text(qp.number))
             .add(type_name(qp.type))
-            .add(state_name(qp.state))
+            .add(std::string(state_name(qp.state)) + (qp.mute.load() != Mute::no ? ", mute" : ""))
             .add(hca_name(subnet, qp.hca))
             .add(subnet.processes()[qp.process].pid)
             .add(hex_text(qp.destination))

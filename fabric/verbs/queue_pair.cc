@@ -68,6 +68,7 @@ void fill(QueuePair& entry, const VerbsPd& domain, const ibv_qp_init_attr& attr,
     entry.receive_cq = to_cq(attr.recv_cq).index;
     entry.srq = attr.srq != nullptr ? to_srq(attr.srq).index : kNone;
     entry.migration.store(IBV_MIG_MIGRATED);
+    entry.mute.store(Mute::no);
     entry.port = 1;
     entry.qkey = entry.access = entry.destination = entry.path_mtu_bytes = 0;
     entry.primary = entry.alternate = {};

@@ -40,7 +40,7 @@ ground_options() {
 }
 
 part_semantics() {
-    local connected="rc_transfers rc_errors retries atomics drain faults outages"
+    local connected="rc_transfers rc_errors retries atomics drain faults outages mute"
     # shellcheck disable=SC2086 # lists of topics
     {
         run_cases ib devices memory completion qp_states $connected ud uc srq events extended order processes forks

@@ -2,6 +2,7 @@
 //
 // The transport between two QPs of this process: delivery, completions, failures.
 #include <set>
+#include <thread>
 
 #include "fabric/engine/link.h"
 #include "fabric/engine/responder.h"
@@ -192,6 +193,39 @@ TEST_F(FabricEngine, acknowledgement_lost_for_good_is_an_error_although_executed
     EXPECT_TRUE(same(64));
     for (Fault& fault : subnet.faults()) fault.count = 0;
     clear_spent_faults(subnet);
+}
+
+TEST_F(FabricEngine, mute_queue_pair_completes_nothing_and_sleeps_until_it_is_in_the_error_state) {
+    set_fault(FaultKind::mute_qp, 1);
+    b.post_receive(7, to, 64);
+    a.post_receive(8, from, 64);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 3, from, 64), 0);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 4, from, 64), 0);
+    EXPECT_EQ(a.cq.wait(done, 0.05), -1);
+    EXPECT_EQ(a.shared().mute, Mute::until_error);
+    EXPECT_EQ(b.cq.wait(done), IBV_WC_SUCCESS);
+    const std::uint64_t wakeups = test_client().self().engine_wakeups;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_LT(test_client().self().engine_wakeups - wakeups, 100u);
+    a.to_state(IBV_QPS_ERR);
+    EXPECT_EQ(a.shared().mute, Mute::no);
+    std::set<std::uint64_t> flushed;
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(a.cq.wait(done), IBV_WC_WR_FLUSH_ERR);
+        flushed.insert(done.wr_id);
+    }
+    EXPECT_EQ(flushed, (std::set<std::uint64_t>{3, 4, 8}));
+}
+
+TEST_F(FabricEngine, queue_pair_that_is_mute_for_good_is_not_even_flushed) {
+    set_fault(FaultKind::mute_qp_for_good, 1);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 3, from, 64, &to), 0);
+    a.to_state(IBV_QPS_ERR);
+    EXPECT_EQ(a.cq.wait(done, 0.05), -1);
+    EXPECT_EQ(a.shared().state, static_cast<std::uint32_t>(IBV_QPS_ERR));
+    a.to_state(IBV_QPS_RESET);
+    EXPECT_EQ(a.shared().mute, Mute::for_good);
+    EXPECT_TRUE(same(64));
 }
 
 TEST_F(FabricEngine, wrong_key_is_refused_and_fails_both_sides) {

@@ -131,6 +131,7 @@ TestQp::TestQp(std::uint32_t hca, std::uint32_t type) {
     q.pd = 1;
     q.send_cq = q.receive_cq = cq.index;
     q.srq = kNone;
+    q.mute = Mute::no;
     q.duplicates = 0;
     q.receives.capacity = q.receives.depth = 16;
     q.receives.max_sges = 1;
