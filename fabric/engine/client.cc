@@ -16,6 +16,7 @@
 #include <ctime>
 #include <future>
 
+#include "fabric/engine/late.h"
 #include "fabric/engine/local_qp.h"
 #include "fabric/shm/process.h"
 
@@ -26,7 +27,8 @@ std::mutex joining;
 std::atomic<Client*> the_client{nullptr};
 bool refused = false;
 
-constexpr std::int64_t kTickNs = 250'000;  // how often the engine's thread wakes up while the program polls
+constexpr std::uint32_t kLateMessages = kNone - 1;  // stands for them in the agenda, instead of a queue pair
+constexpr std::int64_t kTickNs = 250'000;           // how often the engine's thread wakes up while the program polls
 
 Error explain(const std::string& name, const char* value) {
     return {"there is no host '" + std::string(value) + "' on the subnet '" + name +
@@ -136,6 +138,8 @@ std::unique_ptr<Client> Client::join_subnet() {
     return nullptr;
 }
 
+Client::Client() : late_(std::make_unique<LateMessages>()) {}
+
 Client::~Client() { stop(); }
 
 void Client::stop() {
@@ -179,7 +183,19 @@ void Client::work() noexcept {
         self().attention.exchange(0, std::memory_order_acq_rel) != 0)
         heed_attention();
     const std::int64_t now = now_ns();
-    for (std::uint32_t qp; (qp = agenda_.take(now)) != kNone;) with(qp, [](LocalQp& due) { due.work(); });
+    for (std::uint32_t qp; (qp = agenda_.take(now)) != kNone;)
+        if (qp == kLateMessages) deliver_late_messages(now);
+        else with(qp, [](LocalQp& due) { due.work(); });
+}
+
+bool Client::send_late(std::unique_ptr<LateMessage> message) {
+    const std::int64_t due_ns = message->due_ns;
+    late_->add(std::move(message));
+    return plan(kLateMessages, due_ns, due_ns);
+}
+
+void Client::deliver_late_messages(std::int64_t now) noexcept {
+    while (const std::unique_ptr<LateMessage> message = late_->take(now)) deliver_late(subnet_, process_, *message);
 }
 
 void Client::heed_attention() noexcept {

@@ -24,6 +24,8 @@
 namespace coop::fabric {
 
 class LocalQp;
+class LateMessages;
+struct LateMessage;
 
 class Client {
 public:
@@ -43,6 +45,8 @@ public:
     // returns true, the caller must call call() after releasing the locks that the engine's thread needs.
     [[nodiscard]] bool plan(std::uint32_t qp, std::int64_t due_ns, std::int64_t latest_ns) noexcept;
     void call() noexcept;
+    // Delivers the message when it is due, even if its queue pair is gone by then. Returns as plan() does.
+    [[nodiscard]] bool send_late(std::unique_ptr<LateMessage> message);
 
     // Does the work that is due. Polling calls this; it reads the clock only if work is planned.
     void progress() noexcept {
@@ -67,12 +71,13 @@ private:
         int busy = 0;  // number of threads that work on it
     };
 
-    Client() = default;
+    Client();
     static std::unique_ptr<Client> join_subnet();
     void run();  // of the engine's thread
     void sleep(std::uint32_t seen) noexcept;
     void work() noexcept;
     void heed_attention() noexcept;
+    void deliver_late_messages(std::int64_t now) noexcept;
     template <class Do>
     void with(std::uint32_t index, Do&& act);
 
@@ -80,6 +85,7 @@ private:
     std::uint32_t host_ = 0;
     std::uint32_t process_ = kNone;
     Agenda agenda_;
+    std::unique_ptr<LateMessages> late_;
     std::mutex qps_lock_;
     std::unordered_map<std::uint32_t, Entry> qps_;
     std::thread thread_;

@@ -16,6 +16,7 @@ bool can_affect(FaultKind kind, const Struck& chunk) {
     case FaultKind::cut: return chunk.qp_type == IBV_QPT_RC && chunk.ends_message && !is_read(chunk.opcode);
     case FaultKind::mute_qp:
     case FaultKind::mute_qp_for_good: return chunk.ends_message;
+    case FaultKind::late: return chunk.qp_type != IBV_QPT_UC && !is_read(chunk.opcode);
     case FaultKind::drop:
     case FaultKind::corrupt:
     case FaultKind::lose_ack:
@@ -76,6 +77,7 @@ void mark(Strike& strike, const Fault& fault, const Struck& chunk, std::int64_t 
         return;
     case FaultKind::mute_qp: return mark_mute(strike, fault, chunk, Mute::until_error);
     case FaultKind::mute_qp_for_good: return mark_mute(strike, fault, chunk, Mute::for_good);
+    case FaultKind::late: strike.late_ns = fault.delay_ns; return;
     case FaultKind::kill_qp: strike.kill_qp = true; return;
     case FaultKind::kill_process: strike.kill_process = true; return;
     }

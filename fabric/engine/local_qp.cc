@@ -10,6 +10,7 @@
 
 #include "fabric/engine/client.h"
 #include "fabric/engine/completion.h"
+#include "fabric/engine/late.h"
 #include "fabric/engine/opcode.h"
 #include "fabric/engine/path.h"
 #include "fabric/engine/responder.h"
@@ -49,7 +50,11 @@ LocalQp::LocalQp(Client& client, std::uint32_t index, const SendCapacity& capaci
     client_.add(*this);
 }
 
-LocalQp::~LocalQp() { client_.remove(*this); }
+LocalQp::~LocalQp() {
+    client_.remove(*this);
+    let_late_go();
+    if (call_) client_.call();
+}
 
 // --- posting --------------------------------------------------------------------------------------------------------
 
@@ -182,6 +187,7 @@ void LocalQp::enter(std::uint32_t to, const ibv_qp_attr& attribute, int mask) {
 
 // Returns the queue to its initial state without completing requests (InfiniBand 10.3.1).
 void LocalQp::reset_queue() {
+    let_late_go();
     head_ = executed_ = sent_ = begun_ = tail_ = 0;
     shared_.released.store(0, std::memory_order_release);
     responding_.clear();
@@ -228,8 +234,20 @@ void LocalQp::query(ibv_qp_attr& a) {
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
+bool LocalQp::is_late(const SendWork& work) const {
+    return late_ != nullptr && late_->work.first_psn == work.first_psn;
+}
+
+// The sender has given up on the message, for whatever reason.
+void LocalQp::let_late_go() {
+    if (late_ == nullptr) return;
+    late_->due_ns = now_ns() + late_by_ns_;
+    call_ |= client_.send_late(std::move(late_));
+}
+
 void LocalQp::emit(std::uint32_t mark, ibv_wc_status status) {
     const SendWork& work = at(mark);
+    if (is_late(work)) let_late_go();
     Completion completion{};
     completion.of_send_queue = 1;
     completion.released = mark + 1;

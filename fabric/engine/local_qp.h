@@ -19,6 +19,7 @@
 // shared QueuePair's, and released while a thread copies or notifies.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -31,6 +32,7 @@
 namespace coop::fabric {
 
 class Client;
+struct LateMessage;
 struct Strike;
 enum class Answer : int;
 
@@ -131,6 +133,8 @@ private:
     void flush_sends();
     void flush_if_failed();
     void emit(std::uint32_t mark, ibv_wc_status status);
+    void let_late_go();
+    bool is_late(const SendWork& work) const;
     void trace_message(TraceKind kind, const SendWork& work, ibv_wc_status status) const;
 
     // Releases the lock, then wakes the engine's thread if necessary; while the lock is held, the thread would only
@@ -164,6 +168,7 @@ private:
     bool execute_next(std::int64_t now, bool posting);
     void execute(SendWork& work, std::int64_t now);
     void execute_datagram(SendWork& work, const Strike& strike);
+    void send_again_later(const SendWork& work, std::int64_t delay_ns);
     void execute_unreliable(SendWork& work, const Strike& strike);
     void execute_reliable(SendWork& work, const Strike& strike, std::int64_t now);
     Strike strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const;
@@ -226,6 +231,10 @@ private:
     std::uint32_t max_reads_ = 0;
     std::uint32_t retry_count_ = 0, retries_left_ = 0;
     std::uint32_t rnr_retry_ = 0, rnr_left_ = 0;
+    // The network keeps this message from its responder until this sender has given up on it. Null: none.
+    std::unique_ptr<LateMessage> late_;
+    std::int64_t late_by_ns_ = 0;  // with `late_`: how long after that it arrives
+
     std::int64_t blocked_until_ns_ = 0;  // until a retry timer expires
     std::int64_t link_free_ns_ = 0;      // model time at which the last chunk has left the first link
     Route route_, back_;

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "fabric/engine/client.h"
+#include "fabric/engine/late.h"
 #include "fabric/engine/local_qp.h"
 #include "fabric/engine/opcode.h"
 #include "fabric/engine/outage.h"
@@ -210,6 +211,7 @@ bool LocalQp::execute_next(std::int64_t now, bool posting) {
 void LocalQp::execute(SendWork& work, std::int64_t now) {
     in_flight_bytes_ -= work.chunk;
     if (work.status != IBV_WC_SUCCESS) return finish(work, work.status, now);
+    if (is_late(work)) return on_lost(work, now);  // a repetition of it
     const bool datagram = shared_.type == IBV_QPT_UD;
     const Strike strike = strike_of(datagram ? work.to.route : route_, work,
                                     datagram ? work.to_qp : shared_.destination);
@@ -246,11 +248,23 @@ void LocalQp::execute_datagram(SendWork& work, const Strike& strike) {
     const Route& route = work.to.route;
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
+    if (strike.late_ns > 0 && good && route.leads_somewhere()) {
+        send_again_later(work, strike.late_ns);
+        return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);
+    }
     if (good && route.leads_somewhere() && arrives(route, work, 4096, strike)) {
         const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike, notices_};
         good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
     }
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
+}
+
+// A datagram that arrives later than the others. Its sender does not know.
+void LocalQp::send_again_later(const SendWork& work, std::int64_t delay_ns) {
+    std::unique_ptr<LateMessage> message = capture(subnet_, shared_, work.to.route, work);
+    if (message == nullptr) return;
+    message->due_ns = work.due_ns + delay_ns;
+    call_ |= client_.send_late(std::move(message));
 }
 
 void LocalQp::execute_unreliable(SendWork& work, const Strike& strike) {
@@ -268,6 +282,11 @@ void LocalQp::execute_unreliable(SendWork& work, const Strike& strike) {
 
 void LocalQp::execute_reliable(SendWork& work, const Strike& strike, std::int64_t now) {
     if (!routed_ || !arrives(route_, work, shared_.path_mtu_bytes, strike)) return on_lost(work, now);
+    if (strike.late_ns > 0 && late_ == nullptr) {
+        late_ = capture(subnet_, shared_, route_, work);
+        late_by_ns_ = strike.late_ns;
+        return on_lost(work, now);
+    }
     const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, false, strike, notices_};
     const bool heard_so_far = hears();
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });

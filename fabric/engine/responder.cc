@@ -281,6 +281,7 @@ Answer do_atomic(const Segment& subnet, std::uint32_t process, QueuePair& qp, co
     if (answer == Answer::operation) return refuse_access(subnet, qp, arrival);
     if (answer != Answer::ack) return answer;
     qp.atomic_results[qp.next_atomic_result++ % kMaxReadsInFlight] = {work.first_psn, before};
+    if (arrival.late) return Answer::ack;
     return give_back(subnet, arrival, before);
 }
 
@@ -401,7 +402,8 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
         return Answer::none;
     }
     const bool reliable = qp.type == IBV_QPT_RC;
-    if (!follow_migration(subnet, qp, arrival)) return Answer::none;
+    if (arrival.late && work.first_psn != qp.expected_psn) return Answer::none;
+    if (!arrival.late && !follow_migration(subnet, qp, arrival)) return Answer::none;
     if (arrival.responding) return do_read(subnet, process, qp, arrival);
     if (reliable && work.first_psn != qp.expected_psn)
         return is_past(work.first_psn, qp.expected_psn) ? repeat(subnet, process, qp, arrival) : Answer::none;

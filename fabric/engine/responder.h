@@ -33,7 +33,8 @@ struct Arrival {
     std::uint32_t reads_in_flight;  // RDMA reads and atomics of the requester, including this one
     bool responding;                // a read whose request has arrived: the chunk returns to the requester
     Strike strike;
-    Notices& notices;  // of the completions that this causes
+    Notices& notices;   // of the completions that this causes
+    bool late = false;  // the requester has given up on it (late.h): it must not be answered
 };
 
 // Delivers a request of a connected QP, RC or UC.

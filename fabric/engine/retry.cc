@@ -116,6 +116,7 @@ bool LocalQp::migrate() {
     shared_.path_epoch.fetch_add(1, std::memory_order_release);
     shared_.migration.store(IBV_MIG_MIGRATED, std::memory_order_release);
     shared_.migrations.fetch_add(1, std::memory_order_relaxed);
+    let_late_go();  // what the old path still holds
     trace(subnet_, TraceKind::migrated, shared_.number, shared_.destination, shared_.primary.dlid);
     raise_for(subnet_, shared_, IBV_EVENT_PATH_MIG);
     refresh_routes();

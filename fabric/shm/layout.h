@@ -384,6 +384,7 @@ enum class FaultKind : std::uint32_t {
     cut,
     mute_qp,
     mute_qp_for_good,
+    late,
     kill_qp,
     kill_process
 };
@@ -399,6 +400,7 @@ struct Fault {
     Shared<std::int64_t> after;     // counts down
     Shared<std::int64_t> count;     // counts down
     Shared<std::int64_t> until_ns;  // 0: no time limit
+    std::int64_t delay_ns;          // of `late`
 };
 
 enum class TraceKind : std::uint32_t {
@@ -432,6 +434,8 @@ enum class TraceKind : std::uint32_t {
     cq_overflow,
     stale_memory,
     event,
+    late_arrived,
+    late_dropped,
     message_begun,
     message_ended,
     message_arrived,

@@ -9,6 +9,7 @@
 #include "fabric/tool/action.h"
 #include "fabric/tool/options.h"
 #include "fabric/tool/table.h"
+#include "fabric/topo/units.h"
 
 namespace coop::fabric {
 namespace {
@@ -21,7 +22,8 @@ void print_faults(const Segment& subnet) {
         const std::int64_t count = fault.count, until_ns = fault.until_ns;
         table.row()
             .add(target_name(subnet, fault.scope, fault.target))
-            .add(name_of(fault.kind))
+            .add(name_of(fault.kind) +
+                 (fault.kind == FaultKind::late ? " " + time_text(fault.delay_ns) : std::string()))
             .add(fault.after.load())
             .add(count == std::numeric_limits<std::int64_t>::max() ? "any" : std::to_string(count))
             .add(until_ns == 0 ? "never" : std::to_string((until_ns - now_ns()) / 1'000'000));
@@ -136,6 +138,8 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
   mute-qp        the sending QP (or the QP that TARGET names) becomes mute: it neither sends nor answers, and nothing
                  of it completes until it is in the error state
   mute-qp-for-good   the same, but it completes nothing there either: only destroying it helps
+  late T         it is executed, but only a time T after the sender has given up on it (status 12, or a flush); dropped
+                 if the receiving QP is in the error state, reset or destroyed by then. Datagrams arrive T later
   kill-qp        the receiving QP fails
   kill-process   the receiving process dies
 

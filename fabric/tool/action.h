@@ -8,7 +8,7 @@
 //     lid LID up|down
 //     hca HOST/HCA up|down
 //     sm change
-//     fault TARGET KIND [--after N] [--count M] [--for T]      fault clear
+//     fault TARGET KIND [T] [--after N] [--count M] [--for T]      fault clear
 //     kill HOST|PID
 //
 // Errors: parsing checks the words against the subnet; the action itself reports

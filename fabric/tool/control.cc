@@ -74,6 +74,7 @@ bool set_fault(const Segment& subnet, const FaultRule& rule) {
             fault.kind = rule.kind;
             fault.scope = rule.scope;
             fault.target = rule.target;
+            fault.delay_ns = rule.delay_ns;
             fault.after = rule.after;
             fault.until_ns = rule.for_ns == 0 ? 0 : now_ns() + rule.for_ns;
             fault.count.store(rule.count, std::memory_order_release);

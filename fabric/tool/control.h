@@ -24,6 +24,7 @@ struct FaultRule {
     FaultScope scope;
     std::uint32_t target;
     std::int64_t after, count, for_ns;  // for_ns 0: no time limit
+    std::int64_t delay_ns;              // of `late`
 };
 // Returns false if there are too many rules already.
 bool set_fault(const Segment& subnet, const FaultRule& rule);

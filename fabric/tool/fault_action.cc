@@ -11,7 +11,8 @@
 namespace coop::fabric {
 namespace {
 
-constexpr const char* kForm = "fault TARGET KIND [--after N] [--count M] [--for T], or 'fault clear'";
+constexpr const char* kForm =
+    "fault TARGET KIND [--after N] [--count M] [--for T], fault TARGET late T …, or 'fault clear'";
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 Error parse_kind(const std::string& word, FaultKind& kind) {
@@ -84,6 +85,15 @@ Error take_fault_options(Words& words, FaultRule& rule) {
     return {};
 }
 
+// Takes the word after 'late'.
+Error take_delay(Words& words, FaultRule& rule) {
+    const auto ns = words.size() > 3 ? parse_time_ns(words[3]) : std::nullopt;
+    if (!ns || *ns == 0) return bad_value("fault, late", words.size() > 3 ? words[3] : "", kTimeWords);
+    rule.delay_ns = *ns;
+    words.erase(words.begin() + 3);
+    return {};
+}
+
 // A rule that ends with its last message must have a last message.
 Error check_count(const std::string& word, const FaultRule& rule) {
     if (rule.kind != FaultKind::cut || rule.count != kNoEnd) return {};
@@ -106,10 +116,13 @@ Error parse_fault(const Segment& subnet, const Words& given, Action& action) {
     const bool is_link = words.size() > 1 && words[1] == "link";
     if (is_link) words.erase(words.begin() + 1);
     if (words.size() < 3) return {std::string("fault: too few words (") + kForm + ")"};
-    if (words.size() > 3) return {"fault: '" + words[3] + "' is unexpected (" + kForm + ")"};
     if (Error error = is_link ? parse_link_target(subnet, words[1], rule) : parse_target(subnet, words[1], rule))
         return error;
     if (Error error = parse_kind(words[2], rule.kind)) return error;
+    if (rule.kind == FaultKind::late) {
+        if (Error error = take_delay(words, rule)) return error;
+    }
+    if (words.size() > 3) return {"fault: '" + words[3] + "' is unexpected (" + kForm + ")"};
     if (Error error = check_count(words[2], rule)) return error;
     action = [rule](const Segment& on) {
         return set_fault(on, rule)

@@ -40,7 +40,7 @@ ground_options() {
 }
 
 part_semantics() {
-    local connected="rc_transfers rc_errors retries atomics drain faults outages mute"
+    local connected="rc_transfers rc_errors retries atomics drain faults outages mute late"
     # shellcheck disable=SC2086 # lists of topics
     {
         run_cases ib devices memory completion qp_states $connected ud uc srq events extended order processes forks
@@ -51,7 +51,7 @@ part_semantics() {
         run_cases small devices qp_states rc_transfers rc_errors atomics srq extended
         run_cases old extended
         run_cases unordered order rc_transfers
-        run_cases lmc devices lmc apm ud
+        run_cases lmc devices lmc apm ud late
         run_cases lmc_far lmc apm
         run_cases ports devices apm
         run_cases ports_far apm

@@ -112,6 +112,9 @@ TEST_F(ActionsOnASubnet, set_faults) {
     EXPECT_NE(subnet.faults()[1].until_ns, 0);
     EXPECT_EQ(subnet.faults()[2].count, 1);
     EXPECT_EQ(target_name(subnet, subnet.faults()[2].scope, subnet.faults()[2].target), "QP 0x12");
+    EXPECT_EQ(act("fault all late 20ms --count 2"), "");
+    EXPECT_EQ(subnet.faults()[3].delay_ns, 20'000'000);
+    EXPECT_EQ(subnet.faults()[3].count, 2);
     EXPECT_EQ(act("fault clear"), "");
     EXPECT_EQ(subnet.header().faults, 0u);
 }
@@ -133,12 +136,17 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("hca h0 down"), "there is no HCA 'h0' (h0/coop0, h0/coop1, h1/coop0, h1/coop1)");
     EXPECT_EQ(act("fault h0/coop0 explode"),
               "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, cut, mute-qp, "
-              "mute-qp-for-good, kill-qp, kill-process");
+              "mute-qp-for-good, late, kill-qp, kill-process");
     EXPECT_EQ(act("fault link leaf1-spine1 drop"),
               "fault: there are 2 cables 'leaf1-spine1': say which, leaf1-spine1:1 to :2");
     EXPECT_EQ(act("fault all drop --count 0"), "fault: --count: '0' is not a whole number in 1..9223372036854775807");
     EXPECT_EQ(act("fault all cut --for 1s"),
               "fault: cut takes effect with the last of --count messages: give --count, too");
+    EXPECT_EQ(act("fault all late"), "fault, late: '' is not a time such as 800ns, 1.5us, 20ms or 2s");
+    EXPECT_EQ(act("fault all late soon"), "fault, late: 'soon' is not a time such as 800ns, 1.5us, 20ms or 2s");
+    EXPECT_EQ(act("fault all drop 20ms"),
+              "fault: '20ms' is unexpected (fault TARGET KIND [--after N] [--count M] [--for T], fault TARGET late T "
+              "…, or 'fault clear')");
     EXPECT_EQ(act("fault all drop --often"), "fault: there is no option '--often'");
     EXPECT_EQ(act("kill h7"), "there is no host 'h7' (h0, h1)");
     EXPECT_EQ(act("kill h1"), "kill: no process of host h1 is on the subnet");
