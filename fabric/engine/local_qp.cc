@@ -97,7 +97,7 @@ int LocalQp::add(SendWork& work) {
     next_psn_ = (next_psn_ + work.packets) & kPsnMask;
     work.posted_ns = clock_ns_ = now_ns();
     work.stage = SendWork::Stage::waiting;
-    work.unheard = false;
+    work.heard = SendWork::Heard::by_path;
     ++tail_;
     return 0;
 }

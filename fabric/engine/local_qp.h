@@ -81,7 +81,11 @@ struct SendWork {
     // responding  of a read: due when the chunk arrives at the requester
     // done        due when the requester has the acknowledgement
     enum class Stage : std::uint8_t { waiting, queued, on_the_way, responding, done } stage;
-    bool unheard;  // done, but the acknowledgement is lost: due when the requester's timer expires
+    // When done: whether the acknowledgement arrives.
+    // by_path  if the path back is up until then
+    // lost     due when the requester's timer expires
+    // certain  whatever happens to the path
+    enum class Heard : std::uint8_t { by_path, lost, certain } heard;
 };
 
 inline constexpr std::uint64_t kInlineBytes = 32
@@ -176,6 +180,7 @@ private:
     void on_acknowledged(SendWork& work);
     void acknowledge_earlier(std::int64_t due_ns);
     void on_cut(SendWork& work, const Strike& strike, std::int64_t now);
+    void on_swallowed(SendWork& work, const Strike& strike);
     bool respond_next(std::int64_t now);
     void respond_chunk(SendWork& work, std::int64_t ready_ns);
     bool complete_next(std::int64_t now);
@@ -216,7 +221,7 @@ private:
     std::vector<std::uint32_t> responding_;  // marks of reads whose response is in transit
     std::uint64_t in_flight_bytes_ = 0;      // sent but not executed
     std::uint32_t reads_in_flight_ = 0;      // RDMA reads and atomics
-    std::uint32_t unheard_ = 0;              // number of requests with SendWork::unheard
+    std::uint32_t unheard_ = 0;              // number of requests with Heard::lost
     Notices notices_;                        // of completions in this step; belongs to the thread that works
     bool working_ = false;                   // a thread is working; it may have released the lock to copy
     bool again_ = false;                     // the working thread has to look again

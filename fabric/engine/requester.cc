@@ -24,6 +24,7 @@ namespace coop::fabric {
 namespace {
 
 using Stage = SendWork::Stage;
+using Heard = SendWork::Heard;
 
 constexpr std::uint64_t kWindowBytes = 256 << 10;  // limit of a QP's data in transit, as network buffers would impose
 constexpr std::int64_t kAheadNs = 20'000;          // a slot on the first link this close is used at once
@@ -292,6 +293,7 @@ void LocalQp::execute_reliable(SendWork& work, const Strike& strike, std::int64_
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     // The receiver may have exited after acknowledging: if answers arrived before, this one did.
     const bool heard = !strike.lose_ack && (hears() || (heard_so_far && !has_peer()));
+    if (answer == Answer::ack && strike.swallow) return on_swallowed(work, strike);
     if (answer == Answer::ack && strike.cut) return on_cut(work, strike, now);
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
@@ -312,16 +314,29 @@ void LocalQp::on_cut(SendWork& work, const Strike& strike, std::int64_t now) {
     const std::int64_t wait_ns = timeout_ns();
     work.moved += work.chunk;
     finish(work, IBV_WC_SUCCESS, wait_ns == Agenda::kNever ? wait_ns : now + wait_ns);
-    work.unheard = true;
+    work.heard = Heard::lost;
     ++unheard_;
+}
+
+// The responder's HCA has acknowledged the request, and perhaps fails now, without having delivered it.
+void LocalQp::on_swallowed(SendWork& work, const Strike& strike) {
+    if (strike.swallow_now) {
+        const std::uint32_t hca = subnet_.ports()[route_.to].hca;
+        without_lock([&] {
+            set_hca(subnet_, hca, false);
+            return true;
+        });
+    }
+    on_acknowledged(work);
+    work.heard = Heard::certain;
 }
 
 // An acknowledgement includes all earlier requests (InfiniBand 9.7.5.1.2: coalesced acknowledge messages).
 void LocalQp::acknowledge_earlier(std::int64_t due_ns) {
     for (std::uint32_t mark = head_; mark != executed_ && unheard_ > 0; ++mark) {
         SendWork& work = at(mark);
-        if (!work.unheard) continue;
-        work.unheard = false;
+        if (work.heard != Heard::lost) continue;
+        work.heard = Heard::by_path;
         work.due_ns = due_ns;
         --unheard_;
     }
@@ -345,8 +360,8 @@ void LocalQp::on_acknowledged(SendWork& work) {
 // Finishes the request at the mark `executed_`, or a read that was responding.
 void LocalQp::finish(SendWork& work, ibv_wc_status status, std::int64_t due_ns) {
     if (is_read_or_atomic(work.opcode) && work.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
-    if (work.unheard) --unheard_;
-    work.unheard = false;
+    if (work.heard == Heard::lost) --unheard_;
+    work.heard = Heard::by_path;
     work.status = status;
     work.stage = Stage::done;
     work.due_ns = due_ns;
@@ -405,6 +420,7 @@ bool LocalQp::is_due_for_sleepers(std::int64_t due_ns, std::int64_t now) const {
 bool LocalQp::is_acknowledgement_lost(const SendWork& work) const {
     if (subnet_.header().last_change_ns.load(std::memory_order_relaxed) < work.posted_ns) return false;
     if (shared_.type != IBV_QPT_RC || work.status != IBV_WC_SUCCESS || is_read(work.opcode)) return false;
+    if (work.heard == Heard::certain) return false;
     if (!back_.leads_somewhere()) return false;
     return !survives(subnet_, back_, work.due_ns - latency_ns(subnet_, back_), 0, work.due_ns);
 }
@@ -413,7 +429,7 @@ bool LocalQp::complete_next(std::int64_t now) {
     if (head_ == executed_) return false;
     SendWork& work = at(head_);
     if (work.stage != Stage::done || (work.due_ns > now && !is_due_for_sleepers(work.due_ns, now))) return false;
-    if (work.unheard) {
+    if (work.heard == Heard::lost) {
         on_lost(work, work.due_ns - timeout_ns());
         return true;
     }

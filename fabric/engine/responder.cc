@@ -347,6 +347,13 @@ bool follow_migration(const Segment& subnet, QueuePair& qp, const Arrival& arriv
     return true;
 }
 
+// The HCA acknowledges the message although it will not reach memory or the receive queue. It needs a receive for that.
+Answer swallow(const Segment& subnet, QueuePair& qp, const Arrival& arrival) {
+    if (takes_receive(arrival.work.opcode) && !hold_receive(subnet, qp)) return Answer::not_ready;
+    qp.expected_psn = (arrival.work.first_psn + arrival.work.packets) & kPsnMask;
+    return Answer::ack;
+}
+
 void note_first_request(const Segment& subnet, QueuePair& qp) {
     if (qp.established != 0 || qp.state.load(std::memory_order_relaxed) != IBV_QPS_RTR) return;
     qp.established = 1;
@@ -410,6 +417,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     if (reliable && is_read_or_atomic(work.opcode) && arrival.reads_in_flight > qp.max_dest_rd_atomic)
         return refuse_request(subnet, qp);
     note_first_request(subnet, qp);
+    if (arrival.strike.swallow) return swallow(subnet, qp, arrival);
     const Answer answer = execute(subnet, process, qp, arrival);
     const bool whole = is_read(work.opcode) || work.moved + arrival.chunk == work.bytes;
     if (answer != Answer::ack || !whole) return answer;

@@ -98,8 +98,8 @@ void LocalQp::go_back_to(SendWork& work) {
     for (std::uint32_t i = mark; i != sent_; ++i) {
         SendWork& again = at(i);
         if (is_read_or_atomic(again.opcode) && again.stage != Stage::done && reads_in_flight_ > 0) --reads_in_flight_;
-        if (again.unheard) --unheard_;
-        again.unheard = false;
+        if (again.heard == SendWork::Heard::lost) --unheard_;
+        again.heard = SendWork::Heard::by_path;
         again.stage = Stage::waiting;
         again.moved = again.chunk = 0;
     }

@@ -385,6 +385,7 @@ enum class FaultKind : std::uint32_t {
     mute_qp,
     mute_qp_for_good,
     late,
+    ack_and_die,
     kill_qp,
     kill_process
 };

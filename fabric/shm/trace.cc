@@ -92,8 +92,9 @@ std::string hex(std::uint64_t value) {
     return text;
 }
 
-constexpr const char* kFaultNames[] = {"drop",    "corrupt",          "lose-ack", "rnr",     "reorder",     "cut",
-                                       "mute-qp", "mute-qp-for-good", "late",     "kill-qp", "kill-process"};
+constexpr const char* kFaultNames[] = {"drop",    "corrupt",     "lose-ack", "rnr",
+                                       "reorder", "cut",         "mute-qp",  "mute-qp-for-good",
+                                       "late",    "ack-and-die", "kill-qp",  "kill-process"};
 static_assert(std::size(kFaultNames) == static_cast<std::size_t>(FaultKind::kill_process) + 1);
 
 const char* opcode_name(std::uint32_t opcode) {

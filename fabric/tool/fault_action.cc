@@ -96,7 +96,8 @@ Error take_delay(Words& words, FaultRule& rule) {
 
 // A rule that ends with its last message must have a last message.
 Error check_count(const std::string& word, const FaultRule& rule) {
-    if (rule.kind != FaultKind::cut || rule.count != kNoEnd) return {};
+    const bool ends = rule.kind == FaultKind::cut || rule.kind == FaultKind::ack_and_die;
+    if (!ends || rule.count != kNoEnd) return {};
     return {"fault: " + word + " takes effect with the last of --count messages: give --count, too"};
 }
 

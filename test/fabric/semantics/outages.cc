@@ -154,3 +154,33 @@ CASE(cut_write_of_several_chunks_is_executed_completely) {
     pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
     pair.b->check(1, 0, bytes);
 }
+
+// --- acknowledged and lost ------------------------------------------------------------------------------------------
+
+// IBTA 9.7.5.1: the acknowledgement says that the HCA has accepted the request; 9.7.5.1.3 and 10.8.1 leave open when its data is
+// visible to the responder's program. An HCA that fails meanwhile takes it along.
+CASE(acknowledged_messages_are_gone_with_the_hca_that_had_them) {
+    if (devices() < 2 && !far()) skip("needs a second HCA");
+    Pair pair;
+    const std::string port = pair.b->port_name(), hca = port.substr(0, port.rfind('/'));
+    const Meanwhile dead({"fault", port, "ack-and-die", "--count", "3"}, {"hca", hca, "up"});
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.b->receive(id, id * 64, 64);
+    pair.a.qp.post({write(1, pair.a.memory.sge(0, 64), pair.at_b.remote()), send(2, pair.a.memory.sge(0, 64)),
+                    write(3, pair.a.memory.sge(0, 64), pair.at_b.remote())});
+    for (std::uint64_t id = 1; id <= 3; ++id) pair.a.scq.expect(id);
+    pair.b->expect_event(IBV_EVENT_DEVICE_FATAL);
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.b->expect_receive(id, IBV_WC_WR_FLUSH_ERR);
+    pair.b->check_untouched(0, 64);
+    pair.b->check_untouched(64, 128);
+    pair.a.qp.post(write(4, pair.a.memory.sge(0, 64), pair.at_b.remote()));
+    pair.a.scq.expect(4, IBV_WC_RETRY_EXC_ERR);
+}
+
+CASE(acknowledged_send_needs_a_receive_although_it_will_be_lost) {
+    Pair::Options options;
+    options.from_a.rnr_retry = 1;
+    Pair pair(options);
+    const Meanwhile rule({"fault", pair.b->port_name(), "ack-and-die", "--count", "100"}, {"fault", "clear"});
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
+    pair.a.scq.expect(1, IBV_WC_RNR_RETRY_EXC_ERR);
+}

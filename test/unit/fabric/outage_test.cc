@@ -97,9 +97,9 @@ protected:
         a.connect(b, timeout, retries);
         b.connect(a, timeout, retries);
     }
-    void cut_after(std::int64_t count) {
+    void set_rule(FaultKind kind, std::int64_t count) {
         Fault& fault = subnet.faults()[subnet.claim<Fault>(kFaults)];
-        fault.kind = FaultKind::cut;
+        fault.kind = kind;
         fault.scope = FaultScope::qp;
         fault.target = a.shared().number;
         fault.after = 0;
@@ -142,7 +142,7 @@ TEST_F(FabricCut, acknowledgement_lost_in_a_short_outage_is_asked_for_again) {
 
 TEST_F(FabricCut, rule_executes_its_messages_and_takes_the_port_down) {
     connect(8, 1);
-    cut_after(2);
+    set_rule(FaultKind::cut, 2);
     for (std::uint64_t i = 0; i < 3; ++i) b.post_receive(i, to, 64);
     for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(a.post(IBV_WR_SEND, 10 + i, from, 64), 0);
     EXPECT_EQ(a.cq.wait(done), IBV_WC_RETRY_EXC_ERR);
@@ -158,7 +158,7 @@ TEST_F(FabricCut, rule_executes_its_messages_and_takes_the_port_down) {
 
 TEST_F(FabricCut, later_acknowledgement_includes_the_lost_one) {
     connect(18, 7);  // the timer takes a second
-    cut_after(2);
+    set_rule(FaultKind::cut, 2);
     ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 1, from, 64, &to), 0);
     EXPECT_TRUE(a.cq.is_empty());
     for (Fault& fault : subnet.faults()) fault.count = 0;
@@ -170,6 +170,22 @@ TEST_F(FabricCut, later_acknowledgement_includes_the_lost_one) {
     EXPECT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
     EXPECT_LT(now_ns() - start, 1'000'000'000);
     EXPECT_EQ(b.shared().duplicates, 0u);
+}
+
+TEST_F(FabricCut, acknowledged_messages_are_lost_with_the_hca) {
+    connect(8, 1);
+    for (Link& link : subnet.links())
+        link.latency_ns = 5'000'000;  // the HCA is down before the acknowledgement arrives
+    set_rule(FaultKind::ack_and_die, 2);
+    b.post_receive(7, to, 64);
+    ASSERT_EQ(a.post(IBV_WR_SEND, 1, from, 64), 0);
+    ASSERT_EQ(a.post(IBV_WR_RDMA_WRITE, 2, from, 64, &to), 0);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(a.cq.wait(done), IBV_WC_SUCCESS);
+    EXPECT_EQ(b.cq.wait(done), IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(done.wr_id, 7u);
+    EXPECT_EQ(subnet.hcas()[1].down, 1u);
+    EXPECT_EQ(to.bytes[0], 0);
 }
 
 }  // namespace

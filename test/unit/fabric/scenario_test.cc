@@ -136,12 +136,14 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("hca h0 down"), "there is no HCA 'h0' (h0/coop0, h0/coop1, h1/coop0, h1/coop1)");
     EXPECT_EQ(act("fault h0/coop0 explode"),
               "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, cut, mute-qp, "
-              "mute-qp-for-good, late, kill-qp, kill-process");
+              "mute-qp-for-good, late, ack-and-die, kill-qp, kill-process");
     EXPECT_EQ(act("fault link leaf1-spine1 drop"),
               "fault: there are 2 cables 'leaf1-spine1': say which, leaf1-spine1:1 to :2");
     EXPECT_EQ(act("fault all drop --count 0"), "fault: --count: '0' is not a whole number in 1..9223372036854775807");
     EXPECT_EQ(act("fault all cut --for 1s"),
               "fault: cut takes effect with the last of --count messages: give --count, too");
+    EXPECT_EQ(act("fault all ack-and-die --for 1s"),
+              "fault: ack-and-die takes effect with the last of --count messages: give --count, too");
     EXPECT_EQ(act("fault all late"), "fault, late: '' is not a time such as 800ns, 1.5us, 20ms or 2s");
     EXPECT_EQ(act("fault all late soon"), "fault, late: 'soon' is not a time such as 800ns, 1.5us, 20ms or 2s");
     EXPECT_EQ(act("fault all drop 20ms"),
