@@ -18,6 +18,7 @@ bool can_affect(FaultKind kind, const Struck& chunk) {
     case FaultKind::mute_qp_for_good: return chunk.ends_message;
     case FaultKind::ack_and_die:
         return chunk.qp_type == IBV_QPT_RC && chunk.ends_message && !is_read_or_atomic(chunk.opcode);
+    case FaultKind::double_datagram: return chunk.qp_type == IBV_QPT_UD;
     case FaultKind::late: return chunk.qp_type != IBV_QPT_UC && !is_read(chunk.opcode);
     case FaultKind::drop:
     case FaultKind::corrupt:
@@ -83,6 +84,7 @@ void mark(Strike& strike, const Fault& fault, const Struck& chunk, std::int64_t 
         strike.swallow = true;
         strike.swallow_now = left == 1;
         return;
+    case FaultKind::double_datagram: strike.twice = true; return;
     case FaultKind::late: strike.late_ns = fault.delay_ns; return;
     case FaultKind::kill_qp: strike.kill_qp = true; return;
     case FaultKind::kill_process: strike.kill_process = true; return;

@@ -21,6 +21,7 @@ struct Strike {
     std::uint32_t cut_target = 0;            // with `cut`
     Mute sender = Mute::no;                  // the sending QP becomes mute; the message arrives
     Mute receiver = Mute::no;                // the receiving QP becomes mute before the message arrives
+    bool twice = false;                      // the datagram arrives a second time, a little later
     bool swallow = false;                    // the receiving HCA acknowledges the message and does not deliver it
     bool swallow_now = false;                // with `swallow`: this is the last message, and the HCA fails
     std::int64_t late_ns = 0;                // not 0: the message arrives this long after its sender has given up on it

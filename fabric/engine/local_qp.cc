@@ -292,7 +292,8 @@ void LocalQp::flush_if_failed() {
     flush_sends();
     Guard guard(shared_.lock);
     flush_receives(subnet_, shared_, notices_);
-    if (shared_.srq != kNone && !flushed_) raise_for(subnet_, shared_, IBV_EVENT_QP_LAST_WQE_REACHED);
+    const bool tells = subnet_.hcas()[shared_.hca].profile.last_wqe != 0;
+    if (shared_.srq != kNone && !flushed_ && tells) raise_for(subnet_, shared_, IBV_EVENT_QP_LAST_WQE_REACHED);
     flushed_ = true;
 }
 

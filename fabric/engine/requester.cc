@@ -29,6 +29,8 @@ using Heard = SendWork::Heard;
 constexpr std::uint64_t kWindowBytes = 256 << 10;  // limit of a QP's data in transit, as network buffers would impose
 constexpr std::int64_t kAheadNs = 20'000;          // a slot on the first link this close is used at once
 constexpr std::int64_t kPatienceNs = 300'000;      // how late the messages of a stream may be executed
+constexpr std::int64_t kOvertakenNs = 200'000;     // how late 'reorder' makes a datagram or the response of a read
+constexpr std::int64_t kSecondNs = 50'000;         // time between a datagram and its double
 constexpr std::uint32_t kLookAhead = 64;           // messages of a stream that are examined
 
 void count_wait(const Segment& subnet, const Route& route, std::int64_t ns) {
@@ -249,10 +251,10 @@ void LocalQp::execute_datagram(SendWork& work, const Strike& strike) {
     const Route& route = work.to.route;
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
-    if (strike.late_ns > 0 && good && route.leads_somewhere()) {
-        send_again_later(work, strike.late_ns);
-        return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);
-    }
+    const std::int64_t late_ns = strike.reorder ? kOvertakenNs : strike.late_ns;
+    if (good && route.leads_somewhere() && (late_ns > 0 || strike.twice))
+        send_again_later(work, late_ns > 0 ? late_ns : kSecondNs);
+    if (good && late_ns > 0) return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);
     if (good && route.leads_somewhere() && arrives(route, work, 4096, strike)) {
         const Arrival arrival{shared_.number, shared_, route, work, work.chunk, 0, false, strike, notices_};
         good = without_lock([&] { return deliver_datagram(subnet_, client_.process(), arrival); });
@@ -260,7 +262,7 @@ void LocalQp::execute_datagram(SendWork& work, const Strike& strike) {
     finish(work, good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR, work.first_link.end_ns);
 }
 
-// A datagram that arrives later than the others. Its sender does not know.
+// A datagram, or its double, that arrives later than others. Its sender does not know.
 void LocalQp::send_again_later(const SendWork& work, std::int64_t delay_ns) {
     std::unique_ptr<LateMessage> message = capture(subnet_, shared_, work.to.route, work);
     if (message == nullptr) return;
@@ -297,7 +299,7 @@ void LocalQp::execute_reliable(SendWork& work, const Strike& strike, std::int64_
     if (answer == Answer::ack && strike.cut) return on_cut(work, strike, now);
     if (answer != Answer::local_protection && !heard) return on_lost(work, now);
     if (answer != Answer::ack) return on_answer(work, answer, now);
-    if (strike.reorder && is_read(work.opcode)) work.due_ns += 200'000;
+    if (strike.reorder && is_read(work.opcode)) work.due_ns += kOvertakenNs;
     on_acknowledged(work);
 }
 

@@ -71,6 +71,7 @@ struct Profile {
     std::uint8_t apm;
     std::uint8_t atomics;
     std::uint8_t extended;  // ibv_wr_*, extended CQ
+    std::uint8_t last_wqe;  // whether LAST_WQE_REACHED is raised
     std::uint8_t in_order;  // whether the last bytes of an RDMA write land last; 0: packets land in any order
 };
 
@@ -386,6 +387,7 @@ enum class FaultKind : std::uint32_t {
     mute_qp_for_good,
     late,
     ack_and_die,
+    double_datagram,
     kill_qp,
     kill_process
 };
@@ -437,6 +439,7 @@ enum class TraceKind : std::uint32_t {
     event,
     late_arrived,
     late_dropped,
+    wrong_path,
     message_begun,
     message_ended,
     message_arrived,

@@ -70,6 +70,7 @@ constexpr std::array kRows = {
     Row{TraceKind::event, "event", Shows::event},
     Row{TraceKind::late_arrived, "late message executed", Shows::qp_peer},
     Row{TraceKind::late_dropped, "late message dropped", Shows::qp_peer},
+    Row{TraceKind::wrong_path, "request on a wrong path dropped", Shows::qp_peer},
     Row{TraceKind::message_begun, "message begun", Shows::message},
     Row{TraceKind::message_ended, "message ended", Shows::message_ended},
     Row{TraceKind::message_arrived, "message arrived", Shows::message},
@@ -92,9 +93,9 @@ std::string hex(std::uint64_t value) {
     return text;
 }
 
-constexpr const char* kFaultNames[] = {"drop",    "corrupt",     "lose-ack", "rnr",
-                                       "reorder", "cut",         "mute-qp",  "mute-qp-for-good",
-                                       "late",    "ack-and-die", "kill-qp",  "kill-process"};
+constexpr const char* kFaultNames[] = {"drop",   "corrupt", "lose-ack",         "rnr",  "reorder",
+                                       "cut",    "mute-qp", "mute-qp-for-good", "late", "ack-and-die",
+                                       "double", "kill-qp", "kill-process"};
 static_assert(std::size(kFaultNames) == static_cast<std::size_t>(FaultKind::kill_process) + 1);
 
 const char* opcode_name(std::uint32_t opcode) {

@@ -132,7 +132,9 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
   corrupt        it is damaged in transit (a symbol error is counted) and therefore lost
   lose-ack       it is executed, but its acknowledgement is lost
   rnr            the receiver is not ready
-  reorder        a read's response is delayed; requests that need not wait for it overtake it
+  reorder        a read's response is delayed; requests that need not wait for it overtake it. A datagram is delayed and
+                 overtaken by later ones
+  double         a datagram arrives twice
   cut            it is executed, but its acknowledgement is lost; after the last one TARGET goes down (with 'all' and
                  a QP: the port where the message arrives)
   mute-qp        the sending QP (or the QP that TARGET names) becomes mute: it neither sends nor answers, and nothing

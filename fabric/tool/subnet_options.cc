@@ -36,7 +36,8 @@ const char* const kSubnetOptionsHelp =
   --link-layer L       ib or roce (ib)
   --pkeys K[,K…]       table of P_Keys of each port, such as 0xffff,0x8001 (0xffff); full members have the upper bit
   --grh W              'required': ports drop packets without a global routing header; 'optional' (default)
-  --profile P          abilities of the HCAs: default, nosrq, noapm, small, old, unordered
+  --profile P          abilities of the HCAs: default, nosrq, noapm, small, old, unordered,
+                       nolastwqe
   --fat-tree L,S,H     L leaf switches with H hosts each, S spines; a cable between each leaf and each
                        spine with the (highest) rate. Default: one switch, every port on it
   --rail-optimised S   a leaf switch for each HCA of a host, with that HCA of every host on it, and S spines

@@ -17,6 +17,7 @@ constexpr Profile kDefault = {
     .apm = 1,
     .atomics = 1,
     .extended = 1,
+    .last_wqe = 1,
     .in_order = 1,
 };
 
@@ -57,14 +58,20 @@ constexpr Profile without_extensions() {
     return profile;
 }
 
+constexpr Profile without_last_wqe() {
+    Profile profile = default_as("nolastwqe");
+    profile.last_wqe = 0;
+    return profile;
+}
+
 constexpr Profile without_order() {
     Profile profile = default_as("unordered");
     profile.in_order = 0;
     return profile;
 }
 
-constexpr Profile kProfiles[] = {kDefault, without_srq(),        without_apm(),
-                                 small(),  without_extensions(), without_order()};
+constexpr Profile kProfiles[] = {kDefault,        without_srq(),     without_apm(), small(), without_extensions(),
+                                 without_order(), without_last_wqe()};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ ground_options() {
     far) arguments=(--far) ;;
     roce) options+=(--link-layer roce) ;;
     roce_far) options+=(--link-layer roce) arguments=(--far) ;;
-    nosrq | noapm | small | old | unordered) options+=(--profile "$1") ;;
+    nosrq | noapm | small | old | unordered | nolastwqe) options+=(--profile "$1") ;;
     lmc) options+=(--lmc 1) ;;
     lmc_far) options+=(--lmc 1) arguments=(--far) ;;
     lmc3) options+=(--lmc 3) ;;
@@ -51,6 +51,7 @@ part_semantics() {
         run_cases small devices qp_states rc_transfers rc_errors atomics srq extended
         run_cases old extended
         run_cases unordered order rc_transfers
+        run_cases nolastwqe srq
         run_cases lmc devices lmc apm ud late
         run_cases lmc_far lmc apm
         run_cases ports devices apm

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Unreliable datagrams (IBTA 9.8.3 service, 10.2.5 queue keys, 11.2.2 address handles, 11.4.2.1 fields of a
 // completion).
+#include <arpa/inet.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -298,4 +300,54 @@ CASE(address_handle_for_an_impossible_port_is_refused) {
     way.dlid = 1;
     way.port_num = static_cast<std::uint8_t>(context.device().phys_port_cnt + 1);
     CHECK_NULL(ibv_create_ah(pd, &way), EINVAL);
+}
+
+// --- networks that double and reorder -------------------------------------------------------------------------------
+
+namespace {
+
+// Sends two datagrams, with the immediate values 1 and 2, while a rule of this kind applies to the first.
+void send_two_with_a_rule(Pair& pair, const char* kind) {
+    char name[32];
+    snprintf(name, sizeof name, "qp:0x%x", pair.at_a.qpn);
+    tool({"fault", name, kind});
+    const Ah ah(pair.a.pd, way_to(pair.at_b, {}, 1));
+    std::vector<Wr> both;
+    for (std::uint32_t id = 1; id <= 2; ++id) {
+        Wr wr = send_imm(id, pair.a.memory.sge(0, 64), id);
+        wr.ah = ah;
+        wr.qpn = pair.at_b.qpn;
+        wr.qkey = kQkey;
+        both.push_back(wr);
+    }
+    pair.a.qp.post(both);
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.a.scq.expect(id);
+}
+
+std::uint32_t next_imm(Pair& pair, std::uint64_t id) { return ntohl(pair.b->expect_receive(id).imm_data); }
+
+}  // namespace
+
+// IBTA 9.8.3: the service is unacknowledged and unordered for the program; nothing detects duplicates.
+CASE(doubled_datagram_takes_two_receives) {
+    Pair::Options options;
+    options.a.qp.type = options.b.qp.type = IBV_QPT_UD;
+    Pair pair(options);
+    for (std::uint64_t id = 1; id <= 4; ++id) pair.b->receive(id, id * 1024, 256);
+    send_two_with_a_rule(pair, "double");
+    std::uint32_t times[3] = {};
+    for (std::uint64_t id = 1; id <= 3; ++id) ++times[next_imm(pair, id)];
+    CHECK_EQ(times[1], 2);
+    CHECK_EQ(times[2], 1);
+    pair.b->expect_no_receive();
+}
+
+CASE(reordered_datagram_comes_after_the_next) {
+    Pair::Options options;
+    options.a.qp.type = options.b.qp.type = IBV_QPT_UD;
+    Pair pair(options);
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.b->receive(id, id * 1024, 256);
+    send_two_with_a_rule(pair, "reorder");
+    CHECK_EQ(next_imm(pair, 1), 2);
+    CHECK_EQ(next_imm(pair, 2), 1);
 }

@@ -128,7 +128,7 @@ constexpr Refusal kRefusals[] = {
     {"host a\nhca a/x lmc=8", "test:2: lmc: '8' is not a whole number in 0..7"},
     {"host a\nhca a/x mtu=1500", "test:2: mtu: '1500' is not one of 256, 512, 1024, 2048, 4096"},
     {"host a\nhca a/x profile=new",
-     "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered"},
+     "test:2: profile: 'new' is not one of default, nosrq, noapm, small, old, unordered, nolastwqe"},
     {"host a\nhca a/x speed=1",
      "test:2: 'speed' is not a setting of hca (ports, profile, lmc, mtu, pkeys, grh, prefix, register-cost)"},
     {"host a\nhca a/x register-cost=90us",

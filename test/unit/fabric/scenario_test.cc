@@ -136,7 +136,7 @@ TEST_F(ActionsOnASubnet, are_refused_by_name_value_and_range) {
     EXPECT_EQ(act("hca h0 down"), "there is no HCA 'h0' (h0/coop0, h0/coop1, h1/coop0, h1/coop1)");
     EXPECT_EQ(act("fault h0/coop0 explode"),
               "fault, kind: 'explode' is not one of drop, corrupt, lose-ack, rnr, reorder, cut, mute-qp, "
-              "mute-qp-for-good, late, ack-and-die, kill-qp, kill-process");
+              "mute-qp-for-good, late, ack-and-die, double, kill-qp, kill-process");
     EXPECT_EQ(act("fault link leaf1-spine1 drop"),
               "fault: there are 2 cables 'leaf1-spine1': say which, leaf1-spine1:1 to :2");
     EXPECT_EQ(act("fault all drop --count 0"), "fault: --count: '0' is not a whole number in 1..9223372036854775807");
