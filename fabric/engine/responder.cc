@@ -309,13 +309,32 @@ bool can_receive(std::uint32_t state) {
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
-// True if the request came along this path of the responder.
+bool is_gid_of(const Port& port, const std::uint8_t (&gid)[16]) {
+    return std::any_of(port.gids, port.gids + port.gid_count,
+                       [&](const auto& own) { return std::memcmp(own, gid, sizeof gid) == 0; });
+}
+
+// True if the request came along this path of the responder: from the LID that the path leads to, to the LID from which
+// it begins. On Ethernet the GIDs take their place.
 bool is_path_of(const Segment& subnet, const QueuePair& qp, const Path& path, const Route& request) {
     if (path.port == 0) return false;
-    const std::uint32_t port = subnet.hcas()[qp.hca].first_port + path.port - 1;
-    if (port != request.to) return false;
-    const Route own = find_route(subnet, port, path);
-    return own.dlid == request.slid && own.slid == request.dlid;
+    const std::uint32_t number = subnet.hcas()[qp.hca].first_port + path.port - 1;
+    if (number != request.to) return false;
+    const Port& port = subnet.ports()[number];
+    if (port.link_layer == IBV_LINK_LAYER_ETHERNET) return is_gid_of(subnet.ports()[request.from], path.dgid);
+    const std::uint32_t own_lid = port.route_lid | (path.source_path_bits & ((1u << port.lmc) - 1));
+    return path.dlid == request.slid && own_lid == request.dlid;
+}
+
+// A connected QP drops requests that do not come along its path (InfiniBand 9.6.1: the LIDs in the header of a packet
+// must be those of the connection). An armed one also takes those of a requester that has migrated.
+bool is_on_our_path(const Segment& subnet, const QueuePair& qp, const Arrival& arrival) {
+    if (is_path_of(subnet, qp, qp.primary, arrival.route)) return true;
+    if (qp.migration.load(std::memory_order_relaxed) == IBV_MIG_ARMED &&
+        arrival.requester.migration.load(std::memory_order_relaxed) == IBV_MIG_MIGRATED)
+        return true;  // follow_migration() looks at the alternate path
+    trace(subnet, TraceKind::wrong_path, arrival.source_qp, qp.number, arrival.route.slid);
+    return false;
 }
 
 // The responder's half of automatic path migration (InfiniBand 17.2.8.1). Returns false if the request must not be
@@ -404,6 +423,7 @@ Answer deliver_locked(const Segment& subnet, std::uint32_t process, QueuePair& q
     if (!is_ours(subnet, qp, arrival, arrival.requester.type) || qp.destination != arrival.source_qp)
         return Answer::none;
     if (!is_of_its_partition(subnet, qp, arrival)) return Answer::none;
+    if (!is_on_our_path(subnet, qp, arrival)) return Answer::none;
     if (ends_receiver(arrival.strike)) {
         strike_down(subnet, qp, arrival.strike);
         return Answer::none;

@@ -117,3 +117,25 @@ CASE(lid_switched_off_leaves_the_other_alone) {
     second.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
     first.exchange(2);
 }
+
+// IBTA 9.6.1: the LIDs in the header of a packet must be those of the connection. The responder would answer on the right
+// path, but it does not take the request.
+CASE(request_from_another_lid_of_the_right_port_is_dropped) {
+    Pair::Options options;
+    options.from_a.src_path_bits = 1;  // b is connected to the base LID of a
+    Pair pair(options);
+    pair.b->receive(1, 0, 64);
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
+    pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    pair.b->expect_no_receive();
+}
+
+CASE(request_to_another_lid_of_the_right_port_is_dropped) {
+    Pair::Options options;
+    options.from_a.dlid_offset = 1;  // b sends from its base LID
+    Pair pair(options);
+    pair.b->receive(1, 0, 64);
+    pair.a.qp.post(send(1, pair.a.memory.sge(0, 64)));
+    pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
+    pair.b->expect_no_receive();
+}
