@@ -48,6 +48,7 @@ struct DatagramAddress {
     Route route;
     Path path;
     std::uint32_t pd;
+    std::uint32_t addresses;  // Header::addresses when the route was found
 };
 
 // A posted send work request. The verbs layer fills in the first part.
@@ -166,6 +167,7 @@ private:
     void work_until_nothing_is_due(bool posting);
     bool advance(std::int64_t now, bool posting);
     bool may_send(const SendWork& work) const;
+    void refresh_address(DatagramAddress& to) const;
     bool send_next(std::int64_t now);
     void send_chunk(SendWork& work, std::int64_t ready_ns, std::int64_t now);
     void leave_first_link(SendWork& work);
@@ -244,6 +246,7 @@ private:
     std::int64_t link_free_ns_ = 0;      // model time at which the last chunk has left the first link
     Route route_, back_;
     std::uint32_t route_epoch_ = 0, back_epoch_ = 0;
+    std::uint32_t addresses_ = 0;  // Header::addresses when the routes were found
     bool routed_ = false;
 };
 

@@ -153,6 +153,14 @@ bool LocalQp::may_send(const SendWork& work) const {
     return !is_read_or_atomic(work.opcode) || reads_in_flight_ < std::max(max_reads_, 1u);
 }
 
+// A port may have got other addresses since the address handle was created.
+void LocalQp::refresh_address(DatagramAddress& to) const {
+    const std::uint32_t addresses = subnet_.header().addresses.load(std::memory_order_acquire);
+    if (to.addresses == addresses) return;
+    to.route = find_route(subnet_, to.route.from, to.path);
+    to.addresses = addresses;
+}
+
 bool LocalQp::send_next(std::int64_t now) {
     // Only the youngest request can wait for its turn on the link: later ones would get their turn after it.
     if (sent_ != executed_ && at(sent_ - 1).stage == Stage::queued) {
@@ -173,6 +181,7 @@ bool LocalQp::send_next(std::int64_t now) {
     }
     if (is_read_or_atomic(work.opcode)) ++reads_in_flight_;
     if (shared_.type == IBV_QPT_UD) {
+        refresh_address(work.to);
         route_ = work.to.route;
         routed_ = route_.leads_somewhere();
     }

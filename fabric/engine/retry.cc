@@ -125,8 +125,10 @@ bool LocalQp::migrate() {
 
 void LocalQp::refresh_routes() {
     const std::uint32_t epoch = shared_.path_epoch.load(std::memory_order_acquire);
-    if (epoch == route_epoch_ || shared_.type == IBV_QPT_UD) return;
+    const std::uint32_t addresses = subnet_.header().addresses.load(std::memory_order_acquire);
+    if ((epoch == route_epoch_ && addresses == addresses_) || shared_.type == IBV_QPT_UD) return;
     route_epoch_ = epoch;
+    addresses_ = addresses;
     routed_ = false;
     if (shared_.primary.port == 0) return;
     const std::uint32_t port = subnet_.hcas()[shared_.hca].first_port + shared_.primary.port - 1;

@@ -110,15 +110,17 @@ struct Port {
     std::uint32_t hca;
     std::uint32_t number;      // 1..
     std::uint32_t link_layer;  // IBV_LINK_LAYER_*
-    std::uint32_t lid;         // base LID; 0 with Ethernet
-    std::uint32_t route_lid;   // its LID in the forwarding tables: the base LID; with Ethernet a hidden one
+    // Base LID; 0 with Ethernet. The tool changes it (tool/readdress.h), and the next one.
+    Shared<std::uint32_t> lid;
+    Shared<std::uint32_t> route_lid;  // its LID in the forwarding tables: the base LID; with Ethernet a hidden one
     std::uint32_t lmc;
     std::uint32_t mtu_bytes;
     std::uint32_t link_out;  // index of the Link that leaves the port
     std::uint32_t link_in;
     std::uint64_t gid_prefix;    // subnet prefix
     std::uint32_t grh_required;  // 1: the port drops packets that lack a global routing header, in both directions
-    std::uint8_t gids[kMaxGids][16];
+    std::uint8_t gids[kMaxGids]
+                     [16];  // the tool changes them; who reads meanwhile finds neither the old nor the new one
     std::uint32_t gid_count;
     std::uint16_t pkeys[kMaxPkeys];  // host byte order; 0: an empty entry
     std::uint32_t pkey_count;
@@ -160,7 +162,7 @@ struct Link {
 
 // Index: the LID.
 struct Lid {
-    std::uint32_t port;  // kNone: no port has this LID
+    Shared<std::uint32_t> port;  // kNone: no port has this LID
     Shared<std::uint32_t> down;
     Outage outage;
 };
@@ -170,7 +172,7 @@ using Forward = Shared<std::uint32_t>;
 
 // A route by source and destination LID that overrides the forwarding tables.
 struct PinnedRoute {
-    std::uint16_t slid, dlid;
+    Shared<std::uint16_t> slid, dlid;
     std::uint32_t hops;  // 0: packets are lost
     std::uint32_t links[kMaxHops];
 };
@@ -417,6 +419,8 @@ enum class TraceKind : std::uint32_t {
     port_up,
     lid_down,
     lid_up,
+    lid_changed,
+    gid_changed,
     link_down,
     link_up,
     rate,
@@ -519,6 +523,8 @@ struct Header {
     // The last time that anything on the subnet went down or came back; 0: never. The hot path looks at outages only if it
     // is later than the message.
     Shared<std::int64_t> last_change_ns;
+    // Counts the changes of LIDs and GIDs. Routes that were found before a change have to be found again.
+    Shared<std::uint32_t> addresses;
     Shared<std::uint64_t> traced;  // entries written since creation
 };
 

@@ -13,6 +13,7 @@ enum class Shows {
     process,
     hca,
     port,
+    port_lid,
     lid,
     link,
     link_rate,
@@ -48,6 +49,8 @@ constexpr std::array kRows = {
     Row{TraceKind::port_up, "port up", Shows::port},
     Row{TraceKind::lid_down, "LID down", Shows::lid},
     Row{TraceKind::lid_up, "LID up", Shows::lid},
+    Row{TraceKind::lid_changed, "LID changed", Shows::port_lid},
+    Row{TraceKind::gid_changed, "GID changed", Shows::port},
     Row{TraceKind::link_down, "link down", Shows::link},
     Row{TraceKind::link_up, "link up", Shows::link},
     Row{TraceKind::rate, "rate", Shows::link_rate},
@@ -204,6 +207,7 @@ std::string details(const Segment& subnet, const Trace& t) {
                (t.b < subnet.hosts().size() ? std::string(" on ") + subnet.hosts()[t.b].name : "");
     case Shows::hca: return hca_name(subnet, t.a);
     case Shows::port: return port_name(subnet, t.a);
+    case Shows::port_lid: return port_name(subnet, t.a) + " " + hex(t.b);
     case Shows::lid: return hex(t.a);
     case Shows::link: return link_name(subnet, t.a);
     case Shows::link_rate:

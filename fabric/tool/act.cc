@@ -65,6 +65,7 @@ int act(const Command& command, Words words) {
 
 const Command kPortCommand = {"port", "take a port down or up; its cable's rate, latency, loss",
                               R"(coop-fabric port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
+coop-fabric port HOST/HCA/PORT up [--lid LID|new] [--gid GID|new]
 
 Takes a port, or all ports of an HCA, down or up: programs get PORT_ERR or PORT_ACTIVE, and packets through a port
 that is down are lost. What has passed it before arrives: a request is executed, and its acknowledgement lost. rate, latency and loss apply to its cable, in each direction.
@@ -72,7 +73,10 @@ that is down are lost. What has passed it before arrives: a request is executed,
   coop-fabric port h1/coop0/1 down
   coop-fabric port h0/coop1 rate 100MB/s
   coop-fabric port h0/coop1 loss 1%
+  coop-fabric port h1/coop0/1 up --lid new
 
+  --lid LID|new   the port comes up with another base LID (LID_CHANGE); 'new' is the lowest that is free
+  --gid GID|new   it comes up with another GID (GID_CHANGE), in the notation of IPv6
   --subnet NAME   the subnet ($COOP_FABRIC, or the only one there is)
 )",
                               [](Words words) { return act(kPortCommand, std::move(words)); }};

@@ -5,6 +5,8 @@
 
 #include "fabric/tool/control.h"
 #include "fabric/tool/names.h"
+#include "fabric/tool/options.h"
+#include "fabric/tool/readdress.h"
 #include "fabric/topo/units.h"
 
 namespace coop::fabric {
@@ -61,8 +63,46 @@ bool is_setting(const std::string& word, bool of_link) {
     return word == "rate" || word == "latency" || word == "loss" || (of_link && word == "load");
 }
 
-Error parse_port(const Segment& subnet, const Words& words, Action& action) {
+// The addresses that a port gets when it comes up; empty: it keeps them.
+struct NewAddresses {
+    std::string lid, gid;
+    bool any() const { return !lid.empty() || !gid.empty(); }
+};
+
+Error take_addresses(Words& words, NewAddresses& addresses) {
+    const Option options[] = {text("--lid", addresses.lid), text("--gid", addresses.gid)};
+    if (Error error = take_options(kPortCommand, words, options)) return {"port: " + error.text};
+    if (!addresses.any()) return {};
+    if (words.size() < 3 || words[2] != "up") return {"port: --lid and --gid go with 'up'"};
+    if (!addresses.lid.empty())
+        if (Error error = check_lid_text(addresses.lid)) return error;
+    return addresses.gid.empty() ? Error{} : check_gid_text(addresses.gid);
+}
+
+Error change_addresses(const Segment& subnet, std::uint32_t port, const NewAddresses& addresses) {
+    if (!addresses.lid.empty())
+        if (Error error = change_lid(subnet, port, addresses.lid)) return {"port: " + error.text};
+    if (!addresses.gid.empty())
+        if (Error error = change_gid(subnet, port, addresses.gid)) return {"port: " + error.text};
+    return {};
+}
+
+// The programs learn of the new addresses before the port is active.
+Action bring_up(Indices ports, NewAddresses addresses) {
+    return [=](const Segment& subnet) {
+        for (const std::uint32_t port : ports) {
+            if (Error error = change_addresses(subnet, port, addresses)) return error;
+            set_port(subnet, port, true);
+        }
+        return Error{};
+    };
+}
+
+Error parse_port(const Segment& subnet, const Words& given, Action& action) {
     constexpr const char* kForm = "port HOST/HCA[/PORT] up|down|rate R|latency T|loss P";
+    Words words = given;
+    NewAddresses addresses;
+    if (Error error = take_addresses(words, addresses)) return error;
     if (words.size() < 3) return expect_words(words, 3, kForm);
     Indices ports;
     if (Error error = find_ports(subnet, words[1], ports)) return error;
@@ -76,7 +116,8 @@ Error parse_port(const Segment& subnet, const Words& words, Action& action) {
     if (Error error = expect_words(words, 3, kForm)) return error;
     bool up = false;
     if (parse_up_or_down("port", words[2], up)) return bad_value("port", words[2], "up, down, rate, latency or loss");
-    action = for_each(std::move(ports), [=](const Segment& on, std::uint32_t port) { set_port(on, port, up); });
+    if (addresses.any()) action = bring_up(std::move(ports), std::move(addresses));
+    else action = for_each(std::move(ports), [=](const Segment& on, std::uint32_t port) { set_port(on, port, up); });
     return {};
 }
 

@@ -4,6 +4,7 @@
 // same ones.
 //
 //     port HOST/HCA[/PORT] up|down|rate R|latency T|loss P
+//     port HOST/HCA/PORT up [--lid LID|new] [--gid GID|new]
 //     link A-B[:K] up|down|rate R|latency T|loss P|load R [--one-way]
 //     lid LID up|down
 //     hca HOST/HCA up|down

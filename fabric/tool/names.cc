@@ -28,6 +28,12 @@ std::optional<Node> find_node(const Segment& subnet, const std::string& name) {
     return std::nullopt;
 }
 
+std::size_t highest_lid(const Segment& subnet) {
+    std::size_t highest = subnet.lids().size() - 1;
+    while (highest > 0 && subnet.lids()[highest].port == kNone) --highest;
+    return highest;
+}
+
 Indices links_between(const Segment& subnet, const Node& from, const Node& to) {
     Indices links;
     for (std::uint32_t i = 0; i < subnet.links().size(); ++i)
@@ -79,7 +85,7 @@ Error find_lid(const Segment& subnet, const std::string& name, std::uint32_t& li
     if (!number) return bad_value("LID", name, "a number such as 0x10 or 16");
     const auto lids = subnet.lids();
     if (*number >= lids.size() || lids[*number].port == kNone)
-        return {"no port has LID " + name + " (LIDs go up to " + hex_text(lids.size() - 1) + ")"};
+        return {"no port has LID " + name + " (LIDs go up to " + hex_text(highest_lid(subnet)) + ")"};
     if (subnet.ports()[lids[*number].port].lid == 0) return {"LID " + name + ": RoCE has no LIDs"};
     lid = static_cast<std::uint32_t>(*number);
     return {};

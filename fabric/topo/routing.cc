@@ -73,6 +73,14 @@ Flaw check_reach(const Topology& t, const Leaving& leaving, const Indices& dista
 Flaw find_shortest_paths(const Topology& t, Forwarding& tables) {
     tables.lids = 0;
     for (const PortPlan& plan : t.ports) tables.lids = std::max(tables.lids, plan.lid + (1u << plan.lmc));
+    if (!t.ethernet) {
+        std::uint32_t spare = 0, largest = 1;
+        for (const PortPlan& plan : t.ports) {
+            spare += 1u << plan.lmc;
+            largest = std::max(largest, 1u << plan.lmc);
+        }
+        tables.lids = std::min(tables.lids + spare + largest - 1, kHighestLid + 1);
+    }
     tables.next.assign(std::size_t{tables.lids} * t.switches.size(), 0);
     const Leaving leaving(t);
     for (std::uint32_t port = 0; port < t.ports.size(); ++port) {

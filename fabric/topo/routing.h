@@ -17,7 +17,7 @@
 namespace coop::fabric {
 
 struct Forwarding {
-    std::uint32_t lids = 0;           // highest LID + 1
+    std::uint32_t lids = 0;           // highest LID + 1, and as many as the ports need to get other ones later
     std::vector<std::uint32_t> next;  // [switch * lids + dlid]: the link to take, plus 1; 0: unreachable
 };
 

@@ -36,13 +36,14 @@ COOP_VERB ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
     const VerbsContext& context = to_context(pd->context);
     if (!is_good_address(context, *attr)) return refuse<ibv_ah>(EINVAL);
     const Path path = path_of(*attr);
+    const std::uint32_t addresses = context.subnet().header().addresses.load(std::memory_order_acquire);
     const Route route = find_route(context.subnet(), context.port_index(attr->port_num), path);
     // On Ethernet the address is resolved now; on InfiniBand nothing checks whether a port has the LID.
     if (!route.leads_somewhere() && is_ethernet(context.port(attr->port_num))) return refuse<ibv_ah>(EHOSTUNREACH);
     auto* ah = new VerbsAh;
     ah->context = pd->context;
     ah->pd = pd;
-    ah->to = {route, path, to_pd(pd).number};
+    ah->to = {route, path, to_pd(pd).number, addresses};
     return ah;
 }
 

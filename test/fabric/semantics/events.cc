@@ -4,6 +4,8 @@
 #include <fcntl.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "end.h"
@@ -57,8 +59,85 @@ CASE(port_of_another_host_is_not_our_event) {
     CHECK(!context.has_event(IBV_EVENT_PORT_ERR));
 }
 
-// IBTA 11.6.3.3: changes made by the subnet manager. The software subnet has no manager; taking a LID down or up is the
-// change of LIDs that it can show.
+// --- other addresses ------------------------------------------------------------------------------------------------
+
+// IBTA 11.6.3.3: LID change, GID change; 14.2.5.6: the subnet manager may give a port that returns another LID.
+CASE(port_may_return_with_another_lid) {
+    const Context context;
+    if (context.ethernet()) skip("no LIDs on Ethernet");
+    const int old = context.port().lid;
+    tool({"port", "h0/coop0/1", "down"});
+    context.wait_event(IBV_EVENT_PORT_ERR);
+    const Meanwhile moved({"port", "h0/coop0/1", "up", "--lid", "new"},
+                          {"port", "h0/coop0/1", "up", "--lid", std::to_string(old)});
+    CHECK_EQ(context.next_event(kPatienceMs).value().type, IBV_EVENT_LID_CHANGE);
+    CHECK_EQ(context.next_event(kPatienceMs).value().type, IBV_EVENT_PORT_ACTIVE);
+    CHECK(context.port().lid != old);
+    Pair pair;
+    CHECK_EQ(pair.at_a.lid, context.port().lid);
+    pair.exchange(1);
+}
+
+CASE(port_may_return_with_another_gid) {
+    const Context context;
+    const ibv_gid old = context.gid(1, 0);
+    tool({"port", "h0/coop0/1", "down"});
+    context.wait_event(IBV_EVENT_PORT_ERR);
+    tool({"port", "h0/coop0/1", "up", "--gid", "new"});
+    CHECK_EQ(context.next_event(kPatienceMs).value().type, IBV_EVENT_GID_CHANGE);
+    CHECK_EQ(context.next_event(kPatienceMs).value().type, IBV_EVENT_PORT_ACTIVE);
+    const ibv_gid now = context.gid(1, 0);
+    CHECK(memcmp(&old, &now, sizeof old) != 0);
+    Pair pair;
+    pair.exchange(1);
+}
+
+// IBTA 9.6.1: what the connection knows of its peer does not change with the port.
+CASE(queue_pairs_do_not_follow_a_port_to_its_new_address) {
+    for (const bool of_a : {true, false}) {
+        Pair pair;
+        pair.exchange(1);
+        const std::string port = of_a ? pair.a.port_name() : pair.b->port_name();
+        const char* what = pair.at_a.global ? "--gid" : "--lid";
+        const std::string old = std::to_string(of_a ? pair.at_a.lid : pair.at_b.lid);
+        tool({"port", port, "up", what, "new"});
+        pair.b->receive(2, 0, 64);
+        pair.a.qp.post(send(2, pair.a.memory.sge(0, 64)));
+        pair.a.scq.expect(2, IBV_WC_RETRY_EXC_ERR);
+        pair.b->expect_no_receive();
+        if (!pair.at_a.global) tool({"port", port, "up", "--lid", old});
+    }
+    Pair pair;
+    pair.exchange(3);
+}
+
+CASE(address_handle_does_not_follow_a_port_to_its_new_lid) {
+    Pair::Options options;
+    options.a.qp.type = options.b.qp.type = IBV_QPT_UD;
+    Pair pair(options);
+    if (pair.at_a.global) skip("no LIDs on Ethernet");
+    const auto send_to = [&](std::uint64_t id, const Ah& ah) {
+        Wr wr = send(id, pair.a.memory.sge(0, 64));
+        wr.ah = ah;
+        wr.qpn = pair.at_b.qpn;
+        wr.qkey = kQkey;
+        pair.a.qp.post(wr);
+        pair.a.scq.expect(id);
+    };
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.b->receive(id, id * 1024, 256);
+    const Ah old(pair.a.pd, way_to(pair.at_b, {}, 1));
+    send_to(1, old);
+    pair.b->expect_receive(1);
+    const Meanwhile moved({"port", pair.b->port_name(), "up", "--lid", "new"},
+                          {"port", pair.b->port_name(), "up", "--lid", std::to_string(pair.at_b.lid)});
+    send_to(2, old);
+    pair.b->expect_no_receive();
+    const Ah now(pair.a.pd, way_to(pair.b->address(), {}, 1));
+    send_to(3, now);
+    pair.b->expect_receive(2);
+}
+
+// IBTA 11.6.3.3: changes made by the subnet manager. A LID that goes down and comes back.
 CASE(lid_change_raises_an_event) {
     const Context context;
     if (context.ethernet()) skip("no LIDs on Ethernet");
@@ -95,6 +174,46 @@ CASE(lost_hca_raises_an_event_and_can_be_closed) {
     a.connect(again.address());
     a.qp.post(write(1, a.memory.sge(0, 8), again.memory.remote()));
     a.scq.expect(1);
+}
+
+CASE(lost_hca_raises_an_event_in_every_context) {
+    if (devices() < 2) skip("needs a second HCA");
+    const Context one(-1), two(-1), other(0);
+    const std::string hca = "h0/" + one.name();
+    const Meanwhile down({"hca", hca, "down"}, {"hca", hca, "up"});
+    for (const Context* context : {&one, &two}) context->wait_event(IBV_EVENT_DEVICE_FATAL);
+    CHECK(!other.has_event(IBV_EVENT_DEVICE_FATAL));
+}
+
+// Ten times a second for a second. Connections whose retries last longer go on, and each change is reported.
+CASE(flapping_port_neither_wedges_connections_nor_loses_events) {
+    constexpr int kFlaps = 10;
+    Pair::Options options;
+    options.from_a.timeout = 14;  // 67 ms, seven times
+    options.from_a.retry = 7;
+    Pair pair(options);
+    const Context watcher;
+    std::atomic<bool> over{false};
+    std::thread flapping([&] {
+        for (int i = 0; i < kFlaps; ++i) {
+            tool({"port", "h0/coop0/1", "down"});
+            std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            tool({"port", "h0/coop0/1", "up"});
+            std::this_thread::sleep_for(std::chrono::milliseconds(70));
+        }
+        over = true;
+    });
+    std::uint64_t sent = 0;
+    while (!over) pair.exchange(++sent, 1000);
+    flapping.join();
+    for (int i = 0; i < kFlaps; ++i) {
+        CHECK_EQ(watcher.next_event(kPatienceMs).value().type, IBV_EVENT_PORT_ERR);
+        CHECK_EQ(watcher.next_event(kPatienceMs).value().type, IBV_EVENT_PORT_ACTIVE);
+    }
+    pair.exchange(++sent);
+    pair.b->expect_no_receive(1);
+    Pair next;
+    next.exchange(1);
 }
 
 // IBTA 11.6.3.2. The queue pair does not send, so nothing but the loss of the device makes its engine look at it.

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <sstream>
 #include <thread>
 
+#include "fabric/engine/route.h"
 #include "fabric/shm/trace.h"
 #include "fabric/tool/action.h"
 #include "fabric/tool/scenario.h"
@@ -86,6 +88,54 @@ TEST_F(ActionsOnASubnet, count_a_pulled_cable_at_its_port) {
     EXPECT_EQ(act("link h0/coop0/1-leaf0 down"), "");
     EXPECT_EQ(port(0).counters.link_downed, 1u);
     EXPECT_EQ(port(0).down, 0u);
+}
+
+TEST_F(ActionsOnASubnet, give_a_port_other_lids_on_the_same_routes) {
+    const Route before = find_route(subnet, 3, 0x8, 0x2);
+    ASSERT_EQ(before.to, 0u);
+    EXPECT_EQ(act("port h0/coop0/1 down"), "");
+    EXPECT_EQ(act("lid 0x3 down"), "");
+    EXPECT_EQ(act("port h0/coop0/1 up --lid 0xc"), "");
+    EXPECT_EQ(port(0).lid, 0xcu);
+    EXPECT_EQ(port(0).down, 0u);
+    EXPECT_FALSE(find_route(subnet, 3, 0x8, 0x2).leads_somewhere());
+    const Route after = find_route(subnet, 3, 0x8, 0xc);
+    EXPECT_EQ(after.to, 0u);
+    ASSERT_EQ(after.hops, before.hops);
+    EXPECT_TRUE(std::equal(after.links, after.links + after.hops, before.links));
+    EXPECT_EQ(subnet.lids()[0xd].port, 0u);
+    EXPECT_EQ(subnet.lids()[3].port, kNone);
+    EXPECT_EQ(subnet.lids()[3].down, 0u);
+    EXPECT_EQ(act("port h1/coop1/1 up --lid new"), "");
+    EXPECT_EQ(port(3).lid, 0x2u);
+    EXPECT_EQ(subnet.header().addresses, 2u);
+    EXPECT_EQ(act("port h1/coop1/1 up --lid 2"), "");  // as before: no change
+    EXPECT_EQ(subnet.header().addresses, 2u);
+}
+
+TEST_F(ActionsOnASubnet, give_a_port_another_gid) {
+    std::uint8_t before[16];
+    std::memcpy(before, port(0).gids[0], 16);
+    EXPECT_EQ(act("port h0/coop0 up --gid new"), "");
+    EXPECT_NE(std::memcmp(before, port(0).gids[0], 16), 0);
+    EXPECT_EQ(find_port_by_gid(subnet, before), kNone);
+    EXPECT_EQ(find_port_by_gid(subnet, port(0).gids[0]), 0u);
+    EXPECT_EQ(act("port h0/coop0 up --gid fe80::1:2:3:4"), "");
+    EXPECT_EQ(port(0).gids[0][15], 4);
+}
+
+TEST_F(ActionsOnASubnet, refuse_addresses_that_a_port_cannot_have) {
+    EXPECT_EQ(act("port h0/coop0 up --lid four"), "--lid: 'four' is not a number such as 0x10 or 16, or 'new'");
+    EXPECT_EQ(act("port h0/coop0 up --lid 5"), "port: --lid: 5 is not a multiple of 2^LMC, 2");
+    EXPECT_EQ(act("port h0/coop0 up --lid 4"), "port: --lid: 4 belongs to h0/coop1/1");
+    EXPECT_EQ(act("port h0/coop0 up --lid 0x1000"),
+              "port: --lid: 0x1000 is not in 0x1..0x11, where the forwarding tables of this subnet end");
+    EXPECT_EQ(act("port h0/coop0 down --lid 6"), "port: --lid and --gid go with 'up'");
+    EXPECT_EQ(act("port h0/coop0 up --gid 5"),
+              "--gid: '5' is not a GID such as fe80::2:c903:0:99 or ::ffff:10.0.0.9, or 'new'");
+    EXPECT_EQ(act("port h0/coop0 up --gid 2001::1"), "port: --gid: 2001::1 does not have the prefix of h0/coop0/1");
+    EXPECT_EQ(act("port h0/coop0 up --gid fe80::1:2:3:4"), "");
+    EXPECT_EQ(act("port h0/coop1 up --gid fe80::1:2:3:4"), "port: --gid: fe80::1:2:3:4 belongs to h0/coop0/1");
 }
 
 TEST_F(ActionsOnASubnet, take_lids_and_hcas_down) {
