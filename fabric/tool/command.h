@@ -26,6 +26,6 @@ int misuse(const Command& command, const Error& error);
 
 extern const Command kRunCommand, kExecCommand, kCreateCommand, kShowCommand, kListCommand, kDestroyCommand,
     kPortCommand, kLinkCommand, kLidCommand, kHcaCommand, kSmCommand, kFaultCommand, kKillCommand, kCountersCommand,
-    kTraceCommand, kScenarioCommand, kCheckCommand, kAgentCommand;
+    kTraceCommand, kScenarioCommand, kStormCommand, kCheckCommand, kAgentCommand;
 
 }  // namespace coop::fabric

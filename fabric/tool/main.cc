@@ -11,9 +11,10 @@ namespace coop::fabric {
 namespace {
 
 const Command* const kCommands[] = {
-    &kRunCommand,  &kExecCommand,     &kCreateCommand, &kShowCommand,     &kListCommand,  &kDestroyCommand,
-    &kPortCommand, &kLinkCommand,     &kLidCommand,    &kHcaCommand,      &kSmCommand,    &kFaultCommand,
-    &kKillCommand, &kCountersCommand, &kTraceCommand,  &kScenarioCommand, &kCheckCommand, &kAgentCommand,
+    &kRunCommand,      &kExecCommand,  &kCreateCommand, &kShowCommand,     &kListCommand,
+    &kDestroyCommand,  &kPortCommand,  &kLinkCommand,   &kLidCommand,      &kHcaCommand,
+    &kSmCommand,       &kFaultCommand, &kKillCommand,   &kCountersCommand, &kTraceCommand,
+    &kScenarioCommand, &kStormCommand, &kCheckCommand,  &kAgentCommand,
 };
 
 const Command* find_command(const std::string& name) {

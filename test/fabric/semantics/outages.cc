@@ -2,6 +2,7 @@
 // Cables that are pulled while messages are under way. A request and its acknowledgement pass each cable at different
 // times, so a requester whose retries are exceeded does not know whether the request was executed (IBTA 9.7.6.1.3,
 // 10.10.2.2: the completion status of the requester says nothing about the responder's memory). Hardware does the same.
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -153,6 +154,27 @@ CASE(cut_write_of_several_chunks_is_executed_completely) {
     pair.a.qp.post(write(1, pair.a.memory.sge(0, bytes), pair.at_b.remote()));
     pair.a.scq.expect(1, IBV_WC_RETRY_EXC_ERR);
     pair.b->check(1, 0, bytes);
+}
+
+// --- storms ---------------------------------------------------------------------------------------------------------
+
+// Long retries survive cables that are pulled for a short time (IBTA 9.7.6.1).
+CASE(storm_that_is_shorter_than_the_retries_loses_and_doubles_nothing) {
+    Pair::Options options;
+    options.from_a.timeout = 15;  // 134 ms, seven times
+    options.from_a.retry = 7;
+    Pair pair(options);
+    std::atomic<bool> over{false};
+    std::thread raging([&] {
+        tool({"storm", "--seed", "11", "--faults", "25", "--every", "40ms", "--outage", "20ms", "--settle", "20ms",
+              "--kinds", "port,link,loss,rate,latency"});
+        over = true;
+    });
+    std::uint64_t sent = 0;
+    while (!over) pair.exchange(++sent, 2000);
+    raging.join();
+    pair.exchange(++sent);
+    pair.b->expect_no_receive(1);
 }
 
 // --- acknowledged and lost ------------------------------------------------------------------------------------------
