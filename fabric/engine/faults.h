@@ -39,6 +39,8 @@ struct Struck {
     bool ends_message;
 };
 
+inline constexpr Strike kNoStrike;
+
 Strike consult_faults(const Segment& subnet, const Route& route, const Struck& chunk) noexcept;
 
 // Removes rules that are used up; returns the number in force. Called by the tool, and by the process that uses a rule

@@ -34,8 +34,15 @@ bool is_open(const Segment& subnet, std::uint32_t port) {
 bool deliver_now(const Segment& subnet, std::uint32_t process, LateMessage& message) {
     if (!is_open(subnet, message.route.to)) return false;
     Notices notices;
-    Arrival arrival{
-        message.sender.number, message.sender, message.route, message.work, message.work.bytes, 0, false, {}, notices};
+    Arrival arrival{message.sender.number,
+                    message.sender,
+                    message.route,
+                    message.work,
+                    message.work.bytes,
+                    0,
+                    false,
+                    kNoStrike,
+                    notices};
     arrival.late = true;
     const bool datagram = message.sender.type == IBV_QPT_UD;
     const bool arrived = datagram ? deliver_datagram(subnet, process, arrival)

@@ -138,9 +138,8 @@ void cut_off(const Segment& subnet, FaultScope scope, std::uint32_t target, cons
     }
 }
 
-bool survives(const Segment& subnet, const Route& route, std::int64_t start_ns, std::int64_t on_link_ns,
-              std::int64_t arrived_ns) noexcept {
-    if (subnet.header().last_change_ns.load(std::memory_order_acquire) < start_ns) return is_passable(subnet, route);
+bool survives_changes(const Segment& subnet, const Route& route, std::int64_t on_link_ns,
+                      std::int64_t arrived_ns) noexcept {
     // From the destination back to the source: when the last byte passes, and when the first one did.
     std::int64_t last = arrived_ns;
     if (was_down(subnet.lids()[route.dlid], last - on_link_ns, last)) return false;

@@ -35,8 +35,13 @@ void cut_off(const Segment& subnet, FaultScope scope, std::uint32_t target, cons
 // True if every part of the route was up while a chunk passed it. The chunk began at `start_ns`, each point of the route
 // saw it for `on_link_ns`, and its last byte arrived at `arrived_ns`. If nothing changed since `start_ns`, the present state
 // decides.
-bool survives(const Segment& subnet, const Route& route, std::int64_t start_ns, std::int64_t on_link_ns,
-              std::int64_t arrived_ns) noexcept;
+bool survives_changes(const Segment& subnet, const Route& route, std::int64_t on_link_ns,
+                      std::int64_t arrived_ns) noexcept;
+inline bool survives(const Segment& subnet, const Route& route, std::int64_t start_ns, std::int64_t on_link_ns,
+                     std::int64_t arrived_ns) noexcept {
+    if (subnet.header().last_change_ns.load(std::memory_order_acquire) < start_ns) return is_passable(subnet, route);
+    return survives_changes(subnet, route, on_link_ns, arrived_ns);
+}
 
 void wake_all(const Segment& subnet);
 void raise_on_port(const Segment& subnet, const Port& port, ibv_event_type type);

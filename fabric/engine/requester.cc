@@ -225,8 +225,10 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
     if (work.status != IBV_WC_SUCCESS) return finish(work, work.status, now);
     if (is_late(work)) return on_lost(work, now);  // a repetition of it
     const bool datagram = shared_.type == IBV_QPT_UD;
-    const Strike strike = strike_of(datagram ? work.to.route : route_, work,
-                                    datagram ? work.to_qp : shared_.destination);
+    Strike struck;
+    const bool ruled = subnet_.header().faults.load(std::memory_order_relaxed) != 0;
+    if (ruled) struck = strike_of(datagram ? work.to.route : route_, work, datagram ? work.to_qp : shared_.destination);
+    const Strike& strike = ruled ? struck : kNoStrike;
     if (strike.sender != Mute::no) shared_.mute.store(strike.sender, std::memory_order_relaxed);
     if (datagram) return execute_datagram(work, strike);
     if (shared_.type == IBV_QPT_UC) return execute_unreliable(work, strike);
@@ -234,7 +236,7 @@ void LocalQp::execute(SendWork& work, std::int64_t now) {
 }
 
 Strike LocalQp::strike_of(const Route& route, const SendWork& work, std::uint32_t to_qp) const {
-    if (subnet_.header().faults.load(std::memory_order_relaxed) == 0 || !route.leads_somewhere()) return {};
+    if (!route.leads_somewhere()) return kNoStrike;
     const bool ends = is_read(work.opcode) || work.moved + work.chunk == work.bytes;
     return consult_faults(subnet_, route, {shared_.number, to_qp, shared_.type, work.opcode, ends});
 }
@@ -395,12 +397,12 @@ bool LocalQp::respond_next(std::int64_t now) {
                                    [&](std::uint32_t mark) { return at(mark).due_ns <= now; });
     if (next == responding_.end() || failing_) return false;
     SendWork& work = at(*next);
-    const Strike none;
-    if (!arrives(back_, work, shared_.path_mtu_bytes, none)) {
+    if (!arrives(back_, work, shared_.path_mtu_bytes, kNoStrike)) {
         on_lost(work, now);
         return true;
     }
-    const Arrival arrival{shared_.number, shared_, route_, work, work.chunk, reads_in_flight_, true, none, notices_};
+    const Arrival arrival{shared_.number,   shared_, route_,    work,    work.chunk,
+                          reads_in_flight_, true,    kNoStrike, notices_};
     const std::uint32_t mark = *next;
     const Answer answer = without_lock([&] { return deliver(subnet_, client_.process(), arrival); });
     if (answer != Answer::ack) {

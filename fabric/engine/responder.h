@@ -32,7 +32,7 @@ struct Arrival {
     std::uint64_t chunk;            // bytes of this chunk, which begins at work.moved
     std::uint32_t reads_in_flight;  // RDMA reads and atomics of the requester, including this one
     bool responding;                // a read whose request has arrived: the chunk returns to the requester
-    Strike strike;
+    const Strike& strike;
     Notices& notices;   // of the completions that this causes
     bool late = false;  // the requester has given up on it (late.h): it must not be answered
 };

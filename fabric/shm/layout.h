@@ -149,7 +149,6 @@ struct Link {
     std::uint32_t
         cable;  // tells parallel cables apart, from 1; 0: the only cable between its ends; same in both directions
     Shared<std::uint32_t> down;
-    Outage outage;
     Shared<std::uint64_t> rate;        // bytes/s; 0: unlimited
     Shared<std::uint64_t> background;  // bytes/s of constant background traffic
     Shared<std::int64_t> latency_ns;
@@ -158,6 +157,7 @@ struct Link {
     Shared<std::uint64_t> bytes, packets;  // only of links between switches; the others use their port's counters
     Shared<std::uint64_t> lost;
     Dice dice;  // for losses
+    Outage outage;
 };
 
 // Index: the LID.
