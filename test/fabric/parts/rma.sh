@@ -55,6 +55,17 @@ long_puts_are_on_both_rails() {
         END { print rails, "rails carried", bytes; exit !(rails == 2 && !idle && bytes >= 65536) }' "$said"
 }
 
+# Short operations that follow each other are started in lists, up to 32 in each. Too few places in the send queues, or no
+# queue pairs for reads, make lists shorter or let them wait.
+short_ones_go_in_lists() { # put|get ARGUMENT of mpirun…
+    local said=$log.said of_get=()
+    [ "$1" = put ] || of_get=(--stride 1024)  # one read would cover close ones
+    rma coop 2 --hcas 2 -- --mca osc_multirail_report 1 "${@:2}" "$prefix/libexec/ompi-coop/coop_rma_aggregate" --op "$1" "${of_get[@]}" --sync flush \
+        -d -m 2400 -i 4 -b 2 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk '/osc\/multirail: rank 0: staged / { for (i = 1; i < NF; ++i) { if ($i == "rdma") rdma = $(i + 1); if ($i == "lists") lists = $(i + 1) } }
+        END { print rdma + 0, "transfers,", lists + 0, "lists"; exit !(rdma > 2000 && lists > rdma / 33 && lists < rdma / 10) }' "$said"
+}
+
 # The reads of each rail have a queue pair of their own, which carries them; bytes: of rank 0, which also probes the rails.
 reads_have_queue_pairs() {
     local said=$log.said
@@ -113,6 +124,10 @@ part_rma() {
     check sizes.reads_share_queue_pairs rma coop 2 --hcas 2 -- --mca btl_coopib_interleave 0 "$programs/rma_sizes" few
     check reads_have_queue_pairs reads_have_queue_pairs
     check reads_share_queue_pairs reads_share_queue_pairs
+    check lists.put short_ones_go_in_lists put
+    check lists.get short_ones_go_in_lists get
+    check lists.put.few_places short_ones_go_in_lists put --mca btl_coopib_send_depth 4
+    check lists.get.shared_queue_pairs short_ones_go_in_lists get --mca btl_coopib_interleave 0
     check hcas_go_on.put hcas_go_on put
     check hcas_go_on.get hcas_go_on get
     check both_rails_send both_rails_send
