@@ -66,6 +66,22 @@ short_ones_go_in_lists() { # put|get ARGUMENT of mpirun…
         END { print rdma + 0, "transfers,", lists + 0, "lists"; exit !(rdma > 2000 && lists > rdma / 33 && lists < rdma / 10) }' "$said"
 }
 
+# Stripes of 16 KiB cost more time than they save if the links have no limit of their rate; then most operations go whole. On
+# slow links none does.
+stripes_pay() { # yes|no [OPTION of the subnet…]
+    local said=$log.said pay=$1
+    rma coop 2 --hcas 2 "${@:2}" -- --mca btl_coopib_report 1 "$prefix/libexec/ompi-coop/coop_rma_latency" --op put -m 16K -i 400 -b 5 -x 1 \
+        >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk -v pay="$pay" '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
+        there && /RDMA operations:.* in stripes: stripes have taken longer$/ { whole = $3 }
+        there && /RDMA operations:.* in stripes: the kind of call is unknown/ { striped = $5 }
+        END { print whole + 0, "whole,", striped + 0, "in stripes"; exit !(pay == "yes" ? whole == 0 && striped > 100 : whole > striped) }' "$said"
+}
+stripes_cost_more() { # another program may take the processors just when the ways are compared
+    for _ in 1 2 3; do ! stripes_pay no || return 0; done
+    return 1
+}
+
 # The reads of each rail have a queue pair of their own, which carries them; bytes: of rank 0, which also probes the rails.
 reads_have_queue_pairs() {
     local said=$log.said
@@ -128,6 +144,8 @@ part_rma() {
     check lists.get short_ones_go_in_lists get
     check lists.put.few_places short_ones_go_in_lists put --mca btl_coopib_send_depth 4
     check lists.get.shared_queue_pairs short_ones_go_in_lists get --mca btl_coopib_interleave 0
+    check stripes_pay stripes_pay yes --rate 250MB/s
+    check stripes_cost_more stripes_cost_more
     check hcas_go_on.put hcas_go_on put
     check hcas_go_on.get hcas_go_on get
     check both_rails_send both_rails_send

@@ -130,6 +130,8 @@ void start_lists(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     std::span<const RdmaPiece> left(op.pieces, op.piece_count);
     const std::uint32_t each = pieces_of_list(channel, op.piece_count);
+    channel.whole[static_cast<std::size_t>(sched::Reason::kSmall)] += op.piece_count;
+    channel.timed[static_cast<std::size_t>(rail::direction_of(op.kind))] = nullptr;
     op.missing = sched::SentStripes((left.size() + each - 1) / each);
     for (std::uint32_t i = 0; !left.empty(); ++i) {
         const auto part = left.first(std::min<std::size_t>(each, left.size()));
@@ -142,7 +144,9 @@ void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
     const sched::Direction direction = rail::direction_of(op.kind);
-    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes, op.lane, direction)
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(
+                                                    op.bytes, op.lane, direction,
+                                                    op.not_worth ? sched::Reason::kNotWorth : sched::Reason::kWhole)
                                               : channel.scheduler->make_schedule(op.bytes, op.marker, now, direction);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
@@ -163,6 +167,25 @@ void start_short(Module& m, RdmaOp& op) {
     add_stripe(m, op, 0, rail, 0, op.bytes, sched::kNotMeasured);
 }
 
+// Lets an operation that is posted at once go whole where stripes have taken longer, and measures one that is alone. (Those
+// of the PML have markers that say more about what else is under way.)
+void try_whole(Module& m, RdmaOp& op) {
+    constexpr std::uint64_t kLatencies = 8;  // stripes that take longer save more than they cost
+    Channel& channel = *op.endpoint->channel;
+    const sched::Direction direction = rail::direction_of(op.kind);
+    const auto index = static_cast<std::size_t>(direction);
+    sched::StripeTrials& trials = channel.trials[index];
+    const bool alone = channel.scheduler->backlog_bytes(direction) == 0;
+    channel.timed[index] = nullptr;
+    if (op.whole || !op.now || op.rider != nullptr || op.bytes < m.sched.striping_threshold) return;
+    trials.set_limit(kLatencies * m.sched.latency_ns);
+    const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
+    op.whole = op.not_worth = way == sched::StripeTrials::Way::kWhole;
+    if (!alone) return;
+    channel.timed[index] = &op;
+    op.begun_ns = now_ns();
+}
+
 // Whether the operation should wait before it is cut into stripes.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
@@ -171,6 +194,15 @@ bool waits_whole(const Channel& channel, const RdmaOp& op) {
 }
 
 }  // namespace
+
+void note_end(RdmaOp& op, std::uint64_t now) {
+    using Way = sched::StripeTrials::Way;
+    Channel& channel = *op.endpoint->channel;
+    const auto index = static_cast<std::size_t>(rail::direction_of(op.kind));
+    if (channel.timed[index] != &op) return;
+    channel.timed[index] = nullptr;
+    channel.trials[index].on_time(op.bytes, op.not_worth ? Way::kWhole : Way::kStriped, now - op.begun_ns);
+}
 
 void cut_waiting(Module& m, Channel& channel) {
     for (OpList& uncut : channel.uncut)
@@ -194,6 +226,7 @@ void start_op(Module& m, RdmaOp& op) {
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
     const bool now = goes_now(channel, op);
     op.posts_reads = now;
+    try_whole(m, op);
     const bool is_short = op.bytes < m.sched.striping_threshold && !op.whole && op.rider == nullptr;
     if (is_short && (now || uncut.empty())) return start_short(m, op);
     if (op.whole || now || op.rider != nullptr || (uncut.empty() && !waits_whole(channel, op))) return cut(m, op);

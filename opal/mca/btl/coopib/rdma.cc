@@ -31,7 +31,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->pieces = nullptr;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = op->now = op->posts_reads = false;
+    op->whole = op->not_worth = op->now = op->posts_reads = false;
     op->lane = sched::kNoLane;
     return op;
 }
