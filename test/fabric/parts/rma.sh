@@ -105,10 +105,10 @@ hcas_go_on() { # put|get
     return 1
 }
 
-# Packets and acknowledgements are lost, so that HCAs send again.
+# Packets and acknowledgements are lost, so that HCAs send again: once for several that are lost from one list.
 rma_despite_losses() { # PML ARGUMENT…
     local kind at=0
-    for kind in drop lose-ack corrupt drop lose-ack rnr; do echo "after $((at += 100)) messages fault all $kind --count 3"; done >"$log.scenario"
+    for kind in drop lose-ack corrupt drop lose-ack rnr drop lose-ack corrupt drop; do echo "after $((at += 60)) messages fault all $kind --count 3"; done >"$log.scenario"
     rma "$1" 3 --hcas 2 --scenario "$log.scenario" --trace-to "$log.trace" -- --mca btl_coopib_timeout 10 "${@:2}" || return 1
     at=$(grep -c '  retry QP' "$log.trace")
     rm -f "$log.trace"
