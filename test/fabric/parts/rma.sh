@@ -55,6 +55,33 @@ long_puts_are_on_both_rails() {
         END { print rails, "rails carried", bytes; exit !(rails == 2 && !idle && bytes >= 65536) }' "$said"
 }
 
+# Short operations that follow each other are started in lists, up to 32 in each. Too few places in the send queues, or no
+# queue pairs for reads, make lists shorter or let them wait.
+short_ones_go_in_lists() { # put|get ARGUMENT of mpirun…
+    local said=$log.said of_get=()
+    [ "$1" = put ] || of_get=(--stride 1024)  # one read would cover close ones
+    rma coop 2 --hcas 2 -- --mca osc_multirail_report 1 "${@:2}" "$prefix/libexec/ompi-coop/coop_rma_aggregate" --op "$1" "${of_get[@]}" --sync flush \
+        -d -m 2400 -i 4 -b 2 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk '/osc\/multirail: rank 0: staged / { for (i = 1; i < NF; ++i) { if ($i == "rdma") rdma = $(i + 1); if ($i == "lists") lists = $(i + 1) } }
+        END { print rdma + 0, "transfers,", lists + 0, "lists"; exit !(rdma > 2000 && lists > rdma / 33 && lists < rdma / 10) }' "$said"
+}
+
+# Stripes of 16 KiB cost more time than they save if the links have no limit of their rate; then most operations go whole. On
+# slow links none does.
+stripes_pay() { # yes|no [OPTION of the subnet…]
+    local said=$log.said pay=$1
+    rma coop 2 --hcas 2 "${@:2}" -- --mca btl_coopib_report 1 "$prefix/libexec/ompi-coop/coop_rma_latency" --op put -m 16K -i 400 -b 5 -x 1 \
+        >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk -v pay="$pay" '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
+        there && /RDMA operations:.* in stripes: stripes have taken longer$/ { whole = $3 }
+        there && /RDMA operations:.* in stripes: the kind of call is unknown/ { striped = $5 }
+        END { print whole + 0, "whole,", striped + 0, "in stripes"; exit !(pay == "yes" ? whole == 0 && striped > 100 : whole > striped) }' "$said"
+}
+stripes_cost_more() { # another program may take the processors just when the ways are compared
+    for _ in 1 2 3; do ! stripes_pay no || return 0; done
+    return 1
+}
+
 # The reads of each rail have a queue pair of their own, which carries them; bytes: of rank 0, which also probes the rails.
 reads_have_queue_pairs() {
     local said=$log.said
@@ -78,10 +105,10 @@ hcas_go_on() { # put|get
     return 1
 }
 
-# Packets and acknowledgements are lost, so that HCAs send again.
+# Packets and acknowledgements are lost, so that HCAs send again: once for several that are lost from one list.
 rma_despite_losses() { # PML ARGUMENT…
     local kind at=0
-    for kind in drop lose-ack corrupt drop lose-ack rnr; do echo "after $((at += 100)) messages fault all $kind --count 3"; done >"$log.scenario"
+    for kind in drop lose-ack corrupt drop lose-ack rnr drop lose-ack corrupt drop; do echo "after $((at += 60)) messages fault all $kind --count 3"; done >"$log.scenario"
     rma "$1" 3 --hcas 2 --scenario "$log.scenario" --trace-to "$log.trace" -- --mca btl_coopib_timeout 10 "${@:2}" || return 1
     at=$(grep -c '  retry QP' "$log.trace")
     rm -f "$log.trace"
@@ -113,6 +140,12 @@ part_rma() {
     check sizes.reads_share_queue_pairs rma coop 2 --hcas 2 -- --mca btl_coopib_interleave 0 "$programs/rma_sizes" few
     check reads_have_queue_pairs reads_have_queue_pairs
     check reads_share_queue_pairs reads_share_queue_pairs
+    check lists.put short_ones_go_in_lists put
+    check lists.get short_ones_go_in_lists get
+    check lists.put.few_places short_ones_go_in_lists put --mca btl_coopib_send_depth 4
+    check lists.get.shared_queue_pairs short_ones_go_in_lists get --mca btl_coopib_interleave 0
+    check stripes_pay stripes_pay yes --rate 250MB/s
+    check stripes_cost_more stripes_cost_more
     check hcas_go_on.put hcas_go_on put
     check hcas_go_on.get hcas_go_on get
     check both_rails_send both_rails_send

@@ -47,6 +47,7 @@ struct FakeWork {
     ListNode node;
     std::uint64_t posted_ns = sched::kNotMeasured;
     std::uint32_t bytes = 100;
+    std::uint32_t requests = 1;
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
     RailIndex rail = 0;
@@ -202,6 +203,41 @@ TEST_F(ChannelTest, lets_nothing_overtake_what_waits_on_a_rail) {
     EXPECT_TRUE(channel.on_grant({0, 1}));
     EXPECT_EQ(posted(0), sched::kFirstCredits + 2);
     EXPECT_EQ(channel.rails[0].qp.posted.back().id, &put);
+}
+
+TEST_F(ChannelTest, a_list_takes_as_many_places_as_it_has_requests) {
+    open({kUp});
+    FakeWork &first = new_work(WorkKind::kPut), &list = new_work(WorkKind::kPut), &later = new_work(WorkKind::kPut);
+    first.requests = 3;
+    list.requests = kDepth - 2;
+    channel.submit_stripe(first, false);
+    EXPECT_EQ(channel.rails[0].in_flight(), 3u);
+    channel.submit_stripe(list, false);  // there is room for some of its requests, but not for all
+    channel.submit_stripe(later, false);
+    EXPECT_EQ(posted(0), 1u);
+    EXPECT_EQ(channel.rails[0].counts.waits, 2u);
+    complete(0);
+    EXPECT_EQ(posted(0), 2u);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &later);
+    EXPECT_EQ(channel.rails[0].in_flight(), kDepth - 1);
+    EXPECT_EQ(channel.rails[0].counts.stripes, kDepth + 2u);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].in_flight(), 1u);
+    complete(0);
+    EXPECT_EQ(channel.rails[0].in_flight(), 0u);
+}
+
+TEST_F(ChannelTest, a_list_of_reads_needs_one_token) {
+    open({kUp});
+    for (int i = 0; i < 3; ++i) {
+        FakeWork& list = new_work(WorkKind::kGet);
+        list.requests = 4;
+        channel.submit_stripe(list, true);
+    }
+    EXPECT_EQ(posted(0), 2u);
+    EXPECT_EQ(channel.rails[0].in_flight(), 8u);
+    complete(0);
+    EXPECT_EQ(posted(0), 2u);
 }
 
 TEST_F(ChannelTest, posts_a_rider_after_its_stripe_and_before_later_ones) {

@@ -106,6 +106,26 @@ TEST(RmaRuns, a_cleared_builder_begins_anew) {
     EXPECT_EQ(builder.bytes(), 8u);
 }
 
+TEST(RmaRuns, a_single_block_is_known_as_such) {
+    RunBuilder builder;
+    EXPECT_FALSE(builder.single());
+    builder.add(100, 8);
+    builder.add(108, 8);
+    ASSERT_TRUE(builder.single());
+    EXPECT_EQ(builder.single()->offset, 100u);
+    EXPECT_EQ(builder.single()->bytes, 16u);
+    builder.add(132, 16);
+    EXPECT_FALSE(builder.single()) << "a run of two blocks";
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        builder.add(1000 * (i + 1), 3 + i);
+        EXPECT_FALSE(builder.single());
+        EXPECT_EQ(builder.runs().size(), i + 2);
+    }
+    builder.clear();
+    builder.add(200, 4);
+    EXPECT_TRUE(builder.single());
+}
+
 TEST(RmaRuns, random_layouts_keep_every_byte_in_order) {
     std::mt19937 random(1);
     std::size_t merged = 0;

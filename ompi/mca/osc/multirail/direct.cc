@@ -63,6 +63,17 @@ void Window::on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, 
     direct->window.end_part(direct);
 }
 
+template <class F>
+int Window::start_when_possible(bool puts, F start) {
+    for (;;) {
+        const bool busy = process.faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
+        const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE : start();
+        if (!is_shortage(rc)) return rc;
+        process.count(Count::kWaits);
+        opal_progress();
+    }
+}
+
 int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                        std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done,
                        void* context) {
@@ -71,16 +82,27 @@ int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_reg
     const auto start = puts ? extension_->put : extension_->get;
     // The program may compute until it synchronizes.
     const RdmaOptions options{.now = true};
-    for (;;) {
-        const bool busy = process.faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
-        const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE
-                            : start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, options, done,
-                                    context);
-        if (rc == OMPI_SUCCESS) process.count(Count::kRdma);
-        if (!is_shortage(rc)) return rc;
-        process.count(Count::kWaits);
-        opal_progress();
+    const int rc = start_when_possible(puts, [&] {
+        return start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, options, done, context);
+    });
+    if (rc == OMPI_SUCCESS) process.count(Count::kRdma);
+    return rc;
+}
+
+int Window::start_pieces(Peer& peer, bool puts, std::span<RdmaPiece> pieces, mca_btl_base_registration_handle_t* handle,
+                         mca_btl_base_rdma_completion_fn_t done, void* context) {
+    const Card& card = cards_[peer.rank];
+    auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
+    const std::size_t count = pieces.size();
+    for (RdmaPiece& piece : pieces) piece.remote_address += card.base;
+    const int rc = start_when_possible(puts, [&] {
+        return extension_->transfer_pieces(rdma_, peer.rdma, puts, pieces.data(), count, handle, remote, done, context);
+    });
+    if (rc == OMPI_SUCCESS) {
+        process.count(Count::kRdma, count);
+        process.count(Count::kLists);
     }
+    return rc;
 }
 
 std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,

@@ -160,8 +160,8 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
 
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
-        each->touched = each->buffer.bytes || each->staged || each->waiting_part || each->unflushed || each->refused ||
-                        !each->operations.idle();
+        each->touched = each->buffer.bytes || each->staged || each->has_waiting_part() || each->unflushed ||
+                        each->refused || !each->operations.idle();
         return !each->touched;
     });
     return touched_;
@@ -249,7 +249,8 @@ int Window::flush(std::uint32_t rank, bool local) {
     int rc = OMPI_SUCCESS;
     if (peers_[rank]) {
         Peer* const there = peers_[rank].get();
-        rc = finish(lock, {&there, 1}, !local);
+        if (by_hcas() && there->has_only_rdma()) finish_rdma(lock, *there);
+        else rc = finish(lock, {&there, 1}, !local);
     }
     progress_unless_waited(lock, rounds);
     return rc;

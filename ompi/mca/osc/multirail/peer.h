@@ -6,6 +6,7 @@
 // Errors: std::bad_alloc.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -33,6 +34,10 @@ struct Buffer {
 
 struct Peer;
 struct StagedPart;
+struct DeletePart {
+    void operator()(StagedPart* part) const noexcept;  // staged.cc
+};
+using StagedPartPtr = std::unique_ptr<StagedPart, DeletePart>;
 
 // A sealed packet, on its way to a transport.
 struct Outgoing {
@@ -81,8 +86,12 @@ struct Peer {
     bool refused = false;              // it has refused an operation, and no flush has told the program
     std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
     Staging::Block* staged = nullptr;  // the block that transfers to come use
-    std::uint32_t staged_parts = 0;    // transfers through staging memory that are under way
-    std::unique_ptr<StagedPart> waiting_part;  // one that waits for others to join it
+    std::uint32_t staged_parts = 0;    // those under way (staged.h)
+    std::array<StagedPartPtr, 2> waiting_parts;  // of gets, and of puts: wait for others to join them
+    StagedPartPtr& waiting_part(bool puts) noexcept { return waiting_parts[puts]; }
+    // No records have been collected or sent that a flush has to ask about.
+    bool has_only_rdma() const noexcept { return !buffer.bytes && !unflushed && !refused; }
+    bool has_waiting_part() const noexcept { return waiting_parts[0] || waiting_parts[1]; }
     // As target.
     rma::Inbox inbox;
     std::deque<std::unique_ptr<LongAnswer>> answers;

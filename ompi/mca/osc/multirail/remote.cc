@@ -141,11 +141,12 @@ void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
 
 // Carries out the transfers, and waits for their end.
 void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
-    auto missing = static_cast<std::uint32_t>(transfers.size());
-    for (const rma::Transfer& each : transfers) {
-        auto part = std::make_unique<StagedPart>(*this, peer, block);
-        part->puts = puts;
-        part->transfer = each;
+    auto missing = static_cast<std::uint32_t>((transfers.size() + kMostPieces - 1) / kMostPieces);
+    while (!transfers.empty()) {
+        const auto some = transfers.first(std::min(transfers.size(), kMostPieces));
+        transfers = transfers.subspan(some.size());
+        StagedPartPtr part = new_part(peer, block, puts);
+        for (const rma::Transfer& each : some) part->add(each);
         part->missing = &missing;
         start_part(lock, std::move(part));
     }

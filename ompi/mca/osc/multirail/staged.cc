@@ -3,9 +3,11 @@
 // Puts and gets of passive epochs by RDMA through staging memory: short ones, and those of several blocks. The target does
 // nothing.
 //
-// An operation starts at once if no other one is under way to the same process. While one is, the next one waits and
-// grows: a write by writes to the bytes behind it, a read by reads of bytes close behind it (coop/rma/cover.h). It starts
-// when the one before has ended, when the next operation cannot join it, or with a flush.
+// An operation starts at once if no other one is under way to the same process. While one is, those that follow wait and
+// become one part, in which the transport posts many at once: writes in one part, reads in another. Of neighbours one
+// transfer is made: a write grows by writes to the bytes behind it, a read by reads of bytes close behind it
+// (coop/rma/cover.h). A part starts when the one before has ended, when it is full, or with a flush.
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -15,10 +17,15 @@
 #include "window.h"
 
 namespace coop::osc {
+namespace {
+
+constexpr std::size_t kMostFreeParts = 64;
+
+}  // namespace
 
 Peer::Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept
     : rank(of), btl(packets), rdma(for_rdma) {}
-Peer::~Peer() = default;  // here, where StagedPart is known
+Peer::~Peer() = default;
 
 void Window::drop(Staging::Block& block) noexcept {
     if (--block.refs == 0) process.staging.give(block);
@@ -44,8 +51,8 @@ Staging::Block& Window::take_block(Lock& lock) {
     return *block;
 }
 
-Staging::Block& Window::open_block(Lock& lock, Peer& peer) {
-    while (!peer.staged || peer.staged->used >= Staging::kBlockBytes) {
+Staging::Block& Window::open_block(Lock& lock, Peer& peer, std::uint32_t room) {
+    while (!peer.staged || peer.staged->used + room > Staging::kBlockBytes) {
         close_block(lock, peer);
         Staging::Block& block = take_block(lock);
         if (peer.staged) drop(block);  // another thread was faster
@@ -57,7 +64,7 @@ Staging::Block& Window::open_block(Lock& lock, Peer& peer) {
 
 void Window::close_block(Lock& lock, Peer& peer) {
     Staging::Block* const block = std::exchange(peer.staged, nullptr);
-    start_waiting_part(lock, peer);
+    start_waiting_parts(lock, peer);
     if (block) drop(*block);
 }
 
@@ -67,31 +74,78 @@ void Window::close_blocks() {
     for (Peer* const each : peers) close_block(lock, *each);
 }
 
-void Window::start_waiting_part(Lock& lock, Peer& peer) {
-    if (peer.waiting_part) start_part(lock, std::move(peer.waiting_part));
+// Programs often flush after each operation: the block serves the next one.
+void Window::finish_rdma(Lock& lock, Peer& peer) {
+    start_waiting_parts(lock, peer);
+    if (peer.operations.idle()) return;
+    const Generations::Number generation = peer.operations.close();
+    wait_for(lock, [&] { return peer.operations.is_over(generation); });
 }
 
-void Window::start_part(Lock& lock, std::unique_ptr<StagedPart> part) {
-    Peer& peer = part->peer;
+// --- parts ----------------------------------------------------------------------------------------------------------
+
+void DeletePart::operator()(StagedPart* part) const noexcept { delete part; }
+
+StagedPartPtr Window::new_part(Peer& peer, Staging::Block& block, bool puts) {
+    StagedPartPtr part;
+    if (free_parts_.empty()) {
+        free_parts_.reserve(kMostFreeParts);
+        part.reset(new StagedPart{*this});
+        part->transfers.reserve(kMostPieces);
+    } else {
+        part = std::move(free_parts_.back());
+        free_parts_.pop_back();
+    }
+    part->peer = &peer;
+    part->block = &block;
+    part->puts = puts;
+    ++block.refs;
+    return part;
+}
+
+void Window::give_back(StagedPartPtr part) noexcept {
+    if (free_parts_.size() == kMostFreeParts) return;
+    part->transfers.clear();
+    part->pieces.clear();
+    part->missing = nullptr;
+    free_parts_.push_back(std::move(part));
+}
+
+void Window::start_part(Lock& lock, StagedPartPtr part) {
+    Peer& peer = *part->peer;
     touch(peer);
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
     lock.unlock();
-    const rma::Transfer& transfer = part->transfer;  // nobody else knows the part
-    const int rc = start_rdma(peer, part->puts, part->block.memory + transfer.at, part->block.handle, transfer.offset,
-                              transfer.bytes, on_staged_done, part.get());
+    // Nobody else knows the part.
+    std::span<RdmaPiece> transfers = part->transfers;
+    const RdmaPiece& first = transfers.front();
+    const int rc = transfers.size() == 1
+                       ? start_rdma(peer, part->puts, first.local_address, part->block->handle, first.remote_address,
+                                    first.bytes, on_staged_done, part.get())
+                       : start_pieces(peer, part->puts, transfers, part->block->handle, on_staged_done, part.get());
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it
     lock.lock();
 }
 
-// Starts it, or lets it wait for more. Another thread may have left one that waits.
-void Window::add_part(Lock& lock, std::unique_ptr<StagedPart> part) {
-    Peer& peer = part->peer;
-    while (peer.waiting_part) start_waiting_part(lock, peer);
-    if (peer.staged_parts == 0) return start_part(lock, std::move(part));
+void Window::start_waiting_part(Lock& lock, Peer& peer, bool puts) {
+    if (StagedPartPtr& part = peer.waiting_part(puts)) start_part(lock, std::move(part));
+}
+
+void Window::start_waiting_parts(Lock& lock, Peer& peer) {
+    start_waiting_part(lock, peer, true);
+    start_waiting_part(lock, peer, false);
+}
+
+// The part that waits and has room for one more transfer of the block. Starts one that has none.
+StagedPart& Window::part_for(Lock& lock, Peer& peer, Staging::Block& block, bool puts) {
+    StagedPartPtr& waiting = peer.waiting_part(puts);
+    // Another thread may leave one.
+    while (waiting && (waiting->block != &block || waiting->is_full())) start_waiting_part(lock, peer, puts);
+    if (!waiting) waiting = new_part(peer, block, puts);
     touch(peer);
-    peer.waiting_part = std::move(part);
+    return *waiting;
 }
 
 void Window::on_staged_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
@@ -99,106 +153,155 @@ void Window::on_staged_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*
     const async::Polling turn(handler().get());
     if (status != OMPI_SUCCESS) transport_failed(*btl, "RDMA", status);
     auto* const part = static_cast<StagedPart*>(data);
-    part->window.end_staged(part);
+    part->window.end_staged(StagedPartPtr(part));
 }
 
-void Window::end_staged(StagedPart* ended) noexcept {
-    const std::unique_ptr<StagedPart> part(ended);
-    Peer& peer = part->peer;
+void Window::deliver(const StagedPart& part, RequestList& done) noexcept {
+    for (const auto& [to, result, request, position, piece] : part.pieces) {
+        const std::byte* const data = part.block->memory + piece.at;
+        if (to) {
+            std::memcpy(to, data, piece.bytes);
+            if (request && --request->parts == 0) done.push_back(request);
+            continue;
+        }
+        result->put(position, data, piece.bytes);
+        result->missing -= piece.bytes;
+        if (result->missing == 0) end_result(result, done);
+    }
+}
+
+void Window::end_staged(StagedPartPtr part) noexcept {
+    Peer& peer = *part->peer;
     RequestList done;
     {
         Lock lock(mutex_);
-        for (const auto& [result, position, piece] : part->pieces) {
-            result->put(position, part->block.memory + piece.at, piece.bytes);
-            result->missing -= piece.bytes;
-            if (result->missing == 0) end_result(result, done);
-        }
+        deliver(*part, done);
         if (part->missing) --*part->missing;
-        drop(part->block);
-        // The operation that waits begins before this one ends: somebody may wait for the end of all.
-        if (--peer.staged_parts == 0) start_waiting_part(lock, peer);
+        if (Staging::Block& block = *part->block; &block == peer.staged && block.refs == 2) block.used = 0;
+        drop(*part->block);
+        // The operations that wait begin before this one ends: somebody may wait for the end of all.
+        if (--peer.staged_parts == 0) start_waiting_parts(lock, peer);
         peer.operations.end(part->generation);
+        give_back(std::move(part));
     }
     complete_all(done);
 }
 
-void Window::put_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout) {
-    Packer packer(origin);
-    rma::Cover cover;
-    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        Staging::Block& block = open_block(lock, peer);
-        const std::uint32_t at = block.used;
-        block.used += cover.take(cursor, at, Staging::kBlockBytes - at, false);
-        packer.take(block.memory + at, cover.bytes());
-        ++block.refs;
-        for (const rma::Transfer& each : cover.transfers()) {
-            StagedPart* const before = peer.waiting_part.get();
-            if (before && before->puts && &before->block == &block &&
-                before->transfer.offset + before->transfer.bytes == each.offset &&
-                before->transfer.at + before->transfer.bytes == each.at) {
-                before->transfer.bytes += each.bytes;
-                process.count(Count::kMerged);
-                continue;
-            }
-            auto part = std::make_unique<StagedPart>(*this, peer, block);
-            part->puts = true;
-            part->transfer = each;
-            add_part(lock, std::move(part));
+// --- puts -----------------------------------------------------------------------------------------------------------
+
+void Window::add_write(Lock& lock, Peer& peer, Staging::Block& block, const rma::Transfer& transfer) {
+    if (StagedPart* const waiting = peer.waiting_part(true).get(); waiting && waiting->block == &block) {
+        RdmaPiece& last = waiting->transfers.back();
+        if (waiting->end() == transfer.at && last.remote_address + last.bytes == transfer.offset) {
+            last.bytes += transfer.bytes;
+            return process.count(Count::kMerged);
         }
-        drop(block);
     }
+    part_for(lock, peer, block, true).add(transfer);
 }
 
-// How far behind the read that waits a read of `first` may go, so that both become one; nothing: it cannot.
-std::optional<std::uint32_t> Window::gap_to(const Peer& peer, const Staging::Block& block,
-                                            const rma::Block& first) const {
-    const StagedPart* const before = peer.waiting_part.get();
-    if (!before || before->puts || &before->block != &block) return std::nullopt;
-    const rma::Transfer& transfer = before->transfer;
-    const std::uint64_t end = transfer.offset + transfer.bytes;
-    if (transfer.at + transfer.bytes != block.used || first.offset < end) return std::nullopt;
+void Window::put_block(Lock& lock, Peer& peer, const std::byte* from, const rma::Block& to) {
+    const auto bytes = static_cast<std::uint32_t>(to.bytes);
+    Staging::Block& block = open_block(lock, peer, bytes);
+    const std::uint32_t at = block.used;
+    block.used += bytes;
+    std::memcpy(block.memory + at, from, bytes);
+    ++block.refs;
+    add_write(lock, peer, block, {to.offset, at, bytes});
+    drop(block);
+}
+
+void Window::put_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout) {
+    const std::byte* const from = origin.contiguous();
+    if (const auto single = layout.single(); from && single && single->bytes <= Staging::kBlockBytes) {
+        put_block(lock, peer, from, *single);
+    } else {
+        Packer packer(origin);
+        rma::Cover cover;
+        for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+            Staging::Block& block = open_block(lock, peer, 1);
+            const std::uint32_t at = block.used;
+            block.used += cover.take(cursor, at, Staging::kBlockBytes - at, false);
+            packer.take(block.memory + at, cover.bytes());
+            ++block.refs;
+            for (const rma::Transfer& each : cover.transfers()) add_write(lock, peer, block, each);
+            drop(block);
+        }
+    }
+    if (peer.staged_parts == 0) start_waiting_parts(lock, peer);
+}
+
+// --- gets -----------------------------------------------------------------------------------------------------------
+
+// How far behind the last read that waits a read of `first` may go, so that both become one; nothing: it cannot.
+std::optional<std::uint32_t> Window::gap_to(Peer& peer, const Staging::Block& block, const rma::Block& first) const {
+    const StagedPart* const before = peer.waiting_part(false).get();
+    if (!before || before->block != &block) return std::nullopt;
+    const RdmaPiece& last = before->transfers.back();
+    const std::uint64_t end = last.remote_address + last.bytes;
+    if (before->end() != block.used || first.offset < end) return std::nullopt;
     const std::uint64_t gap = first.offset - end;
     if (gap + first.bytes > Staging::kBlockBytes - block.used) return std::nullopt;
-    if ((before->wanted + first.bytes) * rma::Cover::kDensity < transfer.bytes + gap + first.bytes) return std::nullopt;
+    if ((before->wanted + first.bytes) * rma::Cover::kDensity < last.bytes + gap + first.bytes) return std::nullopt;
     return static_cast<std::uint32_t>(gap);
 }
 
-void Window::get_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request) {
+// A read, or if there is a gap, the continuation of the last one behind it. The caller adds the pieces.
+StagedPart& Window::add_read(Lock& lock, Peer& peer, Staging::Block& block, const rma::Transfer& transfer,
+                             std::optional<std::uint32_t> gap) {
+    if (gap) {
+        StagedPart& part = *peer.waiting_part(false);
+        part.transfers.back().bytes += *gap + transfer.bytes;
+        process.count(Count::kMerged);
+        return part;
+    }
+    StagedPart& part = part_for(lock, peer, block, false);
+    part.add(transfer);
+    return part;
+}
+
+void Window::get_block(Lock& lock, Peer& peer, std::byte* to, const rma::Block& from, Request* request) {
+    const auto bytes = static_cast<std::uint32_t>(from.bytes);
+    Staging::Block& block = open_block(lock, peer, bytes);
+    const auto gap = gap_to(peer, block, from);
+    const std::uint32_t at = block.used + gap.value_or(0);
+    block.used = at + bytes;
+    ++block.refs;
+    add_read(lock, peer, block, {from.offset, at, bytes}, gap).take({to, nullptr, request, 0, {at, bytes}});
+    drop(block);
+}
+
+void Window::get_blocks(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request) {
     Result& result = new_result(lock, peer, origin, nullptr, layout.bytes(), request);
     rma::Cover cover;
     std::uint64_t position = 0;
     for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        Staging::Block& block = open_block(lock, peer);
+        Staging::Block& block = open_block(lock, peer, 1);
         rma::RunCursor ahead = cursor;
-        const auto gap = gap_to(peer, block, ahead.next(UINT64_MAX));
+        auto gap = gap_to(peer, block, ahead.next(UINT64_MAX));
         block.used += gap.value_or(0);
         block.used += cover.take(cursor, block.used, Staging::kBlockBytes - block.used, true);
         ++block.refs;
         std::span<const rma::Piece> pieces = cover.pieces();
-        bool joins = gap.has_value();
         for (const rma::Transfer& each : cover.transfers()) {
-            std::unique_ptr<StagedPart> part;
-            StagedPart* to = peer.waiting_part.get();
-            if (joins) {
-                to->transfer.bytes += *gap + each.bytes;
-                process.count(Count::kMerged);
-            } else {
-                part = std::make_unique<StagedPart>(*this, peer, block);
-                part->transfer = each;
-                to = part.get();
-            }
+            StagedPart& part = add_read(lock, peer, block, each, std::exchange(gap, std::nullopt));
             for (; !pieces.empty() && pieces.front().at < each.at + each.bytes; pieces = pieces.subspan(1)) {
-                to->pieces.push_back({&result, position, pieces.front()});
-                to->wanted += pieces.front().bytes;
+                part.take({nullptr, &result, nullptr, position, pieces.front()});
                 position += pieces.front().bytes;
             }
-            joins = false;
-            if (part) add_part(lock, std::move(part));
         }
         drop(block);
     }
+}
+
+void Window::get_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request) {
+    std::byte* const to = origin.contiguous();
+    if (const auto single = layout.single(); to && single && single->bytes <= Staging::kBlockBytes)
+        get_block(lock, peer, to, *single, request);
+    else get_blocks(lock, peer, origin, layout, request);
     // The program may wait for the request alone.
-    if (request) start_waiting_part(lock, peer);
+    if (request) start_waiting_part(lock, peer, false);
+    if (peer.staged_parts == 0) start_waiting_parts(lock, peer);
 }
 
 }  // namespace coop::osc

@@ -19,13 +19,19 @@ bool soon(F done) {
     return false;
 }
 
+// In passive epochs of HCAs, threads wait for their transport. So all others, and what else Open MPI progresses, get one
+// round of so many.
+constexpr std::uint32_t kRoundsOfRdma = 8;
+
 // Lets transports progress until done() says true, which is called with the mutex.
 template <class F>
 void Window::wait_for(Lock& lock, F done) {
     while (!(all_mapped_ ? soon(done) : done())) {
+        const bool rdma_alone = by_hcas() && ++rdma_rounds_ % kRoundsOfRdma != 0;
         ++rounds_;
         lock.unlock();
-        opal_progress();
+        if (rdma_alone) rdma_->btl_component->btl_progress();
+        else opal_progress();
         lock.lock();
     }
 }

@@ -245,6 +245,13 @@ private:
     // One operation. Lets transports progress while they have no room; the mutex is not held.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                    std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context);
+    // The same for several, whose remote addresses are offsets in the window, and become addresses. They stay until `done`
+    // is called.
+    int start_pieces(Peer& peer, bool puts, std::span<RdmaPiece> pieces, mca_btl_base_registration_handle_t* handle,
+                     mca_btl_base_rdma_completion_fn_t done, void* context);
+    // Calls start() again as long as it returns a shortage.
+    template <class F>
+    static int start_when_possible(bool puts, F start);
     void end_part(Direct* direct) noexcept;
     static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                              mca_btl_base_registration_handle_t*, void*, void* data, int status);
@@ -253,14 +260,26 @@ private:
     void put_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout);
     void get_staged(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request);
     Staging::Block& take_block(Lock& lock);
-    Staging::Block& open_block(Lock& lock, Peer& peer);
+    // A block with room for so many bytes.
+    Staging::Block& open_block(Lock& lock, Peer& peer, std::uint32_t room);
     void close_block(Lock& lock, Peer& peer);
-    void start_waiting_part(Lock& lock, Peer& peer);
-    void start_part(Lock& lock, std::unique_ptr<StagedPart> part);
-    void add_part(Lock& lock, std::unique_ptr<StagedPart> part);
-    std::optional<std::uint32_t> gap_to(const Peer& peer, const Staging::Block& block, const rma::Block& first) const;
     static void drop(Staging::Block& block) noexcept;
-    void end_staged(StagedPart* part) noexcept;
+    StagedPartPtr new_part(Peer& peer, Staging::Block& block, bool puts);
+    void give_back(StagedPartPtr part) noexcept;
+    StagedPart& part_for(Lock& lock, Peer& peer, Staging::Block& block, bool puts);
+    // These release the mutex.
+    void start_part(Lock& lock, StagedPartPtr part);
+    void start_waiting_part(Lock& lock, Peer& peer, bool puts);
+    void start_waiting_parts(Lock& lock, Peer& peer);
+    void put_block(Lock& lock, Peer& peer, const std::byte* from, const rma::Block& to);
+    void add_write(Lock& lock, Peer& peer, Staging::Block& block, const rma::Transfer& transfer);
+    void get_block(Lock& lock, Peer& peer, std::byte* to, const rma::Block& from, Request* request);
+    void get_blocks(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request);
+    StagedPart& add_read(Lock& lock, Peer& peer, Staging::Block& block, const rma::Transfer& transfer,
+                         std::optional<std::uint32_t> gap);
+    std::optional<std::uint32_t> gap_to(Peer& peer, const Staging::Block& block, const rma::Block& first) const;
+    void deliver(const StagedPart& part, RequestList& done) noexcept;
+    void end_staged(StagedPartPtr part) noexcept;
     static void on_staged_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                                mca_btl_base_registration_handle_t*, void*, void* data, int status);
 
@@ -306,6 +325,8 @@ private:
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
     // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached.
     int finish(Lock& lock, std::span<Peer* const> peers, bool remote);
+    // The same for one peer to which there is only RDMA. Keeps its staging block open.
+    void finish_rdma(Lock& lock, Peer& peer);
     std::vector<Peer*> touched_peers();
     void progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept;
 
@@ -357,13 +378,15 @@ private:
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
-    std::uint64_t rounds_ = 0;                // of progress while a thread waited
-    std::uint64_t epoch_ = 1;                 // number of the access epoch
-    std::uint32_t locks_asked_ = 0;           // locks that this process has or waits for
-    bool start_no_check_ = false;             // of the last start
-    std::vector<std::uint32_t> posted_;       // the group of the last post
-    std::uint32_t results_ = 0;               // missing ones without a request
-    std::vector<Buffer> buffers_;             // free ones
+    std::uint64_t rounds_ = 0;           // of progress while a thread waited
+    std::uint32_t rdma_rounds_ = 0;      // of waits in passive epochs of HCAs
+    std::uint64_t epoch_ = 1;            // number of the access epoch
+    std::uint32_t locks_asked_ = 0;      // locks that this process has or waits for
+    bool start_no_check_ = false;        // of the last start
+    std::vector<std::uint32_t> posted_;  // the group of the last post
+    std::uint32_t results_ = 0;          // missing ones without a request
+    std::vector<Buffer> buffers_;        // free ones
+    std::vector<StagedPartPtr> free_parts_;
     std::vector<BlockWanted> blocks_wanted_;  // not started
     std::vector<PmlMessage> messages_;
     std::uint32_t next_tag_ = 0;

@@ -25,6 +25,7 @@
 #include "coop/path/port.h"
 #include "coop/rail/channel.h"
 #include "coop/sched/delivery.h"
+#include "coop/sched/trials.h"
 #include "params.h"
 #include "queue_pair.h"
 #include "ring.h"
@@ -74,6 +75,9 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     std::string why_broken;         // if kBroken
     // Operations that will be cut into stripes when a rail has less to do, by direction.
     std::array<OpList, sched::kDirections> uncut;
+    // By direction: times of operations that were alone, and the one that is being timed; null: none.
+    std::array<sched::StripeTrials, sched::kDirections> trials;
+    std::array<RdmaOp*, sched::kDirections> timed{};
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // messages that can be handed on
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
     // A rail to the HCA that the peer names for atomic operations; empty: none is open.

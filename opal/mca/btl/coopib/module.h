@@ -81,7 +81,8 @@ struct Module {
     mca_rcache_base_module_t* rcache = nullptr;
     FragmentPool fragments;
     OpPool ops;
-    KeptCalls kept;  // calls to the upper layer that the handler has left to the application
+    RequestChain chain;  // of the list that is being posted
+    KeptCalls kept;      // calls to the upper layer that the handler has left to the application
     std::unordered_map<std::uint64_t, std::unique_ptr<Endpoint>> endpoints;  // by id
     std::atomic<std::uint32_t> connecting{0};                                // channels that are connecting
     Inboxes inboxes;                                                         // all rings that peers write into

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "diagnose.h"
 #include "loopback.h"
@@ -71,6 +73,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
     stripe.remote_address = op.remote_address + offset;
     stripe.bytes = static_cast<std::uint32_t>(bytes);
+    stripe.requests = 1;
     // A rider must be on the queue pair of its read, and is a message.
     stripe.apart = op.kind == WorkKind::kGet && !op.has_riders;
     Channel& channel = *op.endpoint->channel;
@@ -81,11 +84,69 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     channel.submit_stripe(stripe, op.kind != WorkKind::kPut && !op.posts_reads);
 }
 
+std::uint64_t bytes_of(std::span<const RdmaPiece> pieces) {
+    std::uint64_t bytes = 0;
+    for (const RdmaPiece& piece : pieces) bytes += piece.bytes;
+    return bytes;
+}
+
+// How many pieces go to one rail together. A queue pair must be able to take them at once.
+std::uint32_t pieces_of_list(const Channel& channel, std::uint32_t count) {
+    constexpr std::uint32_t kLeast = 8;  // fewer are not worth a second rail
+    std::uint32_t most = kMostPieces;
+    for (const Rail& rail : channel.rails) {
+        const Rail* const reader = channel.rails.reader(rail.number());
+        most = std::min({most, rail.depth(), reader != nullptr ? reader->depth() : most});
+    }
+    const auto rails = static_cast<std::uint32_t>(sched::count_of(channel.rails.up()));
+    const std::uint32_t each = std::clamp((count + rails - 1) / rails, std::min(kLeast, most), most);
+    const std::uint32_t lists = (count + each - 1) / each;
+    return (count + lists - 1) / lists;
+}
+
+void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPiece> pieces) {
+    Channel& channel = *op.endpoint->channel;
+    StripeWork& stripe = op.stripes[index];
+    const sched::Direction direction = rail::direction_of(op.kind);
+    stripe.kind = op.kind;
+    stripe.endpoint = op.endpoint;
+    stripe.posted_ns = sched::kNotMeasured;
+    stripe.op = &op;
+    stripe.stripe = index;
+    stripe.pieces = pieces.data();
+    stripe.requests = static_cast<std::uint32_t>(pieces.size());
+    stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
+    stripe.remote_address = pieces[0].remote_address;
+    stripe.bytes = static_cast<std::uint32_t>(bytes_of(pieces));
+    stripe.rail = channel.scheduler->rail_of_small(
+        std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
+    stripe.apart = op.kind == WorkKind::kGet;
+    stripe.load_place = 0;
+    channel.submit_stripe(stripe, op.kind == WorkKind::kGet && !channel.reads_apart());
+}
+
+// The operation may complete when its last list is posted, so `op` must not be used after the loop.
+void start_lists(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    std::span<const RdmaPiece> left(op.pieces, op.piece_count);
+    const std::uint32_t each = pieces_of_list(channel, op.piece_count);
+    channel.whole[static_cast<std::size_t>(sched::Reason::kSmall)] += op.piece_count;
+    channel.timed[static_cast<std::size_t>(rail::direction_of(op.kind))] = nullptr;
+    op.missing = sched::SentStripes((left.size() + each - 1) / each);
+    for (std::uint32_t i = 0; !left.empty(); ++i) {
+        const auto part = left.first(std::min<std::size_t>(each, left.size()));
+        left = left.subspan(part.size());
+        add_list(m, op, i, part);
+    }
+}
+
 void cut(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
     const std::uint64_t now = now_ns();
     const sched::Direction direction = rail::direction_of(op.kind);
-    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(op.bytes, op.lane, direction)
+    const sched::Schedule schedule = op.whole ? channel.scheduler->make_whole(
+                                                    op.bytes, op.lane, direction,
+                                                    op.not_worth ? sched::Reason::kNotWorth : sched::Reason::kWhole)
                                               : channel.scheduler->make_schedule(op.bytes, op.marker, now, direction);
     const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
@@ -97,6 +158,34 @@ void cut(Module& m, RdmaOp& op) {
         add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
+// The same as cut() for an operation that is too short for stripes, and has no rider.
+void start_short(Module& m, RdmaOp& op) {
+    Channel& channel = *op.endpoint->channel;
+    op.missing = sched::SentStripes(1);
+    ++channel.whole[static_cast<std::size_t>(sched::Reason::kSmall)];
+    const sched::RailIndex rail = channel.scheduler->rail_of_small(op.bytes, rail::direction_of(op.kind));
+    add_stripe(m, op, 0, rail, 0, op.bytes, sched::kNotMeasured);
+}
+
+// Lets an operation that is posted at once go whole where stripes have taken longer, and measures one that is alone. (Those
+// of the PML have markers that say more about what else is under way.)
+void try_whole(Module& m, RdmaOp& op) {
+    constexpr std::uint64_t kLatencies = 8;  // stripes that take longer save more than they cost
+    Channel& channel = *op.endpoint->channel;
+    const sched::Direction direction = rail::direction_of(op.kind);
+    const auto index = static_cast<std::size_t>(direction);
+    sched::StripeTrials& trials = channel.trials[index];
+    const bool alone = channel.scheduler->backlog_bytes(direction) == 0;
+    channel.timed[index] = nullptr;
+    if (op.whole || !op.now || op.rider != nullptr || op.bytes < m.sched.striping_threshold) return;
+    trials.set_limit(kLatencies * m.sched.latency_ns);
+    const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
+    op.whole = op.not_worth = way == sched::StripeTrials::Way::kWhole;
+    if (!alone) return;
+    channel.timed[index] = &op;
+    op.begun_ns = now_ns();
+}
+
 // Whether the operation should wait before it is cut into stripes.
 bool waits_whole(const Channel& channel, const RdmaOp& op) {
     const sched::Scheduler& scheduler = *channel.scheduler;
@@ -105,6 +194,15 @@ bool waits_whole(const Channel& channel, const RdmaOp& op) {
 }
 
 }  // namespace
+
+void note_end(RdmaOp& op, std::uint64_t now) {
+    using Way = sched::StripeTrials::Way;
+    Channel& channel = *op.endpoint->channel;
+    const auto index = static_cast<std::size_t>(rail::direction_of(op.kind));
+    if (channel.timed[index] != &op) return;
+    channel.timed[index] = nullptr;
+    channel.trials[index].on_time(op.bytes, op.not_worth ? Way::kWhole : Way::kStriped, now - op.begun_ns);
+}
 
 void cut_waiting(Module& m, Channel& channel) {
     for (OpList& uncut : channel.uncut)
@@ -122,11 +220,15 @@ void start_op(Module& m, RdmaOp& op) {
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
+    if (op.pieces != nullptr) return start_lists(m, op);
     // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
     // so it need not wait for better weights.
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];
     const bool now = goes_now(channel, op);
     op.posts_reads = now;
+    try_whole(m, op);
+    const bool is_short = op.bytes < m.sched.striping_threshold && !op.whole && op.rider == nullptr;
+    if (is_short && (now || uncut.empty())) return start_short(m, op);
     if (op.whole || now || op.rider != nullptr || (uncut.empty() && !waits_whole(channel, op))) return cut(m, op);
     if (op.kind == WorkKind::kGet && !channel.can_read())
         for (Rail& rail : channel.rails) ++rail.counts.read_waits;

@@ -15,6 +15,8 @@ namespace coop::ib {
 struct Module;
 
 void start_op(Module& m, RdmaOp& op);
+// The operation has ended.
+void note_end(RdmaOp& op, std::uint64_t now);
 // Call this when a rail has less to do or can read again. Cuts the operations that need not wait any longer.
 void cut_waiting(Module& m, Channel& channel);
 

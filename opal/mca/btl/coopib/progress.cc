@@ -43,7 +43,10 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
         count_completed(m, stripe);
-        if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) finished.op = stripe.op;
+        if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) {
+            finished.op = stripe.op;
+            note_end(*stripe.op, now);
+        }
     }
     channel.on_completed(work, now);
     cut_waiting(m, channel);

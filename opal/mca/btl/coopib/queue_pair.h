@@ -10,12 +10,20 @@
 #include <cstdint>
 #include <utility>
 
+#include "coop/extension/btl_extension.h"
 #include "coop/rail/rail.h"
 #include "coop/rail/verbs/objects.h"
 
 namespace coop::ib {
 
-// A work request with one scatter/gather entry. post() removes the entry if it is empty.
+// The work requests of a list but the last one. There is one of these for all lists, because a list is posted before the
+// next one is built.
+struct RequestChain {
+    ibv_send_wr wrs[kMostPieces - 1];
+    ibv_sge sges[kMostPieces - 1];
+};
+
+// A work request with one scatter/gather entry, or the last one of a list. post() removes the entry if it is empty.
 struct Request {
     Request() noexcept {
         wr.sg_list = &sge;
@@ -26,6 +34,7 @@ struct Request {
 
     ibv_send_wr wr{};
     ibv_sge sge{};
+    ibv_send_wr* first = &wr;  // of a list: the first request, in a RequestChain
 };
 
 class QueuePair {
@@ -40,7 +49,7 @@ public:
         if (completes) request.wr.send_flags |= IBV_SEND_SIGNALED;
         if (request.sge.length == 0) request.wr.num_sge = 0;
         ibv_send_wr* bad;
-        return ibv_post_send(qp_, &request.wr, &bad);
+        return ibv_post_send(qp_, request.first, &bad);
     }
     int post_empty_write(void* id) noexcept {
         Request request;

@@ -28,9 +28,10 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->callback = callback;
     op->context = context;
     op->data = data;
+    op->pieces = nullptr;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = op->now = op->posts_reads = false;
+    op->whole = op->not_worth = op->now = op->posts_reads = false;
     op->lane = sched::kNoLane;
     return op;
 }
@@ -79,6 +80,19 @@ int get_with(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void
     Module& m = Module::of(btl);
     return put_or_get(WorkKind::kGet, m.base.btl_get_limit, m, endpoint, local_address, remote_address, local, remote,
                       bytes, options, callback, nullptr, data);
+}
+
+int transfer_pieces(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, bool puts, const RdmaPiece* pieces,
+                    std::size_t count, Handle* local, Handle* remote, mca_btl_base_rdma_completion_fn_t callback,
+                    void* data) {
+    if (count == 0 || count > kMostPieces) return OPAL_ERR_BAD_PARAM;
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    RdmaOp* op = make_op(m, puts ? WorkKind::kPut : WorkKind::kGet, endpoint, pieces[0].local_address,
+                         pieces[0].remote_address, local, remote, 0, sched::Marker::kNone, callback, nullptr, data);
+    op->pieces = pieces;
+    op->piece_count = static_cast<std::uint32_t>(count);
+    return begin(m, *op);
 }
 
 int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Requests for rails: a fragment to send, or a stripe of an RDMA operation. Each is
-// one work request. It waits on its rail while the send queue is full. A fragment also
-// waits while it has no receive credit; a read or an atomic operation, while the queue
-// pair may not have another one outstanding.
+// one work request, or a list of them of which only the last one completes. It waits on
+// its rail while the send queue is full. A fragment also waits while it has no receive
+// credit; a read or an atomic operation, while the queue pair may not have another one
+// outstanding.
 //
 //     Fragment   a descriptor of Open MPI with its buffer, in memory that is
 //                registered on every HCA
 //     mark       a request of a rail whose completion covers the inline sends before it
-//     RdmaOp     a put, get or atomic operation of the upper layer; it is
-//                complete when all its stripes are
+//     RdmaOp     a put, get or atomic operation of the upper layer, or a list of
+//                puts or gets; it is complete when all its stripes are
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -45,8 +46,9 @@ struct Work {
     ListNode node;
     Endpoint* endpoint = nullptr;
     std::uint64_t posted_ns =
-        sched::kNotMeasured;  // time at which the operation of a stripe was cut, if the scheduler measures it
-    std::uint32_t bytes = 0;  // bytes of a stripe, or of a message with its header
+        sched::kNotMeasured;     // time at which the operation of a stripe was cut, if the scheduler measures it
+    std::uint32_t bytes = 0;     // bytes of a stripe, or of a message with its header
+    std::uint32_t requests = 1;  // more than one: a list of pieces
     sched::SequenceNumber psn = 0;
     WorkKind kind = WorkKind::kSend;
     sched::RailIndex rail = 0;
@@ -80,6 +82,7 @@ struct RdmaOp;
 struct StripeWork : Work {
     RdmaOp* op = nullptr;
     std::uint64_t local_address = 0, remote_address = 0;
+    const RdmaPiece* pieces = nullptr;  // the first one of a list; valid if requests > 1
     std::uint32_t stripe = 0;
     std::uint32_t load_place = 0;  // entry of the load board that counts it, from 1; 0: it is not counted
 };
@@ -94,7 +97,9 @@ struct RdmaOp {
     mca_btl_base_registration_handle_t* local_handle = nullptr;
     mca_btl_base_registration_handle_t remote{};
     std::uint64_t bytes = 0;
-    bool swap = false;  // atomic operation: compare and swap; false: fetch and add
+    const RdmaPiece* pieces = nullptr;  // of a list, and their number; null: one transfer
+    std::uint32_t piece_count = 0;      // valid if pieces != null
+    bool swap = false;                  // atomic operation: compare and swap; false: fetch and add
     std::uint64_t operand = 0, value = 0;
     mca_btl_base_rdma_completion_fn_t callback = nullptr;
     void* context = nullptr;
@@ -103,9 +108,11 @@ struct RdmaOp {
     sched::SentStripes missing{1};
     Fragment* riders[sched::kMaxRails];  // valid if has_riders: each is posted after the stripe of the same number
     bool has_riders = false;
-    bool whole = false;        // never cut into stripes
-    bool now = false;          // the caller wants it posted at once
-    bool posts_reads = false;  // as many as there are, instead of as many as may be outstanding
+    bool whole = false;          // never cut into stripes
+    bool not_worth = false;      // whole, because stripes have taken longer
+    bool now = false;            // the caller wants it posted at once
+    std::uint64_t begun_ns = 0;  // valid while Channel::timed points to this
+    bool posts_reads = false;    // as many as there are, instead of as many as may be outstanding
     std::uint8_t lane = sched::kNoLane;
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;

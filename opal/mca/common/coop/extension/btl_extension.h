@@ -9,8 +9,8 @@
 //
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
-// the transport lacks this ability; `put`, `get`, `send_urgent` and `make_urgent`
-// are never null.
+// the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent` and
+// `transfer_pieces` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
 // RdmaOptions, and increment kBtlExtensionAbi. Increment it also when the layout of
@@ -79,6 +79,14 @@ struct RdmaOptions {
     bool now = false;
 };
 
+// One of several transfers that the caller starts together.
+struct RdmaPiece {
+    std::byte* local_address;
+    std::uint64_t remote_address;
+    std::uint64_t bytes;  // > 0, and no more than the transport takes in one put or get
+};
+constexpr std::size_t kMostPieces = 32;  // of one call
+
 // The state of a loopback connection: to a process of this node, through an HCA.
 enum class LoopbackWay : std::uint8_t { kConnecting, kReady, kBroken };
 
@@ -88,7 +96,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 4;
+constexpr std::uint32_t kBtlExtensionAbi = 5;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -131,6 +139,12 @@ struct BtlExtension {
     // about several, and about writes into this process only; the peer answers for the other direction. False while not
     // connected, and if the driver does not know. It asks the driver: keep the answer.
     bool (*lands_in_order)(Btl*, Endpoint*) = nullptr;
+
+    // Puts, or gets, of 1..kMostPieces pieces between one local and one remote region, in no order. The transport posts
+    // them in few lists, and `done` is called once, when all have ended; its local address is that of the first piece. The
+    // pieces stay until then. No piece is striped, so this is for short ones.
+    int (*transfer_pieces)(Btl*, Endpoint*, bool puts, const RdmaPiece* pieces, std::size_t count, Handle* local,
+                           Handle* remote, RdmaDone done, void* data) = nullptr;
 };
 
 }  // namespace coop

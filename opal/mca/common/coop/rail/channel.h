@@ -126,7 +126,7 @@ public:
     void on_completed(Work& work, std::uint64_t now_ns) {
         scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns, direction_of(work.kind));
         Rail& rail = queue_of(work);
-        rail.on_completed();
+        rail.on_completed(work);
         if (work.has_token)
             if (Work* next = rail.reads.give_back()) submit(*next);
         if (work.ordered) window.landed(work.psn);
@@ -218,7 +218,7 @@ private:
     // Checks for room in the send queue and takes a credit if the message needs one. Returns false, and takes nothing,
     // if there is no room or no credit.
     bool take_place(Rail& rail, const Work& work) noexcept {
-        if (!rail.has_room()) return false;
+        if (!rail.has_room(work.requests)) return false;
         return !work.wants_credit || take_credit(rail);
     }
 

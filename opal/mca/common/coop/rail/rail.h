@@ -61,6 +61,7 @@ concept RailWork = requires(W& work) {
     { work.ordered } -> std::same_as<bool&>;               // a message with a place in the sequence of the channel
     { work.wants_credit } -> std::same_as<bool&>;          // a message that needs a receive buffer of the peer
     { work.has_token } -> std::same_as<bool&>;             // it holds or waits for a read token of its rail
+    { work.requests } -> std::same_as<std::uint32_t&>;     // work requests that it consists of; the last one completes
     { work.waits } -> std::same_as<bool&>;                 // the scheduler counts its bytes as waiting
     { work.apart } -> std::same_as<bool&>;  // a read that takes the queue pair for reads, if there is one
 };
@@ -94,22 +95,23 @@ public:
 
     sched::RailIndex number() const noexcept { return mark.rail; }  // valid in a channel
     std::uint32_t in_flight() const noexcept { return in_flight_; }
-    bool has_room() const noexcept { return in_flight_ < depth_; }
+    std::uint32_t depth() const noexcept { return depth_; }
+    bool has_room(std::uint32_t requests = 1) const noexcept { return in_flight_ + requests <= depth_; }
     bool is_free() noexcept { return waiting.empty() && has_room(); }
 
     void set_depth(std::uint32_t requests) noexcept { depth_ = requests; }
     // Called when the rail has failed: there is no room any more, so every request waits.
     void shut() noexcept { depth_ = 0; }
 
-    // Posts a request that completes with `work`. Precondition: has_room().
+    // Posts the request, or the list of requests, that completes with `work`. Precondition: has_room(work.requests).
     [[nodiscard]] int post(Request& request, Work& work) noexcept {
         if (const int error = qp.post(request, &work, true); error != 0) return error;
-        ++in_flight_;
+        in_flight_ += work.requests;
         counts.bytes += work.bytes;
-        ++(work.kind == WorkKind::kSend ? counts.sends : counts.stripes);
+        (work.kind == WorkKind::kSend ? counts.sends : counts.stripes) += work.requests;
         return 0;
     }
-    void on_completed() noexcept { --in_flight_; }
+    void on_completed(const Work& work) noexcept { in_flight_ -= work.requests; }
 
     // Posts the message `psn`, which is `bytes` of inline data. Precondition: is_free().
     [[nodiscard]] int post_inline(Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {

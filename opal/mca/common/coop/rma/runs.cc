@@ -3,11 +3,23 @@
 
 namespace coop::rma {
 
+void RunBuilder::append(const Run& run) {
+    if (few_count_ < few_.size()) {
+        few_[few_count_++] = run;
+        return;
+    }
+    if (many_.empty()) {
+        many_.assign(few_.begin(), few_.end());
+        ++few_count_;
+    }
+    many_.push_back(run);
+}
+
 void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
     if (bytes == 0) return;
     bytes_ += bytes;
-    if (!runs_.empty()) {
-        Run& last = runs_.back();
+    if (Run* const before = last_run()) {
+        Run& last = *before;
         if (last.repeat == 1 && last.offset + last.bytes == offset) {
             last.bytes += bytes;
             return;
@@ -19,7 +31,7 @@ void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
             return;
         }
     }
-    runs_.push_back({offset, bytes, 0, 1});
+    append({offset, bytes, 0, 1});
 }
 
 void RunBuilder::add(const Run& run) {
@@ -33,8 +45,8 @@ void RunBuilder::add(const Run& run) {
     }
     if (run.bytes == 0) return;
     bytes_ += run.bytes * run.repeat;
-    if (!runs_.empty()) {
-        Run& last = runs_.back();
+    if (Run* const before = last_run()) {
+        Run& last = *before;
         const std::uint64_t next = last.offset + static_cast<std::uint64_t>(last.stride) * last.repeat;
         if (last.bytes == run.bytes && last.stride == run.stride && last.repeat > 1 && next == run.offset) {
             last.repeat += run.repeat;
@@ -43,12 +55,11 @@ void RunBuilder::add(const Run& run) {
         // The first block may touch the end of what is there.
         if (last.repeat == 1 && last.offset + last.bytes == run.offset) {
             last.bytes += run.bytes;
-            runs_.push_back(
-                {run.offset + static_cast<std::uint64_t>(run.stride), run.bytes, run.stride, run.repeat - 1});
+            append({run.offset + static_cast<std::uint64_t>(run.stride), run.bytes, run.stride, run.repeat - 1});
             return;
         }
     }
-    runs_.push_back(run);
+    append(run);
 }
 
 bool are_inside(std::span<const Run> runs, std::uint64_t size) noexcept {

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,15 +43,33 @@ public:
     // The same for all blocks of a run.
     COOP_EXPORT void add(const Run& run);
 
-    std::span<const Run> runs() const noexcept { return runs_; }
+    std::span<const Run> runs() const noexcept {
+        return many_.empty() ? std::span<const Run>(few_.data(), few_count_) : std::span<const Run>(many_);
+    }
+    // The only block, if there is one.
+    std::optional<Block> single() const noexcept {
+        if (few_count_ != 1 || few_[0].repeat != 1) return std::nullopt;
+        return Block{few_[0].offset, few_[0].bytes};
+    }
     std::uint64_t bytes() const noexcept { return bytes_; }
     void clear() noexcept {
-        runs_.clear();
+        many_.clear();
+        few_count_ = 0;
         bytes_ = 0;
     }
 
 private:
-    std::vector<Run> runs_;
+    // The last run; null: there is none.
+    Run* last_run() noexcept {
+        if (!many_.empty()) return &many_.back();
+        return few_count_ > 0 ? &few_[few_count_ - 1] : nullptr;
+    }
+    void append(const Run& run);
+
+    // Most accesses need one run, and no memory for it.
+    std::array<Run, 2> few_;     // the first few_count_ are valid, while many_ is empty
+    std::size_t few_count_ = 0;  // more than there is room for: they are in many_
+    std::vector<Run> many_;
     std::uint64_t bytes_ = 0;
 };
 

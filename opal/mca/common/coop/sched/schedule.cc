@@ -31,6 +31,7 @@ std::string limit(Reason reason, const SchedConfig& config) {
     case Reason::kCollective:
     case Reason::kNoMarker:
     case Reason::kWhole:
+    case Reason::kNotWorth:
     case Reason::kNoRail: break;
     }
     return "";
@@ -56,6 +57,7 @@ const char* text(Reason reason) noexcept {
     case Reason::kVeryLarge: return "the call is nonblocking, but the message is not below the limit";
     case Reason::kNoMarker: return "the kind of call is unknown, so the size decides";
     case Reason::kWhole: return "the caller does not permit stripes";
+    case Reason::kNotWorth: return "stripes have taken longer";
     case Reason::kNoRail: return "no rail is left";
     }
     return "unknown";

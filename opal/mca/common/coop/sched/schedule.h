@@ -34,9 +34,10 @@ enum class Reason : std::uint8_t {
     kVeryLarge,  // EPC: nonblocking, but at least epc_always_stripe
     kNoMarker,   // EPC: kind of call unknown, so the size alone decides
     kWhole,      // the caller does not permit stripes
+    kNotWorth,   // stripes have taken longer (trials.h)
     kNoRail,     // all rails are down, so there is no stripe
 };
-constexpr std::size_t kReasons = 9;
+constexpr std::size_t kReasons = 10;
 
 constexpr RailIndex kNoRailIndex = 0xff;
 

@@ -189,13 +189,13 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
     return schedule;
 }
 
-Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane, Direction direction) noexcept {
+Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane, Direction direction, Reason reason) noexcept {
     const RailMask usable = rails_.usable();
     Schedule schedule;
     schedule.header.bytes = bytes;
     schedule.header.direction = direction;
     schedule.header.policy = lane == kNoLane ? config_->small_policy : Policy::kBinding;
-    schedule.header.reason = usable != 0 ? Reason::kWhole : Reason::kNoRail;
+    schedule.header.reason = usable != 0 ? reason : Reason::kNoRail;
     if (usable != 0)
         schedule.add(lane == kNoLane ? take_turn(config_->small_policy, usable, direction, of(direction).small)
                                      : nth_of(usable, lane % count_of(usable)),

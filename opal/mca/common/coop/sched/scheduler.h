@@ -40,8 +40,8 @@ public:
                            Direction direction = Direction::kOut) noexcept;
     // The schedule of a message that must not be striped, whatever its length. Its rail is that of the lane: lanes take
     // the usable rails in turn. Without a lane small_policy chooses it.
-    Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane,
-                        Direction direction = Direction::kOut) noexcept;
+    Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane, Direction direction = Direction::kOut,
+                        Reason reason = Reason::kWhole) noexcept;
 
     // Whether make_schedule() would stripe the message by measured weights. The later it is called, the better
     // the weights.
