@@ -66,6 +66,20 @@ struct Rider {
     bool taken = false;
 };
 
+// A packet behind RDMA writes, on each rail that has carried some of them: when all copies have arrived, the data of the
+// writes is in the memory of the peer. (Multi-rail dissertation, section 5.2.1)
+struct RailSignal {
+    alignas(8) unsigned char packet[kMaxRiderBytes];
+    std::uint32_t bytes;
+    std::uint8_t tag;  // BTL tag
+    // Called once for each copy, before it is sent: it is copy `place` of `copies`.
+    void (*set_place)(void* packet, std::uint32_t place, std::uint32_t copies) noexcept;
+    // Writes to the peer after this moment are meant; 0: all. The transport sets the moment of this signal, which the
+    // caller keeps for the next one to the same peer. Writes of other users of the transport may add copies.
+    std::uint64_t since = 0;
+    std::uint32_t copies = 0;  // the result; 0: there was no such write
+};
+
 struct RdmaOptions {
     // A marker other than kNone also permits the asynchronous handler to call `done`.
     sched::Marker marker = sched::Marker::kNone;
@@ -88,7 +102,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 4;
+constexpr std::uint32_t kBtlExtensionAbi = 5;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -131,6 +145,10 @@ struct BtlExtension {
     // about several, and about writes into this process only; the peer answers for the other direction. False while not
     // connected, and if the driver does not know. It asks the driver: keep the answer.
     bool (*lands_in_order)(Btl*, Endpoint*) = nullptr;
+
+    // Sends copies of a packet behind the writes to the peer that have begun so far. Returns false, and sends nothing, if it
+    // cannot do so now; then the caller waits for the completion of its writes instead.
+    bool (*signal)(Btl*, Endpoint*, RailSignal&) = nullptr;
 };
 
 }  // namespace coop
