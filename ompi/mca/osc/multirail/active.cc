@@ -49,18 +49,22 @@ int Window::pass_barrier() {
 
 int Window::fence(int assertion) {
     int refused = OMPI_SUCCESS;
+    bool meet = true;
     {
         Lock lock(mutex_);
         const rma::FenceAsserts asserts{(assertion & MPI_MODE_NOPRECEDE) != 0, (assertion & MPI_MODE_NOSUCCEED) != 0};
         if (const auto verdict = epochs_.fence(asserts); verdict != rma::Verdict::kProceed) return code_of(verdict);
         ++epoch_;
-        refused = finish(lock, touched_peers(), true);
+        order_memory();
+        if (has_fences_) meet = end_fence(lock);
+        else refused = finish(lock, touched_peers(), true);
     }
     order_memory();
-    const int rc = pass_barrier();
+    const int rc = meet ? pass_barrier() : OMPI_SUCCESS;
     order_memory();
     // What other threads have executed here with the mutex comes before what this thread loads after the fence.
-    const std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
+    if (has_fences_) finish(lock, touched_peers(), false);  // the program may use its buffers again
     return rc != OMPI_SUCCESS ? rc : refused;
 }
 
@@ -93,21 +97,24 @@ int Window::complete() {
         if (peers.back()->ready_in != epoch_) wait_until_ready(lock, *peers.back());
     }
     // Only in dynamic memory may a target refuse an operation.
-    const int refused = finish(lock, peers, is_dynamic());
+    const bool by_signals = process.config.signals != 0 && !is_dynamic();
+    const int refused = finish(lock, peers, is_dynamic(), !by_signals);
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {
         if (each->rank == rank_) {
             pscw_.on_complete(rank_);
             continue;
         }
-        append(lock, *each, record_of(rma::Kind::kComplete));
-        each->unflushed = false;  // the target knows when all has been executed
-        close_frame(*each, out);
+        end_epoch(lock, *each, rma::End::kComplete, false, out);
     }
     const auto verdict = epochs_.complete();
     ++epoch_;
     lock.unlock();
     send(std::move(out));
+    if (by_signals) {
+        lock.lock();
+        finish(lock, peers, false);  // the program may use its buffers again
+    }
     return verdict != rma::Verdict::kProceed ? code_of(verdict) : refused;
 }
 

@@ -68,6 +68,7 @@ enum class Count : std::uint8_t {
     kAtomics,
     kRemoteControls,
     kRendezvous,
+    kSignals,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -83,6 +84,7 @@ inline constexpr CountRow kCountRows[] = {
     {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
     {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
     {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
+    {"signals", "Signals behind RDMA writes at the end of active epochs, one on each rail that has carried some."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 
