@@ -11,20 +11,9 @@
 namespace coop::osc {
 namespace {
 
-// The ranks of a group in the communicator of the window; empty with false: one of them is not in the window.
-bool ranks_of(ompi_group_t& group, ompi_communicator_t& comm, std::vector<std::uint32_t>& ranks) {
-    const int count = ompi_group_size(&group);
-    ranks.reserve(static_cast<std::size_t>(count));
-    std::vector<int> all(static_cast<std::size_t>(count)), found(all.size());
-    for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
-    if (count > 0 &&
-        ompi_group_translate_ranks(&group, count, all.data(), comm.c_local_group, found.data()) != OMPI_SUCCESS)
-        return false;
-    for (const int rank : found) {
-        if (rank < 0) return false;
-        ranks.push_back(static_cast<std::uint32_t>(rank));
-    }
-    return true;
+std::uint64_t name_in(ompi_group_t& group, int rank) noexcept {
+    const opal_process_name_t name = ompi_group_get_proc_name(&group, rank);
+    return std::uint64_t{name.jobid} << 32 | name.vpid;
 }
 
 // Memory that other processes of the node read and write without the window.
@@ -37,6 +26,21 @@ rma::Record record_of(rma::Kind kind) noexcept {
 }
 
 }  // namespace
+
+// The ranks of a group in this window. False: one of its processes is not in it.
+bool Window::ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks) {
+    if (by_name_.empty())
+        by_name_ = rma::RankTable(
+            processes_, [&](std::uint32_t rank) { return name_in(*comm_->c_local_group, static_cast<int>(rank)); });
+    const int count = ompi_group_size(&group);
+    ranks.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        const auto rank = by_name_.find(name_in(group, i));
+        if (!rank) return false;
+        ranks.push_back(*rank);
+    }
+    return true;
+}
 
 // Of all processes.
 int Window::pass_barrier() {
@@ -70,8 +74,8 @@ int Window::fence(int assertion) {
 
 int Window::start(ompi_group_t& group, int assertion) {
     std::vector<std::uint32_t> ranks;
-    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
     const std::lock_guard lock(mutex_);
+    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
     if (const auto verdict = epochs_.start(ranks); verdict != rma::Verdict::kProceed) return code_of(verdict);
     start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
     ++epoch_;
@@ -120,9 +124,9 @@ int Window::complete() {
 
 int Window::post(ompi_group_t& group, int assertion) {
     std::vector<std::uint32_t> ranks;
-    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
     order_memory();
     Lock lock(mutex_);
+    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
     if (const auto verdict = epochs_.post(static_cast<std::uint32_t>(ranks.size())); verdict != rma::Verdict::kProceed)
         return code_of(verdict);
     std::vector<Outgoing> out;

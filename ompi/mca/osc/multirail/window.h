@@ -49,6 +49,7 @@
 #include "coop/rma/node_sync.h"
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
+#include "coop/rma/rank_table.h"
 #include "coop/rma/remote_lock.h"
 #include "coop/rma/sync_counters.h"
 #include "counts.h"
@@ -291,6 +292,7 @@ private:
                      std::byte* at);
 
     // --- active.cc ---
+    bool ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks);
     int pass_barrier();
     // Calls f with what counts posts and completes.
     template <class F>
@@ -368,6 +370,7 @@ private:
     rma::LockQueue locks_;  // of this process as target
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
+    rma::RankTable by_name_;                    // empty until the first start or post
     std::vector<Peer*> touched_;
     std::uint64_t rounds_ = 0;                // of progress while a thread waited
     std::uint64_t epoch_ = 1;                 // number of the access epoch
