@@ -137,15 +137,17 @@ part_rma() {
     check reads_share_queue_pairs reads_share_queue_pairs
     # Ends of epochs over several rails, which may be late.
     check signals.late_rails rma_with_late_rails "$programs/rma_signals" few
+    check signals.late_rails_and_fences rma_with_late_rails --mca osc_multirail_signals 2 "$programs/rma_signals" few
     check signals.late_rails_without_signals rma_with_late_rails --mca osc_multirail_signals 0 "$programs/rma_signals" few
-    check signals.slow_second_rail rma ob1 3 --hcas 2 --rate 250MB/s,10MB/s -- "$programs/rma_signals" few
+    check signals.slow_second_rail rma ob1 3 --hcas 2 --rate 250MB/s,10MB/s -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
     check signals.slow_first_rail rma coop 3 --hcas 2 --rate 10MB/s,250MB/s -- "$programs/rma_signals" few
-    check signals.four_unequal_rails rma coop 3 --hcas 4 --rate 250MB/s,250MB/s,100MB/s,50MB/s -- "$programs/rma_signals" few
+    check signals.four_unequal_rails rma coop 3 --hcas 4 --rate 250MB/s,250MB/s,100MB/s,50MB/s -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
     for profile in nosrq unordered small; do
-        check "signals.$profile" rma coop 3 --hcas 2 --profile $profile -- "$programs/rma_signals" few
+        check "signals.$profile" rma coop 3 --hcas 2 --profile $profile -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
+        check "signals.two_processes.$profile" rma coop 2 --hcas 2 --profile $profile -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
     done
     check signals.refused rma coop 3 --hcas 2 -- --mca osc_multirail_fault alloc:2,put:5,register:7 "$programs/rma_signals" few
-    check signals.losses rma_despite_losses coop "$programs/rma_signals"
+    check signals.losses rma_despite_losses coop --mca osc_multirail_signals 2 "$programs/rma_signals"
     check signals.are_sent rma_sends_signals "$programs/rma_signals" few
     check signals.are_not_sent_if_unwanted rma_sends_no_signals --mca osc_multirail_signals 0 "$programs/rma_signals" few
     check hcas_go_on.put hcas_go_on put
@@ -174,6 +176,7 @@ part_rma() {
         check "storm.seed_$topic" rma $of_pml 4 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed "$topic"
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
+    check storm.signals rma coop 3 --hcas 2 -- --mca osc_multirail_signals 2 "$programs/rma_storm" --operations 1500 --seed 9
     check storm.threads rma coop 3 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed 5 --threads 3
     # Targets execute what is short in passive epochs: in their calls, or in the asynchronous handler while they compute.
     for topic in sizes types requests atomics; do

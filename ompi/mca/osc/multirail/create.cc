@@ -48,7 +48,7 @@ struct Located {
     std::byte control_handle[kMaxHandleBytes];
 };
 
-// In larger windows a barrier is faster than that each process tells each other one.
+// In larger windows a barrier is faster in any case than that each process tells each other one.
 constexpr std::uint32_t kMostInFences = 8;
 
 template <class T>
@@ -163,7 +163,7 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                            fits,
                            process.config.shared_memory != 0 || is_shared(),
                            process.config.hca_control != 0,
-                           process.config.signals != 0};
+                           process.config.signals == 2};
     std::vector<Introduction> all;
     if (!exchange(*comm_, own, all)) return OMPI_ERROR;
     bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();

@@ -80,15 +80,16 @@ constexpr ParamRow kParams[] = {
      .type = ParamType::kInt,
      .default_value = 1,
      .min = 0,
-     .max = 1,
-     .help =
-         "1: MPI_Win_complete, and MPI_Win_fence of two processes, send a signal behind the RDMA writes on each rail "
-         "that "
-         "has carried some, and the target counts them. So it learns of the end of an epoch before the writes are "
-         "acknowledged, and sees what all HCAs have written. Fences of up to 8 processes tell each other of their end, "
-         "and need a barrier only behind short operations. 0: the origin waits until its operations are complete at "
-         "the "
-         "target, and then tells it; fences use a barrier. 0 in one process applies to the fences of all.",
+     .max = 2,
+     .help = "1: MPI_Win_complete sends a signal behind the RDMA writes on each rail that has carried some, and the "
+             "target counts "
+             "them. So it learns of the end of an epoch before the writes are acknowledged, and sees what all HCAs "
+             "have written. "
+             "0: the origin waits for the acknowledgements, and then tells the target. 2: fences of up to 8 processes "
+             "end by "
+             "signals, too, and need a barrier only behind short operations. This pays where the latency of the "
+             "network is what "
+             "limits, not the processors. A smaller value in one process applies to the fences of all.",
      .level = 5},
     {.name = "report",
      .type = ParamType::kInt,

@@ -4,7 +4,7 @@
 // record behind the records (coop/rma/sync_counters.h).
 //
 //     MPI_Win_complete   results have come ─► signals ─► writes are acknowledged
-//     MPI_Win_fence      2 processes: results have come ─► signals ─► those of the other one, and writes are acknowledged
+//     fence (signals 2)  2 processes: results have come ─► signals ─► those of the other one, and writes are acknowledged
 //                        more: results have come, and writes are acknowledged ─► signals to all ─► those of all others
 //                        if any process has sent records in the epoch, then a barrier
 //
