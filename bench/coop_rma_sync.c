@@ -7,6 +7,7 @@
  *     lock      MPI_Win_lock, one put to rank 1, MPI_Win_unlock
  *     lock_all  MPI_Win_lock_all, one put to rank 1, MPI_Win_unlock_all
  *     flush     one put to rank 1 and MPI_Win_flush, while a long put to rank 2 is under way (--background)
+ *     notice    start, one put to rank 1, complete, until a message says that rank 1 has returned from MPI_Win_wait
  *
  * In `flush`, the start of the long put and its completion do not count.
  */
@@ -15,10 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum epoch { kEmptyFence, kOnePscw, kOneLock, kOneLockAll, kOneFlush };
+enum epoch { kEmptyFence, kOnePscw, kOneLock, kOneLockAll, kOneFlush, kOneNotice };
 
-static const char* const epochs[] = {"fence", "pscw", "lock", "lock_all", "flush", NULL};
-static const enum bench_rma_sync syncs[] = {kFence, kPscw, kUnlock, kUnlock, kFlush};
+static const char* const epochs[] = {"fence", "pscw", "lock", "lock_all", "flush", "notice", NULL};
+static const enum bench_rma_sync syncs[] = {kFence, kPscw, kUnlock, kUnlock, kFlush, kPscw};
 static double epoch = kEmptyFence, background = 16 << 20;
 static struct bench_rma rma;
 static unsigned char* long_buffer; /* with flush on rank 0 */
@@ -38,7 +39,7 @@ static void start(struct bench* b) {
     }
     const bool all = is(kOnePscw) || is(kOneLockAll);
     rma = (struct bench_rma){.origin = b->rank == 0,
-                             .target = b->rank != 0,
+                             .target = is(kOneNotice) ? b->rank == 1 : b->rank != 0,
                              .peer = b->rank != 0 ? 0
                                      : all        ? kAllPeers
                                                   : 1};
@@ -110,6 +111,15 @@ static void end_long(void) {
     }
 }
 
+/* Between the first two ranks. */
+static void send_notice(const struct bench* b) {
+    if (is(kOneNotice) && b->rank == 1) {
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    } else if (is(kOneNotice) && b->rank == 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 static double seconds(struct bench* b, size_t bytes, long iterations) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double start_s = bench_now_s();
@@ -123,6 +133,7 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
         bench_rma_begin(&rma);
         operate(b, bytes);
         bench_rma_end(&rma);
+        send_notice(b);
         b->operation_s += bench_now_s() - begin_s;
         end_long();
         if (b->options.verify) {
@@ -135,7 +146,7 @@ static double seconds(struct bench* b, size_t bytes, long iterations) {
 int main(int argc, char** argv) {
     const struct bench_extra extra[] = {{.name = "epoch",
                                          .value = "EPOCH",
-                                         .help = "fence (default, empty), pscw, lock, lock_all or flush",
+                                         .help = "fence (default, empty), pscw, lock, lock_all, flush or notice",
                                          .words = epochs,
                                          .target = &epoch},
                                         {.name = "background",

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kSmallestChunk = 64 << 10, kLargestChunk = 1 << 20;
 constexpr std::uint64_t kChunksPerSecond = 500;
+// A message of at most so many bytes waits for a packet of another message, not for its chunk.
+constexpr std::uint64_t kShort = 512, kPacket = 4096;
 
 // The rate that background traffic leaves; never 0.
 std::uint64_t rate_left(const Link& link) {
@@ -36,6 +38,15 @@ Slot take_next(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::
     return {start, start + duration};
 }
 
+// The same, but HCAs and switches send the packets of several queue pairs by turns: the interval begins after at most a
+// packet of those before. Their messages were promised earlier times, so those that follow get the time that this one takes.
+Slot take_between_packets(Shared<std::int64_t>& busy_until_ns, std::int64_t duration, std::int64_t packet_ns,
+                          std::int64_t ready_ns) {
+    const Slot behind_all = take_next(busy_until_ns, duration, ready_ns);
+    const std::int64_t start = std::min(behind_all.start_ns, ready_ns + packet_ns);
+    return {start, start + duration};
+}
+
 template <class Each>
 void for_each_link(const Segment& subnet, const Route& route, Each&& each) {
     for (std::uint32_t i = 0; i < route.hops; ++i) each(subnet.links()[route.links[i]]);
@@ -44,7 +55,10 @@ void for_each_link(const Segment& subnet, const Route& route, Each&& each) {
 }  // namespace
 
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept {
-    return take_next(link.busy_until_ns, duration_ns(rate_left(link), bytes), ready_ns);
+    const std::uint64_t rate = rate_left(link);
+    if (bytes <= kShort)
+        return take_between_packets(link.busy_until_ns, duration_ns(rate, bytes), duration_ns(rate, kPacket), ready_ns);
+    return take_next(link.busy_until_ns, duration_ns(rate, bytes), ready_ns);
 }
 
 Slot take_first_link(const Segment& subnet, const Route& route, std::uint64_t bytes, std::int64_t ready_ns) noexcept {

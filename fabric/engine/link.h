@@ -20,7 +20,7 @@ struct Slot {
     std::int64_t end_ns;
 };
 
-// Reserves the link for `bytes`, not before `ready_ns`.
+// Reserves the link for `bytes`, not before `ready_ns`. A short message goes between the packets of long ones.
 Slot take_link(Link& link, std::uint64_t bytes, std::int64_t ready_ns) noexcept;
 
 // Reserves the first link of a route. Loopback uses the port's loopback rate instead, and takes no time if that is

@@ -6,7 +6,7 @@
 
 rma_build() {
     local program
-    for program in calls sizes types ops epochs atomics windows dynamic requests threads progress busy_target counts; do mpi_program rma_$program || return 1; done
+    for program in calls sizes types ops epochs signals atomics windows dynamic requests threads progress busy_target counts; do mpi_program rma_$program || return 1; done
     mpi_program rma_storm || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -116,6 +116,28 @@ rma_despite_losses() { # PML ARGUMENT…
     [ "$at" -ge 5 ]
 }
 
+# A rail takes 2 ms longer than the other one: what travels on it, data and signals, arrives long after the signals of the other. Both take
+# turns.
+rma_with_late_rails() { # ARGUMENT…
+    local turn host at
+    for turn in {0..39}; do
+        at=$(printf '%d.%03d' $((turn * 25 / 1000)) $((turn * 25 % 1000)))
+        for host in h0 h1 h2; do
+            echo "at ${at}s link $host/coop$((turn % 2))/1-sw0 latency 2ms"
+            echo "at ${at}s link $host/coop$(((turn + 1) % 2))/1-sw0 latency 0ms"
+        done
+    done >"$log.scenario"
+    rma coop 3 --hcas 2 --scenario "$log.scenario" -- "$@"
+}
+
+# Epochs without long puts need no signals behind writes.
+rma_sends_signals() { # ARGUMENT…
+    local said=$log.said
+    rma coop 3 --hcas 2 -- --mca osc_multirail_report 1 --mca btl_coopib_report 1 "$@" >"$said" 2>&1 || { cat "$said" && return 1; }
+    grep -aE 'osc/multirail: rank 0:.* signals [0-9]+;' "$said" && grep -a 'signals behind writes: [1-9]' "$said"
+}
+rma_sends_no_signals() { ! rma_sends_signals "$@"; }
+
 part_rma() {
     local programs=$PWD/_results/mpi/bin topic of_pml=coop fault profile port
     log=$results/log/rma.build.log
@@ -146,6 +168,21 @@ part_rma() {
     check lists.get.shared_queue_pairs short_ones_go_in_lists get --mca btl_coopib_interleave 0
     check stripes_pay stripes_pay yes --rate 250MB/s
     check stripes_cost_more stripes_cost_more
+    # Ends of epochs over several rails, which may be late.
+    check signals.late_rails rma_with_late_rails "$programs/rma_signals" few
+    check signals.late_rails_and_fences rma_with_late_rails --mca osc_multirail_signals 2 "$programs/rma_signals" few
+    check signals.late_rails_without_signals rma_with_late_rails --mca osc_multirail_signals 0 "$programs/rma_signals" few
+    check signals.slow_second_rail rma ob1 3 --hcas 2 --rate 250MB/s,10MB/s -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
+    check signals.slow_first_rail rma coop 3 --hcas 2 --rate 10MB/s,250MB/s -- "$programs/rma_signals" few
+    check signals.four_unequal_rails rma coop 3 --hcas 4 --rate 250MB/s,250MB/s,100MB/s,50MB/s -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
+    for profile in nosrq unordered small; do
+        check "signals.$profile" rma coop 3 --hcas 2 --profile $profile -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
+        check "signals.two_processes.$profile" rma coop 2 --hcas 2 --profile $profile -- --mca osc_multirail_signals 2 "$programs/rma_signals" few
+    done
+    check signals.refused rma coop 3 --hcas 2 -- --mca osc_multirail_fault alloc:2,put:5,register:7 "$programs/rma_signals" few
+    check signals.losses rma_despite_losses coop --mca osc_multirail_signals 2 "$programs/rma_signals"
+    check signals.are_sent rma_sends_signals "$programs/rma_signals" few
+    check signals.are_not_sent_if_unwanted rma_sends_no_signals --mca osc_multirail_signals 0 "$programs/rma_signals" few
     check hcas_go_on.put hcas_go_on put
     check hcas_go_on.get hcas_go_on get
     check both_rails_send both_rails_send
@@ -172,6 +209,7 @@ part_rma() {
         check "storm.seed_$topic" rma $of_pml 4 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed "$topic"
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
+    check storm.signals rma coop 3 --hcas 2 -- --mca osc_multirail_signals 2 "$programs/rma_storm" --operations 1500 --seed 9
     check storm.threads rma coop 3 --hcas 2 -- "$programs/rma_storm" --operations 1500 --seed 5 --threads 3
     # Targets execute what is short in passive epochs: in their calls, or in the asynchronous handler while they compute.
     for topic in sizes types requests atomics; do

@@ -26,7 +26,7 @@ rma_on_ground() { rma_start "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" 
 
 rma_vader() {
     local of_pml=coop topic
-    for topic in calls sizes types ops epochs atomics windows shared dynamic requests threads errors ranges finalizing; do
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing; do
         rma_cases vader 3 $of_pml $topic
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -66,7 +66,7 @@ rma_faults() {
 
 rma_tcp() {
     local of_pml=ob1 topic
-    for topic in calls sizes types ops epochs atomics windows dynamic requests threads errors ranges; do
+    for topic in calls sizes types ops epochs signals atomics windows dynamic requests threads errors ranges; do
         rma_cases tcp 2 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -75,8 +75,8 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 148; return; }
-    for topic in calls sizes types ops epochs atomics windows shared dynamic requests threads errors ranges finalizing; do
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 155; return; }
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done

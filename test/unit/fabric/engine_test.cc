@@ -94,6 +94,22 @@ TEST_F(FabricEngine, rate_of_the_slowest_link_is_kept) {
     EXPECT_GE(now_ns() - start, 16ll * (1 << 20) * 5 - 1000);  // 200 MB/s take 5 ns per byte
 }
 
+TEST_F(FabricEngine, short_message_waits_for_a_packet_of_a_long_one_and_takes_its_time_from_the_next) {
+    Link link{};
+    link.rate = 100'000'000;
+    const Slot chunk = take_link(link, 200'000, 1000);
+    EXPECT_EQ(chunk.start_ns, 1000);
+    EXPECT_EQ(chunk.end_ns, 2'001'000);
+    const Slot brief = take_link(link, 100, 5000);
+    EXPECT_EQ(brief.start_ns, 5000 + 40'960);  // a packet of 4096 bytes
+    EXPECT_EQ(brief.end_ns, brief.start_ns + 1000);
+    const Slot longer = take_link(link, 1000, 5000);
+    EXPECT_EQ(longer.start_ns, 2'001'000 + 1000);
+    // On a link that is free it waits for nothing.
+    EXPECT_EQ(take_link(link, 100, longer.end_ns + 7).start_ns, longer.end_ns + 7);
+    EXPECT_EQ(take_link(link, 100, longer.end_ns + 500).start_ns, longer.end_ns + 1007);
+}
+
 TEST_F(FabricEngine, lone_message_has_the_latency_of_its_links) {
     for (Link& link : subnet.links()) link.latency_ns = 1'000'000;
     b.post_receive(7, to, 64);

@@ -28,8 +28,8 @@ inline std::uint64_t random_word(std::mt19937& random) {
 }
 
 // Whether a record of this kind has data: '!' always, '-' never, '?' as its flag says.
-inline char data_of(int kind) { return std::string_view("?!-!?!-------")[static_cast<std::size_t>(kind)]; }
-constexpr int kKinds = 12;
+inline char data_of(int kind) { return std::string_view("?!-!?!--------")[static_cast<std::size_t>(kind)]; }
+constexpr int kKinds = 13;
 constexpr bool may_have_runs(int kind) { return kind >= 1 && kind <= 5; }
 constexpr bool has_bytes(int kind) { return may_have_runs(kind) || kind == 11 || kind == 12; }
 constexpr bool has_long_header(int kind) { return kind == 2 || kind == 4 || kind == 5 || kind == 11 || kind == 12; }
@@ -104,6 +104,16 @@ inline Bytes packed(Packets kind, const std::vector<Written>& all, std::mt19937&
     return {sealed.begin(), sealed.end()};
 }
 
+inline Bytes packed_signal(std::mt19937& random) {
+    SignalPacket signal{random_packet(Packets::kSignal, random), {}};
+    const std::uint64_t word = random_word(random);
+    std::memcpy(&signal.signal, &word, sizeof word);
+    seal(signal);
+    Bytes bytes(sizeof signal);
+    std::memcpy(bytes.data(), &signal, sizeof signal);
+    return bytes;
+}
+
 // What the wire format says about a packet.
 struct Parsed {
     bool good = false;            // but for the check word
@@ -122,11 +132,16 @@ inline Parsed parse(std::span<const std::byte> bytes) {
         return product ^ product >> 32;
     };
     std::uint64_t sum = 0;
-    if (bytes.size() < 24 || load(5, 1) != 2 || load(20, 4) != bytes.size() - 24) return parsed;
+    if (bytes.size() < 24 || load(5, 1) != 3 || load(20, 4) != bytes.size() - 24) return parsed;
     const std::uint64_t packet_kind = load(4, 1);
-    if (packet_kind != 1 && packet_kind != 2) return parsed;
+    if (packet_kind < 1 || packet_kind > 3) return parsed;
     for (std::size_t i = 0; i < 24; ++i) parsed.covered[i] = true;
-    for (std::size_t at = 24; at < bytes.size();) {
+    if (packet_kind == 3 && bytes.size() != 32) return parsed;
+    for (std::size_t at = 24; packet_kind == 3 && at < bytes.size(); at += 8) {
+        sum = step(sum, load(at, 8));
+        for (std::size_t i = 0; i < 8; ++i) parsed.covered[at + i] = true;
+    }
+    for (std::size_t at = 24; packet_kind != 3 && at < bytes.size();) {
         const std::size_t left = bytes.size() - at;
         if (left < 24) return parsed;
         const std::uint64_t kind = load(at, 1), flags = load(at + 3, 1), count = load(at + 4, 4);

@@ -23,6 +23,7 @@ std::string damage_of(const Bytes& bytes) {
 
 // Reads every byte of a packet that has passed.
 std::uint64_t sum_of_all(const Bytes& bytes) {
+    if (read_packet(bytes).kind == Packets::kSignal) return read_signal(bytes).epoch;
     std::uint64_t sum = 0;
     const auto add = [&](const std::byte* at, std::uint64_t count) {
         for (std::uint64_t i = 0; i < count; ++i) sum += static_cast<std::uint64_t>(at[i]);
@@ -42,7 +43,7 @@ std::uint64_t sum_of_all(const Bytes& bytes) {
     return sum;
 }
 
-// Frames with every kind of record, and replies.
+// Frames with every kind of record, replies, and a signal.
 std::vector<Bytes> samples(std::mt19937& random) {
     std::vector<Written> records, replies;
     for (int kind = 1; kind <= kKinds; ++kind)
@@ -54,7 +55,7 @@ std::vector<Bytes> samples(std::mt19937& random) {
     std::ranges::shuffle(records, random);
     for (int i = 0; i < 12; ++i) replies.push_back(random_reply(random));
     return {packed(Packets::kFrame, records, random), packed(Packets::kReply, replies, random),
-            packed(Packets::kFrame, {}, random), packed(Packets::kReply, {}, random)};
+            packed(Packets::kFrame, {}, random), packed(Packets::kReply, {}, random), packed_signal(random)};
 }
 
 TEST(RmaDamage, every_flipped_bit_of_headers_records_and_runs_is_found) {
@@ -120,7 +121,7 @@ TEST(RmaDamage, packets_of_another_kind_or_version_are_named) {
     for (int value = 0; value <= 255; ++value) {
         // The check word of an unknown kind is right, that of another version need not be.
         const Bytes kind = packed(static_cast<Packets>(value), {}, random);
-        EXPECT_EQ(damage_of(kind), value == 1 || value == 2 ? "" : "kind") << value;
+        EXPECT_EQ(damage_of(kind), value == 1 || value == 2 ? "" : value == 3 ? "length of a signal" : "kind") << value;
         Bytes version = packed(Packets::kFrame, {}, random);
         version[5] = static_cast<std::byte>(value);
         EXPECT_EQ(damage_of(version), value == kPacketVersion ? "" : "version") << value;

@@ -17,7 +17,7 @@ namespace coop::rma {
 namespace {
 
 // Another layout is another version.
-static_assert(kPacketVersion == 2);
+static_assert(kPacketVersion == 3);
 #define EXPECT_FIELD(type, field, offset, bytes) \
     static_assert(offsetof(type, field) == (offset) && sizeof(type::field) == (bytes))
 EXPECT_FIELD(Packet, check, 0, 4);
@@ -42,20 +42,31 @@ EXPECT_FIELD(Reply, unused, 2, 2);
 EXPECT_FIELD(Reply, bytes, 4, 4);
 EXPECT_FIELD(Reply, cookie, 8, 8);
 EXPECT_FIELD(Reply, position, 16, 8);
+EXPECT_FIELD(SignalPacket, packet, 0, 24);
+EXPECT_FIELD(SignalPacket, signal, 24, 8);
+EXPECT_FIELD(Signal, epoch, 0, 4);
+EXPECT_FIELD(Signal, end, 4, 1);
+EXPECT_FIELD(Signal, touched, 5, 1);
+EXPECT_FIELD(Signal, place, 6, 1);
+EXPECT_FIELD(Signal, signals, 7, 1);
 EXPECT_FIELD(Run, offset, 0, 8);
 EXPECT_FIELD(Run, bytes, 8, 8);
 EXPECT_FIELD(Run, stride, 16, 8);
 EXPECT_FIELD(Run, repeat, 24, 8);
 #undef EXPECT_FIELD
 static_assert(std::has_unique_object_representations_v<Packet> && std::has_unique_object_representations_v<Record> &&
-              std::has_unique_object_representations_v<Reply> && std::has_unique_object_representations_v<Run>);
-static_assert(static_cast<int>(Packets::kFrame) == 1 && static_cast<int>(Packets::kReply) == 2);
+              std::has_unique_object_representations_v<Reply> && std::has_unique_object_representations_v<Run> &&
+              std::has_unique_object_representations_v<SignalPacket>);
+static_assert(static_cast<int>(Packets::kFrame) == 1 && static_cast<int>(Packets::kReply) == 2 &&
+              static_cast<int>(Packets::kSignal) == 3);
+static_assert(static_cast<int>(End::kComplete) == 1 && static_cast<int>(End::kFence) == 2);
 static_assert(static_cast<int>(Kind::kPut) == 1 && static_cast<int>(Kind::kGet) == 2 &&
               static_cast<int>(Kind::kAccumulate) == 3 && static_cast<int>(Kind::kFetch) == 4 &&
               static_cast<int>(Kind::kSwap) == 5 && static_cast<int>(Kind::kLock) == 6 &&
               static_cast<int>(Kind::kUnlock) == 7 && static_cast<int>(Kind::kFlush) == 8 &&
               static_cast<int>(Kind::kPost) == 9 && static_cast<int>(Kind::kComplete) == 10 &&
-              static_cast<int>(Kind::kReceive) == 11 && static_cast<int>(Kind::kSend) == 12);
+              static_cast<int>(Kind::kReceive) == 11 && static_cast<int>(Kind::kSend) == 12 &&
+              static_cast<int>(Kind::kFence) == 13);
 static_assert(static_cast<int>(Answer::kData) == 1 && static_cast<int>(Answer::kRefused) == 2 &&
               static_cast<int>(Answer::kFlushed) == 3 && static_cast<int>(Answer::kGranted) == 4 &&
               static_cast<int>(Answer::kUnlocked) == 5 && static_cast<int>(Answer::kReceived) == 6);
@@ -121,7 +132,7 @@ std::vector<Written> all_replies(std::mt19937& random) {
 TEST(RmaPacket, every_record_is_read_as_it_was_written) {
     std::mt19937 random(1);
     const std::vector<Written> all = all_shapes(random);
-    EXPECT_EQ(all.size(), 6u * 2 * 17 + 7);
+    EXPECT_EQ(all.size(), 6u * 2 * 17 + 8);
     for (const Written& written : all)
         expect_read(Packets::kFrame, packed(Packets::kFrame, {written}, random), {written});
     expect_read(Packets::kFrame, packed(Packets::kFrame, all, random), all);
@@ -166,6 +177,24 @@ TEST(RmaPacket, the_packet_has_what_the_sender_gave) {
     }
 }
 
+TEST(RmaPacket, a_signal_is_read_as_it_was_written) {
+    std::mt19937 random(12);
+    for (int i = 0; i < 100; ++i) {
+        const Signal signal{static_cast<std::uint32_t>(random()), i % 2 ? End::kFence : End::kComplete,
+                            static_cast<std::uint8_t>(random()), static_cast<std::uint8_t>(random()),
+                            static_cast<std::uint8_t>(random())};
+        SignalPacket packet{random_packet(Packets::kReply, random), signal};
+        seal(packet);
+        const auto bytes = std::as_bytes(std::span(&packet, 1));
+        ASSERT_EQ(find_damage(bytes), nullptr);
+        EXPECT_EQ(read_packet(bytes).kind, Packets::kSignal);
+        const Signal read = read_signal(bytes), of_record = signal_of(record_of(signal));
+        EXPECT_EQ(std::memcmp(&read, &signal, sizeof signal), 0);
+        EXPECT_EQ(std::memcmp(&of_record, &signal, sizeof signal), 0);
+        EXPECT_TRUE(is_end(record_of(signal).kind));
+    }
+}
+
 // A put of five bytes, and a get, as they were on the wire when version 1 was new.
 TEST(RmaPacket, bytes_on_the_wire) {
     Bytes memory(256, std::byte{0xCC});
@@ -189,7 +218,7 @@ TEST(RmaPacket, bytes_on_the_wire) {
         if (i % 8 == 7) text += i + 1 < sealed.size() ? " " : "";
     }
     EXPECT_EQ(text,
-              "01020000 0300000004000000 0500000060000000 "                            // packet
+              "01030000 0300000004000000 0500000060000000 "                            // packet
               "0100000205000000 8877665544332211 0900000000000000 "                    // put
               "6162636465000000 "                                                      // its data
               "0200000108000000 0100000000000000 0a00000000000000 0b00000000000000 "   // get

@@ -11,20 +11,9 @@
 namespace coop::osc {
 namespace {
 
-// The ranks of a group in the communicator of the window; empty with false: one of them is not in the window.
-bool ranks_of(ompi_group_t& group, ompi_communicator_t& comm, std::vector<std::uint32_t>& ranks) {
-    const int count = ompi_group_size(&group);
-    ranks.reserve(static_cast<std::size_t>(count));
-    std::vector<int> all(static_cast<std::size_t>(count)), found(all.size());
-    for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
-    if (count > 0 &&
-        ompi_group_translate_ranks(&group, count, all.data(), comm.c_local_group, found.data()) != OMPI_SUCCESS)
-        return false;
-    for (const int rank : found) {
-        if (rank < 0) return false;
-        ranks.push_back(static_cast<std::uint32_t>(rank));
-    }
-    return true;
+std::uint64_t name_in(ompi_group_t& group, int rank) noexcept {
+    const opal_process_name_t name = ompi_group_get_proc_name(&group, rank);
+    return std::uint64_t{name.jobid} << 32 | name.vpid;
 }
 
 // Memory that other processes of the node read and write without the window.
@@ -38,6 +27,21 @@ rma::Record record_of(rma::Kind kind) noexcept {
 
 }  // namespace
 
+// The ranks of a group in this window. False: one of its processes is not in it.
+bool Window::ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks) {
+    if (by_name_.empty())
+        by_name_ = rma::RankTable(
+            processes_, [&](std::uint32_t rank) { return name_in(*comm_->c_local_group, static_cast<int>(rank)); });
+    const int count = ompi_group_size(&group);
+    ranks.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+        const auto rank = by_name_.find(name_in(group, i));
+        if (!rank) return false;
+        ranks.push_back(*rank);
+    }
+    return true;
+}
+
 // Of all processes.
 int Window::pass_barrier() {
     if (!all_mapped_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
@@ -49,25 +53,29 @@ int Window::pass_barrier() {
 
 int Window::fence(int assertion) {
     int refused = OMPI_SUCCESS;
+    bool meet = true;
     {
         Lock lock(mutex_);
         const rma::FenceAsserts asserts{(assertion & MPI_MODE_NOPRECEDE) != 0, (assertion & MPI_MODE_NOSUCCEED) != 0};
         if (const auto verdict = epochs_.fence(asserts); verdict != rma::Verdict::kProceed) return code_of(verdict);
         ++epoch_;
-        refused = finish(lock, touched_peers(), true);
+        order_memory();
+        if (has_fences_) meet = end_fence(lock);
+        else refused = finish(lock, touched_peers(), true);
     }
     order_memory();
-    const int rc = pass_barrier();
+    const int rc = meet ? pass_barrier() : OMPI_SUCCESS;
     order_memory();
     // What other threads have executed here with the mutex comes before what this thread loads after the fence.
-    const std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
+    if (has_fences_) finish(lock, touched_peers(), false);  // the program may use its buffers again
     return rc != OMPI_SUCCESS ? rc : refused;
 }
 
 int Window::start(ompi_group_t& group, int assertion) {
     std::vector<std::uint32_t> ranks;
-    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
     const std::lock_guard lock(mutex_);
+    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
     if (const auto verdict = epochs_.start(ranks); verdict != rma::Verdict::kProceed) return code_of(verdict);
     start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
     ++epoch_;
@@ -93,29 +101,32 @@ int Window::complete() {
         if (peers.back()->ready_in != epoch_) wait_until_ready(lock, *peers.back());
     }
     // Only in dynamic memory may a target refuse an operation.
-    const int refused = finish(lock, peers, is_dynamic());
+    const bool by_signals = process.config.signals != 0 && !is_dynamic();
+    const int refused = finish(lock, peers, is_dynamic(), !by_signals);
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {
         if (each->rank == rank_) {
             pscw_.on_complete(rank_);
             continue;
         }
-        append(lock, *each, record_of(rma::Kind::kComplete));
-        each->unflushed = false;  // the target knows when all has been executed
-        close_frame(*each, out);
+        end_epoch(lock, *each, rma::End::kComplete, false, out);
     }
     const auto verdict = epochs_.complete();
     ++epoch_;
     lock.unlock();
     send(std::move(out));
+    if (by_signals) {
+        lock.lock();
+        finish(lock, peers, false);  // the program may use its buffers again
+    }
     return verdict != rma::Verdict::kProceed ? code_of(verdict) : refused;
 }
 
 int Window::post(ompi_group_t& group, int assertion) {
     std::vector<std::uint32_t> ranks;
-    if (!ranks_of(group, *comm_, ranks)) return MPI_ERR_GROUP;
     order_memory();
     Lock lock(mutex_);
+    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
     if (const auto verdict = epochs_.post(static_cast<std::uint32_t>(ranks.size())); verdict != rma::Verdict::kProceed)
         return code_of(verdict);
     std::vector<Outgoing> out;

@@ -28,6 +28,7 @@ struct Introduction {
     std::uint32_t can;       // it reaches all others
     std::uint32_t shares;    // allocated memory may be shared on the node
     std::uint32_t controls;  // HCAs may execute passive epochs
+    std::uint32_t signals;   // fences may end by signals
 };
 
 // The segment of a node, from its leader.
@@ -46,6 +47,9 @@ struct Located {
     std::byte handle[kMaxHandleBytes];
     std::byte control_handle[kMaxHandleBytes];
 };
+
+// In larger windows a barrier is faster in any case than that each process tells each other one.
+constexpr std::uint32_t kMostInFences = 8;
 
 template <class T>
 bool exchange(ompi_communicator_t& comm, const T& own, std::vector<T>& all) {
@@ -158,11 +162,13 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                            opal_local_arch,
                            fits,
                            process.config.shared_memory != 0 || is_shared(),
-                           process.config.hca_control != 0};
+                           process.config.hca_control != 0,
+                           process.config.signals == 2};
     std::vector<Introduction> all;
     if (!exchange(*comm_, own, all)) return OMPI_ERROR;
     bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();
     bool controls = true;
+    bool signals = true;
     std::vector<Share> parts;
     for (std::uint32_t rank = 0; rank < processes_; ++rank) {
         const Introduction& each = all[rank];
@@ -176,6 +182,7 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
         }
         shares = shares && each.shares;
         controls = controls && each.controls;
+        signals = signals && each.signals;
         parts.push_back({each.bytes, each.leader});
         cards_[rank].bytes = each.bytes;
         cards_[rank].unit = each.unit;
@@ -184,6 +191,8 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                                    base);
         rc != OMPI_SUCCESS)
         return rc;
+    has_fences_ = signals && !all_mapped_ && !is_dynamic() && processes_ <= kMostInFences;
+    if (has_fences_) fences_ = rma::Fences(processes_ - 1);
     const bool same_size = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.bytes == size; });
     const bool same_unit = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.unit == own.unit; });
     win_->w_flags |= (same_size ? OMPI_WIN_SAME_SIZE : 0) | (same_unit ? OMPI_WIN_SAME_DISP : 0);

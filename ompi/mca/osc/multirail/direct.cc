@@ -17,6 +17,7 @@ struct Direct {
     Peer& peer;
     mca_btl_base_module_t& btl;
     mca_btl_base_registration_handle_t* local;  // null: the transport needs none
+    const bool puts;
     Generations::Number generation;
     Request* request;
     std::uint32_t parts = 1;  // those under way, and transfer() itself; guarded by the mutex
@@ -45,7 +46,7 @@ void Window::end_part(Direct* direct) noexcept {
         const std::lock_guard lock(mutex_);
         last = --direct->parts == 0;
         if (last) {
-            direct->peer.operations.end(direct->generation);
+            (direct->puts ? direct->peer.writes : direct->peer.operations).end(direct->generation);
             if (direct->request && --direct->request->parts == 0) done.push_back(direct->request);
         }
     }
@@ -110,7 +111,9 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     Faults& faults = process.faults;
     if (faults.hit(puts ? Fault::kPut : Fault::kGet)) return 0;
     touch(peer);
-    auto direct = std::unique_ptr<Direct>(new Direct{*this, peer, *rdma_, nullptr, peer.operations.begin(), request});
+    auto direct = std::unique_ptr<Direct>(
+        new Direct{*this, peer, *rdma_, nullptr, puts, (puts ? peer.writes : peer.operations).begin(), request});
+    peer.wrote = peer.wrote || puts;
     if (request) ++request->parts;
     lock.unlock();
 

@@ -258,6 +258,8 @@ const char* Window::on_packet(const rma::Packet& packet, std::span<const std::by
         const std::lock_guard lock(mutex_);
         if (packet.kind == rma::Packets::kReply) {
             why = on_reply(packet.source, bytes, done);
+        } else if (packet.kind == rma::Packets::kSignal) {
+            why = on_signal(packet.source, rma::read_signal(bytes));
         } else {
             Replies replies(*this);
             rma::Inbox& inbox = peer(packet.source).inbox;

@@ -106,7 +106,8 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
         if (what.has_data) pack(data, rma::data_bytes(record));
         position += blocks.bytes();
     }
-    peer.unflushed = true;
+    // The origin waits for the results of the others.
+    if (what.kind == rma::Kind::kPut || what.kind == rma::Kind::kAccumulate) peer.unflushed = true;
 }
 
 Result& Window::new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request) {

@@ -76,6 +76,21 @@ constexpr ParamRow kParams[] = {
          "asynchronous handler (pml_coop_async); a target that does neither delays them. 0: HCAs execute each block, "
          "and the target does nothing.",
      .level = 4},
+    {.name = "signals",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 2,
+     .help = "1: MPI_Win_complete sends a signal behind the RDMA writes on each rail that has carried some, and the "
+             "target counts "
+             "them. So it learns of the end of an epoch before the writes are acknowledged, and sees what all HCAs "
+             "have written. "
+             "0: the origin waits for the acknowledgements, and then tells the target. 2: fences of up to 8 processes "
+             "end by "
+             "signals, too, and need a barrier only behind short operations. This pays where the latency of the "
+             "network is what "
+             "limits, not the processors. A smaller value in one process applies to the fences of all.",
+     .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -97,7 +112,8 @@ constexpr ParamRow kParams[] = {
 constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},       {&Config::frame_bytes, nullptr},   {&Config::direct_min, nullptr},
     {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr},
-    {&Config::target_helps, nullptr},   {&Config::report, nullptr},        {nullptr, &Config::fault},
+    {&Config::target_helps, nullptr},   {&Config::signals, nullptr},       {&Config::report, nullptr},
+    {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

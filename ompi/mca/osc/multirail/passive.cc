@@ -125,11 +125,11 @@ int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     return has_control_ ? rc : worse(finish(lock, peers, true), rc);
 }
 
-int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
+int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes) {
     if (all_mapped_) return OMPI_SUCCESS;  // each call has carried out its operation
     struct Awaited {
         Peer* peer;
-        Generations::Number generation;
+        Generations::Number operations, writes;
     };
     std::vector<Awaited> awaited;
     std::vector<Outgoing> out;
@@ -142,8 +142,10 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
             append(lock, *each, record);
             each->unflushed = false;
         }
-        if (each->operations.idle()) continue;
-        awaited.push_back({each, each->operations.close()});
+        const bool writes = with_writes && !each->writes.idle();
+        if (with_writes) each->wrote = false;
+        if (each->operations.idle() && !writes) continue;
+        awaited.push_back({each, each->operations.close(), writes ? each->writes.close() : 0});
         close_frame(*each, out);
     }
     if (!awaited.empty()) {
@@ -151,7 +153,11 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
         send(std::move(out));
         lock.lock();
     }
-    for (const Awaited& each : awaited) wait_for(lock, [&] { return each.peer->operations.is_over(each.generation); });
+    for (const Awaited& each : awaited)
+        wait_for(lock, [&] {
+            return each.peer->operations.is_over(each.operations) &&
+                   (each.writes == 0 || each.peer->writes.is_over(each.writes));
+        });
     bool refused = false;
     for (Peer* const each : peers)
         if (std::exchange(each->refused, false)) refused = true;
@@ -161,7 +167,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
         each->touched = each->buffer.bytes || each->staged || each->has_waiting_part() || each->unflushed ||
-                        each->refused || !each->operations.idle();
+                        each->refused || each->wrote || !each->operations.idle() || !each->writes.idle();
         return !each->touched;
     });
     return touched_;

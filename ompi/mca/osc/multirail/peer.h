@@ -18,6 +18,7 @@
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
 #include "coop/rma/packet.h"
+#include "coop/rma/sync_counters.h"
 #include "layout.h"
 #include "request.h"
 #include "staging.h"
@@ -71,13 +72,17 @@ struct Peer {
     mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
     mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
     // As origin.
-    Buffer buffer;               // of the open frame; empty: none
-    rma::FrameWriter frame;      // the open frame
-    std::uint32_t sequence = 0;  // of the next frame
-    bool unflushed = false;      // records whose execution no flush has been asked about
-    bool touched = false;        // it is in Window::touched_
-    bool eager = false;          // somebody waits for results of the open frame
-    Generations operations;      // results, RDMA and answers that are missing
+    Buffer buffer;                // of the open frame; empty: none
+    rma::FrameWriter frame;       // the open frame
+    std::uint32_t sequence = 0;   // of the next frame
+    bool unflushed = false;       // records whose execution no flush has been asked about
+    bool touched = false;         // it is in Window::touched_
+    bool eager = false;           // somebody waits for results of the open frame
+    Generations operations;       // results, RDMA reads and answers that are missing
+    Generations writes;           // RDMA writes under way
+    bool wrote = false;           // writes since the last signal
+    std::uint64_t signalled = 0;  // the moment of the last signal (RailSignal)
+    std::uint32_t epochs = 0;     // that signals have ended
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
     rma::LockType lock_type = rma::LockType::kShared;
     bool overtakes = false;            // the request waits only for an exclusive holder
@@ -94,6 +99,8 @@ struct Peer {
     bool has_waiting_part() const noexcept { return waiting_parts[0] || waiting_parts[1]; }
     // As target.
     rma::Inbox inbox;
+    rma::SyncCounter signals;
+    std::uint32_t fences = 0;  // that it has ended by signals
     std::deque<std::unique_ptr<LongAnswer>> answers;
     // Packets that the transport had no room for, in callbacks.
     std::deque<Outgoing> waiting;

@@ -135,7 +135,7 @@ void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool
 // somebody could wait for the lock until this process calls MPI again. So then this call waits for the end.
 void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     const std::uint64_t operand = rma::RemoteLock::release(type);
-    if (peer.operations.idle()) add_later(lock, peer, word, operand);
+    if (peer.operations.idle() && peer.writes.idle()) add_later(lock, peer, word, operand);
     else change_word(lock, peer, word, {.what = rma::AtomicStep::What::kAdd, .operand = operand});
 }
 

@@ -81,7 +81,8 @@ const char* Window::execute(std::uint32_t source, const rma::ReadRecord& read, R
         return nullptr;
     case rma::Kind::kFlush: answer(rma::Answer::kFlushed); return nullptr;
     case rma::Kind::kPost: pscw_.on_post(source); return nullptr;
-    case rma::Kind::kComplete: pscw_.on_complete(source); return nullptr;
+    case rma::Kind::kComplete:
+    case rma::Kind::kFence: return on_signal(source, rma::signal_of(record));
     case rma::Kind::kReceive:
     case rma::Kind::kSend: return on_block_wanted(source, record);
     default: break;

@@ -69,6 +69,7 @@ enum class Count : std::uint8_t {
     kRemoteControls,
     kRendezvous,
     kLists,
+    kSignals,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -85,6 +86,7 @@ inline constexpr CountRow kCountRows[] = {
     {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
     {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
     {"lists", "Lists in which this process started several RDMA reads or writes at once."},
+    {"signals", "Signals behind RDMA writes at the end of active epochs, one on each rail that has carried some."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

@@ -24,7 +24,7 @@
 //     messages.cc      records                       frames.cc               sends and receives packets
 //     direct.cc        RDMA                          create.cc, memory.cc    makes the window
 //     staged.cc        RDMA through staging memory   remote.cc               locks and accumulates by HCAs
-//     rendezvous.cc    long ones by the PML
+//     rendezvous.cc    long ones by the PML           signals.cc              ends of epochs over several rails
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
 // transport is called, opal_progress() runs or a request completes, since those may call back into the window.
@@ -49,7 +49,9 @@
 #include "coop/rma/node_sync.h"
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
+#include "coop/rma/rank_table.h"
 #include "coop/rma/remote_lock.h"
+#include "coop/rma/sync_counters.h"
 #include "counts.h"
 #include "memory.h"
 #include "mutex.h"
@@ -309,12 +311,21 @@ private:
                      std::byte* at);
 
     // --- active.cc ---
+    bool ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks);
     int pass_barrier();
     // Calls f with what counts posts and completes.
     template <class F>
     auto with_posts(F f) {
         return all_mapped_ ? f(node_) : f(pscw_);
     }
+
+    // --- signals.cc ---
+    // Tells the peer, behind all operations on it, that an epoch has ended. RDMA writes may still be under way, all else
+    // has ended or is in frames.
+    void end_epoch(Lock& lock, Peer& peer, rma::End end, bool touched, std::vector<Outgoing>& out);
+    std::uint32_t signal_writes(Lock& lock, Peer& peer, const rma::Signal& signal);
+    const char* on_signal(std::uint32_t source, const rma::Signal& signal);
+    bool end_fence(Lock& lock);
 
     // --- passive.cc ---
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
@@ -323,8 +334,9 @@ private:
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
-    // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached.
-    int finish(Lock& lock, std::span<Peer* const> peers, bool remote);
+    // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached. Without writes: RDMA writes may
+    // still be under way.
+    int finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes = true);
     // The same for one peer to which there is only RDMA. Keeps its staging block open.
     void finish_rdma(Lock& lock, Peer& peer);
     std::vector<Peer*> touched_peers();
@@ -363,6 +375,7 @@ private:
     const int flavor_;
     bool all_mapped_ = false;   // locks and accumulates are in shared memory
     bool has_control_ = false;  // HCAs execute passive epochs
+    bool has_fences_ = false;   // fences_ serves fences, in all processes
     bool interrupts_ = false;   // frames interrupt a target that has the asynchronous handler (target_helps)
     std::size_t frame_bytes_ = 0;
     mca_btl_base_module_t* rdma_ = nullptr;    // the transport for RDMA; null: none
@@ -373,10 +386,12 @@ private:
     Mutex mutex_;
     rma::Epochs epochs_;
     rma::Pscw pscw_;
+    rma::Fences fences_;
     rma::NodeSync node_;    // instead of pscw_ and a barrier where all_mapped_
     rma::LockQueue locks_;  // of this process as target
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
+    rma::RankTable by_name_;                    // empty until the first start or post
     std::vector<Peer*> touched_;
     std::uint64_t rounds_ = 0;           // of progress while a thread waited
     std::uint32_t rdma_rounds_ = 0;      // of waits in passive epochs of HCAs

@@ -24,6 +24,7 @@
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
 #include "coop/rail/channel.h"
+#include "coop/rail/writes.h"
 #include "coop/sched/delivery.h"
 #include "coop/sched/trials.h"
 #include "params.h"
@@ -80,6 +81,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     std::array<RdmaOp*, sched::kDirections> timed{};
     sched::Delivery<ReceiveBuffer, &ReceiveBuffer::due> delivery;  // messages that can be handed on
     sched::ReorderWindow<ReceiveBuffer> arrivals{kMostAhead};
+    rail::Writes writes;  // the stripes of puts
     // A rail to the HCA that the peer names for atomic operations; empty: none is open.
     std::optional<sched::RailIndex> atomic_rail;
     std::uint64_t out_of_order = 0;   // arrivals that had to wait for an earlier one
@@ -87,6 +89,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     std::array<std::uint64_t, sched::kReasons> whole{}, striped{};  // RDMA operations, by scheduling reason
     std::uint64_t ring_messages = 0,
                   credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
+    std::uint64_t signals = 0;          // copies of signals behind writes
 };
 
 // What went over a rail and its queue pair for reads.

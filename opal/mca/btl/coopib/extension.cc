@@ -20,6 +20,7 @@ constexpr BtlExtension kTable{
     .serve = serve,
     .lands_in_order = lands_in_order,
     .transfer_pieces = transfer_pieces,
+    .signal = signal,
 };
 
 }  // namespace

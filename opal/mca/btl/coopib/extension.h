@@ -39,4 +39,7 @@ bool serve(mca_btl_base_module_t*, async::Handler*);
 // write_order.cc
 bool lands_in_order(mca_btl_base_module_t*, Endpoint*);
 
+// signal.cc
+bool signal(mca_btl_base_module_t*, Endpoint*, RailSignal&);
+
 }  // namespace coop::ib

@@ -2,13 +2,13 @@
 #include "operation.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "diagnose.h"
 #include "loopback.h"
 #include "module.h"
 #include "progress.h"
+#include "signal.h"
 
 namespace coop::ib {
 namespace {
@@ -26,17 +26,8 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
-        fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+        fill_unordered(fragment, rider.packet, rider.bytes, rider.tag);
         fragment.fenced = op.kind == WorkKind::kGet;
-        fragment.base.des_cbfunc = nullptr;
-        fragment.work.kind = WorkKind::kSend;
-        fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + rider.bytes;
-        fragment.work.ordered = false;
-        fragment.work.wants_credit = true;
-        fragment.ring_address = 0;
-        *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
-        fragment.header->check = check_of(*fragment.header);
-        std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
     // No process has to notice the end of the operation now. Without a marker it was not counted.
     if (op.marker != sched::Marker::kNone) m.handler.under_way(-1);
@@ -77,6 +68,7 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     // A rider must be on the queue pair of its read, and is a message.
     stripe.apart = op.kind == WorkKind::kGet && !op.has_riders;
     Channel& channel = *op.endpoint->channel;
+    if (op.kind == WorkKind::kPut) channel.writes.on_write(rail);
     count_posted(m, stripe, channel.rails[rail].local_hca);
     // The fences of riders make the HCA execute such reads one by one, so they need no read tokens: at most one read more
     // than the tokens permit is outstanding, and the HCA delays that one until an earlier read has ended.
@@ -122,6 +114,7 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
         std::min<std::uint64_t>(stripe.bytes, m.sched.striping_threshold - 1), direction);
     stripe.apart = op.kind == WorkKind::kGet;
     stripe.load_place = 0;
+    if (op.kind == WorkKind::kPut) channel.writes.on_write(stripe.rail);
     channel.submit_stripe(stripe, op.kind == WorkKind::kGet && !channel.reads_apart());
 }
 
@@ -211,6 +204,11 @@ void cut_waiting(Module& m, Channel& channel) {
             uncut.pop_front();
             cut(m, *op);
         }
+}
+
+void cut_writes(Module& m, Channel& channel) {
+    OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(WorkKind::kPut))];
+    while (RdmaOp* op = uncut.pop_front()) cut(m, *op);
 }
 
 void start_op(Module& m, RdmaOp& op) {

@@ -67,6 +67,7 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
              "\n  written into the peer's ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
              readers_of(channel) + operations_of(channel);
+    if (channel.signals > 0) table += "  signals behind writes: " + std::to_string(channel.signals) + "\n";
     if (!channel.scheduler->last_small().empty())
         table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";
     if (!channel.scheduler->last_large().empty())

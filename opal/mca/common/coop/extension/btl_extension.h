@@ -66,6 +66,20 @@ struct Rider {
     bool taken = false;
 };
 
+// A packet behind RDMA writes, on each rail that has carried some of them: when all copies have arrived, the data of the
+// writes is in the memory of the peer. (Multi-rail dissertation, section 5.2.1)
+struct RailSignal {
+    alignas(8) unsigned char packet[kMaxRiderBytes];
+    std::uint32_t bytes;
+    std::uint8_t tag;  // BTL tag
+    // Called once for each copy, before it is sent: it is copy `place` of `copies`.
+    void (*set_place)(void* packet, std::uint32_t place, std::uint32_t copies) noexcept;
+    // Writes to the peer after this moment are meant; 0: all. The transport sets the moment of this signal, which the
+    // caller keeps for the next one to the same peer. Writes of other users of the transport may add copies.
+    std::uint64_t since = 0;
+    std::uint32_t copies = 0;  // the result; 0: there was no such write
+};
+
 struct RdmaOptions {
     // A marker other than kNone also permits the asynchronous handler to call `done`.
     sched::Marker marker = sched::Marker::kNone;
@@ -145,6 +159,9 @@ struct BtlExtension {
     // pieces stay until then. No piece is striped, so this is for short ones.
     int (*transfer_pieces)(Btl*, Endpoint*, bool puts, const RdmaPiece* pieces, std::size_t count, Handle* local,
                            Handle* remote, RdmaDone done, void* data) = nullptr;
+    // Sends copies of a packet behind the writes to the peer that have begun so far. Returns false, and sends nothing, if it
+    // cannot do so now; then the caller waits for the completion of its writes instead.
+    bool (*signal)(Btl*, Endpoint*, RailSignal&) = nullptr;
 };
 
 }  // namespace coop

@@ -84,6 +84,21 @@ const char* walk_replies(std::span<const std::byte> rest, std::uint64_t& sum) no
     return nullptr;
 }
 
+const char* read_signal(std::span<const std::byte> rest, std::uint64_t& sum) noexcept {
+    if (rest.size() != sizeof(Signal)) return "length of a signal";
+    sum = mix(sum, rest.data(), rest.size());
+    return nullptr;
+}
+
+const char* walk(Packets kind, std::span<const std::byte> rest, std::uint64_t& sum) noexcept {
+    switch (kind) {
+    case Packets::kFrame: return walk_records(rest, sum);
+    case Packets::kReply: return walk_replies(rest, sum);
+    case Packets::kSignal: return read_signal(rest, sum);
+    }
+    return "kind";
+}
+
 }  // namespace
 
 std::byte* FrameWriter::append(const void* header, std::size_t bytes, std::uint64_t following) noexcept {
@@ -122,16 +137,21 @@ std::span<const std::byte> FrameWriter::seal(Packet packet) noexcept {
     return memory_.first(used_);
 }
 
+void seal(SignalPacket& packet) noexcept {
+    packet.packet.version = kPacketVersion;
+    packet.packet.kind = Packets::kSignal;
+    packet.packet.bytes = sizeof packet.signal;
+    packet.packet.check = check_of(packet.packet, mix(0, &packet.signal, sizeof packet.signal));
+}
+
 const char* find_damage(std::span<const std::byte> bytes) noexcept {
     if (bytes.size() < sizeof(Packet)) return "length";
     const Packet packet = read_packet(bytes);
     if (packet.version != kPacketVersion) return "version";
-    if (packet.kind != Packets::kFrame && packet.kind != Packets::kReply) return "kind";
     if (packet.bytes != bytes.size() - sizeof packet) return "length";
     const std::span<const std::byte> rest = bytes.subspan(sizeof packet);
     std::uint64_t sum = 0;
-    const char* const why = packet.kind == Packets::kFrame ? walk_records(rest, sum) : walk_replies(rest, sum);
-    if (why) return why;
+    if (const char* const why = walk(packet.kind, rest, sum)) return why;
     return packet.check == check_of(packet, sum) ? nullptr : "check word";
 }
 

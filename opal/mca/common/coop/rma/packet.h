@@ -5,6 +5,9 @@
 //
 //     frame: Packet | Record [runs] [data] | Record … |
 //     reply: Packet | Reply [data] | Reply … |
+//     signal: Packet | Signal
+//
+// A signal ends an epoch, and travels behind RDMA writes (sync_counters.h). It does not belong to the sequence of frames.
 //
 // A record names its place in the target's memory by `at`, or by runs (runs.h) if it has several blocks; the data is
 // packed, and padded to 8 bytes. One check word covers the packet, the headers of all records and their runs. The
@@ -26,9 +29,9 @@
 
 namespace coop::rma {
 
-constexpr std::uint8_t kPacketVersion = 2;
+constexpr std::uint8_t kPacketVersion = 3;
 
-enum class Packets : std::uint8_t { kFrame = 1, kReply };
+enum class Packets : std::uint8_t { kFrame = 1, kReply, kSignal };
 
 struct Packet {
     std::uint32_t check;
@@ -52,11 +55,14 @@ enum class Kind : std::uint8_t {
     kUnlock,
     kFlush,     // the answer tells that all earlier records have been executed
     kPost,      // an exposure epoch of the sender has begun
-    kComplete,  // an access epoch of the sender has ended
+    kComplete,  // an access epoch of the sender has ended; signal_of() tells which
     kReceive,   // a message of the PML with the tag `position` brings `bytes` to `at`; kReceived answers
     kSend,      // `bytes` from `at` are wanted as such a message
-    kLast = kSend
+    kFence,     // as kComplete, by a fence
+    kLast = kFence
 };
+
+constexpr bool is_end(Kind kind) noexcept { return kind == Kind::kComplete || kind == Kind::kFence; }
 
 constexpr bool is_message(Kind kind) noexcept { return kind == Kind::kReceive || kind == Kind::kSend; }
 constexpr bool has_place(Kind kind) noexcept { return kind <= Kind::kSwap || is_message(kind); }
@@ -103,6 +109,48 @@ struct Reply {
     std::uint64_t position;  // kData: in the result of the call
 };
 static_assert(sizeof(Reply) == 24);
+
+// How an epoch ends.
+enum class End : std::uint8_t { kComplete = 1, kFence, kLast = kFence };
+
+struct Signal {
+    std::uint32_t epoch;  // number of the epoch of this origin and target, from 0
+    End end;
+    std::uint8_t touched;  // kFence: some target may not have executed all records of the sender
+    std::uint8_t place;    // of this signal among those of the epoch, from 0
+    std::uint8_t signals;  // of the epoch
+};
+static_assert(sizeof(Signal) == 8);
+
+// A signal as a record: the one behind the records of the epoch.
+constexpr Record record_of(const Signal& signal) noexcept {
+    Record record{};
+    record.kind = signal.end == End::kFence ? Kind::kFence : Kind::kComplete;
+    record.type = signal.touched;
+    record.cookie = std::uint64_t{signal.place} << 40 | std::uint64_t{signal.signals} << 32 | signal.epoch;
+    return record;
+}
+// Precondition: is_end(record.kind).
+constexpr Signal signal_of(const Record& record) noexcept {
+    return {static_cast<std::uint32_t>(record.cookie), record.kind == Kind::kFence ? End::kFence : End::kComplete,
+            record.type, static_cast<std::uint8_t>(record.cookie >> 40),
+            static_cast<std::uint8_t>(record.cookie >> 32)};
+}
+
+// A signal as a packet. Both are sealed.
+struct SignalPacket {
+    Packet packet;
+    Signal signal;
+};
+static_assert(sizeof(SignalPacket) == 32);
+
+COOP_EXPORT void seal(SignalPacket& packet) noexcept;
+// Precondition: find_damage() has passed it, and its kind is kSignal.
+inline Signal read_signal(std::span<const std::byte> packet) noexcept {
+    Signal signal;
+    std::memcpy(&signal, packet.data() + sizeof(Packet), sizeof signal);
+    return signal;
+}
 
 // A record as the receiver reads it.
 struct ReadRecord {
