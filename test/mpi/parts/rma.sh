@@ -38,6 +38,13 @@ rma_progress() {
     for ground in vader tcp; do rma_cases $ground 4 coop progress; done
 }
 
+# The memory for operations under way is limited; sanitizers need more.
+rma_memory() {
+    [ "$osc" = multirail ] && [ -z "$san" ] || return 0
+    rma_cases vader 3 coop memory few
+    rma_cases tcp 3 coop memory few
+}
+
 # A bit flips in a packet. The job must end by itself and say so.
 rma_damage_is_diagnosed() { # FAULT
     local said=$log.said
@@ -146,6 +153,7 @@ part_rma() {
     rma_counts
     ! everywhere || rma_tcp
     rma_progress
+    rma_memory
     if [ -n "$san" ]; then rma_subnet; else rma_faults; fi
     rma_cluster
 }

@@ -31,6 +31,7 @@ struct Buffer {
     std::size_t size = 0;
 };
 
+class Window;
 struct Peer;
 struct StagedPart;
 
@@ -65,6 +66,8 @@ struct Peer {
     const std::uint32_t rank;
     mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
     mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
+    Window* window = nullptr;             // it owns this
+    std::size_t most_unreported = 0;      // longest packet whose end `btl` need not report
     // As origin.
     Buffer buffer;               // of the open frame; empty: none
     rma::FrameWriter frame;      // the open frame

@@ -315,6 +315,7 @@ private:
     void send(std::vector<Outgoing>&& out) noexcept;  // the mutex is not held
     void send_or_keep(std::vector<Outgoing>&& out) noexcept;
     bool try_send(const Outgoing& out) noexcept;
+    bool send_unreported(const Outgoing& out, bool interrupts) noexcept;
     bool next_waiting(Peer& peer, Outgoing& out);
     void note_waiting(Peer& peer) noexcept;
     void note_messages() noexcept;
