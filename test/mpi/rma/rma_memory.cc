@@ -163,6 +163,10 @@ void many_gets(const mpitest::Env& env, Flavor flavor, std::size_t bytes, std::s
 
 CASE(millions_of_short_puts) { many_puts(env, 2500000, 500000, kWord, kStride, "short puts"); }
 
+CASE(many_puts_without_a_copy) { many_puts(env, 20000, 20000, 4096, 4096 + 64, "puts of 4 KiB"); }
+
+CASE(many_puts_of_middle_length) { many_puts(env, 20000, 20000, 2048, 2048 + 64, "puts of 2 KiB"); }
+
 // The target answers with messages, because no HCA may read memory that is attached.
 CASE(a_long_get_from_dynamic_memory) {
     constexpr std::size_t kBytes = std::size_t{256} << 20;

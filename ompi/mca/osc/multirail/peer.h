@@ -83,6 +83,7 @@ struct Peer {
     std::uint64_t ticket = 0;          // of the lock in shared memory
     bool refused = false;              // it has refused an operation, and no flush has told the program
     std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
+    std::uint32_t transfers = 0;       // RDMA reads and writes under way
     Staging::Block* staged = nullptr;  // the block that transfers to come use
     std::uint32_t staged_parts = 0;    // transfers through staging memory that are under way
     std::unique_ptr<StagedPart> waiting_part;  // one that waits for others to join it

@@ -45,6 +45,7 @@ Staging::Block& Window::take_block(Lock& lock) {
 }
 
 Staging::Block& Window::open_block(Lock& lock, Peer& peer) {
+    wait_for_room(lock, peer);
     while (!peer.staged || peer.staged->used >= Staging::kBlockBytes) {
         close_block(lock, peer);
         Staging::Block& block = take_block(lock);
@@ -76,6 +77,7 @@ void Window::start_part(Lock& lock, std::unique_ptr<StagedPart> part) {
     touch(peer);
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
+    add_transfer(peer);
     lock.unlock();
     const rma::Transfer& transfer = part->transfer;  // nobody else knows the part
     const int rc = start_rdma(peer, part->puts, part->block.memory + transfer.at, part->block.handle, transfer.offset,
@@ -115,6 +117,7 @@ void Window::end_staged(StagedPart* ended) noexcept {
         }
         if (part->missing) --*part->missing;
         drop(part->block);
+        end_transfer(peer);
         // The operation that waits begins before this one ends: somebody may wait for the end of all.
         if (--peer.staged_parts == 0) start_waiting_part(lock, peer);
         peer.operations.end(part->generation);

@@ -245,7 +245,11 @@ private:
     // One operation. Lets transports progress while they have no room; the mutex is not held.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                    std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context);
-    void end_part(Direct* direct) noexcept;
+    void end_part(Direct* direct, bool was_transfer) noexcept;
+    void add_transfer(Peer& peer) noexcept;
+    void end_transfer(Peer& peer) noexcept;
+    // Before a transfer to the peer. Not in callbacks.
+    void wait_for_room(Lock& lock, const Peer& peer);
     static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                              mca_btl_base_registration_handle_t*, void*, void* data, int status);
 
