@@ -175,6 +175,19 @@ CASE(a_long_get_from_dynamic_memory) {
               "a long get with locks");
 }
 
+// A record of 24 bytes asks the target for 8 KiB.
+CASE(many_gets_from_dynamic_memory) {
+    constexpr std::size_t kBytes = std::size_t{256} << 20;
+    many_gets(env, Flavor::kDynamic, kBytes, 8192, true, "gets of 8 KiB in fences");
+    many_gets(env, Flavor::kDynamic, kBytes, 8192, false, "gets of 8 KiB with locks");
+}
+
+CASE(many_fetches_without_data) {
+    constexpr std::size_t kBytes = std::size_t{256} << 20;
+    many_gets(env, Flavor::kDynamic, kBytes, 8192, true, "fetches of 8 KiB in fences", true);
+    many_gets(env, Flavor::kDynamic, kBytes, 8192, false, "fetches of 8 KiB with locks", true);
+}
+
 CASE(many_short_gets) {
     constexpr std::size_t kBytes = 4 << 20;
     many_gets(env, Flavor::kCreate, kBytes, kWord, true, "short gets in fences");

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kMostOfRecord = std::uint64_t{1} << 30;
 // Results of MPI_Get and the like under way; those with a request belong to the program, and are not limited.
 constexpr std::uint32_t kMostResults = 16384;
+// Bytes that targets fetch for a few bytes of a record, and at once, because accumulates have an order.
+constexpr std::uint64_t kMostFetchedBytes = std::uint64_t{4} << 20;
 
 constexpr std::uint64_t round_down(std::uint64_t bytes, std::uint64_t unit) noexcept { return bytes / unit * unit; }
 
@@ -109,12 +111,16 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     peer.unflushed = true;
 }
 
+template <class F>
+void Window::wait_for_results(Lock& lock, F done) {
+    if (done()) return;
+    process.count(Count::kWaits);
+    for (Peer* const each : touched_) expect(*each);
+    wait_for(lock, done);
+}
+
 Result& Window::new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request) {
-    if (!request && results_ >= kMostResults) {
-        process.count(Count::kWaits);
-        for (Peer* const each : touched_) expect(*each);
-        wait_for(lock, [&] { return results_ < kMostResults; });
-    }
+    if (!request) wait_for_results(lock, [&] { return results_ < kMostResults; });
     auto result = std::make_unique<Result>(peer, bytes);
     result->id = ids_.acquire(result.get());
     if (result->id == 0) throw std::bad_alloc();
@@ -176,8 +182,12 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
                    .granule = element.span};
     what.has_data = operation != kNoOp;
     if (result) {
+        if (!what.has_data) wait_for_results(lock, [&] { return fetched_bytes_ < kMostFetchedBytes; });
+        Result& made = new_result(lock, peer, *result, &element, layout.bytes(), request);
+        made.is_fetched = !what.has_data;
+        if (made.is_fetched) fetched_bytes_ += made.bytes;
         what.kind = rma::Kind::kFetch;
-        what.id = new_result(lock, peer, *result, &element, layout.bytes(), request).id;
+        what.id = made.id;
     } else if (!what.has_data) {
         return;
     }

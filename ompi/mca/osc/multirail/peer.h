@@ -43,7 +43,7 @@ struct Outgoing {
     std::size_t bytes;
 };
 
-// The answer to a long get, as far as it has not been made.
+// The answer to a get that is long, or that comes behind such a one, as far as it has not been made.
 struct LongAnswer {
     LongAnswer(const rma::Record& record, std::span<const rma::Run> layout)
         : cookie(record.cookie), position(record.position), left(record.bytes), runs(layout.begin(), layout.end()),
@@ -110,6 +110,7 @@ struct Result {
     std::uint64_t id = 0;
     Generations::Number generation = 0;
     Request* request = nullptr;
+    bool is_fetched = false;             // Window::fetched_bytes_ counts it
     std::byte* memory = nullptr;         // where the result is contiguous
     std::unique_ptr<Unpacker> unpacker;  // otherwise
     void put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept;

@@ -197,6 +197,8 @@ private:
     // Closes and sends; without the mutex meanwhile.
     void send_frame(Lock& lock, Peer& peer);
     void touch(Peer& peer);
+    template <class F>
+    void wait_for_results(Lock& lock, F done);
     Result& new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request);
     Result& new_result(Lock& lock, Peer& peer, const Origin& to, const ElementType* element, std::uint64_t bytes,
                        Request* request);
@@ -324,6 +326,7 @@ private:
     void note_waiting(Peer& peer) noexcept;
     void note_messages() noexcept;
     void continue_answers(Peer& peer, std::vector<Outgoing>& out);
+    void continue_answer(const Peer& peer, LongAnswer& answer, std::uint32_t bytes, class Replies& replies);
     Buffer take_buffer();
     void give_back(Buffer&& buffer) noexcept;
     static void on_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int);
@@ -368,6 +371,7 @@ private:
     bool start_no_check_ = false;             // of the last start
     std::vector<std::uint32_t> posted_;       // the group of the last post
     std::uint32_t results_ = 0;               // missing ones without a request
+    std::uint64_t fetched_bytes_ = 0;         // of missing results of accumulates without data
     std::vector<Buffer> buffers_;             // free ones
     std::vector<BlockWanted> blocks_wanted_;  // not started
     std::vector<PmlMessage> messages_;
