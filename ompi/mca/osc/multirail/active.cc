@@ -102,7 +102,7 @@ int Window::complete() {
         }
         append(lock, *each, record_of(rma::Kind::kComplete));
         each->unflushed = false;  // the target knows when all has been executed
-        close_frame(*each, out);
+        close_frame(lock, *each, out);
     }
     const auto verdict = epochs_.complete();
     ++epoch_;
@@ -127,7 +127,7 @@ int Window::post(ompi_group_t& group, int assertion) {
                 pscw_.on_post(rank_);
             } else {
                 append(lock, peer(rank), record_of(rma::Kind::kPost));
-                close_frame(peer(rank), out);
+                close_frame(lock, peer(rank), out);
             }
         }
     }

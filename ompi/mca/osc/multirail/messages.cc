@@ -3,6 +3,7 @@
 // Operations as records in frames, which the target executes. A frame collects the operations of many calls.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "diagnose.h"
 #include "frames.h"
@@ -28,11 +29,23 @@ void Window::touch(Peer& peer) {
     peer.touched = true;
 }
 
-void Window::open_frame(Peer& peer) {
-    if (peer.buffer.bytes) return;
-    touch(peer);
-    peer.buffer = take_buffer();
-    peer.frame = rma::FrameWriter({peer.buffer.bytes.get(), peer.buffer.size});
+// Each open frame is a buffer, so there is a limit for their number. Waits while it sends another one.
+void Window::open_frame(Lock& lock, Peer& peer) {
+    const auto most = static_cast<std::size_t>(process.config.open_frames);
+    while (!peer.buffer.bytes && open_frames_ >= most) {
+        process.count(Count::kEarlyFrames);
+        send_frame(lock, *by_use_.front());
+    }
+    if (peer.buffer.bytes) {
+        if (by_use_.back() == &peer) return;
+        by_use_.remove(&peer);
+    } else {
+        touch(peer);
+        peer.buffer = take_buffer();
+        peer.frame = rma::FrameWriter({peer.buffer.bytes.get(), peer.buffer.size});
+        ++open_frames_;
+    }
+    by_use_.push_back(&peer);
 }
 
 void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
@@ -46,7 +59,18 @@ void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
     out.push_back({&peer, false, std::move(peer.buffer), bytes});
     peer.buffer = {};
     peer.eager = false;
+    by_use_.remove(&peer);
+    --open_frames_;
     process.count(Count::kFrames);
+}
+
+void Window::close_frame(Lock& lock, Peer& peer, std::vector<Outgoing>& out) {
+    constexpr std::size_t kMostClosed = 64;
+    close_frame(peer, out);
+    if (out.size() < kMostClosed) return;
+    lock.unlock();
+    send(std::exchange(out, {}));
+    lock.lock();
 }
 
 void Window::send_frame(Lock& lock, Peer& peer) {
@@ -58,7 +82,7 @@ void Window::send_frame(Lock& lock, Peer& peer) {
 }
 
 void Window::append(Lock& lock, Peer& peer, const rma::Record& record) {
-    for (open_frame(peer); !peer.frame.add(record); open_frame(peer)) send_frame(lock, peer);
+    for (open_frame(lock, peer); !peer.frame.add(record); open_frame(lock, peer)) send_frame(lock, peer);
 }
 
 template <class F>
@@ -74,7 +98,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     std::uint64_t position = 0;
     rma::RunBuilder blocks;
     for (rma::RunCursor cursor(runs); !cursor.at_end();) {
-        open_frame(peer);
+        open_frame(lock, peer);
         const std::uint64_t room = peer.frame.room();
         // A long block is not cut for the sake of a nearly full frame.
         if (room < header + std::max<std::uint64_t>(rma::padded(weight * what.granule), 8) ||

@@ -144,7 +144,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote) {
         }
         if (each->operations.idle()) continue;
         awaited.push_back({each, each->operations.close()});
-        close_frame(*each, out);
+        close_frame(lock, *each, out);
     }
     if (!awaited.empty()) {
         lock.unlock();

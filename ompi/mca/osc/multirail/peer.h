@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compat.h"
+#include "coop/base/list.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
@@ -71,6 +72,7 @@ struct Peer {
     // As origin.
     Buffer buffer;               // of the open frame; empty: none
     rma::FrameWriter frame;      // the open frame
+    ListNode by_use;             // linked while there is one
     std::uint32_t sequence = 0;  // of the next frame
     bool unflushed = false;      // records whose execution no flush has been asked about
     bool touched = false;        // it is in Window::touched_

@@ -68,6 +68,7 @@ enum class Count : std::uint8_t {
     kAtomics,
     kRemoteControls,
     kRendezvous,
+    kEarlyFrames,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -83,6 +84,7 @@ inline constexpr CountRow kCountRows[] = {
     {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
     {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
     {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
+    {"early_frames", "Frames that this process sent before they were full, because too many others were open."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

@@ -192,8 +192,10 @@ private:
     template <class F>
     void write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack);
     void append(Lock& lock, Peer& peer, const rma::Record& record);
-    void open_frame(Peer& peer);
+    void open_frame(Lock& lock, Peer& peer);
     void close_frame(Peer& peer, std::vector<Outgoing>& out);
+    // The same for many peers: sends what has been closed before `out` becomes long.
+    void close_frame(Lock& lock, Peer& peer, std::vector<Outgoing>& out);
     // Closes and sends; without the mutex meanwhile.
     void send_frame(Lock& lock, Peer& peer);
     void touch(Peer& peer);
@@ -365,6 +367,8 @@ private:
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     std::vector<Peer*> touched_;
+    List<Peer, &Peer::by_use> by_use_;  // those with an open frame, the least recently used first
+    std::size_t open_frames_ = 0;
     std::uint64_t rounds_ = 0;                // of progress while a thread waited
     std::uint64_t epoch_ = 1;                 // number of the access epoch
     std::uint32_t locks_asked_ = 0;           // locks that this process has or waits for
