@@ -6,7 +6,7 @@
 
 rma_build() {
     local program
-    for program in calls sizes types ops epochs signals atomics windows dynamic requests threads progress busy_target counts; do mpi_program rma_$program || return 1; done
+    for program in calls sizes types ops epochs signals atomics windows dynamic requests threads progress busy_target counts memory; do mpi_program rma_$program || return 1; done
     mpi_program rma_storm || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -147,6 +147,9 @@ part_rma() {
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
     check progress rma coop 4 -- "$programs/rma_progress"
+    # More operations than the rails carry in time: one origin, and two with one target, whose frames are all messages.
+    check memory.coop rma coop 2 --hcas 2 --rate 200MB/s -- "$programs/rma_memory" few
+    check memory.messages_of_two rma ob1 3 --rate 100MB/s -- --mca osc_multirail_hca_control 0 "$programs/rma_memory" few
     # What needs no CPU of the target, with one rail and two, several processes on a host, busy transports.
     check busy_target.coop rma coop 3 -- "$programs/rma_busy_target" few
     check busy_target.ob1 rma ob1 3 --hcas 2 -- "$programs/rma_busy_target" few

@@ -38,6 +38,22 @@ rma_progress() {
     for ground in vader tcp; do rma_cases $ground 4 coop progress; done
 }
 
+# The memory for operations under way is limited; sanitizers need more.
+rma_memory() {
+    [ "$osc" = multirail ] && [ -z "$san" ] || return 0
+    rma_cases vader 3 coop memory few
+    rma_cases tcp 3 coop memory few
+    # Only one target at a time has collected operations.
+    check rma.one_open_frame.calls rma_start tcp 4 coop --mca osc_multirail_open_frames 1 "$bin/rma_calls"
+    check rma.one_open_frame.storm rma_start vader 4 ob1 --mca osc_multirail_open_frames 1 "$bin/rma_storm" --operations 1500 --seed 32
+    check rma.one_open_frame.is_counted rma_early_frames_are_counted
+}
+rma_early_frames_are_counted() {
+    local said=$log.said
+    rma_start tcp 4 coop --mca osc_multirail_open_frames 1 --mca osc_multirail_report 1 "$bin/rma_calls" >"$said" 2>&1 || { cat "$said" && return 1; }
+    grep -aE 'osc/multirail: rank 0: .* early_frames [1-9]' "$said"
+}
+
 # A bit flips in a packet. The job must end by itself and say so.
 rma_damage_is_diagnosed() { # FAULT
     local said=$log.said
@@ -146,6 +162,7 @@ part_rma() {
     rma_counts
     ! everywhere || rma_tcp
     rma_progress
+    rma_memory
     if [ -n "$san" ]; then rma_subnet; else rma_faults; fi
     rma_cluster
 }

@@ -188,6 +188,17 @@ Bytes frame_of(const Record& record, std::size_t following, std::mt19937& random
     return frame;
 }
 
+TEST(RmaDamage, a_message_has_no_more_bytes_than_a_pml_counts) {
+    std::mt19937 random(11);
+    for (const Kind kind : {Kind::kReceive, Kind::kSend})
+        for (const std::uint32_t bytes : {1u << 30, (1u << 30) + 1, 1u << 31, UINT32_MAX}) {
+            Record record{};
+            record.kind = kind;
+            record.bytes = bytes;
+            EXPECT_EQ(damage_of(frame_of(record, 0, random)), bytes == 1u << 30 ? "" : "bytes of a record") << bytes;
+        }
+}
+
 TEST(RmaDamage, absurd_numbers_of_runs_are_found) {
     std::mt19937 random(7);
     for (const Kind kind : {Kind::kPut, Kind::kGet, Kind::kAccumulate, Kind::kFetch, Kind::kSwap}) {

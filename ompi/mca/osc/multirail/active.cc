@@ -138,7 +138,7 @@ int Window::post(ompi_group_t& group, int assertion) {
                 pscw_.on_post(rank_);
             } else {
                 append(lock, peer(rank), record_of(rma::Kind::kPost));
-                close_frame(peer(rank), out);
+                close_frame(lock, peer(rank), out);
             }
         }
     }

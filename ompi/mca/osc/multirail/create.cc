@@ -70,6 +70,13 @@ std::uint32_t leader_of(ompi_communicator_t& comm) noexcept {
     return rank;
 }
 
+// btl/coopib takes any number of packets, and keeps copies of those that cannot be sent at once, unless they are so short
+// that the HCA takes them with the request. Other transports refuse what they have no room for.
+std::size_t most_unreported_by(const mca_btl_base_module_t& btl) noexcept {
+    return find_extension(&btl).extension ? std::min(btl.btl_eager_limit, btl.btl_put_local_registration_threshold)
+                                          : btl.btl_eager_limit;
+}
+
 }  // namespace
 
 Window::Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor)
@@ -87,8 +94,12 @@ Window::~Window() {
 Result::~Result() = default;
 
 Peer& Window::peer(std::uint32_t rank) {
-    if (!peers_[rank])
-        peers_[rank] = std::make_unique<Peer>(rank, rank == rank_ ? nullptr : packets_to(*comm_, rank), rdma_to(rank));
+    if (!peers_[rank]) {
+        auto made = std::make_unique<Peer>(rank, rank == rank_ ? nullptr : packets_to(*comm_, rank), rdma_to(rank));
+        made->window = this;
+        if (made->btl) made->most_unreported = most_unreported_by(*made->btl->btl);
+        peers_[rank] = std::move(made);
+    }
     return *peers_[rank];
 }
 

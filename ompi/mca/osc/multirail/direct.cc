@@ -25,6 +25,9 @@ struct Direct {
 
 namespace {
 
+// Transfers under way: to one process, and to all. Each costs about 4 KiB, here and in the transport.
+constexpr std::uint32_t kMostToOne = 256, kMostOfAll = 1024;
+
 std::uint64_t limit_of(const mca_btl_base_module_t& btl, bool puts) noexcept {
     const std::size_t limit = puts ? btl.btl_put_limit : btl.btl_get_limit;
     return limit > 0 ? limit : UINT64_MAX;
@@ -39,11 +42,32 @@ bool Window::suits_rdma(const mca_btl_base_module_t& btl) noexcept {
            btl.btl_get_alignment <= 1;
 }
 
-void Window::end_part(Direct* direct) noexcept {
+void Window::add_transfer(Peer& peer) noexcept {
+    ++peer.transfers;
+    process.transfers.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Window::end_transfer(Peer& peer) noexcept {
+    --peer.transfers;
+    process.transfers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Window::wait_for_room(Lock& lock, const Peer& peer) {
+    const auto has_room = [&] {
+        return peer.transfers < kMostToOne && process.transfers.load(std::memory_order_relaxed) < kMostOfAll;
+    };
+    if (has_room()) [[likely]]
+        return;
+    process.count(Count::kWaits);
+    wait_for(lock, has_room);
+}
+
+void Window::end_part(Direct* direct, bool was_transfer) noexcept {
     RequestList done;
     bool last;
     {
         const std::lock_guard lock(mutex_);
+        if (was_transfer) end_transfer(direct->peer);
         last = --direct->parts == 0;
         if (last) {
             (direct->puts ? direct->peer.writes : direct->peer.operations).end(direct->generation);
@@ -61,7 +85,7 @@ void Window::on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, 
     const async::Polling turn(handler().get());
     if (status != OMPI_SUCCESS) transport_failed(*btl, "RDMA", status);
     auto* const direct = static_cast<Direct*>(data);
-    direct->window.end_part(direct);
+    direct->window.end_part(direct, true);
 }
 
 template <class F>
@@ -124,20 +148,22 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     while (direct->local && done < bytes) {
         rma::RunCursor ahead = cursor;
         const rma::Block block = ahead.next(limit_of(*rdma_, puts));
-        {
-            const std::lock_guard guard(mutex_);
-            ++direct->parts;
-        }
+        lock.lock();
+        wait_for_room(lock, peer);
+        add_transfer(peer);
+        ++direct->parts;
+        lock.unlock();
         if (start_rdma(peer, puts, local + done, direct->local, block.offset, block.bytes, on_rdma_done,
                        direct.get()) != OMPI_SUCCESS) {
             const std::lock_guard guard(mutex_);
+            end_transfer(peer);
             --direct->parts;
             break;
         }
         done += block.bytes;
         cursor = ahead;
     }
-    end_part(direct.release());
+    end_part(direct.release(), false);
     lock.lock();
     return done;
 }

@@ -3,6 +3,7 @@
 // The functions of a module: each takes its turn with the asynchronous handler and calls the window.
 #include <new>
 
+#include "diagnose.h"
 #include "module.h"
 
 namespace coop::osc {
@@ -15,7 +16,8 @@ int enter(F f) noexcept {
     try {
         return f();
     } catch (const std::bad_alloc&) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        // The call may have left something undone that this process or others would wait for.
+        out_of_memory("a one-sided operation");
     }
 }
 

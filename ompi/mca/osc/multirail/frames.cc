@@ -15,9 +15,25 @@ namespace coop::osc {
 namespace {
 
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-constexpr std::uint32_t kMostUnderWay =
-    32;  // packets to one process in descriptors: a transport could buffer all of them
+// Packets in descriptors, to one process and to all, because a transport could buffer any number of them. Each process may
+// have some, however many there are.
+constexpr std::uint32_t kMostUnderWay = 32, kMostOfAll = 256, kAlways = 2;
 constexpr std::size_t kFreeBuffers = 64;
+
+std::atomic<std::uint32_t> all_under_way{0};
+
+bool may_send(const Peer& to) noexcept {
+    const std::uint32_t own = to.under_way.load(std::memory_order_acquire);
+    return own < kAlways || (own < kMostUnderWay && all_under_way.load(std::memory_order_relaxed) < kMostOfAll);
+}
+void add_under_way(Peer& to) noexcept {
+    to.under_way.fetch_add(1, std::memory_order_relaxed);
+    all_under_way.fetch_add(1, std::memory_order_relaxed);
+}
+void end_under_way(Peer& to) noexcept {
+    all_under_way.fetch_sub(1, std::memory_order_relaxed);
+    to.under_way.fetch_sub(1, std::memory_order_release);
+}
 
 // The windows of this process by context id.
 struct Windows {
@@ -128,33 +144,40 @@ void Window::give_back(Buffer&& buffer) noexcept {
     if (buffer.bytes && buffers_.size() < kFreeBuffers) buffers_.push_back(std::move(buffer));
 }
 
-bool Window::try_send(const Outgoing& out) noexcept {
+// As a packet whose end no callback reports.
+bool Window::send_unreported(const Outgoing& out, bool interrupts) noexcept {
     mca_bml_base_btl_t& btl = *out.to->btl;
+    if (interrupts) return extension_->send_urgent(btl.btl, btl.btl_endpoint, out.buffer.bytes.get(), out.bytes, kTag);
+    if (!btl.btl->btl_sendi || process.faults.hit(Fault::kSendi)) return false;
+    static opal_convertor_t no_payload{};  // some transports look at its flags even so
+    return mca_bml_base_sendi(&btl, &no_payload, out.buffer.bytes.get(), out.bytes, 0, MCA_BTL_NO_ORDER, kFlags, kTag,
+                              nullptr) == OMPI_SUCCESS;
+}
+
+bool Window::try_send(const Outgoing& out) noexcept {
+    Peer& to = *out.to;
+    mca_bml_base_btl_t& btl = *to.btl;
     Faults& faults = process.faults;
-    if (out.to->under_way.load(std::memory_order_acquire) >= kMostUnderWay || faults.hit(Fault::kBusy)) return false;
+    if (!may_send(to) || faults.hit(Fault::kBusy)) return false;
     std::byte* const bytes = out.buffer.bytes.get();
     if (faults.armed()) [[unlikely]]
         faults.corrupt(out.is_reply ? Fault::kCorruptFin : Fault::kCorruptMatch, bytes, out.bytes);
     const bool interrupts = interrupts_ && !out.is_reply && btl.btl == rdma_;
-    if (interrupts) {
-        if (extension_->send_urgent(btl.btl, btl.btl_endpoint, bytes, out.bytes, kTag)) return true;
-    } else if (btl.btl->btl_sendi && out.bytes <= btl.btl->btl_eager_limit && !faults.hit(Fault::kSendi)) {
-        static opal_convertor_t no_payload{};  // some transports look at its flags even so
-        if (mca_bml_base_sendi(&btl, &no_payload, bytes, out.bytes, 0, MCA_BTL_NO_ORDER, kFlags, kTag, nullptr) ==
-            OMPI_SUCCESS)
-            return true;
-    }
+    if (out.bytes <= to.most_unreported && send_unreported(out, interrupts)) return true;
     mca_btl_base_descriptor_t* descriptor = nullptr;
     if (!faults.hit(Fault::kAlloc))
         mca_bml_base_alloc(&btl, &descriptor, MCA_BTL_NO_ORDER, out.bytes, kFlags | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
     if (!descriptor) return false;
     copy_into(*descriptor, {bytes, out.bytes}, on_sent, out.to);
-    out.to->under_way.fetch_add(1, std::memory_order_relaxed);
+    add_under_way(to);
     if (interrupts) extension_->make_urgent(btl.btl, descriptor);
+    // The asynchronous handler has to learn of the end: other packets may wait for it.
+    if (interrupts_) handler().under_way(1);
     tsan_release(descriptor);
     const int rc = mca_bml_base_send(&btl, descriptor, kTag);
     if (rc >= 0) return true;
-    out.to->under_way.fetch_sub(1, std::memory_order_relaxed);
+    if (interrupts_) handler().under_way(-1);
+    end_under_way(to);
     mca_bml_base_free(&btl, descriptor);
     if (!is_shortage(rc)) transport_failed(*btl.btl, "send", rc);
     return false;
@@ -165,7 +188,15 @@ void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_b
     tsan_acquire(descriptor);
     // The target would wait for this packet for ever.
     if (status < 0) transport_failed(*btl, "send", status);
-    static_cast<Peer*>(descriptor->des_cbdata)->under_way.fetch_sub(1, std::memory_order_release);
+    Peer& to = *static_cast<Peer*>(descriptor->des_cbdata);
+    Window& window = *to.window;
+    if (!window.interrupts_) return end_under_way(to);
+    // Nobody else may come to send what waits while the program computes.
+    window.retain();
+    end_under_way(to);
+    handler().under_way(-1);
+    if (window.has_waiting()) window.send_waiting();
+    window.let_go();
 }
 
 // A process that does not take its packets holds up no packets to others.

@@ -28,6 +28,10 @@ public:
     // Where `bytes` of data go. Precondition: they fit an empty packet (most()).
     std::byte* add(std::uint32_t to, const rma::Reply& reply);
     std::uint32_t most() const noexcept;
+    // How many bytes fit into the open packet; most(): there is none.
+    std::uint32_t room(std::uint32_t to) const noexcept;
+    // Full ones.
+    std::size_t packets() const noexcept { return closed_.size(); }
     // The packets, sealed.
     std::vector<Outgoing> take();
 

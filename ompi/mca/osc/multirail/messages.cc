@@ -3,6 +3,7 @@
 // Operations as records in frames, which the target executes. A frame collects the operations of many calls.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "diagnose.h"
 #include "frames.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr std::uint64_t kMostOfRecord = std::uint64_t{1} << 30;
 // Results of MPI_Get and the like under way; those with a request belong to the program, and are not limited.
 constexpr std::uint32_t kMostResults = 16384;
+// Bytes that targets fetch for a few bytes of a record, and at once, because accumulates have an order.
+constexpr std::uint64_t kMostFetchedBytes = std::uint64_t{4} << 20;
 
 constexpr std::uint64_t round_down(std::uint64_t bytes, std::uint64_t unit) noexcept { return bytes / unit * unit; }
 
@@ -26,11 +29,23 @@ void Window::touch(Peer& peer) {
     peer.touched = true;
 }
 
-void Window::open_frame(Peer& peer) {
-    if (peer.buffer.bytes) return;
-    touch(peer);
-    peer.buffer = take_buffer();
-    peer.frame = rma::FrameWriter({peer.buffer.bytes.get(), peer.buffer.size});
+// Each open frame is a buffer, so there is a limit for their number. Waits while it sends another one.
+void Window::open_frame(Lock& lock, Peer& peer) {
+    const auto most = static_cast<std::size_t>(process.config.open_frames);
+    while (!peer.buffer.bytes && open_frames_ >= most) {
+        process.count(Count::kEarlyFrames);
+        send_frame(lock, *by_use_.front());
+    }
+    if (peer.buffer.bytes) {
+        if (by_use_.back() == &peer) return;
+        by_use_.remove(&peer);
+    } else {
+        touch(peer);
+        peer.buffer = take_buffer();
+        peer.frame = rma::FrameWriter({peer.buffer.bytes.get(), peer.buffer.size});
+        ++open_frames_;
+    }
+    by_use_.push_back(&peer);
 }
 
 void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
@@ -44,7 +59,18 @@ void Window::close_frame(Peer& peer, std::vector<Outgoing>& out) {
     out.push_back({&peer, false, std::move(peer.buffer), bytes});
     peer.buffer = {};
     peer.eager = false;
+    by_use_.remove(&peer);
+    --open_frames_;
     process.count(Count::kFrames);
+}
+
+void Window::close_frame(Lock& lock, Peer& peer, std::vector<Outgoing>& out) {
+    constexpr std::size_t kMostClosed = 64;
+    close_frame(peer, out);
+    if (out.size() < kMostClosed) return;
+    lock.unlock();
+    send(std::exchange(out, {}));
+    lock.lock();
 }
 
 void Window::send_frame(Lock& lock, Peer& peer) {
@@ -56,7 +82,7 @@ void Window::send_frame(Lock& lock, Peer& peer) {
 }
 
 void Window::append(Lock& lock, Peer& peer, const rma::Record& record) {
-    for (open_frame(peer); !peer.frame.add(record); open_frame(peer)) send_frame(lock, peer);
+    for (open_frame(lock, peer); !peer.frame.add(record); open_frame(lock, peer)) send_frame(lock, peer);
 }
 
 template <class F>
@@ -72,7 +98,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     std::uint64_t position = 0;
     rma::RunBuilder blocks;
     for (rma::RunCursor cursor(runs); !cursor.at_end();) {
-        open_frame(peer);
+        open_frame(lock, peer);
         const std::uint64_t room = peer.frame.room();
         // A long block is not cut for the sake of a nearly full frame.
         if (room < header + std::max<std::uint64_t>(rma::padded(weight * what.granule), 8) ||
@@ -110,12 +136,16 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     if (what.kind == rma::Kind::kPut || what.kind == rma::Kind::kAccumulate) peer.unflushed = true;
 }
 
+template <class F>
+void Window::wait_for_results(Lock& lock, F done) {
+    if (done()) return;
+    process.count(Count::kWaits);
+    for (Peer* const each : touched_) expect(*each);
+    wait_for(lock, done);
+}
+
 Result& Window::new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request) {
-    if (!request && results_ >= kMostResults) {
-        process.count(Count::kWaits);
-        for (Peer* const each : touched_) expect(*each);
-        wait_for(lock, [&] { return results_ < kMostResults; });
-    }
+    if (!request) wait_for_results(lock, [&] { return results_ < kMostResults; });
     auto result = std::make_unique<Result>(peer, bytes);
     result->id = ids_.acquire(result.get());
     if (result->id == 0) throw std::bad_alloc();
@@ -177,8 +207,12 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
                    .granule = element.span};
     what.has_data = operation != kNoOp;
     if (result) {
+        if (!what.has_data) wait_for_results(lock, [&] { return fetched_bytes_ < kMostFetchedBytes; });
+        Result& made = new_result(lock, peer, *result, &element, layout.bytes(), request);
+        made.is_fetched = !what.has_data;
+        if (made.is_fetched) fetched_bytes_ += made.bytes;
         what.kind = rma::Kind::kFetch;
-        what.id = new_result(lock, peer, *result, &element, layout.bytes(), request).id;
+        what.id = made.id;
     } else if (!what.has_data) {
         return;
     }

@@ -26,6 +26,15 @@ constexpr ParamRow kParams[] = {
              "when it is full and at the next synchronization. A frame is never longer than the transport's longest "
              "packet.",
      .level = 5},
+    {.name = "open_frames",
+     .type = ParamType::kInt,
+     .default_value = 256,
+     .min = 1,
+     .max = 1 << 20,
+     .help =
+         "Most targets of a window for which operations are collected at the same time. For a further one, the frame "
+         "that has been used least recently is sent.",
+     .level = 6},
     {.name = "direct_min",
      .type = ParamType::kSize,
      .unit = "bytes",
@@ -110,9 +119,10 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},       {&Config::frame_bytes, nullptr},   {&Config::direct_min, nullptr},
-    {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr}, {&Config::hca_control, nullptr},
-    {&Config::target_helps, nullptr},   {&Config::signals, nullptr},       {&Config::report, nullptr},
+    {&Config::priority, nullptr},      {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
+    {&Config::direct_min, nullptr},    {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
+    {&Config::hca_control, nullptr},   {&Config::target_helps, nullptr},   {&Config::signals, nullptr},
+    {&Config::report, nullptr},
     {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);

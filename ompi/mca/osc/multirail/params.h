@@ -15,6 +15,7 @@ constexpr std::int64_t kDefaultPriority = 2;
 struct Config {
     std::int64_t priority = 0;
     std::int64_t frame_bytes = 0;
+    std::int64_t open_frames = 0;
     std::int64_t direct_min = 0;
     std::int64_t rendezvous_min = 0;
     std::int64_t shared_memory = 0;

@@ -146,7 +146,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool w
         if (with_writes) each->wrote = false;
         if (each->operations.idle() && !writes) continue;
         awaited.push_back({each, each->operations.close(), writes ? each->writes.close() : 0});
-        close_frame(*each, out);
+        close_frame(lock, *each, out);
     }
     if (!awaited.empty()) {
         lock.unlock();

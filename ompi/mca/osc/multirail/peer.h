@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compat.h"
+#include "coop/base/list.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
@@ -33,6 +34,7 @@ struct Buffer {
     std::size_t size = 0;
 };
 
+class Window;
 struct Peer;
 struct StagedPart;
 struct DeletePart {
@@ -48,7 +50,7 @@ struct Outgoing {
     std::size_t bytes;
 };
 
-// The answer to a long get, as far as it has not been made.
+// The answer to a get that is long, or that comes behind such a one, as far as it has not been made.
 struct LongAnswer {
     LongAnswer(const rma::Record& record, std::span<const rma::Run> layout)
         : cookie(record.cookie), position(record.position), left(record.bytes), runs(layout.begin(), layout.end()),
@@ -71,9 +73,12 @@ struct Peer {
     const std::uint32_t rank;
     mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
     mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
+    Window* window = nullptr;             // it owns this
+    std::size_t most_unreported = 0;      // longest packet whose end `btl` need not report
     // As origin.
     Buffer buffer;                // of the open frame; empty: none
     rma::FrameWriter frame;       // the open frame
+    ListNode by_use;              // linked while there is one
     std::uint32_t sequence = 0;   // of the next frame
     bool unflushed = false;       // records whose execution no flush has been asked about
     bool touched = false;         // it is in Window::touched_
@@ -90,6 +95,7 @@ struct Peer {
     std::uint64_t ticket = 0;          // of the lock in shared memory
     bool refused = false;              // it has refused an operation, and no flush has told the program
     std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
+    std::uint32_t transfers = 0;       // RDMA reads and writes under way
     Staging::Block* staged = nullptr;  // the block that transfers to come use
     std::uint32_t staged_parts = 0;    // those under way (staged.h)
     std::array<StagedPartPtr, 2> waiting_parts;  // of gets, and of puts: wait for others to join them
@@ -122,6 +128,7 @@ struct Result {
     std::uint64_t id = 0;
     Generations::Number generation = 0;
     Request* request = nullptr;
+    bool is_fetched = false;             // Window::fetched_bytes_ counts it
     std::byte* memory = nullptr;         // where the result is contiguous
     std::unique_ptr<Unpacker> unpacker;  // otherwise
     void put(std::uint64_t position, const std::byte* data, std::size_t count) noexcept;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 
 #include "coop/base/fault.h"
 #include "coop/base/tally.h"
@@ -23,6 +24,7 @@ struct Process {
     bool threads = false;  // several may count at once
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     Staging staging;
+    std::atomic<std::uint32_t> transfers{0};  // RDMA reads and writes under way
 
     void count(Count what, std::uint64_t n = 1) noexcept { counts[static_cast<std::size_t>(what)].add(n, threads); }
 };

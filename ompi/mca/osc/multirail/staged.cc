@@ -52,6 +52,7 @@ Staging::Block& Window::take_block(Lock& lock) {
 }
 
 Staging::Block& Window::open_block(Lock& lock, Peer& peer, std::uint32_t room) {
+    wait_for_room(lock, peer);
     while (!peer.staged || peer.staged->used + room > Staging::kBlockBytes) {
         close_block(lock, peer);
         Staging::Block& block = take_block(lock);
@@ -116,6 +117,7 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     touch(peer);
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
+    add_transfer(peer);
     lock.unlock();
     // Nobody else knows the part.
     std::span<RdmaPiece> transfers = part->transfers;
@@ -179,6 +181,7 @@ void Window::end_staged(StagedPartPtr part) noexcept {
         if (part->missing) --*part->missing;
         if (Staging::Block& block = *part->block; &block == peer.staged && block.refs == 2) block.used = 0;
         drop(*part->block);
+        end_transfer(peer);
         // The operations that wait begin before this one ends: somebody may wait for the end of all.
         if (--peer.staged_parts == 0) start_waiting_parts(lock, peer);
         peer.operations.end(part->generation);

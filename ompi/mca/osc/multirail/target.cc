@@ -11,11 +11,24 @@
 #include "window.h"
 
 namespace coop::osc {
+namespace {
+
+// Packets of answers to one process, so that few bytes of a frame do not need much memory here.
+constexpr std::size_t kMostPackets = 4;
+
+}  // namespace
 
 // --- replies ---
 
 std::uint32_t Replies::most() const noexcept {
     return static_cast<std::uint32_t>((window_.frame_bytes_ - sizeof(rma::Packet) - sizeof(rma::Reply)) / 16 * 16);
+}
+
+std::uint32_t Replies::room(std::uint32_t to) const noexcept {
+    const auto open = std::find_if(open_.begin(), open_.end(), [to](const Open& each) { return each.to == to; });
+    if (open == open_.end() || !open->buffer.bytes) return most();
+    const std::size_t room = open->writer.room();
+    return room < sizeof(rma::Reply) ? 0 : static_cast<std::uint32_t>((room - sizeof(rma::Reply)) / 16 * 16);
 }
 
 std::byte* Replies::add(std::uint32_t to, const rma::Reply& reply) {
@@ -160,9 +173,10 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
             if (run.bytes % span != 0) return "runs of elements";
     }
 
-    // A long answer is made as the transport takes it.
-    if (record.kind == rma::Kind::kGet && record.bytes > replies.most()) {
-        Peer& origin = peer(source);
+    // A long answer is made as the transport takes it, and so is a short one behind it, or behind many packets.
+    if (Peer& origin = peer(source);
+        record.kind == rma::Kind::kGet && (record.bytes > replies.most() || !origin.answers.empty() ||
+                                           origin.waiting.size() + replies.packets() >= kMostPackets)) {
         origin.answers.push_back(std::make_unique<LongAnswer>(record, runs));
         note_waiting(origin);
         return nullptr;
@@ -209,26 +223,35 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
     return nullptr;
 }
 
-// One packet of the answer that waits longest.
+// One packet, of the answers that wait longest.
 void Window::continue_answers(Peer& peer, std::vector<Outgoing>& out) {
-    LongAnswer& answer = *peer.answers.front();
     Replies replies(*this);
+    while (!peer.answers.empty()) {
+        LongAnswer& answer = *peer.answers.front();
+        const std::uint32_t room = replies.room(peer.rank);
+        // An answer is not cut for the sake of a nearly full packet.
+        if (answer.left > room && room < replies.most()) break;
+        continue_answer(peer, answer, std::min(room, answer.left), replies);
+        if (answer.left == 0) peer.answers.pop_front();
+    }
+    out = replies.take();
+}
+
+void Window::continue_answer(const Peer& peer, LongAnswer& answer, std::uint32_t bytes, Replies& replies) {
     rma::Reply reply{};
     reply.answer = rma::Answer::kData;
-    reply.bytes = std::min(replies.most(), answer.left);
+    reply.bytes = bytes;
     reply.cookie = answer.cookie;
     reply.position = answer.position;
     std::byte* to = replies.add(peer.rank, reply);
-    answer.position += reply.bytes;
-    answer.left -= reply.bytes;
-    for (std::uint64_t missing = reply.bytes; missing > 0;) {
+    answer.position += bytes;
+    answer.left -= bytes;
+    for (std::uint64_t missing = bytes; missing > 0;) {
         const rma::Block block = answer.cursor.next(missing);
         std::memcpy(to, address_of(block.offset), block.bytes);
         to += block.bytes;
         missing -= block.bytes;
     }
-    if (answer.left == 0) peer.answers.pop_front();
-    out = replies.take();
 }
 
 // --- as origin ---
@@ -286,6 +309,7 @@ void Result::put(std::uint64_t position, const std::byte* data, std::size_t coun
 void Window::end_result(Result* result, RequestList& done) noexcept {
     if (result->unpacker) result->unpacker->finish();
     result->peer.operations.end(result->generation);
+    if (result->is_fetched) fetched_bytes_ -= result->bytes;
     if (!result->request) --results_;
     else if (--result->request->parts == 0) done.push_back(result->request);
     ids_.release(result->id);

@@ -70,6 +70,7 @@ enum class Count : std::uint8_t {
     kRendezvous,
     kLists,
     kSignals,
+    kEarlyFrames,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -87,6 +88,7 @@ inline constexpr CountRow kCountRows[] = {
     {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
     {"lists", "Lists in which this process started several RDMA reads or writes at once."},
     {"signals", "Signals behind RDMA writes at the end of active epochs, one on each rail that has carried some."},
+    {"early_frames", "Frames that this process sent before they were full, because too many others were open."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

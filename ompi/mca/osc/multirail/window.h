@@ -194,11 +194,15 @@ private:
     template <class F>
     void write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack);
     void append(Lock& lock, Peer& peer, const rma::Record& record);
-    void open_frame(Peer& peer);
+    void open_frame(Lock& lock, Peer& peer);
     void close_frame(Peer& peer, std::vector<Outgoing>& out);
+    // The same for many peers: sends what has been closed before `out` becomes long.
+    void close_frame(Lock& lock, Peer& peer, std::vector<Outgoing>& out);
     // Closes and sends; without the mutex meanwhile.
     void send_frame(Lock& lock, Peer& peer);
     void touch(Peer& peer);
+    template <class F>
+    void wait_for_results(Lock& lock, F done);
     Result& new_result(Lock& lock, Peer& peer, std::uint64_t bytes, Request* request);
     Result& new_result(Lock& lock, Peer& peer, const Origin& to, const ElementType* element, std::uint64_t bytes,
                        Request* request);
@@ -254,7 +258,11 @@ private:
     // Calls start() again as long as it returns a shortage.
     template <class F>
     static int start_when_possible(bool puts, F start);
-    void end_part(Direct* direct) noexcept;
+    void end_part(Direct* direct, bool was_transfer) noexcept;
+    void add_transfer(Peer& peer) noexcept;
+    void end_transfer(Peer& peer) noexcept;
+    // Before a transfer to the peer. Not in callbacks.
+    void wait_for_room(Lock& lock, const Peer& peer);
     static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                              mca_btl_base_registration_handle_t*, void*, void* data, int status);
 
@@ -348,10 +356,12 @@ private:
     void send(std::vector<Outgoing>&& out) noexcept;  // the mutex is not held
     void send_or_keep(std::vector<Outgoing>&& out) noexcept;
     bool try_send(const Outgoing& out) noexcept;
+    bool send_unreported(const Outgoing& out, bool interrupts) noexcept;
     bool next_waiting(Peer& peer, Outgoing& out);
     void note_waiting(Peer& peer) noexcept;
     void note_messages() noexcept;
     void continue_answers(Peer& peer, std::vector<Outgoing>& out);
+    void continue_answer(const Peer& peer, LongAnswer& answer, std::uint32_t bytes, class Replies& replies);
     Buffer take_buffer();
     void give_back(Buffer&& buffer) noexcept;
     static void on_sent(mca_btl_base_module_t*, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t*, int);
@@ -393,6 +403,8 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     rma::RankTable by_name_;                    // empty until the first start or post
     std::vector<Peer*> touched_;
+    List<Peer, &Peer::by_use> by_use_;          // those with an open frame, the least recently used first
+    std::size_t open_frames_ = 0;
     std::uint64_t rounds_ = 0;           // of progress while a thread waited
     std::uint32_t rdma_rounds_ = 0;      // of waits in passive epochs of HCAs
     std::uint64_t epoch_ = 1;            // number of the access epoch
@@ -400,6 +412,7 @@ private:
     bool start_no_check_ = false;        // of the last start
     std::vector<std::uint32_t> posted_;  // the group of the last post
     std::uint32_t results_ = 0;          // missing ones without a request
+    std::uint64_t fetched_bytes_ = 0;    // of missing results of accumulates without data
     std::vector<Buffer> buffers_;        // free ones
     std::vector<StagedPartPtr> free_parts_;
     std::vector<BlockWanted> blocks_wanted_;  // not started

@@ -70,6 +70,9 @@ constexpr bool has_position(Kind kind) noexcept {
     return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap || is_message(kind);
 }
 
+// The most that a message of a kReceive or a kSend has: PMLs count its bytes with an int.
+constexpr std::uint32_t kMostOfMessage = std::uint32_t{1} << 30;
+
 enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | kHasData };
 
 struct Record {
