@@ -72,7 +72,7 @@ void Window::end_epoch(Lock& lock, Peer& peer, rma::End end, bool touched, std::
         append(lock, peer, rma::record_of(signal));
     }
     peer.unflushed = false;  // the target knows when all has been executed
-    close_frame(peer, out);
+    close_frame(lock, peer, out);
 }
 
 const char* Window::on_signal(std::uint32_t source, const rma::Signal& signal) {
