@@ -300,6 +300,7 @@ private:
     // --- passive.cc ---
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
+    void wait_for_asked_lock(Lock& lock);
     static bool take_turn(SharedLocks& words, const Peer& peer) noexcept;
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
@@ -360,6 +361,7 @@ private:
     std::uint64_t rounds_ = 0;                // of progress while a thread waited
     std::uint64_t epoch_ = 1;                 // number of the access epoch
     std::uint32_t locks_asked_ = 0;           // locks that this process has or waits for
+    Peer* lock_asked_ = nullptr;              // the last lock() has asked it for its lock, and need not hold it yet
     bool start_no_check_ = false;             // of the last start
     std::vector<std::uint32_t> posted_;       // the group of the last post
     std::uint32_t results_ = 0;               // missing ones without a request
