@@ -68,9 +68,10 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
 }
 
 int Window::enter(Lock& lock, const Target& target, Place* place) {
-    if (const auto verdict = epochs_.access(target.rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    if (const auto verdict = epochs_.may_access(target.rank); verdict != rma::Verdict::kProceed)
+        return code_of(verdict);
     *place = {static_cast<std::uint64_t>(target.displacement), nullptr, false};
-    if (target.bytes() == 0) return OMPI_SUCCESS;
+    if (target.bytes() == 0) return code_of(epochs_.access(target.rank));
     const Card& card = cards_[target.rank];
     if (!is_dynamic()) {
         const auto offset = rma::offset_in(target.displacement, card.unit, extent_of(target), card.bytes);
@@ -82,9 +83,11 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
         if (!own_memory_has(layout.runs())) return OMPI_ERR_RMA_RANGE;
         *place = {place->offset, reinterpret_cast<std::byte*>(place->offset), true};
     }
+    // Until here, the call has changed nothing.
+    const auto verdict = epochs_.access(target.rank);
     Peer& there = peer(target.rank);
     if (there.ready_in != epoch_) wait_until_ready(lock, there);
-    return OMPI_SUCCESS;
+    return code_of(verdict);
 }
 
 // A single operation is faster without the target. Operations that follow it before it has ended are a burst.
