@@ -19,6 +19,7 @@ constexpr BtlExtension kTable{
     .share_hca_loads = share_hca_loads,
     .serve = serve,
     .lands_in_order = lands_in_order,
+    .reaches_atomics = reaches_atomics,
 };
 
 }  // namespace

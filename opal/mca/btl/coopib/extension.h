@@ -36,4 +36,7 @@ bool serve(mca_btl_base_module_t*, async::Handler*);
 // write_order.cc
 bool lands_in_order(mca_btl_base_module_t*, Endpoint*);
 
+// atomics.cc
+bool reaches_atomics(mca_btl_base_module_t*, Endpoint*);
+
 }  // namespace coop::ib

@@ -9,8 +9,8 @@
 //
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
-// the transport lacks this ability; `put`, `get`, `send_urgent` and `make_urgent`
-// are never null.
+// the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent` and, if it
+// has atomic operations, `reaches_atomics` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
 // RdmaOptions, and increment kBtlExtensionAbi. Increment it also when the layout of
@@ -88,7 +88,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 4;
+constexpr std::uint32_t kBtlExtensionAbi = 5;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -131,6 +131,10 @@ struct BtlExtension {
     // about several, and about writes into this process only; the peer answers for the other direction. False while not
     // connected, and if the driver does not know. It asks the driver: keep the answer.
     bool (*lands_in_order)(Btl*, Endpoint*) = nullptr;
+
+    // Whether a rail leads to the HCA of the peer that executes atomic operations on its memory. Without one, an atomic
+    // operation ends the job. While not connected: whether there is such a path, which may still fail to open.
+    bool (*reaches_atomics)(Btl*, Endpoint*) = nullptr;
 };
 
 }  // namespace coop
