@@ -64,13 +64,13 @@ void Window::on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, 
 }
 
 int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
-                       std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done,
-                       void* context) {
+                       std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
+                       bool beside_atomics) {
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
     const auto start = puts ? extension_->put : extension_->get;
     // The program may compute until it synchronizes.
-    const RdmaOptions options{.now = true};
+    const RdmaOptions options{.now = true, .beside_atomics = beside_atomics};
     for (;;) {
         const bool busy = process.faults.hit(puts ? Fault::kPutBusy : Fault::kGetBusy);
         const int rc = busy ? OMPI_ERR_OUT_OF_RESOURCE

@@ -79,7 +79,7 @@ void Window::start_part(Lock& lock, std::unique_ptr<StagedPart> part) {
     lock.unlock();
     const rma::Transfer& transfer = part->transfer;  // nobody else knows the part
     const int rc = start_rdma(peer, part->puts, part->block.memory + transfer.at, part->block.handle, transfer.offset,
-                              transfer.bytes, on_staged_done, part.get());
+                              transfer.bytes, on_staged_done, part.get(), part->beside_atomics);
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it
     lock.lock();

@@ -18,6 +18,7 @@ struct StagedPart {
     Staging::Block& block;  // it holds a reference
     rma::Transfer transfer{};
     bool puts = false;
+    bool beside_atomics = false;  // of an accumulate
     Generations::Number generation = 0;
     // Of gets: where the pieces of the block go.
     struct Piece {

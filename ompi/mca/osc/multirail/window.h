@@ -244,7 +244,8 @@ private:
                            std::uint64_t bytes, Request* request);
     // One operation. Lets transports progress while they have no room; the mutex is not held.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
-                   std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context);
+                   std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
+                   bool beside_atomics = false);
     void end_part(Direct* direct) noexcept;
     static void on_rdma_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                              mca_btl_base_registration_handle_t*, void*, void* data, int status);

@@ -30,7 +30,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->data = data;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = op->now = op->posts_reads = false;
+    op->whole = op->now = op->posts_reads = op->beside_atomics = false;
     op->lane = sched::kNoLane;
     return op;
 }
@@ -59,6 +59,7 @@ int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, 
     op->whole = options.whole;
     op->lane = options.lane;
     op->now = options.now;
+    op->beside_atomics = options.beside_atomics;
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }

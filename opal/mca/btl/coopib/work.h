@@ -103,9 +103,10 @@ struct RdmaOp {
     sched::SentStripes missing{1};
     Fragment* riders[sched::kMaxRails];  // valid if has_riders: each is posted after the stripe of the same number
     bool has_riders = false;
-    bool whole = false;        // never cut into stripes
-    bool now = false;          // the caller wants it posted at once
-    bool posts_reads = false;  // as many as there are, instead of as many as may be outstanding
+    bool whole = false;           // never cut into stripes
+    bool now = false;             // the caller wants it posted at once
+    bool posts_reads = false;     // as many as there are, instead of as many as may be outstanding
+    bool beside_atomics = false;  // on the rail of atomic operations
     std::uint8_t lane = sched::kNoLane;
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;

@@ -77,6 +77,9 @@ struct RdmaOptions {
     // Post it in this call as far as the queue pairs have room, so that it makes progress while the caller computes.
     // Otherwise the transport may keep it until the rails have less to do, and know their bandwidths better.
     bool now = false;
+    // One request, which the HCA of the peer executes that executes atomic operations on its memory. Precondition: it
+    // reaches_atomics().
+    bool beside_atomics = false;
 };
 
 // The state of a loopback connection: to a process of this node, through an HCA.
