@@ -19,8 +19,6 @@
 namespace coop::osc {
 namespace {
 
-constexpr std::uint64_t kMostOfMessage = std::uint64_t{1} << 30;  // PMLs count elements with an int
-
 // Messages from A to B are puts of A, whose tags A chooses, and gets of B, whose tags B chooses. So that they do not meet,
 // the tags of puts are even and those of gets are odd.
 constexpr std::uint32_t kTags = 1u << 20;
@@ -70,7 +68,7 @@ void Window::ask_for_block(Lock& lock, Peer& peer, rma::Kind kind, std::uint64_t
 
 void Window::put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const rma::Run& to) {
     for (std::uint64_t done = 0; done < to.bytes;) {
-        const std::uint64_t part = std::min(to.bytes - done, kMostOfMessage);
+        const std::uint64_t part = std::min<std::uint64_t>(to.bytes - done, rma::kMostOfMessage);
         const std::uint32_t tag = tag_of(next_tag_++, true);
         const std::uint64_t cookie = peer.operations.begin();
         process.count(Count::kRendezvous);
@@ -85,7 +83,7 @@ void Window::put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const
 
 void Window::get_rendezvous(Lock& lock, Peer& peer, std::byte* to, const rma::Run& from, Request* request) {
     for (std::uint64_t done = 0; done < from.bytes;) {
-        const std::uint64_t part = std::min(from.bytes - done, kMostOfMessage);
+        const std::uint64_t part = std::min<std::uint64_t>(from.bytes - done, rma::kMostOfMessage);
         const std::uint32_t tag = tag_of(next_tag_++, false);
         const Generations::Number generation = peer.operations.begin();
         if (request) ++request->parts;

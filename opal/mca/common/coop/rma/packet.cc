@@ -36,6 +36,7 @@ constexpr const char* find_damage(const Record& record) noexcept {
     if (!has_place(record.kind) && (record.flags != 0 || record.bytes != 0)) return "bytes of a record";
     if (has_place(record.kind) && record.bytes == 0) return "bytes of a record";
     if (is_message(record.kind) && record.flags != 0) return "flags of a record";
+    if (is_message(record.kind) && record.bytes > kMostOfMessage) return "bytes of a record";
     const bool needs_data = record.kind == Kind::kPut || record.kind == Kind::kAccumulate || record.kind == Kind::kSwap;
     const bool may_have_data = needs_data || record.kind == Kind::kFetch;
     const bool has_data = record.flags & kHasData;
