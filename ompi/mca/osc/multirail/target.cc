@@ -208,6 +208,18 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
     return nullptr;
 }
 
+// Whether the next bytes of the answer are still attached: the program may have detached them since the get arrived.
+bool Window::may_continue(const LongAnswer& answer, std::uint32_t bytes) const noexcept {
+    if (!is_dynamic()) return true;
+    rma::RunCursor cursor = answer.cursor;
+    for (std::uint64_t missing = bytes; missing > 0;) {
+        const rma::Block block = cursor.next(missing);
+        if (!attachments_.covers(block.offset, block.bytes)) return false;
+        missing -= block.bytes;
+    }
+    return true;
+}
+
 // One packet of the answer that waits longest.
 void Window::continue_answers(Peer& peer, std::vector<Outgoing>& out) {
     LongAnswer& answer = *peer.answers.front();
@@ -217,6 +229,15 @@ void Window::continue_answers(Peer& peer, std::vector<Outgoing>& out) {
     reply.bytes = std::min(replies.most(), answer.left);
     reply.cookie = answer.cookie;
     reply.position = answer.position;
+    if (!may_continue(answer, reply.bytes)) {
+        reply.answer = rma::Answer::kRefused;
+        reply.bytes = 0;
+        reply.position = answer.left;
+        replies.add(peer.rank, reply);
+        peer.answers.pop_front();
+        out = replies.take();
+        return;
+    }
     std::byte* to = replies.add(peer.rank, reply);
     answer.position += reply.bytes;
     answer.left -= reply.bytes;

@@ -320,6 +320,7 @@ private:
     bool next_waiting(Peer& peer, Outgoing& out);
     void note_waiting(Peer& peer) noexcept;
     void note_messages() noexcept;
+    bool may_continue(const LongAnswer& answer, std::uint32_t bytes) const noexcept;
     void continue_answers(Peer& peer, std::vector<Outgoing>& out);
     Buffer take_buffer();
     void give_back(Buffer&& buffer) noexcept;
