@@ -24,6 +24,9 @@ struct Direct {
 
 namespace {
 
+// What HCAs do with the program's memory. Others get no access to it; a put may come from memory that is read only.
+constexpr std::uint32_t kRead = 0, kWritten = MCA_BTL_REG_FLAG_LOCAL_WRITE;
+
 std::uint64_t limit_of(const mca_btl_base_module_t& btl, bool puts) noexcept {
     const std::size_t limit = puts ? btl.btl_put_limit : btl.btl_get_limit;
     return limit > 0 ? limit : UINT64_MAX;
@@ -93,7 +96,7 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     lock.unlock();
 
     if (!faults.hit(Fault::kRegister))
-        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
+        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, puts ? kRead : kWritten);
     std::uint64_t done = 0;
     if (!direct->local) process.count(Count::kRefusedRegistrations);
     while (direct->local && done < bytes) {
