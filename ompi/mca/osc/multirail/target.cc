@@ -304,7 +304,10 @@ void Result::put(std::uint64_t position, const std::byte* data, std::size_t coun
 }
 
 void Window::end_result(Result* result, RequestList& done) noexcept {
-    if (result->unpacker) result->unpacker->finish();
+    if (result->unpacker) {
+        result->unpacker->finish();
+        done.spent.push_back(std::move(result->unpacker));
+    }
     result->peer.operations.end(result->generation);
     if (!result->request) --results_;
     else if (--result->request->parts == 0) done.push_back(result->request);
