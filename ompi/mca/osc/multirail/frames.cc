@@ -131,6 +131,9 @@ void Window::give_back(Buffer&& buffer) noexcept {
 bool Window::try_send(const Outgoing& out) noexcept {
     mca_bml_base_btl_t& btl = *out.to->btl;
     Faults& faults = process.faults;
+    // The handler may have interrupted the program inside of a transport that does not take turns with it. The program
+    // sends the packet in its next call.
+    if (handler().is_handler() && btl.btl != rdma_) return false;
     if (out.to->under_way.load(std::memory_order_acquire) >= kMostUnderWay || faults.hit(Fault::kBusy)) return false;
     std::byte* const bytes = out.buffer.bytes.get();
     if (faults.armed()) [[unlikely]]
