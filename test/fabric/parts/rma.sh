@@ -11,7 +11,9 @@ rma_build() {
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     window=$results/bin-mpi/window
-    mkdir -p "${window%/*}" && mpicc -O1 -o "$window" "$here/../../docs/examples/window.c"
+    mkdir -p "${window%/*}" && mpicc -O1 -o "$window" "$here/../../docs/examples/window.c" || return 1
+    refuse_rail=$results/bin-mpi/refuse_rail.so
+    ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC -o "$refuse_rail" "$here/programs/refuse_rail.c" -ldl
 }
 
 # rma PML HOSTS [OPTION of the subnet…] -- [ARGUMENT of mpirun…] PROGRAM…: one process on each host, or $per_host.
@@ -80,6 +82,21 @@ stripes_pay() { # yes|no [OPTION of the subnet…]
 stripes_cost_more() { # another program may take the processors just when the ways are compared
     for _ in 1 2 3; do ! stripes_pay no || return 0; done
     return 1
+}
+
+# Rank 1 has no rail on coop0, the HCA that each process names for atomic operations. So targets execute locks and accumulates.
+needs_no_rail_for_atomics() { # ARGUMENT…
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    rma coop 3 --hcas 2 -- sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export REFUSE_RAIL=coop0; LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$refuse_rail" "$@"
+}
+
+# The HCA that changes the lock of accumulates also moves their data.
+accumulates_are_on_one_rail() {
+    local said=$log.said
+    rma coop 2 --hcas 2 -- --mca btl_coopib_report 1 "$programs/rma_sizes" few --only accumulate_under_locks >"$said" 2>&1 || { cat "$said" && return 1; }
+    awk '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
+        there && $2 == "coop0" { first += $6 } there && $2 == "coop1" { second += $6 }
+        END { print "coop0 carried", first + 0, "bytes, coop1", second + 0; exit !(first > 1000000 && second < first / 20) }' "$said"
 }
 
 # The reads of each rail have a queue pair of their own, which carries them; bytes: of rank 0, which also probes the rails.
@@ -202,6 +219,10 @@ part_rma() {
     check report.window_without_hca_control rma_says 'window 1 \(create, 3 processes\): shared-memory 8 \(131248 B\); direct 4 \(262144 B\); message 12 \(352 B\); reason: own-memory 8; reason: long 4; reason: short 8; reason: executed-by-target 4;$' \
         -- coop 3 --hcas 2 -- --mca osc_multirail_hca_control 0 --mca osc_multirail_report 1 "$programs/rma_counts" --only each_window_counts_its_own_operations rdma
     check report.rails long_puts_are_on_both_rails
+    check report.puts_from_read_only_memory rma_says 'window 1 .*: direct 2 \(524288 B\); reason: long 2;$' -- coop 2 --hcas 2 -- \
+        --mca osc_multirail_report 1 "$programs/rma_sizes" --only long_puts_from_memory_that_may_only_be_read
+    check accumulates_are_on_one_rail accumulates_are_on_one_rail
+    for topic in atomics epochs; do check "no_rail_for_atomics.$topic" needs_no_rail_for_atomics "$programs/rma_$topic" few; done
     btl=vader,coopib check one_node rma coop 2 -- "$programs/rma_sizes" few
     for fault in put_busy:2,get_busy:3 busy:3,alloc:2,sendi:1 register:3; do
         check "faults.$fault" rma coop 3 -- --mca osc_multirail_fault "$fault" "$programs/rma_calls" few

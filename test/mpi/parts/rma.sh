@@ -69,6 +69,8 @@ rma_faults() {
         check "rma.faults.$fault" rma_start vader 3 coop --mca osc_multirail_fault "$fault" "$bin/rma_calls"
         check "rma.faults.storm.$fault" rma_start tcp 3 ob1 --mca osc_multirail_fault "$fault" "$bin/rma_storm" --operations 1500 --seed 31
     done
+    # The target detaches memory while its answers wait for room in the transport.
+    check rma.faults.detached rma_start vader 3 coop --mca osc_multirail_fault busy:2 "$bin/rma_dynamic" --only memory_is_detached_while_others_read_it
     # Blocks of created windows travel as messages of the PML.
     for of_pml in ob1 coop; do
         for topic in calls sizes windows requests threads; do

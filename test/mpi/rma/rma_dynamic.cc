@@ -206,3 +206,35 @@ CASE(attachments_that_touch_are_separate) {
     window.detach(memory.data() + 2000);
     window.detach(memory.data() + 1200);
 }
+
+// A program must not do that; but the target tells the origin, as for memory that was never attached, and goes on.
+CASE(memory_is_detached_while_others_read_it) {
+    if (mpitest::skipped_on_ob1("osc/rdma reads memory that is not attached")) return;
+    constexpr int kBytes = 8 << 20;
+    Dynamic window(env.comm);
+    void* pages = pages_of(kBytes);
+    std::memset(pages, 7, kBytes);
+    auto* const memory = static_cast<unsigned char*>(pages);
+    const std::vector<MPI_Aint> places = window.tell({memory});
+    window.attach(memory, kBytes);
+    MPI_Barrier(env.comm);
+    if (window.rank == 0) {
+        for (int i = 1; i < window.processes; ++i)
+            MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, 1, env.comm, MPI_STATUS_IGNORE);
+    } else {
+        Bytes back(kBytes, 0);
+        MPI_Request request;
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        CHECK_MPI(MPI_Rget(back.data(), kBytes, MPI_BYTE, 0, places[0], kBytes, MPI_BYTE, window.win, &request));
+        int arrived;
+        MPI_Iprobe(MPI_ANY_SOURCE, 2, env.comm, &arrived, MPI_STATUS_IGNORE);  // sends the request
+        MPI_Send(nullptr, 0, MPI_BYTE, 0, 1, env.comm);
+        const int got = MPI_Wait(&request, MPI_STATUS_IGNORE), unlocked = MPI_Win_unlock_all(window.win);
+        if (got == MPI_SUCCESS) CHECK_UNTOUCHED(7, back.data(), back.size());
+        else CHECK_ERROR(got, MPI_ERR_RMA_RANGE);
+        CHECK_ERROR(unlocked, got == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_RMA_RANGE);
+    }
+    window.detach(memory);
+    munmap(pages, kBytes);
+    MPI_Barrier(env.comm);
+}

@@ -290,6 +290,38 @@ CASE(locks_of_several_targets_are_taken_and_given_back_in_any_order) {
     });
 }
 
+// Everybody locks two targets in the same order, so that nobody waits for a lock while it holds one that the holder of the
+// other one wants. The locks count in the order of the calls, not in that of their first use.
+CASE(exclusive_locks_of_several_targets_are_taken_in_the_order_of_the_calls) {
+    const int rounds = rounds_of(60);
+    for (const Flavor flavor : kFlavors) {
+        const Members members(flavor, env.comm);
+        Window window(flavor, members.comm, sizeof(Word));
+        if (window.processes < 2) continue;
+        window.reset([](unsigned char* memory) { std::memset(memory, 0, sizeof(Word)); });
+        const int locked[] = {0, window.processes - 1};
+        for (int i = 0; i < rounds; ++i) {
+            const bool last_is_shared = (i + window.rank) % 3 == 0;
+            const int type = last_is_shared ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE;
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, locked[0], 0, window.win));
+            CHECK_MPI(MPI_Win_lock(type, locked[1], 0, window.win));
+            Word values[2];
+            for (const int turn : {0, 1}) {
+                const std::size_t n = as_size((turn + window.rank) % 2);
+                const int t = locked[n];
+                CHECK_MPI(MPI_Get(&values[n], 1, MPI_UINT64_T, t, window.at(t, 0), 1, MPI_UINT64_T, window.win));
+                CHECK_MPI(MPI_Win_flush(t, window.win));
+                ++values[n];
+                if (n == 0 || !last_is_shared) put_word(window, t, 0, values[n]);
+            }
+            for (const int t : locked) CHECK_MPI(MPI_Win_unlock(t, window.win));
+        }
+        window.inspect([&](const unsigned char* memory) {
+            if (window.rank == 0) CHECK_EQ(word_at(memory, 0), as_word(rounds * window.processes));
+        });
+    }
+}
+
 // An epoch of each kind is open at the same time, each in its window.
 CASE(epochs_of_several_windows_are_open_at_once) {
     const auto n = as_size(env.size);

@@ -222,6 +222,42 @@ CASE(operations_on_integers) { every_flavor(env, integers, Sync::kFence, Sync::k
 CASE(operations_on_other_numbers) { every_flavor(env, other_numbers, Sync::kPscw, Sync::kLockAll); }
 CASE(operations_on_pairs) { every_flavor(env, pairs, Sync::kFence, Sync::kFlush); }
 
+// MPI leaves open what happens if the origin has less data than the target. Here it changes as many elements as it has.
+CASE(the_origin_is_shorter_than_the_target) {
+    if (mpitest::skipped_on_ob1("osc/rdma reads beyond the origin's memory")) return;
+    constexpr int kElements = 4;
+    for (const Flavor flavor : kFlavors) {
+        const Members members(flavor, env.comm);
+        Window window(flavor, members.comm, kElements * sizeof(std::int64_t));
+        const int next = (window.rank + 1) % window.processes;
+        const std::int64_t one = 1;
+        for (const Sync sync : {Sync::kFence, Sync::kLockShared}) {
+            window.reset([](unsigned char* memory) { std::memset(memory, 0, kElements * sizeof one); });
+            std::int64_t result[kElements] = {-1, -1, -1, -1};
+            const MPI_Aint at = window.at(next, 0);
+            const auto issue = [&](int target) {
+                if (target != next) return;
+                const auto accumulate = [&](int count) {
+                    return MPI_Accumulate(&one, count, MPI_INT64_T, next, at, kElements, MPI_INT64_T, MPI_SUM,
+                                          window.win);
+                };
+                CHECK_MPI(MPI_Get_accumulate(&one, 0, MPI_INT64_T, result, kElements, MPI_INT64_T, next, at, kElements,
+                                             MPI_INT64_T, MPI_SUM, window.win));
+                CHECK_MPI(accumulate(0));
+                CHECK_MPI(accumulate(1));
+            };
+            Epoch(sync, window, false).run(issue, [](int) {});
+            CHECK_EQ(result[0], -1);  // there was nothing to combine
+            window.inspect([&](const unsigned char* memory) {
+                std::int64_t found[kElements];
+                std::memcpy(found, memory, sizeof found);
+                CHECK_EQ(found[0], 1);
+                for (int i = 1; i < kElements; ++i) CHECK_EQ(found[i], 0);
+            });
+        }
+    }
+}
+
 // Pairs inside of a derived type, with gaps between and a gap inside.
 CASE(operations_on_vectors_of_pairs) {
     using Of = Pair<double>;

@@ -65,6 +65,24 @@ CASE(just_beyond_the_end) {
     });
 }
 
+// After a fence, another kind of epoch may begin as long as nothing has been transferred. A refused call transfers nothing.
+CASE(a_refused_access_does_not_use_the_epoch_of_a_fence) {
+    if (mpitest::skipped_on_ob1("osc/rdma remembers the call")) return;
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate, Flavor::kShared}) {
+        const Members members(flavor, env.comm);
+        Window window(flavor, members.comm, kBytes);
+        window.reset([](unsigned char* memory) { std::memset(memory, kContents, kBytes); });
+        const int next = (window.rank + 1) % window.processes;
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        BEYOND(window.win, next, kBytes, 8);
+        check_refused(Call::kPut, MPI_ERR_RANK, window.win, window.processes, 0, 8, __LINE__);
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, window.win));
+        check_refused(Call::kGet, MPI_SUCCESS, window.win, next, 0, 8, __LINE__);
+        CHECK_MPI(MPI_Win_unlock(next, window.win));
+        check_usable(window, kContents);
+    }
+}
+
 CASE(beyond_the_end_in_units) {
     with_windows(env, 8, [](Window& window, int target) {
         BEYOND(window.win, target, kBytes / 8, 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls of 1 byte to 4 MiB, around the limits of transports and of osc/multirail's frames, at even and odd places, to the
 // next process and to oneself.
+#include <sys/mman.h>
+
 #include "operation.h"
 #include "synchronization.h"
 
@@ -73,3 +75,24 @@ CASE(rput) { every_size(env, Flavor::kCreate, Call::kRput, Sync::kLockAll); }
 CASE(rget) { every_size(env, Flavor::kAllocate, Call::kRget, Sync::kLockAll); }
 CASE(raccumulate) { every_size(env, Flavor::kDynamic, Call::kRaccumulate, Sync::kLockAll); }
 CASE(rget_accumulate) { every_size(env, Flavor::kCreate, Call::kRgetAccumulate, Sync::kLockAll); }
+
+// HCAs need no right to write to the origin of a put.
+CASE(long_puts_from_memory_that_may_only_be_read) {
+    constexpr std::size_t kBytes = 256 << 10;
+    Window window(Flavor::kAllocate, env.comm, kBytes);
+    void* const pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    const auto key = [](int rank) { return key_of("only read", static_cast<std::uint64_t>(rank)); };
+    pattern::fill(key(window.rank), 0, static_cast<unsigned char*>(pages), kBytes);
+    CHECK(mprotect(pages, kBytes, PROT_READ) == 0);
+    const int next = (window.rank + 1) % window.processes,
+              before = (window.rank + window.processes - 1) % window.processes;
+    for (const bool locks : {false, true}) {
+        window.reset([](unsigned char* memory) { std::memset(memory, 0, kBytes); });
+        CHECK_MPI(locks ? MPI_Win_lock(MPI_LOCK_SHARED, next, 0, window.win) : MPI_Win_fence(0, window.win));
+        CHECK_MPI(MPI_Put(pages, kBytes, MPI_BYTE, next, window.at(next, 0), kBytes, MPI_BYTE, window.win));
+        CHECK_MPI(locks ? MPI_Win_unlock(next, window.win) : MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
+        window.inspect([&](const unsigned char* memory) { CHECK_PATTERN(key(before), memory, kBytes); });
+    }
+    munmap(pages, kBytes);
+}

@@ -304,3 +304,41 @@ CASE(another_thread_waits_for_the_requests) {
             CHECK_PATTERN(key_of("here", as_number(before), i), memory + i * 1000, 1000);
     });
 }
+
+namespace {
+
+// Called when a datatype ends: puts a byte into the window that is the attribute.
+int put_a_byte(MPI_Datatype, int, void* attribute, void*) {
+    static const unsigned char byte = 42;
+    const Window& window = *static_cast<const Window*>(attribute);
+    const int next = (window.rank + 1) % window.processes;
+    CHECK_MPI(MPI_Put(&byte, 1, MPI_BYTE, next, window.at(next, window.bytes - 1), 1, MPI_BYTE, window.win));
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+// A get keeps the last reference to its datatype, which a function of the program belongs to.
+CASE(a_datatype_ends_with_its_get_and_calls_the_program) {
+    constexpr int kBlocks = 500;
+    int key;
+    CHECK_MPI(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, put_a_byte, &key, nullptr));
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kDynamic}) {
+        Window window(flavor, env.comm, kBlocks + 1);
+        window.reset([&](unsigned char* memory) { std::memset(memory, env.rank, window.bytes); });
+        const int next = (env.rank + 1) % env.size;
+        Bytes got(2 * kBlocks, 99);
+        MPI_Datatype type;
+        MPI_Type_vector(kBlocks, 1, 2, MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        CHECK_MPI(MPI_Type_set_attr(type, key, &window));
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        CHECK_MPI(MPI_Get(got.data(), 1, type, next, window.at(next, 0), kBlocks, MPI_BYTE, window.win));
+        MPI_Type_free(&type);
+        CHECK_MPI(MPI_Win_flush(next, window.win));
+        CHECK_MPI(MPI_Win_unlock_all(window.win));
+        for (std::size_t i = 0; i < kBlocks; ++i) CHECK_EQ(got[2 * i], next);
+        window.inspect([&](const unsigned char* memory) { CHECK_EQ(memory[kBlocks], 42); });
+    }
+    MPI_Type_free_keyval(&key);
+}

@@ -126,7 +126,11 @@ Verdict carry_out(Epochs& epochs, const Step& step) {
     case Call::kUnlockAll: return epochs.unlock_all();
     case Call::kFlush: return epochs.flush(step.ranks[0]);
     case Call::kFlushAll: return epochs.flush_all();
-    case Call::kAccess: return epochs.access(step.ranks[0]);
+    case Call::kAccess: {
+        const Verdict asked = epochs.may_access(step.ranks[0]);
+        EXPECT_EQ(epochs.access(step.ranks[0]), asked);
+        return asked;
+    }
     case Call::kFree: return epochs.free();
     }
     return Verdict::kProceed;

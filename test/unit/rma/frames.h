@@ -150,7 +150,7 @@ inline Parsed parse(std::span<const std::byte> bytes) {
             if (kind == 0 || kind > kKinds || flags > 3) return parsed;
             const int number = static_cast<int>(kind);
             if ((!may_have_runs(number) && flags != 0) || has_bytes(number) != (count > 0)) return parsed;
-            if ((kind == 11 || kind == 12) && count > 1u << 30) return parsed;
+            if ((kind == 11 || kind == 12) && count > 1u << 30) return parsed;  // a message of the PML
             const char wanted = data_of(number);
             if (wanted != '?' && (wanted == '!') != ((flags & 2) != 0)) return parsed;
             if (has_long_header(number)) header = 32;

@@ -95,6 +95,24 @@ TEST(RmaDamage, every_changed_word_is_found) {
         }
 }
 
+// Longer ones would have a negative count as messages of the PML.
+TEST(RmaDamage, messages_have_no_more_bytes_than_a_pml_counts) {
+    for (const Kind kind : {Kind::kReceive, Kind::kSend})
+        for (const std::uint32_t bytes : {1u, kMostOfMessage, kMostOfMessage + 1, ~0u}) {
+            Bytes memory(sizeof(Packet) + sizeof(Record));
+            FrameWriter writer(memory);
+            Record record{};
+            record.kind = kind;
+            record.bytes = bytes;
+            ASSERT_NE(writer.add(record), nullptr);
+            Packet packet{};
+            packet.kind = Packets::kFrame;
+            const std::span<const std::byte> sealed = writer.seal(packet);
+            EXPECT_EQ(damage_of(Bytes(sealed.begin(), sealed.end())),
+                      bytes <= kMostOfMessage ? "" : "bytes of a record");
+        }
+}
+
 TEST(RmaDamage, packets_are_whole_or_damaged) {
     std::mt19937 random(3);
     for (const Bytes& bytes : samples(random)) {

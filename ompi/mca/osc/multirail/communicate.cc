@@ -68,9 +68,10 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
 }
 
 int Window::enter(Lock& lock, const Target& target, Place* place) {
-    if (const auto verdict = epochs_.access(target.rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    if (const auto verdict = epochs_.may_access(target.rank); verdict != rma::Verdict::kProceed)
+        return code_of(verdict);
     *place = {static_cast<std::uint64_t>(target.displacement), nullptr, false};
-    if (target.bytes() == 0) return OMPI_SUCCESS;
+    if (target.bytes() == 0) return code_of(epochs_.access(target.rank));
     const Card& card = cards_[target.rank];
     if (!is_dynamic()) {
         const auto offset = rma::offset_in(target.displacement, card.unit, extent_of(target), card.bytes);
@@ -82,9 +83,11 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
         if (!own_memory_has(layout.runs())) return OMPI_ERR_RMA_RANGE;
         *place = {place->offset, reinterpret_cast<std::byte*>(place->offset), true};
     }
+    // Until here, the call has changed nothing.
+    const auto verdict = epochs_.access(target.rank);
     Peer& there = peer(target.rank);
     if (there.ready_in != epoch_) wait_until_ready(lock, there);
-    return OMPI_SUCCESS;
+    return code_of(verdict);
 }
 
 // A single operation is faster without the target. Operations that follow it before it has ended are a burst.
@@ -229,10 +232,18 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
     const std::uint8_t operation = number_of(op);
     if (target.bytes() > 0 && (!element || number_of(*element->type) == 0)) return MPI_ERR_TYPE;
     if (operation == 0 || (element && !is_defined(operation, *element->type))) return MPI_ERR_OP;
+    const bool combines = operation != kNoOp;
+    // Open MPI has checked it, unless its parameter mpi_param_check is 0.
+    if (combines && element && origin.bytes() % element->size != 0) return MPI_ERR_TYPE;
     Lock lock(mutex_);
     Place place{};
     if (const int rc = enter(lock, target, &place); rc != OMPI_SUCCESS) return rc;
-    if (target.bytes() > 0 && by_hcas()) {
+    if (target.bytes() == 0 || (combines && origin.bytes() == 0)) {
+        lock.unlock();
+        done_at_once(request);
+        return OMPI_SUCCESS;
+    }
+    if (by_hcas()) {
         counts_.count(Way::kStaged, Reason::kAtOrigin, target.bytes());
         accumulate_remote(lock, peer(target.rank), origin, result, target, place, *element, operation);
         lock.unlock();
@@ -240,10 +251,9 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
         return OMPI_SUCCESS;
     }
     const bool here = place.is_mapped && (all_mapped_ || target.rank == rank_);
-    if (here || target.bytes() == 0) {
+    if (here) {
         lock.unlock();
         done_at_once(request);
-        if (target.bytes() == 0) return OMPI_SUCCESS;
         counts_.count(Way::kMapped, why_mapped(target.rank), target.bytes());
         if (result) progress_sometimes();
         accumulate_mapped(origin, result, target, place.mapped, *element, operation);

@@ -160,8 +160,10 @@ bool Window::make_control() {
         (rdma_->btl_flags & MCA_BTL_FLAGS_ATOMIC_FOPS) == 0 || (rdma_->btl_atomic_flags & kNeeded) != kNeeded ||
         !rdma_->btl_atomic_fop || !rdma_->btl_atomic_cswap || (cards_[rank_].bytes > 0 && !memory_.handle))
         return false;
-    for (std::uint32_t rank = 0; rank < processes_; ++rank)
-        if (!rdma_to(rank)) return false;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank) {
+        mca_btl_base_endpoint_t* const there = rdma_to(rank);
+        if (!there || !extension_->reaches_atomics(rdma_, there)) return false;
+    }
     return process.staging.open(*rdma_) && memory_.make_control(*rdma_);
 }
 

@@ -27,6 +27,8 @@ namespace {
 
 // Transfers under way: to one process, and to all. Each costs about 4 KiB, here and in the transport.
 constexpr std::uint32_t kMostToOne = 256, kMostOfAll = 1024;
+// What HCAs do with the program's memory. Others get no access to it; a put may come from memory that is read only.
+constexpr std::uint32_t kRead = 0, kWritten = MCA_BTL_REG_FLAG_LOCAL_WRITE;
 
 std::uint64_t limit_of(const mca_btl_base_module_t& btl, bool puts) noexcept {
     const std::size_t limit = puts ? btl.btl_put_limit : btl.btl_get_limit;
@@ -100,13 +102,13 @@ int Window::start_when_possible(bool puts, F start) {
 }
 
 int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
-                       std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done,
-                       void* context) {
+                       std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
+                       bool beside_atomics) {
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
     const auto start = puts ? extension_->put : extension_->get;
     // The program may compute until it synchronizes.
-    const RdmaOptions options{.now = true};
+    const RdmaOptions options{.now = true, .beside_atomics = beside_atomics};
     const int rc = start_when_possible(puts, [&] {
         return start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, options, done, context);
     });
@@ -142,7 +144,7 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     lock.unlock();
 
     if (!faults.hit(Fault::kRegister))
-        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, MCA_BTL_REG_FLAG_ACCESS_ANY);
+        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, puts ? kRead : kWritten);
     std::uint64_t done = 0;
     if (!direct->local) process.count(Count::kRefusedRegistrations);
     while (direct->local && done < bytes) {

@@ -159,6 +159,9 @@ bool Window::try_send(const Outgoing& out) noexcept {
     mca_bml_base_btl_t& btl = *to.btl;
     Faults& faults = process.faults;
     if (!may_send(to) || faults.hit(Fault::kBusy)) return false;
+    // The handler may have interrupted the program inside of a transport that does not take turns with it. The program
+    // sends the packet in its next call.
+    if (handler().is_handler() && btl.btl != rdma_) return false;
     std::byte* const bytes = out.buffer.bytes.get();
     if (faults.armed()) [[unlikely]]
         faults.corrupt(out.is_reply ? Fault::kCorruptFin : Fault::kCorruptMatch, bytes, out.bytes);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMostUnderLock = 16 * 1024;  // bytes of an accumulate; others wait for the lock meanwhile
 
 // Makes an accumulate atomic: by the lock in shared memory, which all origins use, or by the window's mutex, which the
-// execution of records holds.
+// execution of records holds. Precondition: this thread does not hold the mutex.
 class AccumulateLock {
 public:
     AccumulateLock(SharedLocks* shared, Mutex& mutex) : shared_(shared), mutex_(mutex) {
@@ -23,8 +23,9 @@ public:
             return;
         }
         for (int spins = 0; shared_->accumulate.exchange(1, std::memory_order_acquire) != 0;) {
-            // The holder may be waiting for this CPU.
-            if (++spins % 64 == 0) sched_yield();
+            // The holder may be waiting for this CPU. If it takes long, other processes may wait for this one meanwhile.
+            if (++spins % kYield == 0) sched_yield();
+            if (spins % kProgress == 0) opal_progress();
         }
     }
     ~AccumulateLock() {
@@ -35,6 +36,8 @@ public:
     AccumulateLock& operator=(const AccumulateLock&) = delete;
 
 private:
+    static constexpr int kYield = 64, kProgress = 4096;  // spins
+
     SharedLocks* const shared_;
     Mutex& mutex_;
 };

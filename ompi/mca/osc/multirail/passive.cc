@@ -54,7 +54,8 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         peer.acquiring = false;
         peer.lock = Peer::Lock::kHeld;
     }
-    if (!all_mapped_) return wait_for(lock, [&] { return peer.lock == Peer::Lock::kHeld; });
+    // Another thread may have given it back already.
+    if (!all_mapped_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
     wait_for(lock, [&] {
         // Another thread may have seen it.
         if (peer.lock == Peer::Lock::kHeld) return true;
@@ -62,6 +63,15 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         peer.lock = Peer::Lock::kHeld;
         return true;
     });
+}
+
+// Programs avoid that processes wait for each other by locking their targets in the same order. So this process holds the
+// locks that it has asked for before it asks for another one.
+void Window::wait_for_asked_lock(Lock& lock) {
+    while (Peer* const asked = lock_asked_) {
+        if (asked->lock == Peer::Lock::kAsked) wait_for_lock(lock, *asked);
+        if (lock_asked_ == asked) lock_asked_ = nullptr;
+    }
 }
 
 // Who has its turn waits until it can hold the lock, and then passes the turn on.
@@ -190,6 +200,8 @@ int Window::lock(int type, std::uint32_t rank, int assertion) {
     Peer& there = peer(rank);
     there.ready_in = 0;
     if (no_check) return OMPI_SUCCESS;
+    wait_for_asked_lock(lock);
+    lock_asked_ = &there;
     ask_for_lock(lock, there, type == MPI_LOCK_EXCLUSIVE ? rma::LockType::kExclusive : rma::LockType::kShared);
     // The program may load and store what is its own, or shared, at once.
     if (rank == rank_ || all_mapped_) wait_for_lock(lock, there);

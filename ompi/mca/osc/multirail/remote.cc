@@ -139,14 +139,14 @@ void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     else change_word(lock, peer, word, {.what = rma::AtomicStep::What::kAdd, .operand = operand});
 }
 
-// Carries out the transfers, and waits for their end.
+// Carries out the transfers, and waits for their end. The HCA that changes the lock moves the data, too: what one HCA has
+// written may be visible to another one only later, and then the next holder of the lock would read old data.
 void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
-    auto missing = static_cast<std::uint32_t>((transfers.size() + kMostPieces - 1) / kMostPieces);
-    while (!transfers.empty()) {
-        const auto some = transfers.first(std::min(transfers.size(), kMostPieces));
-        transfers = transfers.subspan(some.size());
+    auto missing = static_cast<std::uint32_t>(transfers.size());
+    for (const rma::Transfer& each : transfers) {
         StagedPartPtr part = new_part(peer, block, puts);
-        for (const rma::Transfer& each : some) part->add(each);
+        part->beside_atomics = true;
+        part->add(each);
         part->missing = &missing;
         start_part(lock, std::move(part));
     }

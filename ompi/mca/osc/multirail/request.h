@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "compat.h"
+#include "layout.h"
 
 namespace coop::osc {
 struct Request {
@@ -22,8 +24,11 @@ OBJ_CLASS_DECLARATION(Request);
 Request* new_request(ompi_win_t& win) noexcept;
 void complete(Request& request) noexcept;
 
-// Requests to complete when the mutex is released.
-using RequestList = std::vector<Request*>;
+// Requests to complete when the mutex is released. With them go the unpackers of results that have ended: the last
+// reference to a datatype may be theirs, and its end may call functions of the program.
+struct RequestList : std::vector<Request*> {
+    std::vector<std::unique_ptr<Unpacker>> spent;
+};
 inline void complete_all(const RequestList& requests) noexcept {
     for (Request* const request : requests) complete(*request);
 }

@@ -109,6 +109,7 @@ void Window::give_back(StagedPartPtr part) noexcept {
     part->transfers.clear();
     part->pieces.clear();
     part->missing = nullptr;
+    part->beside_atomics = false;
     free_parts_.push_back(std::move(part));
 }
 
@@ -124,7 +125,7 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     const RdmaPiece& first = transfers.front();
     const int rc = transfers.size() == 1
                        ? start_rdma(peer, part->puts, first.local_address, part->block->handle, first.remote_address,
-                                    first.bytes, on_staged_done, part.get())
+                                    first.bytes, on_staged_done, part.get(), part->beside_atomics)
                        : start_pieces(peer, part->puts, transfers, part->block->handle, on_staged_done, part.get());
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it

@@ -223,6 +223,18 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
     return nullptr;
 }
 
+// Whether the next bytes of the answer are still attached: the program may have detached them since the get arrived.
+bool Window::may_continue(const LongAnswer& answer, std::uint32_t bytes) const noexcept {
+    if (!is_dynamic()) return true;
+    rma::RunCursor cursor = answer.cursor;
+    for (std::uint64_t missing = bytes; missing > 0;) {
+        const rma::Block block = cursor.next(missing);
+        if (!attachments_.covers(block.offset, block.bytes)) return false;
+        missing -= block.bytes;
+    }
+    return true;
+}
+
 // One packet, of the answers that wait longest.
 void Window::continue_answers(Peer& peer, std::vector<Outgoing>& out) {
     Replies replies(*this);
@@ -243,6 +255,14 @@ void Window::continue_answer(const Peer& peer, LongAnswer& answer, std::uint32_t
     reply.bytes = bytes;
     reply.cookie = answer.cookie;
     reply.position = answer.position;
+    if (!may_continue(answer, reply.bytes)) {
+        reply.answer = rma::Answer::kRefused;
+        reply.bytes = 0;
+        reply.position = answer.left;
+        replies.add(peer.rank, reply);
+        answer.left = 0;
+        return;
+    }
     std::byte* to = replies.add(peer.rank, reply);
     answer.position += bytes;
     answer.left -= bytes;
@@ -307,7 +327,10 @@ void Result::put(std::uint64_t position, const std::byte* data, std::size_t coun
 }
 
 void Window::end_result(Result* result, RequestList& done) noexcept {
-    if (result->unpacker) result->unpacker->finish();
+    if (result->unpacker) {
+        result->unpacker->finish();
+        done.spent.push_back(std::move(result->unpacker));
+    }
     result->peer.operations.end(result->generation);
     if (result->is_fetched) fetched_bytes_ -= result->bytes;
     if (!result->request) --results_;

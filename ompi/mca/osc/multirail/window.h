@@ -250,7 +250,8 @@ private:
                            std::uint64_t bytes, Request* request);
     // One operation. Lets transports progress while they have no room; the mutex is not held.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
-                   std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context);
+                   std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
+                   bool beside_atomics = false);
     // The same for several, whose remote addresses are offsets in the window, and become addresses. They stay until `done`
     // is called.
     int start_pieces(Peer& peer, bool puts, std::span<RdmaPiece> pieces, mca_btl_base_registration_handle_t* handle,
@@ -338,6 +339,7 @@ private:
     // --- passive.cc ---
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
+    void wait_for_asked_lock(Lock& lock);
     static bool take_turn(SharedLocks& words, const Peer& peer) noexcept;
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
@@ -360,6 +362,7 @@ private:
     bool next_waiting(Peer& peer, Outgoing& out);
     void note_waiting(Peer& peer) noexcept;
     void note_messages() noexcept;
+    bool may_continue(const LongAnswer& answer, std::uint32_t bytes) const noexcept;
     void continue_answers(Peer& peer, std::vector<Outgoing>& out);
     void continue_answer(const Peer& peer, LongAnswer& answer, std::uint32_t bytes, class Replies& replies);
     Buffer take_buffer();
@@ -409,6 +412,7 @@ private:
     std::uint32_t rdma_rounds_ = 0;      // of waits in passive epochs of HCAs
     std::uint64_t epoch_ = 1;            // number of the access epoch
     std::uint32_t locks_asked_ = 0;      // locks that this process has or waits for
+    Peer* lock_asked_ = nullptr;         // the last lock() has asked it for its lock, and need not hold it yet
     bool start_no_check_ = false;        // of the last start
     std::vector<std::uint32_t> posted_;  // the group of the last post
     std::uint32_t results_ = 0;          // missing ones without a request

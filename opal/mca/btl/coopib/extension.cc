@@ -21,6 +21,7 @@ constexpr BtlExtension kTable{
     .lands_in_order = lands_in_order,
     .transfer_pieces = transfer_pieces,
     .signal = signal,
+    .reaches_atomics = reaches_atomics,
 };
 
 }  // namespace

@@ -41,5 +41,7 @@ bool lands_in_order(mca_btl_base_module_t*, Endpoint*);
 
 // signal.cc
 bool signal(mca_btl_base_module_t*, Endpoint*, RailSignal&);
+// atomics.cc
+bool reaches_atomics(mca_btl_base_module_t*, Endpoint*);
 
 }  // namespace coop::ib

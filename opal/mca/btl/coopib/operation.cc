@@ -213,7 +213,7 @@ void cut_writes(Module& m, Channel& channel) {
 
 void start_op(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
-    if (op.kind == WorkKind::kAtomic) {
+    if (op.kind == WorkKind::kAtomic || op.beside_atomics) {
         op.missing = sched::SentStripes(1);
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);

@@ -31,7 +31,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->pieces = nullptr;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = op->not_worth = op->now = op->posts_reads = false;
+    op->whole = op->not_worth = op->now = op->posts_reads = op->beside_atomics = false;
     op->lane = sched::kNoLane;
     return op;
 }
@@ -60,6 +60,7 @@ int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, 
     op->whole = options.whole;
     op->lane = options.lane;
     op->now = options.now;
+    op->beside_atomics = options.beside_atomics;
     if (endpoint->connected.load(std::memory_order_relaxed)) op->rider = options.rider;
     return begin(m, *op);
 }

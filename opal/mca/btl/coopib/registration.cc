@@ -7,6 +7,7 @@
 // needed for a peer that is reached through other HCAs, it is registered on those, too.
 #include "registration.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "entry.h"
@@ -57,20 +58,23 @@ ibv_mr* register_on(const rail::Hca& hca, void* address, std::size_t bytes, int 
     return region;
 }
 
-// Registers the memory on those of `hcas` where it is not registered yet. Returns false if one fails.
-bool register_where_missing(Module& m, Registration& registration, HcaMask hcas) {
+// An error that other memory has nothing to do with, so that evicting its registrations would not help.
+bool is_of_this_memory(int error) noexcept { return error == EFAULT || error == EACCES || error == EPERM; }
+
+// Registers the memory on those of `hcas` where it is not registered yet. Returns one of Open MPI's codes.
+int register_where_missing(Module& m, Registration& registration, HcaMask hcas) {
     const std::size_t bytes = static_cast<std::size_t>(registration.base.bound - registration.base.base) + 1;
     for (std::size_t i = 0; i < m.hcas.size(); ++i) {
         if ((hcas >> i & 1) == 0 || registration.regions[i] != nullptr) continue;
         ibv_mr* region = register_on(m.hcas[i], registration.base.base, bytes,
                                      access_of(registration.base.access_flags));
-        if (region == nullptr) return false;
+        if (region == nullptr) return is_of_this_memory(errno) ? OPAL_ERR_PERM : OPAL_ERR_OUT_OF_RESOURCE;
         registration.regions[i] = region;
         registration.lkey[i] = region->lkey;
         registration.handle.rkey[i] = region->rkey;
         ++m.uses[i].registrations;
     }
-    return true;
+    return OPAL_SUCCESS;
 }
 
 extern "C" int mca_btl_coopib_register_region(void* data, void*, std::size_t, mca_rcache_base_registration_t* base) {
@@ -79,9 +83,9 @@ extern "C" int mca_btl_coopib_register_region(void* data, void*, std::size_t, mc
     std::memset(&registration->handle, 0, sizeof registration->handle);
     Module& m = *static_cast<Module*>(data);
     Guard guard(m);
-    if (register_where_missing(m, *registration, wanted_hcas)) return OPAL_SUCCESS;
-    mca_btl_coopib_deregister_region(data, base);
-    return OPAL_ERR_OUT_OF_RESOURCE;
+    const int rc = register_where_missing(m, *registration, wanted_hcas);
+    if (rc != OPAL_SUCCESS) mca_btl_coopib_deregister_region(data, base);
+    return rc;  // after a shortage, the cache evicts something and tries again
 }
 
 }  // namespace
@@ -121,8 +125,9 @@ Handle* register_memory(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* end
         Guard guard(m);
         return register_where_missing(m, registration, wanted_hcas);
     };
-    while (!complete()) {
-        if (m.rcache->rcache_evict(m.rcache)) continue;  // an unused registration was removed: try again
+    for (int rc = complete(); rc != OPAL_SUCCESS; rc = complete()) {
+        // If an unused registration was removed, try again.
+        if (rc == OPAL_ERR_OUT_OF_RESOURCE && m.rcache->rcache_evict(m.rcache)) continue;
         m.rcache->rcache_deregister(m.rcache, base);
         return nullptr;
     }

@@ -108,11 +108,12 @@ struct RdmaOp {
     sched::SentStripes missing{1};
     Fragment* riders[sched::kMaxRails];  // valid if has_riders: each is posted after the stripe of the same number
     bool has_riders = false;
-    bool whole = false;          // never cut into stripes
-    bool not_worth = false;      // whole, because stripes have taken longer
-    bool now = false;            // the caller wants it posted at once
-    std::uint64_t begun_ns = 0;  // valid while Channel::timed points to this
-    bool posts_reads = false;    // as many as there are, instead of as many as may be outstanding
+    bool whole = false;           // never cut into stripes
+    bool not_worth = false;       // whole, because stripes have taken longer
+    bool now = false;             // the caller wants it posted at once
+    std::uint64_t begun_ns = 0;   // valid while Channel::timed points to this
+    bool posts_reads = false;     // as many as there are, instead of as many as may be outstanding
+    bool beside_atomics = false;  // on the rail of atomic operations
     std::uint8_t lane = sched::kNoLane;
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;

@@ -9,8 +9,8 @@
 //
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
-// the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent` and
-// `transfer_pieces` are never null.
+// the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent`,
+// `transfer_pieces` and, if it has atomic operations, `reaches_atomics` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
 // RdmaOptions, and increment kBtlExtensionAbi. Increment it also when the layout of
@@ -91,6 +91,9 @@ struct RdmaOptions {
     // Post it in this call as far as the queue pairs have room, so that it makes progress while the caller computes.
     // Otherwise the transport may keep it until the rails have less to do, and know their bandwidths better.
     bool now = false;
+    // One request, which the HCA of the peer executes that executes atomic operations on its memory. Precondition: it
+    // reaches_atomics().
+    bool beside_atomics = false;
 };
 
 // One of several transfers that the caller starts together.
@@ -162,6 +165,9 @@ struct BtlExtension {
     // Sends copies of a packet behind the writes to the peer that have begun so far. Returns false, and sends nothing, if it
     // cannot do so now; then the caller waits for the completion of its writes instead.
     bool (*signal)(Btl*, Endpoint*, RailSignal&) = nullptr;
+    // Whether a rail leads to the HCA of the peer that executes atomic operations on its memory. Without one, an atomic
+    // operation ends the job. While not connected: whether there is such a path, which may still fail to open.
+    bool (*reaches_atomics)(Btl*, Endpoint*) = nullptr;
 };
 
 }  // namespace coop

@@ -179,7 +179,9 @@ public:
     Verdict flush(std::uint32_t target) const noexcept { return judge(Call::kFlush, target); }
     Verdict flush_all() const noexcept { return judge(Call::kFlushAll); }
 
-    // Before each communication call. Does not allocate. Constant time, and with start or lock logarithmic in their ranks.
+    // Before each communication call: may_access() only asks, for a call whose other arguments may be wrong. Neither
+    // allocates. Constant time, and with start or lock logarithmic in their ranks.
+    Verdict may_access(std::uint32_t target) const noexcept { return judge(Call::kAccess, target); }
     Verdict access(std::uint32_t target) noexcept { return enter(Call::kAccess, target); }
 
     Verdict free() const noexcept { return judge(Call::kFree); }

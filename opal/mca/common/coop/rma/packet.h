@@ -65,13 +65,13 @@ enum class Kind : std::uint8_t {
 constexpr bool is_end(Kind kind) noexcept { return kind == Kind::kComplete || kind == Kind::kFence; }
 
 constexpr bool is_message(Kind kind) noexcept { return kind == Kind::kReceive || kind == Kind::kSend; }
+constexpr std::uint32_t kMostOfMessage = std::uint32_t{1} << 30;  // bytes of one; PMLs count elements with an int
 constexpr bool has_place(Kind kind) noexcept { return kind <= Kind::kSwap || is_message(kind); }
 constexpr bool has_position(Kind kind) noexcept {
     return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap || is_message(kind);
 }
 
 // The most that a message of a kReceive or a kSend has: PMLs count its bytes with an int.
-constexpr std::uint32_t kMostOfMessage = std::uint32_t{1} << 30;
 
 enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | kHasData };
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What other components ask about the atomic operations of a peer.
+#include <algorithm>
+
+#include "coop/path/pairing.h"
+#include "extension.h"
+#include "module.h"
+
+namespace coop::ib {
+
+bool reaches_atomics(mca_btl_base_module_t* btl, Endpoint* endpoint) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    if (endpoint->connected.load(std::memory_order_relaxed)) return endpoint->channel->atomic_rail.has_value();
+    const auto paths = path::choose_paths(m.own, endpoint->remote);
+    return std::ranges::any_of(paths, [&](const path::PathChoice& path) {
+        return !path.is_for_reads() && endpoint->remote.ports[path.remote_port].hca == endpoint->atomic_hca;
+    });
+}
+
+}  // namespace coop::ib
