@@ -5,6 +5,7 @@
 
 #include "diagnose.h"
 #include "loopback.h"
+#include "message.h"
 #include "module.h"
 #include "progress.h"
 
@@ -20,6 +21,10 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         while (i-- > 0) m.fragments.give_back(*op.riders[i]);
         return false;
     }
+    if (!number_riders(*op.endpoint->channel, op.riders, stripes)) {
+        for (std::uint32_t i = 0; i < stripes; ++i) m.fragments.give_back(*op.riders[i]);
+        return false;
+    }
     rider.set_parts(rider.packet, stripes);
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
@@ -32,7 +37,13 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         fragment.work.ordered = false;
         fragment.work.wants_credit = true;
         fragment.ring_address = 0;
-        *fragment.header = {0, rider.bytes, rider.tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
+        *fragment.header = {op.endpoint->channel->repairs ? fragment.work.psn : 0,
+                            rider.bytes,
+                            rider.tag,
+                            static_cast<std::uint8_t>(Kind::kUnordered),
+                            0,
+                            0,
+                            0};
         fragment.header->check = check_of(*fragment.header);
         std::memcpy(fragment.data(), rider.packet, rider.bytes);
     }
@@ -43,9 +54,10 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
 
 // Submits both to the same rail, which posts the stripe before the rider.
 void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
-    rider.work.rail = stripe.rail;
     rider.work.endpoint = stripe.endpoint;
+    rider.behind = &stripe;
     channel.submit_stripe(stripe, false);
+    rider.work.rail = stripe.rail;  // another one than before if the queue pair has refused the stripe
     channel.submit(rider.work);
 }
 
@@ -107,6 +119,7 @@ bool waits_whole(const Channel& channel, const RdmaOp& op) {
 }  // namespace
 
 void cut_waiting(Module& m, Channel& channel) {
+    if (!channel.has_usable_rail()) return;
     for (OpList& uncut : channel.uncut)
         while (RdmaOp* op = uncut.front()) {
             if (waits_whole(channel, *op)) break;
@@ -120,6 +133,7 @@ void start_op(Module& m, RdmaOp& op) {
     if (op.kind == WorkKind::kAtomic) {
         op.missing = sched::SentStripes(1);
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
+        // If this rail has failed, the request goes to another one to the same HCA, or waits.
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
     // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
