@@ -80,11 +80,37 @@ bool is_safe(const Channel& channel, Work& work) {
     return false;
 }
 
+// While a slot of the ring is written once more, it must not get its next message.
+void begin_repetition(Channel& channel, Fragment& fragment) noexcept {
+    if (fragment.ring_address == 0 || std::exchange(fragment.repeats, true)) return;
+    ++channel.outbox->repeating;
+}
+
+// Whether the peer's process has the message, so that it must not be sent again: its slot may have the next one by now.
+bool has_arrived(Work& work) { return work.kind == WorkKind::kSend && !Fragment::of(work).held; }
+
+// Their completions were lost with the queue pair.
+void end_those_that_have_arrived(Channel& channel, Rail& rail) {
+    for (Work* work = rail.posted.front(); work != nullptr;) {
+        Work* const next = rail.posted.next(work);
+        if (has_arrived(*work)) {
+            rail.on_completed(*work);
+            channel.scheduler->on_aborted(work->rail, work->bytes, work->posted_ns);
+            Fragment& fragment = Fragment::of(*work);
+            if (fragment.repeats) end_repetition(channel, fragment);
+            channel.module.kept.keep(channel.module, fragment);  // the upper layer is called without the lock
+        }
+        work = next;
+    }
+}
+
 void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
     RailRepair& repair = channel.repair[number];
     for_both(channel, number, [&](Rail& rail) {
+        end_those_that_have_arrived(channel, rail);
         channel.resubmit_posted(rail, [&](Work& work) {
             if (!all && !is_safe(channel, work)) return false;
+            if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
             ++repair.repeated;
             repair.repeated_bytes += work.bytes;
             return true;
@@ -128,6 +154,7 @@ void repeat_held(Channel& channel, sched::RailIndex number, sched::Held<Fragment
         Fragment& again = old != nullptr ? repetition_of(channel, old->header, old->ring_address)
                                          : repetition_of(channel, place.copy, place.address);
         again.urgent = urgent;
+        begin_repetition(channel, again);
         again.work.rail = number;
         place = {&again, nullptr, 0, 0, 0};
         if (old != nullptr) channel.module.fragments.let_go(*old);
@@ -411,6 +438,11 @@ void on_repair_news(Module&, Endpoint& endpoint, News& news) {
     case News::What::kLate:
     case News::What::kEvent: return;
     }
+}
+
+void end_repetition(Channel& channel, Fragment& fragment) noexcept {
+    fragment.repeats = false;
+    --channel.outbox->repeating;
 }
 
 void forget_held(Module& m, Fragment& fragment) {

@@ -41,6 +41,8 @@ void on_port_down(Channel& channel, sched::RailIndex rail, const char* why);
 void on_port_active(Channel& channel, sched::RailIndex rail);
 // A datagram about a rail, or the result of an attempt to connect it again.
 void on_repair_news(Module& m, Endpoint& endpoint, News& news);
+// A write that repeats an earlier one to the ring has ended.
+void end_repetition(Channel& channel, Fragment& fragment) noexcept;
 // The upper layer uses a fragment again whose message the peer's process has not acknowledged: it is not kept any longer.
 void forget_held(Module& m, Fragment& fragment);
 

@@ -20,7 +20,7 @@ void seal(Header& header, sched::SequenceNumber psn) {
 // be written; 0 if the ring cannot take it.
 std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length, sched::SequenceNumber psn) {
     if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
-        !channel.outbox->slots.fits(length))
+        !channel.outbox->slots.fits(length) || channel.outbox->repeating != 0)
         return 0;
     const auto place = channel.outbox->slots.take();
     if (!place) return 0;

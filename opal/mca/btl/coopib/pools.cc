@@ -56,6 +56,7 @@ Fragment* FragmentPool::take() {
     Fragment* fragment = free_;
     free_ = fragment->next_free;
     fragment->fenced = fragment->urgent = fragment->sealed = fragment->landed = false;
+    fragment->repeats = false;
     fragment->behind = nullptr;
     fragment->work.repeated = false;
     return fragment;

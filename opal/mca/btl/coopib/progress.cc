@@ -51,6 +51,8 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
     if (work.kind == WorkKind::kSend) {
         Fragment& fragment = Fragment::of(work);
         fragment.landed = true;
+        if (fragment.repeats) [[unlikely]]
+            end_repetition(channel, fragment);
         finished.fragment = &fragment;
     } else {
         auto& stripe = static_cast<StripeWork&>(work);

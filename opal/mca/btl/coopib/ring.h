@@ -92,6 +92,8 @@ struct Outbox {
     std::uint32_t rkey[kMostRkeys] = {};      // of the ring, on each HCA of the peer
     std::vector<sched::SequenceNumber> psns;  // of the last message in each slot
     std::uint32_t oldest = 0;                 // the first slot whose credit has not come back
+    std::uint32_t repeating = 0;  // writes under way that repeat earlier ones; until they have ended, no slot
+                                  // is used again: they might land behind its next message
 };
 
 // Counts a message from the receive queue. After enough of them, offers the peer a ring.

@@ -71,6 +71,7 @@ struct Fragment {
     bool landed = false;           // has completed
     bool held = false;             // the peer's process has not acknowledged it yet (sched/held.h)
     bool returned = false;         // held, and the upper layer does not use it any more
+    bool repeats = false;          // writes a slot of the ring once more: Outbox::repeating counts it
     StripeWork* behind = nullptr;  // a rider: the stripe behind which it is posted, until that completes
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
