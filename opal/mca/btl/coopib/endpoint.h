@@ -117,6 +117,14 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
                   credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
 };
 
+// Calls each(rail) for the rails that are up or were.
+template <class Each>
+void for_each_used_rail(const Channel& channel, Each each) {
+    for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number)
+        if (const Rail* const rail = channel.rails.find(number))
+            if (rail->state == rail::RailState::kUp || rail->state == rail::RailState::kFailed) each(*rail);
+}
+
 // What went over a rail and its queue pair for reads.
 inline rail::RailCounts counts_of(const Channel& channel, const Rail& rail) noexcept {
     const Rail* const reader = channel.rails.reader(rail.number());

@@ -118,7 +118,7 @@ public:
     bool carries_data() const noexcept { return state_ == LifeState::kUp || state_ == LifeState::kSuspect; }
     // Whether the peer has closed this generation. Valid while the rail does not carry data.
     bool peer_closed() const noexcept { return peer_closed_; }
-    // For tests: knocks out a rule, which then must fail (docs/coopib.rst).
+    // For a test: leaves out the rule about writes, so that the test that looks for its violation must find one.
     void repeat_early_for_test() noexcept { repeats_early_ = true; }
 
     std::optional<std::uint64_t> next_tick() const noexcept {
