@@ -99,6 +99,7 @@ survives_or_atomic() {
     survives "$@" || grep -q '^A rail of btl/coopib failed while an atomic operation was under way' "$log.job"
 }
 
+# shellcheck disable=SC2086 # lengths are words
 failover_of_faults() {
     local pml sizes='16 200 4096 12000 65536'
     local rails=(--hosts 2 --hcas 2) four=(--hosts 2 --hcas 4)
