@@ -15,7 +15,9 @@ constexpr unsigned kRandomSeed = 9752;
 TEST(Grant, travels_in_a_word) {
     for (RailIndex rail = 0; rail < kMaxRails; ++rail)
         for (std::uint32_t count : {0u, 1u, 60u, Grant::kMax}) {
-            const Grant got = Grant::of(Grant{rail, count}.word());
+            const std::uint32_t generation = (rail + count) % Grant::kGenerations;
+            const Grant got = Grant::of(Grant{rail, count, generation}.word());
+            EXPECT_EQ(got.generation, generation);
             EXPECT_EQ(got.rail, rail);
             EXPECT_EQ(got.count, count);
         }

@@ -173,7 +173,7 @@ private:
             case Do::kTellLate: break;
             case Do::kSend:
                 (void)connector_->send(peer.ports.ports, encode(peer.connection.datagram(action.kind)),
-                                       peer.connection.attempt());
+                                       {peer.connection.attempt(), 0, 0});
                 break;
             case Do::kEstablished: on_established(peer); break;
             case Do::kGiveUp:

@@ -67,6 +67,10 @@ struct FakeChannel : Channel<FakeChannel, FakeRail, FakeWork> {
         last_errno = error;
         decision = on_rail_event(&rail, RailEvent::kPostRefused);
     }
+    std::optional<RailIndex> rail_for(const FakeWork& work) {
+        if (!has_usable_rail()) return std::nullopt;
+        return scheduler->rail_of_small(work.bytes, direction_of(work.kind));
+    }
 
     bool has_ring = false;  // messages need no credit
     std::vector<sched::SequenceNumber> prepared;

@@ -11,20 +11,23 @@
 namespace coop::rail {
 namespace {
 
-constexpr RailDecision kIgnore = RailDecision::kIgnore, kEndJob = RailDecision::kEndJob;
+constexpr RailDecision kIgnore = RailDecision::kIgnore, kEndJob = RailDecision::kEndJob,
+                       kRepair = RailDecision::kRepair;
 
 struct Row {
     RailEvent event;
     RailDecision in[kRailStates];  // opening, up, failed, closed
+    RailDecision up_if_it_repairs;
 };
 
 constexpr Row kTable[] = {
-    {RailEvent::kPostRefused, {kIgnore, kEndJob, kIgnore, kIgnore}},
-    {RailEvent::kSendError, {kIgnore, kEndJob, kIgnore, kIgnore}},
-    {RailEvent::kSendFlushed, {kIgnore, kEndJob, kIgnore, kIgnore}},
-    {RailEvent::kReceiveError, {kEndJob, kEndJob, kIgnore, kIgnore}},
-    {RailEvent::kReceiveFlushed, {kIgnore, kIgnore, kIgnore, kIgnore}},
-    {RailEvent::kQueuePairError, {kIgnore, kEndJob, kIgnore, kIgnore}},
+    {RailEvent::kPostRefused, {kIgnore, kEndJob, kIgnore, kIgnore}, kRepair},
+    {RailEvent::kSendError, {kIgnore, kEndJob, kIgnore, kIgnore}, kRepair},
+    {RailEvent::kSendFlushed, {kIgnore, kEndJob, kIgnore, kIgnore}, kRepair},
+    {RailEvent::kSendRefused, {kIgnore, kEndJob, kIgnore, kIgnore}, kEndJob},
+    {RailEvent::kReceiveError, {kEndJob, kEndJob, kIgnore, kIgnore}, kEndJob},
+    {RailEvent::kReceiveFlushed, {kIgnore, kIgnore, kIgnore, kIgnore}, kRepair},
+    {RailEvent::kQueuePairError, {kIgnore, kEndJob, kIgnore, kIgnore}, kRepair},
 };
 static_assert(std::size(kTable) == kRailEvents);
 
@@ -34,7 +37,9 @@ TEST(RailFailure, is_decided_in_every_state_at_every_event) {
         seen.insert(row.event);
         for (std::size_t i = 0; i < kRailStates; ++i) {
             const auto state = static_cast<RailState>(i);
+            const RailDecision repairs = state == RailState::kUp ? row.up_if_it_repairs : row.in[i];
             EXPECT_EQ(decide(state, row.event), row.in[i]) << name(row.event) << " while " << name(state);
+            EXPECT_EQ(decide(state, row.event, true), repairs) << name(row.event) << " while " << name(state);
         }
     }
     EXPECT_EQ(seen.size(), kRailEvents);

@@ -5,6 +5,7 @@
 
 #include "connections.h"
 #include "diagnose.h"
+#include "failover.h"
 #include "failure.h"
 #include "message.h"
 #include "module.h"
@@ -16,6 +17,7 @@ namespace {
 
 void make_channel(Module& m, Endpoint& endpoint) {
     endpoint.channel = std::make_unique<Channel>(m, endpoint);
+    endpoint.channel->repairs = endpoint.survives;
     endpoint.channel->until_ring = m.given.ring_peers == 0 ? 0 : static_cast<std::uint32_t>(m.given.ring_threshold);
 }
 
@@ -72,11 +74,6 @@ void on_queue_pairs(Module& m, Endpoint& endpoint, const std::vector<QueuePairNa
     for (const QueuePairName& name : names) m.uses[name.hca].qp_users[name.number] = &endpoint;
 }
 
-void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
-    rail.mark.rail = static_cast<sched::RailIndex>(number);
-    rail.mark.endpoint = &endpoint;
-}
-
 // Moves the rails into the channel; the number of a rail is that of its path, and their queue pairs for reads follow in
 // the same order. Closed ones are kept, too, because requests posted on them may still complete.
 void take_rails(Module& m, Endpoint& endpoint, News& news) {
@@ -102,22 +99,17 @@ std::optional<sched::RailIndex> rail_for_atomics(const Endpoint& endpoint) {
     return std::nullopt;
 }
 
-// Starts everything that has waited for the connection, in order.
-void release_waiting(Module& m, Endpoint& endpoint) {
-    std::uint64_t& waited = endpoint.channel->connect_waits;
-    for (; Work* work = endpoint.waiting.pop_front(); ++waited) post_fragment(endpoint, Fragment::of(*work));
-    for (; RdmaOp* op = endpoint.waiting_ops.pop_front(); ++waited) start_op(m, *op);
-}
-
 // Both sides have opened the rails, which carry data from now on.
 void on_established(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
+    const std::vector<path::PathChoice> paths = news.paths;
     take_rails(m, endpoint, news);
     check_settings(m, endpoint);
     if (!news.silent.empty()) rail_is_silent(endpoint.proc, news.silent.front(), news.silent.size());
     for (const Rail& rail : channel.rails) channel.has_own_receives |= !rail.receives.empty();
     channel.atomic_rail = rail_for_atomics(endpoint);
     channel.scheduler.emplace(m.sched, describe_rails(m, endpoint, news.paths));
+    if (endpoint.survives) prepare_repairs(endpoint, paths);
     end_connecting(m, channel, ChannelState::kConnected);
     endpoint.connected.store(true, std::memory_order_release);
     // Until now nothing could be sent, so the peer may be waiting for credits.
@@ -141,7 +133,7 @@ void on_given_up(Module& m, Endpoint& endpoint, News& news) {
 void on_event(Module& m, const News& news) {
     switch (rail::meaning_of(news.event.type)) {
     case rail::Meaning::kNothing: return;
-    case rail::Meaning::kNotice: return port_changed(m, news.hca, news.event);
+    case rail::Meaning::kNotice: return on_port_changed(m, news.hca, news.event);
     case rail::Meaning::kRailLost: return on_queue_pair_error(m, news.hca, news.event);
     case rail::Meaning::kHcaLost: return on_hca_lost(m, news.hca, news.event);
     }
@@ -151,6 +143,7 @@ void on_news(Module& m, News& news) {
     if (news.what == News::What::kEvent) return on_event(m, news);
     Endpoint* endpoint = endpoint_of(m, news.peer);
     if (endpoint == nullptr) return;
+    if (news.rail != path::kAllRails && news.what != News::What::kQueuePairs) return on_repair_news(m, *endpoint, news);
     switch (news.what) {
     case News::What::kQueuePairs: return on_queue_pairs(m, *endpoint, news.names);
     case News::What::kEstablished: return on_established(m, *endpoint, news);
@@ -158,11 +151,29 @@ void on_news(Module& m, News& news) {
     case News::What::kLate:
         if (is_waited_for(*endpoint)) peer_is_late(endpoint->proc, m.given.connect_timeout);
         return;
-    case News::What::kEvent: return;
+    case News::What::kEvent:
+    case News::What::kClosing:
+    case News::What::kAsked: return;
     }
 }
 
 }  // namespace
+
+void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
+    for (Work* mark : {&rail.mark, &rail.last}) {
+        mark->rail = static_cast<sched::RailIndex>(number);
+        mark->endpoint = &endpoint;
+    }
+}
+
+// A rail may fail meanwhile, so that the rest has to wait again.
+void release_waiting(Module& m, Endpoint& endpoint) {
+    std::uint64_t& waited = endpoint.channel->connect_waits;
+    for (; endpoint.channel->has_usable_rail() && !endpoint.waiting.empty(); ++waited)
+        post_fragment(endpoint, Fragment::of(*endpoint.waiting.pop_front()));
+    for (; endpoint.channel->has_usable_rail() && !endpoint.waiting_ops.empty(); ++waited)
+        start_op(m, *endpoint.waiting_ops.pop_front());
+}
 
 void take_news(Module& m) {
     for (News& news : m.connections->take_news()) on_news(m, news);

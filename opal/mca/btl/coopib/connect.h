@@ -17,4 +17,9 @@ void connect(Module& m, Endpoint& endpoint);
 void take_news(Module& m);
 int progress_connections(Module& m);  // call it without the lock
 
+// Makes the rail a part of the endpoint's channel.
+void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number);
+// Starts everything that has waited for a usable rail, in order.
+void release_waiting(Module& m, Endpoint& endpoint);
+
 }  // namespace coop::ib

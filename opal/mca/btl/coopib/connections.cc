@@ -23,6 +23,10 @@ namespace {
 // A rail that has not answered its probe for this long is checked for an error, which costs a system call.
 constexpr path::Nanoseconds kAskQueuePairAfter = 50'000'000;
 
+// Of attempts to connect a rail once more.
+constexpr path::Nanoseconds kFirstPauseOfAttempt = 1'000'000;
+constexpr path::Nanoseconds kProbeOfAttempt = 500'000'000;
+
 path::Patience patience_of(const Module& m) {
     path::Patience patience;
     patience.notice = static_cast<std::uint64_t>(m.given.connect_timeout) * 1'000'000'000u;
@@ -176,7 +180,7 @@ Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* r
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
     path::Connection connection(m_.id, peer, generation, path::choose_paths(m_.own, *remote), patience_of(m_),
                                 probe_memory_.own_word());
-    auto link = std::make_unique<Link>(Link{peer, *remote, std::move(connection), {}, {}, 0, {}});
+    auto link = std::make_unique<Link>(Link{peer, *remote, std::move(connection), {}, {}, 0, {}, path::kAllRails, 0});
     return (links_[peer] = std::move(link)).get();
 }
 
@@ -191,8 +195,90 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
     const auto* datagram = std::get_if<path::Datagram>(&decoded);
     if (datagram == nullptr || datagram->receiver != m_.id)
         return;  // of another job, or damaged: the sender repeats it
+    if (datagram->rail != path::kAllRails) return take_datagram_of_rail(*datagram);
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
+}
+
+// An attempt to connect a rail begins when the application wants it, also if the peer asks first: the application knows
+// whether the rail is closed.
+void Connections::take_datagram_of_rail(const path::Datagram& datagram) {
+    if (path::is_about_closing(datagram.kind))
+        return tell(
+            {.what = News::What::kClosing, .peer = datagram.sender, .rail = datagram.rail, .datagram = datagram});
+    const auto found = attempts_.find({datagram.sender, datagram.rail});
+    const bool known = found != attempts_.end() && found->second->life == datagram.life;
+    if (datagram.kind == path::Kind::kRequest) {
+        const auto asked = [&] {
+            tell({.what = News::What::kAsked, .peer = datagram.sender, .rail = datagram.rail, .life = datagram.life});
+        };
+        if (!known) return asked();
+        // The peer may have given up an attempt that this side still follows.
+        path::Connection& connection = found->second->connection;
+        const std::uint32_t theirs = connection.peer_generation();
+        if (connection.state() == path::State::kGivenUp) return asked();
+        if (theirs != 0 && theirs != datagram.generation && datagram.generation - theirs < UINT32_MAX / 2 &&
+            connection.state() != path::State::kEstablished)
+            return carry_out(*found->second, connection.on_failed(path::Reason::kRefused)), asked();
+    }
+    if (known) carry_out(*found->second, found->second->connection.on_datagram(datagram, now_ns()));
+}
+
+void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::uint8_t rail, std::uint32_t life,
+                         std::vector<path::PathChoice> paths) {
+    const std::lock_guard guard(lock_);
+    path::Patience patience = patience_of(m_);
+    patience.first = kFirstPauseOfAttempt;
+    patience.notice = 0;
+    std::unique_ptr<Link>& link = attempts_[{peer, rail}];
+    if (link != nullptr) timers_.set(*link, link->due, std::nullopt);
+    const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
+    link = std::make_unique<Link>(
+        Link{peer,
+             remote,
+             path::Connection(m_.id, peer, generation, std::move(paths), patience, probe_memory_.own_word()),
+             {},
+             {},
+             0,
+             {},
+             rail,
+             life});
+    carry_out(*link, link->connection.on_want(now_ns()));
+}
+
+std::vector<std::unique_ptr<Rail>> Connections::abandon(std::uint64_t peer, std::uint8_t rail) {
+    const std::lock_guard guard(lock_);
+    std::vector<std::unique_ptr<Rail>> rails;
+    const auto found = attempts_.find({peer, rail});
+    if (found != attempts_.end()) {
+        close_rails(*found->second, ~path::RailMask{0});
+        rails = std::move(found->second->rails);
+        timers_.set(*found->second, found->second->due, std::nullopt);
+        attempts_.erase(found);
+    }
+    // The attempt may have succeeded, without the application knowing it yet.
+    for (News& news : news_) {
+        if (news.peer != peer || news.rail != rail || news.what != News::What::kEstablished) continue;
+        for (auto& each : news.rails) {
+            if (each != nullptr) each->qp.stop();
+            rails.push_back(std::move(each));
+        }
+        news.what = News::What::kGivenUp;
+        news.life = 0;
+        news.rails.clear();
+    }
+    return rails;
+}
+
+void Connections::send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way) {
+    const std::lock_guard guard(lock_);
+    static_cast<void>(connector_->send(remote.ports, encode(datagram), way));
+}
+
+void Connections::return_places(const Rail& rail) {
+    const std::lock_guard guard(lock_);
+    m_.uses[rail.local_hca].cq_needed -= rail.cq_places;
+    --m_.uses[rail.local_hca].queue_pairs;
 }
 
 // --- actions -------------------------------------------------------------------------------------------------------
@@ -208,11 +294,14 @@ void Connections::carry_out(Link& link, const path::Action& action) {
     case path::Do::kConnectQueuePairs: return connect_rails(link);
     case path::Do::kProbe: return probe(link);
     case path::Do::kLook: return look(link);
-    case path::Do::kSend:
+    case path::Do::kSend: {
+        path::Datagram datagram = link.connection.datagram(action.kind);
+        datagram.rail = link.rail;
+        datagram.life = link.life;
         // A datagram that cannot be sent is repeated later.
-        static_cast<void>(connector_->send(link.remote.ports, encode(link.connection.datagram(action.kind)),
-                                           link.connection.attempt()));
+        static_cast<void>(connector_->send(link.remote.ports, encode(datagram), {link.connection.attempt(), 0, 0}));
         return;
+    }
     case path::Do::kEstablished: return establish(link);
     case path::Do::kTellLate: return tell({.what = News::What::kLate, .peer = link.peer});
     case path::Do::kGiveUp: return give_up(link, action.reason);
@@ -230,7 +319,7 @@ void Connections::schedule(Link& link) {
 void Connections::make_rails(Link& link) {
     path::Connection& connection = link.connection;
     std::vector<path::OwnEnd> ends;
-    News news{.what = News::What::kQueuePairs, .peer = link.peer};
+    News news{.what = News::What::kQueuePairs, .peer = link.peer, .rail = link.rail, .life = link.life};
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         const path::PathChoice& path = connection.path(i);
         // A queue pair for reads needs its rail, which was made before.
@@ -281,11 +370,15 @@ void Connections::look(Link& link) {
     path::Connection& connection = link.connection;
     const path::Nanoseconds now = now_ns();
     path::RailMask answered = 0, broken = 0;
+    // A rail that is connected once more is not waited for: there will be another attempt.
+    const bool is_over = link.rail != path::kAllRails && now - link.probing_since >= kProbeOfAttempt;
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live(), i)) continue;
         switch (
             look_at_probe(*link.rails[i], i, link.block, link.peer, now - link.probing_since >= kAskQueuePairAfter)) {
-        case Probed::kSilent: break;
+        case Probed::kSilent:
+            if (is_over) broken |= path::RailMask{1} << i;
+            break;
         case Probed::kAnswered: answered |= path::RailMask{1} << i; break;
         case Probed::kBroken: broken |= path::RailMask{1} << i; break;
         }
@@ -307,7 +400,7 @@ void Connections::close_rails(Link& link, path::RailMask which) {
 
 void Connections::establish(Link& link) {
     const path::Connection& connection = link.connection;
-    News news{.what = News::What::kEstablished, .peer = link.peer};
+    News news{.what = News::What::kEstablished, .peer = link.peer, .rail = link.rail, .life = link.life};
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         const path::PathChoice& path = connection.path(i);
         news.paths.push_back(path);
@@ -323,7 +416,7 @@ void Connections::establish(Link& link) {
 }
 
 void Connections::give_up(Link& link, path::Reason reason) {
-    News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason};
+    News news{.what = News::What::kGivenUp, .peer = link.peer, .reason = reason, .rail = link.rail, .life = link.life};
     for (std::size_t i = 0; i < link.rails.size(); ++i) news.paths.push_back(link.connection.path(i));
     close_rails(link, ~path::RailMask{0});
     news.rails = std::move(link.rails);

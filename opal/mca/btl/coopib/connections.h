@@ -21,6 +21,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -52,6 +53,8 @@ struct News {
         kGivenUp,      // there is no connection, for `reason`
         kLate,         // the peer has not answered for a while
         kEvent,        // HCA `hca` has reported `event`
+        kClosing,      // the peer has sent `datagram`: a rail is to be closed, or is
+        kAsked,        // the peer wants to connect `rail` again
     };
     What what;
     std::uint64_t peer = 0;  // id of the peer
@@ -63,6 +66,9 @@ struct News {
     path::Reason reason = path::Reason::kNone;
     std::uint32_t hca = 0;
     rail::HcaEvent event{};
+    std::uint8_t rail = path::kAllRails;  // kAllRails: the connection of two processes; else one rail, once more
+    std::uint32_t life = 0;               // the generation of that rail
+    path::Datagram datagram;
 };
 
 class Connections {
@@ -89,6 +95,17 @@ public:
     bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
     std::vector<News> take_news();
 
+    // Begins to connect one rail once more, as generation `life`, over `paths`: that of the rail, and perhaps that of its
+    // queue pair for reads. The news is kEstablished or kGivenUp. Replaces an earlier attempt, which must be over.
+    void reopen(std::uint64_t peer, const path::PortList& remote, std::uint8_t rail, std::uint32_t life,
+                std::vector<path::PathChoice> paths);
+    // Ends an attempt; nothing is executed over its queue pairs any more. Returns its rails.
+    std::vector<std::unique_ptr<Rail>> abandon(std::uint64_t peer, std::uint8_t rail);
+    // A datagram that cannot be sent is lost.
+    void send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way);
+    // The rail is about to be destroyed: its places in the completion queue are free.
+    void return_places(const Rail& rail);
+
     std::uint32_t repeated(std::uint64_t peer) const;  // datagrams that were sent again
     std::uint64_t events(std::size_t hca) const;       // reported by the HCA
 
@@ -101,7 +118,10 @@ private:
         ProbeMemory::Block block;
         path::Nanoseconds probing_since = 0;
         std::optional<path::Nanoseconds> due;  // the entry in timers_
+        std::uint8_t rail = path::kAllRails;   // kAllRails, or the rail that is connected once more
+        std::uint32_t life = 0;                // its generation
     };
+    using RailName = std::pair<std::uint64_t, std::uint8_t>;  // peer, rail
 
     void run() noexcept;
     std::optional<path::Nanoseconds> until_first_timer() const noexcept;
@@ -111,6 +131,7 @@ private:
     void take_events(std::size_t hca);
     Link* find(std::uint64_t peer, const path::PortList* remote);
     void take_datagram(std::span<const std::byte> bytes);
+    void take_datagram_of_rail(const path::Datagram& datagram);
     void carry_out(Link& link, const path::Actions& actions);
     void carry_out(Link& link, const path::Action& action);
     void schedule(Link& link);
@@ -129,6 +150,7 @@ private:
     std::optional<rail::Connector> connector_;
     ProbeMemory probe_memory_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Link>> links_;
+    std::map<RailName, std::unique_ptr<Link>> attempts_;  // the last one of each rail
     path::Timers<Link> timers_;
     std::array<std::uint64_t, kMaxHcas> events_{};
     std::vector<News> news_;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "module.h"
+#include "progress.h"
 
 namespace coop::ib {
 namespace {
@@ -29,6 +30,15 @@ std::string name_of(const opal_proc_t* peer) {
 template <class... Arguments>
 void say(const char* topic, Arguments... arguments) {
     char* text = opal_show_help_string(kHelp, topic, true, arguments...);
+    std::fputs(text ? text : topic, stderr);
+    std::fflush(stderr);
+    std::free(text);
+}
+
+// One line, without a frame.
+template <class... Arguments>
+void say_line(const char* topic, Arguments... arguments) {
+    char* text = opal_show_help_string(kHelp, topic, false, arguments...);
     std::fputs(text ? text : topic, stderr);
     std::fflush(stderr);
     std::free(text);
@@ -125,6 +135,75 @@ void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& t
 void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event) {
     say("hca-failed", host(), m.hcas[hca].name().c_str(), ibv_event_type_str(event.type));
     end_job(nullptr);
+}
+
+namespace {
+
+// A change of a port changes the rails to all peers, at about the same time. Only one of them is named.
+class OneOfMany {
+public:
+    bool is_named(const Endpoint& peer) noexcept {
+        const std::uint64_t now = now_ns();
+        if (peer_ != nullptr && peer_ != &peer && now - said_ns_ < 1'000'000'000) return false;
+        peer_ = &peer;
+        said_ns_ = now;
+        return true;
+    }
+
+private:
+    const Endpoint* peer_ = nullptr;  // the last one that was named
+    std::uint64_t said_ns_ = 0;
+};
+
+double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+}  // namespace
+
+void rail_lost(const Channel& channel, sched::RailIndex number, const char* why) {
+    const Rail& rail = channel.rails[number];
+    const unsigned port = channel.scheduler->rails()[number].info.port;
+    static OneOfMany named[kMaxHcas][2];  // under Module::lock
+    if (!named[rail.local_hca][port & 1].is_named(channel.endpoint)) return;
+    const std::size_t left = sched::count_of(channel.rails.up() & ~sched::bit_of(number));
+    say_line("rail-lost", host(), static_cast<unsigned>(number), channel.module.hcas[rail.local_hca].name().c_str(),
+             port, name_of(channel.endpoint.proc).c_str(), why, static_cast<unsigned>(left));
+}
+
+void rail_back(const Channel& channel, sched::RailIndex number, std::uint64_t away_ns) {
+    const Rail& rail = channel.rails[number];
+    const unsigned port = channel.scheduler->rails()[number].info.port;
+    static OneOfMany named[kMaxHcas][2];  // under Module::lock
+    if (!named[rail.local_hca][port & 1].is_named(channel.endpoint)) return;
+    say_line("rail-back", host(), static_cast<unsigned>(number), channel.module.hcas[rail.local_hca].name().c_str(),
+             port, name_of(channel.endpoint.proc).c_str(), seconds_of(away_ns));
+}
+
+void partitioned(const Endpoint& endpoint, std::int64_t seconds) {
+    static OneOfMany named;  // under Module::lock
+    if (!named.is_named(endpoint)) return;
+    const std::string limit = seconds == 0 ? "without a limit" : "for at most " + std::to_string(seconds) + " s";
+    say_line("partitioned", host(), name_of(endpoint.proc).c_str(), limit.c_str());
+}
+
+void partition_over(const Endpoint& endpoint, std::uint64_t lasted_ns) {
+    static OneOfMany named;  // under Module::lock
+    if (named.is_named(endpoint))
+        say_line("partition-over", host(), name_of(endpoint.proc).c_str(), seconds_of(lasted_ns));
+}
+
+void partition_too_long(const Endpoint& endpoint, std::int64_t seconds) {
+    say("partition-too-long", host(), name_of(endpoint.proc).c_str(), static_cast<long long>(seconds));
+    end_job(endpoint.proc);
+}
+
+void atomic_in_doubt(const Endpoint& endpoint) {
+    say("atomic-in-doubt", host(), name_of(endpoint.proc).c_str());
+    end_job(endpoint.proc);
+}
+
+void cannot_repeat(const Endpoint& endpoint) {
+    say("cannot-repeat", host(), name_of(endpoint.proc).c_str());
+    end_job(endpoint.proc);
 }
 
 void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event) {

@@ -43,10 +43,17 @@ struct RailTrouble {
     std::uint32_t vendor_code;
 };
 const char* operation_of(const Work& work) noexcept;
+[[noreturn]] void atomic_in_doubt(const Endpoint& endpoint);
+[[noreturn]] void cannot_repeat(const Endpoint& endpoint);
+[[noreturn]] void partition_too_long(const Endpoint& endpoint, std::int64_t seconds);
 [[noreturn]] void rail_failed(const Module& m, const Endpoint& endpoint, const RailTrouble& trouble);
 [[noreturn]] void hca_failed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 
 // Notices. A process reports each at most once, or only one process of the node reports it.
+void rail_lost(const Channel& channel, sched::RailIndex rail, const char* why);
+void rail_back(const Channel& channel, sched::RailIndex rail, std::uint64_t away_ns);
+void partitioned(const Endpoint& endpoint, std::int64_t seconds);
+void partition_over(const Endpoint& endpoint, std::uint64_t lasted_ns);
 void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);
 void fewer_rails(const opal_proc_t* peer, std::size_t open, std::size_t all);
 void rail_is_silent(const opal_proc_t* peer, const std::string& rail, std::size_t silent);

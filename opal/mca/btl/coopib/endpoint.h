@@ -23,9 +23,11 @@
 
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
+#include "coop/path/rail_life.h"
 #include "coop/rail/channel.h"
 #include "coop/rail/writes.h"
 #include "coop/sched/delivery.h"
+#include "coop/sched/held.h"
 #include "coop/sched/trials.h"
 #include "params.h"
 #include "queue_pair.h"
@@ -44,7 +46,13 @@ struct RailReceives {
 // receives into, because a peer may still send.
 struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint32_t local_hca = 0, remote_hca = 0;
-    std::uint64_t early = 0;  // messages that arrived over this rail before an earlier message of the sequence
+    std::uint64_t early = 0;      // messages that arrived over this rail before an earlier message of the sequence
+    std::uint32_t cq_places = 0;  // entries of the HCA's completion queue that are reserved for it
+    std::uint32_t in_use = 0;     // own receive buffers that hold messages
+    bool drained = false;         // valid while it is closing: `last` has come back, or cannot
+    std::uint64_t closed_ns = 0;  // when it was drained
+
+    bool can_receive() const noexcept { return state == rail::RailState::kUp || state == rail::RailState::kOpening; }
 };
 
 // How far ahead of a missing message another message may be. The peer sends at most its window ahead of a message that
@@ -55,6 +63,17 @@ static_assert(kMostAhead > sched::kSendWindow + 2 * kMostReceives + sched::kMaxR
 
 enum class ChannelState : std::uint8_t { kUnused, kConnecting, kConnected, kBroken };
 
+// How a rail of a connected channel fails and comes back (failover.cc).
+struct RailRepair {
+    path::RailLife life;
+    path::PathChoice path, reader_path;
+    bool wants_reader = false;
+    std::uint32_t way = 0;  // selects the ports of the next datagram; changes with each repetition
+    std::uint64_t lost_ns = 0;
+    // Since the start.
+    std::uint64_t failures = 0, recoveries = 0, repeated = 0, repeated_bytes = 0, down_ns = 0;
+};
+
 struct Channel : rail::Channel<Channel, Rail, Work> {
     Channel(Module& m, Endpoint& owner) noexcept : module(m), endpoint(owner) {}
     ~Channel();  // receive.cc
@@ -62,9 +81,10 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     Channel& operator=(const Channel&) = delete;
 
     // For rail::Channel.
-    void prepare(Work& message);                           // message.cc
-    void build(Rail& rail, Work& work, Request& request);  // request.cc
-    void on_refused(Rail& rail, Work& work, int error);    // failure.cc
+    void prepare(Work& message);                                 // message.cc
+    void build(Rail& rail, Work& work, Request& request);        // request.cc
+    void on_refused(Rail& rail, Work& work, int error);          // failure.cc
+    std::optional<sched::RailIndex> rail_for(const Work& work);  // failover.cc
 
     Module& module;
     Endpoint& endpoint;
@@ -74,6 +94,18 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     bool has_own_receives = false;  // some rail has receive buffers of its own
     std::uint32_t until_ring = 0;   // messages left until the peer is offered a ring; 0: no offer will follow
     std::string why_broken;         // if kBroken
+    // The rest of this block is used only if the channel `repairs`.
+    std::vector<RailRepair> repair;              // by rail number
+    std::vector<std::unique_ptr<Rail>> retired;  // rails that were replaced; their queue pairs are in error
+    std::uint64_t partition_ns = 0;              // since when no rail is usable; 0: one is
+    std::uint64_t partitions = 0;
+    sched::Held<Fragment> held;                    // messages of the sequence that the peer has not acknowledged
+    sched::Held<Fragment> held_unordered;          // the same for messages without a place in the sequence
+    sched::SendWindow unordered;                   // their numbers
+    sched::SeenNumbers seen_unordered;             // those of the peer
+    std::uint32_t arrived = 0, arrived_bytes = 0;  // not through the ring, since the last acknowledgement
+    std::uint64_t duplicates = 0;                  // arrivals that were dropped
+    bool watched = false;                          // repair() looks after it
     // Operations that will be cut into stripes when a rail has less to do, by direction.
     std::array<OpList, sched::kDirections> uncut;
     // By direction: times of operations that were alone, and the one that is being timed; null: none.
@@ -91,6 +123,14 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
                   credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
     std::uint64_t signals = 0;          // copies of signals behind writes
 };
+
+// Calls each(rail) for the rails that are up or were.
+template <class Each>
+void for_each_used_rail(const Channel& channel, Each each) {
+    for (sched::RailIndex number = 0; number < channel.rails.numbers(); ++number)
+        if (const Rail* const rail = channel.rails.find(number))
+            if (rail->state == rail::RailState::kUp || rail->state == rail::RailState::kFailed) each(*rail);
+}
 
 // What went over a rail and its queue pair for reads.
 inline rail::RailCounts counts_of(const Channel& channel, const Rail& rail) noexcept {
@@ -114,6 +154,7 @@ struct mca_btl_base_endpoint_t {
     coop::path::PortList remote;
     coop::ib::HcaMask local_hcas = 0;            // our HCAs that have rails to it
     std::uint32_t atomic_hca = 0;                // the HCA of the peer that executes atomic operations on its memory
+    bool survives = false;                       // both processes have failover on
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
     std::atomic<bool> connected{false};          // the channel exists and is connected; may be read without the lock
     coop::ib::WorkList waiting;

@@ -18,16 +18,34 @@ void seal(Header& header, sched::SequenceNumber psn) {
 
 // Takes a slot of the peer's ring and appends the tail to the message. Returns the address to which the message has to
 // be written; 0 if the ring cannot take it.
-std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length) {
+std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length, sched::SequenceNumber psn) {
     if (!channel.outbox || header.kind != static_cast<std::uint8_t>(Kind::kMessage) ||
-        !channel.outbox->slots.fits(length))
+        !channel.outbox->slots.fits(length) || channel.outbox->repeating != 0)
         return 0;
     const auto place = channel.outbox->slots.take();
     if (!place) return 0;
     const sched::RingTail tail = sched::make_tail(length, *place);
     std::memcpy(reinterpret_cast<std::byte*>(&header) + sched::padded(length), &tail, sizeof tail);
     ++channel.ring_messages;
+    channel.outbox->psns[place->slot] = psn;
     return channel.outbox->end_of(place->slot) - sched::written(length);
+}
+
+// Messages that do not have a place in the sequence get a number, by which the peer recognizes a repetition. Returns false
+// if there are too many that the peer has not acknowledged.
+bool number_unordered(Channel& channel, Fragment& fragment) {
+    if (!channel.repairs) return true;
+    if (!channel.unordered.has_room()) return false;
+    fragment.header->psn = fragment.work.psn = channel.unordered.take();
+    fragment.held = true;
+    channel.held_unordered.hold(fragment.work.psn, fragment);
+    return true;
+}
+
+// Keeps a copy of an inline message, which has no other memory.
+void keep(Channel& channel, const Header& header, std::uint32_t length, std::uint64_t address, sched::RailIndex rail) {
+    const std::uint32_t bytes = address != 0 ? sched::written(length) : length;
+    std::memcpy(channel.held.copy(header.psn, bytes, rail, address), &header, bytes);
 }
 
 // Returns null if there is no memory.
@@ -50,15 +68,22 @@ Fragment* make_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const
 void Channel::prepare(Work& message) {
     Fragment& fragment = Fragment::of(message);
     Header& header = *fragment.header;
-    fragment.ring_address = fragment.urgent ? 0 : enter_ring(*this, header, message.bytes);
+    fragment.ring_address = fragment.urgent ? 0 : enter_ring(*this, header, message.bytes, message.psn);
     message.wants_credit = fragment.ring_address == 0;
     seal(header, message.psn);
+    if (!repairs) return;
+    fragment.held = true;
+    held.hold(message.psn, fragment);
 }
 
 // Call this only when posting. If queued messages held credits, both sides could wait for each other.
 void load_credits(Channel& channel, Header& header) {
     header.ring_credits = channel.inbox ? channel.inbox->slots.take_owed() : std::uint16_t{0};
     header.receive_credits = channel.has_own_receives ? channel.take_owed_receives().word() : std::uint16_t{0};
+    if (channel.repairs && header.kind == static_cast<std::uint8_t>(Kind::kCredits)) {
+        const Acknowledgement got{channel.arrivals.expected(), channel.seen_unordered.expected()};
+        std::memcpy(&header + 1, &got, sizeof got);
+    }
     if (header.ring_credits != 0 || header.receive_credits != 0) header.check = check_of(header);
 }
 
@@ -78,7 +103,7 @@ bool post_inline(Endpoint& endpoint, Header& header, bool urgent) {
     request.wr.send_flags = urgent ? IBV_SEND_INLINE | IBV_SEND_SOLICITED : IBV_SEND_INLINE;
     // An urgent message is sent: a write into the ring raises no interrupt.
     const std::uint64_t address = !urgent && sched::written(length) <= rail->max_inline
-                                      ? enter_ring(channel, header, length)
+                                      ? enter_ring(channel, header, length, channel.window.next())
                                       : 0;
     if (address != 0) {
         request.sge.length = sched::written(length);
@@ -88,6 +113,7 @@ bool post_inline(Endpoint& endpoint, Header& header, bool urgent) {
     }
     seal(header, channel.window.take());
     load_credits(channel, header);
+    if (channel.repairs) keep(channel, header, length, address, rail->number());
     channel.post_inline(*rail, request, request.sge.length, header.psn);
     return true;
 }
@@ -99,16 +125,37 @@ bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std:
 }
 
 void post_credits(Module& m, Endpoint& endpoint) {
-    Fragment* fragment = make_control(m, endpoint, Kind::kCredits, {});
+    constexpr std::byte kNothingYet[sizeof(Acknowledgement)]{};
+    Channel& channel = *endpoint.channel;
+    Fragment* fragment = make_control(m, endpoint, Kind::kCredits,
+                                      std::span(kNothingYet).first(channel.repairs ? sizeof kNothingYet : 0));
     if (fragment == nullptr) return;
-    ++endpoint.channel->credit_messages;
-    fragment->work.bytes = sizeof(Header);
+    if (!number_unordered(channel, *fragment)) return m.fragments.give_back(*fragment);
+    fragment->header->check = check_of(*fragment->header);
+    channel.arrived = channel.arrived_bytes = 0;  // load_credits() acknowledges them
+    ++channel.credit_messages;
+    fragment->work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + fragment->header->bytes;
     fragment->work.ordered = fragment->work.wants_credit = false;
-    endpoint.channel->send_first(fragment->work);
+    channel.send_first(fragment->work);
+}
+
+bool number_riders(Channel& channel, Fragment* const* riders, std::uint32_t count) {
+    if (channel.repairs && sched::kSendWindow - channel.unordered.under_way() < count) return false;
+    for (std::uint32_t i = 0; i < count; ++i) static_cast<void>(number_unordered(channel, *riders[i]));
+    return true;
 }
 
 void post_receive_credits(Module& m, Endpoint& endpoint) {
     for (std::size_t rails = endpoint.channel->rails_that_owe_half(); rails > 0; --rails) post_credits(m, endpoint);
+}
+
+void take_acknowledgement(Module& m, Endpoint& endpoint, const Acknowledgement& got) {
+    Channel& channel = *endpoint.channel;
+    const auto let_go = [&](Fragment& fragment) { m.fragments.let_go(fragment); };
+    if (!channel.on_acknowledged(got.expected)) damaged("acknowledgement", endpoint.proc, got.expected);
+    channel.held.acknowledge(channel.window.first(), let_go);
+    if (!channel.unordered.landed_before(got.unordered)) damaged("acknowledgement", endpoint.proc, got.unordered);
+    channel.held_unordered.acknowledge(channel.unordered.first(), let_go);
 }
 
 void take_receive_credits(Endpoint& endpoint, sched::Grant grant) {

@@ -9,6 +9,7 @@
 //     connect.cc, connections.cc, queue_pairs.cc: make the rails of a channel
 //     request.cc: builds work requests
 //     failure.cc: carries out what an error of a rail means
+//     failover.cc: takes rails that fail out of service, repeats what was under way, and connects them again
 //
 // Functions take the module as an argument, and channels keep a reference. The
 // global serves only functions that are called without one, by Open MPI or the
@@ -88,6 +89,10 @@ struct Module {
     Inboxes inboxes;                                                         // all rings that peers write into
     EarlyCopies early_copies;
     std::uint64_t begun = 0;                   // RDMA operations so far
+    std::uint32_t repairing = 0;               // channels with a rail that is not up, or retired rails (failover.h)
+    std::uint32_t sweeps = 0;                  // calls that handle completions now: a callback may start another one
+    std::uint64_t next_repair_ns = 0;          // when repair() looks at timers again
+    std::uint64_t emptied_ns = 0;              // when a sweep has last emptied all queues; valid while repairing
     std::size_t immediate_bytes = 0;           // the most that every HCA sends inline
     std::unique_ptr<Connections> connections;  // destroyed before the objects that its rails use
     bool asked_for = false;                    // the parameter btl names this component

@@ -6,6 +6,7 @@
 
 #include "diagnose.h"
 #include "loopback.h"
+#include "message.h"
 #include "module.h"
 #include "progress.h"
 #include "signal.h"
@@ -22,11 +23,16 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
         while (i-- > 0) m.fragments.give_back(*op.riders[i]);
         return false;
     }
+    if (!number_riders(*op.endpoint->channel, op.riders, stripes)) {
+        for (std::uint32_t i = 0; i < stripes; ++i) m.fragments.give_back(*op.riders[i]);
+        return false;
+    }
     rider.set_parts(rider.packet, stripes);
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
-        fill_unordered(fragment, rider.packet, rider.bytes, rider.tag);
+        fill_unordered(fragment, rider.packet, rider.bytes, rider.tag,
+                       op.endpoint->channel->repairs ? fragment.work.psn : 0);
         fragment.fenced = op.kind == WorkKind::kGet;
     }
     // No process has to notice the end of the operation now. Without a marker it was not counted.
@@ -36,9 +42,10 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
 
 // Submits both to the same rail, which posts the stripe before the rider.
 void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
-    rider.work.rail = stripe.rail;
     rider.work.endpoint = stripe.endpoint;
+    rider.behind = &stripe;
     channel.submit_stripe(stripe, false);
+    rider.work.rail = stripe.rail;  // another one than before if the queue pair has refused the stripe
     channel.submit(rider.work);
 }
 
@@ -85,6 +92,7 @@ std::uint64_t bytes_of(std::span<const RdmaPiece> pieces) {
 // How many pieces go to one rail together. A queue pair must be able to take them at once.
 std::uint32_t pieces_of_list(const Channel& channel, std::uint32_t count) {
     constexpr std::uint32_t kLeast = 8;  // fewer are not worth a second rail
+    if (channel.repairs) return 1;       // part of a list could have been posted when its rail fails
     std::uint32_t most = kMostPieces;
     for (const Rail& rail : channel.rails) {
         const Rail* const reader = channel.rails.reader(rail.number());
@@ -170,6 +178,7 @@ void try_whole(Module& m, RdmaOp& op) {
     sched::StripeTrials& trials = channel.trials[index];
     const bool alone = channel.scheduler->backlog_bytes(direction) == 0;
     channel.timed[index] = nullptr;
+    if (channel.repairs) return;  // an operation that is repeated would be timed wrongly
     if (op.whole || !op.now || op.rider != nullptr || op.bytes < m.sched.striping_threshold) return;
     trials.set_limit(kLatencies * m.sched.latency_ns);
     const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
@@ -198,6 +207,7 @@ void note_end(RdmaOp& op, std::uint64_t now) {
 }
 
 void cut_waiting(Module& m, Channel& channel) {
+    if (!channel.has_usable_rail()) return;
     for (OpList& uncut : channel.uncut)
         while (RdmaOp* op = uncut.front()) {
             if (waits_whole(channel, *op)) break;
@@ -216,6 +226,7 @@ void start_op(Module& m, RdmaOp& op) {
     if (op.kind == WorkKind::kAtomic || op.beside_atomics) {
         op.missing = sched::SentStripes(1);
         if (!channel.atomic_rail) no_atomics(*op.endpoint);
+        // If this rail has failed, the request goes to another one to the same HCA, or waits.
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
     if (op.pieces != nullptr) return start_lists(m, op);

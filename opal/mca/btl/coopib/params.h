@@ -57,6 +57,9 @@ struct Config {
     std::int64_t timeout = 0;
     std::int64_t retry_count = 0;
     std::int64_t min_rnr_timer = 0;
+    std::int64_t failover = 0;
+    std::int64_t partition_timeout = 0;
+    std::int64_t failback_hold = 0;
     std::int64_t connect_timeout = 0;
     std::int64_t probe_timeout = 0;
     const char* fork_name = nullptr;

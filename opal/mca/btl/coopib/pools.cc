@@ -55,13 +55,28 @@ Fragment* FragmentPool::take() {
     if (free_ == nullptr && !grow()) return nullptr;
     Fragment* fragment = free_;
     free_ = fragment->next_free;
-    fragment->fenced = fragment->urgent = false;
+    fragment->fenced = fragment->urgent = fragment->sealed = fragment->landed = false;
+    fragment->repeats = false;
+    fragment->behind = nullptr;
+    fragment->work.repeated = false;
     return fragment;
 }
 
 void FragmentPool::give_back(Fragment& fragment) {
+    if (fragment.held) {
+        fragment.returned = true;
+        return;
+    }
     fragment.next_free = free_;
     free_ = &fragment;
+}
+
+void FragmentPool::let_go(Fragment& fragment) {
+    fragment.held = false;
+    if (fragment.returned) {
+        fragment.returned = false;
+        give_back(fragment);
+    }
 }
 
 void FragmentPool::close() {

@@ -48,7 +48,10 @@ public:
     // Makes the first chunk. Returns false if there is no memory or it cannot be registered (errno is set).
     bool open(std::size_t bytes_each, std::vector<rail::Hca*> hcas);
     Fragment* take();  // returns null if there is no memory
+    // A held fragment is free only after let_go().
     void give_back(Fragment& fragment);
+    // The fragment is not held any more.
+    void let_go(Fragment& fragment);
     void close();
 
 private:

@@ -23,8 +23,10 @@ struct Card {
     std::uint16_t atomic_hca;      // the HCA that executes all atomic operations on its memory
     std::uint32_t max_send_bytes;  // size of the largest message that its receive buffers hold
     Architecture architecture;
+    std::uint8_t failover;  // 1: the process continues without rails that have failed
+    std::uint8_t reserved[3];
 };
-static_assert(sizeof(Card) == 12);
+static_assert(sizeof(Card) == 16);
 
 // Operations of different HCAs are not atomic with respect to each other. So the owner of memory names one HCA. It is
 // the same for all processes of a node, because they may share that memory.
@@ -59,8 +61,12 @@ std::optional<path::PortList> published_ports(std::uint64_t id) {
 }
 
 void publish_ports(Module& m) {
-    const Card card{kWireVersion, kAtomicHca, static_cast<std::uint32_t>(m.base.btl_max_send_size),
-                    Architecture::of(opal_local_arch)};
+    const Card card{kWireVersion,
+                    kAtomicHca,
+                    static_cast<std::uint32_t>(m.base.btl_max_send_size),
+                    Architecture::of(opal_local_arch),
+                    static_cast<std::uint8_t>(m.given.failover),
+                    {}};
     const std::vector<std::byte> list = path::pack(m.own);
     std::vector<std::byte> bytes(sizeof card + list.size());
     std::memcpy(bytes.data(), &card, sizeof card);
@@ -98,6 +104,8 @@ Endpoint* find_endpoint(Module& m, opal_proc_t* proc) {
     if (!ports) return nullptr;
     endpoint->remote = std::move(*ports);
     endpoint->atomic_hca = card.atomic_hca;
+    // A process has nobody to ask at the other end of a rail to itself.
+    endpoint->survives = m.given.failover != 0 && card.failover == 1 && id != m.id;
     for (const path::PathChoice& path : path::choose_paths(m.own, endpoint->remote))
         endpoint->local_hcas = static_cast<HcaMask>(endpoint->local_hcas | 1u << m.own.ports[path.local_port].hca);
     if (endpoint->local_hcas == 0) {

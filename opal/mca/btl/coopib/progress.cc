@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "connect.h"
+#include "failover.h"
 #include "failure.h"
 #include "loopback.h"
 #include "module.h"
@@ -28,20 +29,34 @@ struct Finished {
     RdmaOp* op = nullptr;
 };
 
-Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
+// The rail on which the request was posted. Null: it was repeated on another one since, or the rail was replaced.
+Rail* rail_of(const Module& m, const HcaUse& use, const Work& work, const ibv_wc& wc) {
+    const Channel& channel = *work.endpoint->channel;
+    Rail* const rail = work.kind == WorkKind::kMark ? channel.rail_of_mark(work) : channel.posted_on(work);
+    return rail != nullptr && rail->qp.number() == wc.qp_num && &m.uses[rail->local_hca] == &use ? rail : nullptr;
+}
+
+Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
     if (work.endpoint == nullptr) return {};  // the probe of a rail that is not part of a channel
-    if (wc.status != IBV_WC_SUCCESS) return on_send_error(work, wc), Finished{};
+    Rail* const rail = rail_of(m, use, work, wc);
+    if (rail == nullptr) return {};
+    if (wc.status != IBV_WC_SUCCESS) return on_send_error(*rail, work, wc), Finished{};
     Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        channel.on_mark_completed(channel.rails[work.rail]);
+        channel.on_mark_completed(*rail);
         return finished;
     }
     if (work.kind == WorkKind::kSend) {
-        finished.fragment = &Fragment::of(work);
+        Fragment& fragment = Fragment::of(work);
+        fragment.landed = true;
+        if (fragment.repeats) [[unlikely]]
+            end_repetition(channel, fragment);
+        finished.fragment = &fragment;
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
+        if (stripe.op->has_riders) stripe.op->riders[stripe.stripe]->behind = nullptr;
         count_completed(m, stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) {
             finished.op = stripe.op;
@@ -56,7 +71,7 @@ Finished finish(Module& m, Work& work, const ibv_wc& wc, std::uint64_t now) {
 int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     if ((wc.wr_id & 1) != 0)
         return on_received(m, use, *reinterpret_cast<ReceiveBuffer*>(wc.wr_id & ~std::uint64_t{1}), wc);
-    const Finished finished = finish(m, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
+    const Finished finished = finish(m, use, *reinterpret_cast<Work*>(wc.wr_id), wc, now);
     if (finished.fragment != nullptr) complete(m, *finished.fragment);
     if (finished.op != nullptr) complete(m, *finished.op);
     return 1;
@@ -69,13 +84,20 @@ int handle(Module& m, HcaUse& use, const ibv_wc& wc, std::uint64_t now) {
     ibv_wc wcs[kMaxHcas][kBatch];
     int counts[kMaxHcas];
     int all = 0;
+    bool emptied = true;
     const std::size_t hcas = m.uses.size();
-    for (std::size_t i = 0; i < hcas; ++i)
+    for (std::size_t i = 0; i < hcas; ++i) {
         all += counts[i] = std::max(ibv_poll_cq(m.uses[i].cq.get(), kBatch, wcs[i]), 0);
+        emptied &= counts[i] < kBatch;
+    }
+    if (m.repairing != 0) [[unlikely]]
+        note_sweep(m, emptied);
     if (all == 0) return 0;
     const std::uint64_t now = now_ns();
+    ++m.sweeps;
     for (std::size_t i = 0; i < hcas; ++i)
         for (int n = 0; n < counts[i]; ++n) handle(m, m.uses[i], wcs[i][n], now);
+    --m.sweeps;
     return all;
 }
 
@@ -130,6 +152,8 @@ int take_arrivals(Module& m) {
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
     const int swept = sweep_queues(m) + progress_connections(m);
+    if (m.repairing != 0) [[unlikely]]
+        repair(m);
     m.handler.swept();
     return events + swept;
 }

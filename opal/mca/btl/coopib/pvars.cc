@@ -16,6 +16,7 @@ constexpr double kMillion = 1e6;  // unit of rail_weight
 
 std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantity) noexcept {
     const rail::RailCounts counts = counts_of(channel, rail);
+    const RailRepair repair = rail.number() < channel.repair.size() ? channel.repair[rail.number()] : RailRepair();
     switch (quantity) {
     case Quantity::kBytes: return counts.bytes;
     case Quantity::kSends: return counts.sends;
@@ -23,6 +24,10 @@ std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantit
     case Quantity::kWaits: return counts.waits;
     case Quantity::kReadWaits: return counts.read_waits;
     case Quantity::kEarly: return rail.early;
+    case Quantity::kFailures: return repair.failures;
+    case Quantity::kRecoveries: return repair.recoveries;
+    case Quantity::kRepeated: return repair.repeated;
+    case Quantity::kRepeatedBytes: return repair.repeated_bytes;
     case Quantity::kWeight:
         return static_cast<std::uint64_t>(kMillion * channel.scheduler->rails().share(rail.number()));
     case Quantity::kWhole:
@@ -33,6 +38,9 @@ std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantit
     case Quantity::kRingMessages:
     case Quantity::kCreditMessages:
     case Quantity::kConnections:
+    case Quantity::kRailsUp:
+    case Quantity::kDuplicates:
+    case Quantity::kPartitions:
     case Quantity::kWindowWaits:
     case Quantity::kRegistrations:
     case Quantity::kEvents:
@@ -55,6 +63,9 @@ std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
     case Quantity::kRingMessages: return channel.ring_messages;
     case Quantity::kCreditMessages: return channel.credit_messages;
     case Quantity::kConnections: return 1;
+    case Quantity::kRailsUp: return sched::count_of(channel.rails.up());
+    case Quantity::kDuplicates: return channel.duplicates;
+    case Quantity::kPartitions: return channel.partitions;
     case Quantity::kWindowWaits: return channel.window_waits;
     case Quantity::kBytes:
     case Quantity::kSends:
@@ -62,6 +73,10 @@ std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
     case Quantity::kWaits:
     case Quantity::kReadWaits:
     case Quantity::kEarly:
+    case Quantity::kFailures:
+    case Quantity::kRecoveries:
+    case Quantity::kRepeated:
+    case Quantity::kRepeatedBytes:
     case Quantity::kWeight:
     case Quantity::kRegistrations:
     case Quantity::kEvents:
@@ -93,8 +108,9 @@ void add_channel(const Endpoint& endpoint, const Variable& v, unsigned long long
         return;
     }
     const Channel& channel = *endpoint.channel;
-    for (const Rail& rail : channel.rails)
+    for_each_used_rail(channel, [&](const Rail& rail) {
         values[v.scope == Scope::kHca ? rail.local_hca : rail.number()] += of_rail(channel, rail, v.quantity);
+    });
 }
 
 // Reads a quantity that is counted per process; returns false if it is counted per peer.

@@ -42,7 +42,7 @@ public:
     using Request = ib::Request;
 
     QueuePair() = default;
-    explicit QueuePair(rail::Qp qp) noexcept : qp_(std::move(qp)) {}
+    explicit QueuePair(rail::Qp qp) noexcept : qp_(std::move(qp)), number_(qp_->qp_num) {}
 
     int post(Request& request, void* id, bool completes) noexcept {
         request.wr.wr_id = reinterpret_cast<std::uint64_t>(id);
@@ -61,6 +61,7 @@ public:
         return ibv_post_recv(qp_, &request, &bad);
     }
     bool stop() noexcept {
+        if (qp_.get() == nullptr) return true;
         ibv_qp_attr attr{};
         attr.qp_state = IBV_QPS_ERR;
         return ibv_modify_qp(qp_, &attr, IBV_QP_STATE) == 0;
@@ -70,11 +71,13 @@ public:
         ibv_qp_init_attr init{};
         return ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_RTS;
     }
-    std::uint32_t number() const noexcept { return qp_->qp_num; }
+    void destroy() noexcept { qp_.reset(); }
+    std::uint32_t number() const noexcept { return number_; }
     ibv_qp* get() const noexcept { return qp_; }
 
 private:
-    rail::Qp qp_;
+    rail::Qp qp_;  // null after destroy()
+    std::uint32_t number_ = 0;
 };
 static_assert(rail::QueuePair<QueuePair>);
 

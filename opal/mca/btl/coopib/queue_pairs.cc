@@ -123,7 +123,9 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     auto rail = std::make_unique<Rail>();
     rail->local_hca = local.hca;
     rail->remote_hca = remote.hca;
-    rail->set_depth(caps.sends);
+    // One place is for the request that shows that an unusable queue pair is drained (Rail::last).
+    rail->set_depth(m.given.failover != 0 && caps.sends > 1 ? caps.sends - 1 : caps.sends);
+    rail->cq_places = places;
     rail->max_inline = made->got.inline_bytes;
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
     rail->qp = QueuePair(std::move(made->qp));

@@ -35,7 +35,8 @@ void check_message(const Module& m, const Header& header, const opal_proc_t* pee
         damaged("tag", peer, header.tag);
 }
 
-void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, const opal_proc_t* peer) {
+void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, const Endpoint& endpoint) {
+    const opal_proc_t* const peer = endpoint.proc;
     const Header& header = header_of(buffer);
     if (arrived < sizeof(Header)) damaged("length of the message", peer, arrived);
     if (header.check != check_of(header)) damaged("check word", peer, header.check);
@@ -46,7 +47,7 @@ void check(const Module& m, const ReceiveBuffer& buffer, std::uint32_t arrived, 
     case Kind::kMessage:
     case Kind::kUnordered: return check_message(m, header, peer);
     case Kind::kRingOffer: return check_control(header, sizeof(RingOffer), peer);
-    case Kind::kCredits: return check_control(header, 0, peer);
+    case Kind::kCredits: return check_control(header, endpoint.channel->repairs ? sizeof(Acknowledgement) : 0, peer);
     }
     damaged("kind", peer, header.kind);
 }
@@ -58,12 +59,25 @@ void release(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
         delete &buffer;
         return;
     }
+    if (buffer.rail != nullptr) {
+        --buffer.rail->in_use;
+        if (!buffer.rail->can_receive()) return;
+    }
     const bool had_credit = header_of(buffer).kind != static_cast<std::uint8_t>(Kind::kCredits);
     post_receive(m, buffer);
     if (buffer.rail == nullptr || !had_credit) return;
     buffer.rail->own_receives.on_free();
     if (buffer.rail->own_receives.owes_half() && endpoint.channel->state == ChannelState::kConnected)
         post_receive_credits(m, endpoint);
+}
+
+// Tells the peer which messages have arrived, so that it need not keep them any longer. Messages in rings are
+// acknowledged by the credits of the ring.
+void acknowledge_if_due(Module& m, Endpoint& endpoint) {
+    constexpr std::uint32_t kMessages = 64, kBytes = 64 * 1024;
+    const Channel& channel = *endpoint.channel;
+    if (channel.arrived < kMessages && channel.arrived_bytes < kBytes) return;
+    if (channel.state == ChannelState::kConnected) post_credits(m, endpoint);
 }
 
 void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
@@ -74,6 +88,7 @@ void hand_on(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
     if (control) take_control(endpoint, header_of(buffer));
     release(m, endpoint, buffer);
     if (!control && !in_ring) count_towards_ring(m, endpoint);
+    if (!in_ring) acknowledge_if_due(m, endpoint);
 }
 
 // The buffer no longer counts as held by an early message.
@@ -139,6 +154,18 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     return arrival;
 }
 
+// Recognizes repetitions of a message that has no place in the sequence.
+sched::Arrival take_unordered(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
+    if (!endpoint.channel->repairs) return sched::Arrival::kInOrder;
+    const sched::SequenceNumber number = header_of(buffer).psn;
+    switch (endpoint.channel->seen_unordered.on_arrival(number)) {
+    case sched::SeenNumbers::Seen::kFirst: return sched::Arrival::kInOrder;
+    case sched::SeenNumbers::Seen::kAgain: release(m, endpoint, buffer); return sched::Arrival::kDuplicate;
+    case sched::SeenNumbers::Seen::kBeyond: break;
+    }
+    damaged("number of a message", endpoint.proc, number);
+}
+
 // Makes a message due, together with the early messages that follow it. Call it with the lock held.
 void make_due(Channel& channel, ReceiveBuffer& first) {
     channel.delivery.due(first);
@@ -154,13 +181,23 @@ enum class Then : std::uint8_t { kNothing, kHandOnAlone, kHandOnDue };
 // Checks a message, puts an ordered one into the sequence (an early one waits in the window, one in order becomes due),
 // and takes the credits that it carries. Call it with the lock held.
 Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t arrived, Origin origin) {
-    check(m, buffer, arrived, endpoint.proc);
+    Channel& channel = *endpoint.channel;
+    check(m, buffer, arrived, endpoint);
     const Header header = header_of(buffer);  // copied, because place_for_early() may post the buffer again
     const bool ordered = is_ordered(header.kind);
+    if (channel.repairs && origin.use != nullptr) {
+        ++channel.arrived;
+        channel.arrived_bytes += arrived;
+    }
     const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin)
-                                           : sched::Arrival::kInOrder;
-    if (arrival == sched::Arrival::kDuplicate) return Then::kNothing;
-    if (header.ring_credits != 0) take_ring_credits(endpoint, header.ring_credits);
+                                           : take_unordered(m, endpoint, buffer);
+    if (arrival == sched::Arrival::kDuplicate) return ++channel.duplicates, Then::kNothing;
+    if (channel.repairs && header.kind == static_cast<std::uint8_t>(Kind::kCredits)) {
+        Acknowledgement got;
+        std::memcpy(&got, buffer.data + sizeof(Header), sizeof got);
+        take_acknowledgement(m, endpoint, got);
+    }
+    if (header.ring_credits != 0) take_ring_credits(m, endpoint, header.ring_credits);
     if (header.receive_credits != 0) take_receive_credits(endpoint, sched::Grant::of(header.receive_credits));
     if (!ordered) return Then::kHandOnAlone;
     if (arrival == sched::Arrival::kHeld) return Then::kNothing;
@@ -225,6 +262,7 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
         endpoint = find_user(m, use, wc.qp_num);
         if (endpoint == nullptr) return give_up_arrival(m, buffer, wc.status), 0;
         if (wc.status != IBV_WC_SUCCESS) return on_receive_error(*endpoint, hca_of(m, use), wc), 0;
+        if (buffer.rail != nullptr) ++buffer.rail->in_use;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
     if (then == Then::kHandOnAlone) hand_on(m, *endpoint, buffer);

@@ -53,6 +53,23 @@ std::string readers_of(const Channel& channel) {
                               (readers == 1 ? " rail has: " : " rails have: ") + std::to_string(bytes) + " bytes\n";
 }
 
+// One line for each rail that has failed.
+std::string failures_of(const Channel& channel) {
+    std::string lines;
+    for (std::size_t i = 0; i < channel.repair.size(); ++i) {
+        const RailRepair& repair = channel.repair[i];
+        if (repair.failures == 0) continue;
+        lines += "  rail " + std::to_string(i) + " failed " + std::to_string(repair.failures) + " times, came back " +
+                 std::to_string(repair.recoveries) + " times, is " + path::name(repair.life.state()) + " (generation " +
+                 std::to_string(repair.life.generation()) +
+                 "); sent again over others: " + std::to_string(repair.repeated) + " requests, " +
+                 std::to_string(repair.repeated_bytes) + " bytes\n";
+    }
+    if (lines.empty()) return lines;
+    return lines + "  arrived twice and dropped: " + std::to_string(channel.duplicates) +
+           "; times without a rail: " + std::to_string(channel.partitions) + "\n";
+}
+
 std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
 
 std::string table_of(const Module& m, const Endpoint& endpoint) {
@@ -61,12 +78,12 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
                         std::to_string(rank_of(endpoint)) +
                         "\n  rail  HCA         port  path bits  QP            bytes      sends    stripes      waits   "
                         "   reads      early  weight now\n";
-    for (const Rail& rail : channel.rails) table += line_of(m, channel, rail);
+    for_each_used_rail(channel, [&](const Rail& rail) { table += line_of(m, channel, rail); });
     table += "  waited for the connection: " + std::to_string(channel.connect_waits) +
              "; datagrams sent again: " + std::to_string(m.connections->repeated(endpoint.id)) +
              "\n  written into the peer's ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
-             readers_of(channel) + operations_of(channel);
+             readers_of(channel) + failures_of(channel) + operations_of(channel);
     if (channel.signals > 0) table += "  signals behind writes: " + std::to_string(channel.signals) + "\n";
     if (!channel.scheduler->last_small().empty())
         table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";

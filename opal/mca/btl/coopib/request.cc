@@ -93,8 +93,10 @@ void fill_ring_write(const Outbox& ring, std::uint64_t address, const Rail& rail
 void Channel::build(Rail& rail, Work& work, Request& request) {
     if (work.requests > 1) return fill_list(static_cast<StripeWork&>(work), rail, module.chain, request);
     if (work.kind != WorkKind::kSend) return fill_stripe(static_cast<StripeWork&>(work), rail, request);
-    const Fragment& fragment = Fragment::of(work);
-    if (fragment.header->kind != static_cast<std::uint8_t>(Kind::kUnordered)) load_credits(*this, *fragment.header);
+    Fragment& fragment = Fragment::of(work);
+    if (!fragment.sealed && fragment.header->kind != static_cast<std::uint8_t>(Kind::kUnordered))
+        load_credits(*this, *fragment.header);
+    fragment.sealed = true;
     fill_send(*this, fragment, rail, request);
 }
 

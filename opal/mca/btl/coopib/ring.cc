@@ -119,9 +119,15 @@ void take_control(Endpoint& endpoint, const Header& header) {
     if (header.kind == static_cast<std::uint8_t>(Kind::kRingOffer)) take_offer(endpoint, header);
 }
 
-void take_ring_credits(Endpoint& endpoint, std::uint32_t credits) {
-    auto& outbox = endpoint.channel->outbox;
+void take_ring_credits(Module& m, Endpoint& endpoint, std::uint32_t credits) {
+    Channel& channel = *endpoint.channel;
+    auto& outbox = channel.outbox;
     if (!outbox || !outbox->slots.on_credits(credits)) damaged("credits of a ring", endpoint.proc, credits);
+    if (!channel.repairs || credits == 0) return;
+    // Slots become free when their messages have been handed on, which is done in the order of the sequence.
+    const std::uint32_t slots = outbox->slots.shape().slots, last = (outbox->oldest + credits - 1) % slots;
+    outbox->oldest = (last + 1) % slots;
+    take_acknowledgement(m, endpoint, {outbox->psns[last] + 1, channel.unordered.first()});
 }
 
 ReceiveBuffer* take_slot(Inbox& ring) {

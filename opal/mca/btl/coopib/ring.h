@@ -84,12 +84,16 @@ struct Inbox {
 };
 
 struct Outbox {
-    explicit Outbox(sched::RingShape shape) : slots(shape) {}
+    explicit Outbox(sched::RingShape shape) : slots(shape), psns(shape.slots) {}
     std::uint64_t end_of(std::uint32_t slot) const noexcept { return address + slots.shape().end_of(slot); }
 
     sched::RingSender slots;
     std::uint64_t address = 0;
-    std::uint32_t rkey[kMostRkeys] = {};  // of the ring, on each HCA of the peer
+    std::uint32_t rkey[kMostRkeys] = {};      // of the ring, on each HCA of the peer
+    std::vector<sched::SequenceNumber> psns;  // of the last message in each slot
+    std::uint32_t oldest = 0;                 // the first slot whose credit has not come back
+    std::uint32_t repeating = 0;  // writes under way that repeat earlier ones; until they have ended, no slot
+                                  // is used again: they might land behind its next message
 };
 
 // Counts a message from the receive queue. After enough of them, offers the peer a ring.
@@ -97,7 +101,7 @@ void count_towards_ring(Module& m, Endpoint& endpoint);
 // Handles a control message, whose bytes follow the header.
 void take_control(Endpoint& endpoint, const Header& header);
 // The peer has returned credits: slots of its ring that are free again.
-void take_ring_credits(Endpoint& endpoint, std::uint32_t credits);
+void take_ring_credits(Module& m, Endpoint& endpoint, std::uint32_t credits);
 ReceiveBuffer* take_slot(Inbox& ring);  // returns null if the next slot is empty
 // Frees the slot. Call this when no one reads it any more.
 void finish_slot(Module& m, const ReceiveBuffer& slot);

@@ -8,6 +8,7 @@
 #include "connect.h"
 #include "entry.h"
 #include "extension.h"
+#include "failover.h"
 #include "message.h"
 #include "module.h"
 
@@ -160,9 +161,12 @@ int send(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, mca_btl_
                         tag, static_cast<std::uint8_t>(Kind::kMessage),
                         0,   0,
                         0};
+    Guard guard(m);
+    if (fragment.held) [[unlikely]]
+        forget_held(m, fragment);
+    fragment.sealed = fragment.landed = false;
     fragment.work.kind = WorkKind::kSend;
     fragment.work.endpoint = endpoint;
-    Guard guard(m);
     if (endpoint->connected.load(std::memory_order_acquire)) {
         post_fragment(*endpoint, fragment);
     } else {

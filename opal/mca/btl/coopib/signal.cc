@@ -26,7 +26,8 @@ bool take_fragments(Module& m, Copies& copies, std::uint32_t count) {
 
 }  // namespace
 
-void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag) noexcept {
+void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag,
+                    sched::SequenceNumber number) noexcept {
     fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
     fragment.base.des_cbfunc = nullptr;
     fragment.work.kind = WorkKind::kSend;
@@ -34,7 +35,7 @@ void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes,
     fragment.work.ordered = false;
     fragment.work.wants_credit = true;
     fragment.ring_address = 0;
-    *fragment.header = {0, bytes, tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
+    *fragment.header = {number, bytes, tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
     fragment.header->check = check_of(*fragment.header);
     std::memcpy(fragment.data(), packet, bytes);
 }
@@ -46,6 +47,8 @@ bool signal(mca_btl_base_module_t* btl, Endpoint* endpoint, RailSignal& signal) 
     Guard guard(m);
     if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
     Channel& channel = *endpoint->channel;
+    // A write that is repeated on another rail would come behind its signal.
+    if (channel.repairs) return false;
     cut_writes(m, channel);
     const sched::RailMask rails = channel.writes.since(signal.since);
     const auto count = static_cast<std::uint32_t>(sched::count_of(rails));

@@ -11,6 +11,7 @@
 namespace coop::ib {
 
 // Submit it to its rail with Channel::submit().
-void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag) noexcept;
+void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag,
+                    sched::SequenceNumber number = 0) noexcept;
 
 }  // namespace coop::ib

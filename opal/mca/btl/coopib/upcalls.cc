@@ -85,15 +85,20 @@ void KeptCalls::keep(const Module& m, const Header& header, const std::byte* pay
 
 // A callback may call progress(), and so this function, which then makes the remaining calls.
 int KeptCalls::make(Module& m) {
+    const auto next = [&](auto& list) {
+        Guard guard(m);
+        return list.pop_front();
+    };
     int calls = 0;
-    for (; RdmaOp* op = ops_.pop_front(); ++calls) call(m, *op);
-    for (; Work* work = fragments_.pop_front(); ++calls) call(m, Fragment::of(*work));
+    for (; RdmaOp* op = next(ops_); ++calls) call(m, *op);
+    for (; Work* work = next(fragments_); ++calls) call(m, Fragment::of(*work));
     for (; !messages_.empty(); ++calls) {
         Message message = std::move(messages_.front());
         messages_.pop_front();
         call(m, message.header, message.payload.data());
     }
-    any_ = false;
+    Guard guard(m);
+    any_ = !ops_.empty() || !fragments_.empty() || !messages_.empty();
     return calls;
 }
 

@@ -12,10 +12,12 @@
 // each kind.
 //
 // Threading: the thread that has the turn, with Module::lock released. With
-// MPI_THREAD_MULTIPLE the handler takes no turns, and nothing is kept. Ownership: the
+// MPI_THREAD_MULTIPLE the handler takes no turns, and keeps nothing. Fragments that have arrived over a rail that failed are
+// kept for the next progress() of any thread (failover.cc). Ownership: the
 // pools own kept operations and fragments; a kept message is a copy.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <list>
 #include <vector>
@@ -32,7 +34,7 @@ void hand_up(Module& m, const Header& header, std::byte* payload);
 
 class KeptCalls {
 public:
-    bool any() const noexcept { return any_; }
+    bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
     void keep(const Module& m, RdmaOp& op);
     void keep(const Module& m, Fragment& fragment);
     void keep(const Module& m, const Header& header, const std::byte* payload);
@@ -48,7 +50,7 @@ private:
 
     void count(const Module& m) noexcept;
 
-    bool any_ = false;
+    std::atomic<bool> any_{false};
     OpList ops_;
     WorkList fragments_;
     std::list<Message> messages_;  // an empty list, unlike a deque, allocates no memory

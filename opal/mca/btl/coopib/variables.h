@@ -17,6 +17,10 @@ enum class Quantity : std::uint8_t {
     kWaits,
     kReadWaits,
     kEarly,
+    kFailures,
+    kRecoveries,
+    kRepeated,
+    kRepeatedBytes,
     kWeight,  // the last quantity of a rail
     kWhole,
     kStriped,
@@ -26,6 +30,9 @@ enum class Quantity : std::uint8_t {
     kRingMessages,
     kCreditMessages,
     kConnections,
+    kRailsUp,
+    kDuplicates,
+    kPartitions,
     kWindowWaits,  // the last quantity of a peer
     kRegistrations,
     kEvents,  // the last quantity of an HCA
@@ -71,6 +78,11 @@ inline constexpr std::array kVariables = {
              "RDMA reads and atomic operations that waited on each rail because of the limit on outstanding ones."},
     Variable{Quantity::kEarly, Scope::kRail, "rail_out_of_order",
              "Fragments that arrived over each rail ahead of an earlier one of the same peer."},
+    Variable{Quantity::kFailures, Scope::kRail, "rail_failures", "Failures of each rail, with failover."},
+    Variable{Quantity::kRecoveries, Scope::kRail, "rail_recoveries", "Returns of each rail after a failure."},
+    Variable{Quantity::kRepeated, Scope::kRail, "rail_repeated",
+             "Fragments and stripes that were sent again over another rail because each rail failed."},
+    Variable{Quantity::kRepeatedBytes, Scope::kRail, "rail_repeated_bytes", "Bytes in these."},
     Variable{Quantity::kWeight, Scope::kRail, "rail_weight",
              "Current weight of each rail in millionths of the weight of its channel; mean over all peers."},
     Variable{Quantity::kWhole, Scope::kProcess, "operations_whole", "RDMA operations that went over one rail."},
@@ -95,6 +107,10 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kCreditMessages, Scope::kProcess, "credit_messages",
              "Messages that this process sent only to return credits to a peer."},
     Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
+    Variable{Quantity::kRailsUp, Scope::kProcess, "rails_up", "Rails to a peer that work; mean over all peers."},
+    Variable{Quantity::kDuplicates, Scope::kProcess, "duplicates",
+             "Fragments that arrived a second time, after the failure of a rail, and were dropped."},
+    Variable{Quantity::kPartitions, Scope::kProcess, "partitions", "Times at which no rail to a peer worked."},
 };
 
 constexpr bool is_of_hca(Quantity quantity) noexcept {
@@ -105,7 +121,7 @@ constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity:
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
 // A level may fall. The other quantities only grow.
 constexpr bool is_level(Quantity quantity) noexcept {
-    return quantity == Quantity::kWeight || quantity == Quantity::kEarlyBytes;
+    return quantity == Quantity::kWeight || quantity == Quantity::kRailsUp || quantity == Quantity::kEarlyBytes;
 }
 constexpr bool is_high_water(Quantity quantity) noexcept { return quantity == Quantity::kMostEarlyBytes; }
 

@@ -13,10 +13,11 @@
 
 namespace coop::ib {
 
-constexpr std::uint16_t kWireVersion = 6;
+constexpr std::uint16_t kWireVersion = 7;
 
 struct Header {
-    std::uint32_t psn;    // sequence number of the channel, over all rails; 0 if the kind has no place in the sequence
+    std::uint32_t psn;    // sequence number of the channel, over all rails. If the kind has no place in the sequence: a
+                          // number of its own, from 0, by which repetitions are recognized; 0 without failover
     std::uint32_t bytes;  // length of the data after the header
     std::uint8_t tag;
     std::uint8_t kind;  // Kind
@@ -31,7 +32,7 @@ static_assert(sizeof(Header) == 16);
 enum class Kind : std::uint8_t {
     kMessage = 1,
     kRingOffer = 2,  // a RingOffer follows the header
-    kCredits = 3,    // only a header, which has the credits. No place in the sequence
+    kCredits = 3,    // the header has credits; with failover an Acknowledgement follows. No place in the sequence
     kUnordered = 4,  // a message with no place in the sequence, handed on when it arrives; always sent
 };
 
@@ -42,6 +43,13 @@ constexpr bool is_ordered(std::uint8_t kind) noexcept {
 constexpr bool is_control(std::uint8_t kind) noexcept {
     return kind != static_cast<std::uint8_t>(Kind::kMessage) && kind != static_cast<std::uint8_t>(Kind::kUnordered);
 }
+
+// What the sender of this message has got. Messages before these numbers need not be repeated.
+struct Acknowledgement {
+    std::uint32_t expected;   // first message of the sequence that has not arrived
+    std::uint32_t unordered;  // first number without a place in the sequence that has not arrived
+};
+static_assert(sizeof(Acknowledgement) == 8);
 
 constexpr std::size_t kMostRkeys = 8;  // most HCAs of a process
 

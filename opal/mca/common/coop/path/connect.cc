@@ -114,6 +114,8 @@ Actions Connection::on_datagram(const Datagram& d, Nanoseconds now) {
     case Kind::kReady: return on_ready();
     case Kind::kProbed:
     case Kind::kDone: return on_probed_there(d);
+    case Kind::kDown:
+    case Kind::kClosed: break;
     }
     return ignore();
 }
@@ -307,7 +309,7 @@ Actions Connection::on_tick(Nanoseconds now) {
 
 // True if both generations in the datagram, as far as known, are those of this connection.
 bool Connection::concerns_us(const Datagram& d) const noexcept {
-    if (d.sender != peer_ || d.receiver != self_) return false;
+    if (d.sender != peer_ || d.receiver != self_ || is_about_closing(d.kind)) return false;
     const bool knows_us = d.echo == generation_ || (d.kind == Kind::kRequest && d.echo == 0);
     const bool known = peer_generation_ == 0 || peer_generation_ == d.generation || state_ == State::kGivenUp;
     return knows_us && known;
@@ -396,7 +398,7 @@ Action Connection::send(Kind kind) noexcept {
 // --- what to carry out ----------------------------------------------------------------------------------------------
 
 Datagram Connection::datagram(Kind kind) const {
-    Datagram d{kind, self_, peer_, own_word_, generation_, peer_generation_, {}};
+    Datagram d{kind, self_, peer_, own_word_, generation_, peer_generation_, {}, kAllRails, false, 0, 0, 0};
     if (state_ == State::kGivenUp) return d;
     d.rails.reserve(paths_.size());
     for (std::size_t i = 0; i < paths_.size(); ++i) {

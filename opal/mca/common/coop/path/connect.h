@@ -192,6 +192,7 @@ public:
     State state() const noexcept { return state_; }
     Reason reason() const noexcept { return reason_; }  // valid in kGivenUp
     std::uint64_t peer() const noexcept { return peer_; }
+    std::uint32_t peer_generation() const noexcept { return peer_generation_; }  // 0: unknown
     const ConnectionCounts& counts() const noexcept { return counts_; }
     // Number of repetitions so far; Connector::send() uses another pair of ports for each.
     std::uint32_t attempt() const noexcept { return counts_.repeated; }

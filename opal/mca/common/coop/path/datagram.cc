@@ -23,14 +23,18 @@ constexpr std::size_t bytes_of(std::size_t rails) noexcept {
 void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::byte> bytes) {
     fields.in("magic number", h.magic, kMagic, kMagic)
         .in("version", h.version, kDatagramVersion, kDatagramVersion)
-        .in("kind", static_cast<std::uint8_t>(h.kind), 1, 5)
+        .in("kind", static_cast<std::uint8_t>(h.kind), 1, static_cast<std::uint8_t>(Kind::kClosed))
         .in("number of rails", h.rails, 0, kMaxConnectionRails);
     if (!fields.ok()) return;
     // The length must match exactly: the check word must cover everything.
     fields.in("length in bytes", bytes.size(), bytes_of(h.rails), bytes_of(h.rails));
     if (!fields.ok()) return;
     const std::uint16_t check = datagram_check(bytes);
-    fields.in("check word", h.check, check, check).in("generation", h.generation, 1, UINT32_MAX);
+    fields.in("check word", h.check, check, check)
+        .in("generation", h.generation, 1, UINT32_MAX)
+        .in("question", h.wants, 0, 1);
+    if (h.rail == kAllRails && !is_about_closing(h.kind)) fields.in("generation of the rail", h.life, 0, 0);
+    else fields.in("rail", h.rail, 0, kMaxConnectionRails - 1).in("generation of the rail", h.life, 1, UINT32_MAX);
 }
 
 void check_entry(Fields& fields, const RailEntry& e) {
@@ -51,6 +55,8 @@ const char* name(Kind kind) noexcept {
     case Kind::kReady: return "ready";
     case Kind::kProbed: return "probed";
     case Kind::kDone: return "done";
+    case Kind::kDown: return "down";
+    case Kind::kClosed: return "closed";
     }
     return "?";
 }
@@ -58,12 +64,14 @@ const char* name(Kind kind) noexcept {
 std::vector<std::byte> encode(const Datagram& d) {
     const std::size_t rails = std::min(d.rails.size(), kMaxConnectionRails);
     std::vector<std::byte> bytes(bytes_of(rails));
-    DatagramHeader header{kMagic,   kDatagramVersion,
-                          d.kind,   static_cast<std::uint16_t>(rails),
-                          d.sender, d.receiver,
-                          d.word,   d.generation,
-                          d.echo,   0,
-                          {}};
+    DatagramHeader header{kMagic,      kDatagramVersion,
+                          d.kind,      static_cast<std::uint16_t>(rails),
+                          d.sender,    d.receiver,
+                          d.word,      d.generation,
+                          d.echo,      0,
+                          d.rail,      static_cast<std::uint8_t>(d.wants_answer ? 1 : 0),
+                          d.life,      d.expected,
+                          d.unordered, {}};
     std::memcpy(bytes.data(), &header, sizeof header);
     if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
     header.check = datagram_check(bytes);
@@ -85,7 +93,12 @@ Decoded decode(std::span<const std::byte> bytes) {
                header.word,
                header.generation,
                header.echo,
-               std::vector<RailEntry>(header.rails)};
+               std::vector<RailEntry>(header.rails),
+               header.rail,
+               header.wants != 0,
+               header.life,
+               header.expected,
+               header.unordered};
     for (std::size_t i = 0; i < d.rails.size(); ++i) {
         std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
         check_entry(fields, d.rails[i]);

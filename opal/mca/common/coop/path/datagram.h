@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The datagrams that two processes exchange to connect (connect.h describes the protocol). All kinds have the
-// same form: sender, receiver, and the sender's end of each rail. Byte order: the host's. Datagrams are sealed
+// The datagrams that two processes exchange to connect (connect.h describes the protocol), and to take a rail out of
+// service and connect it again (rail_life.h). All kinds have the same form: sender, receiver, and the sender's end of each rail. Byte order: the host's. Datagrams are sealed
 // with a check word, and decode() validates them before any other use. Over UD a datagram may be lost,
 // duplicated, late, or meant for a process that had the queue pair before.
 //
@@ -21,7 +21,7 @@
 
 namespace coop::path {
 
-constexpr std::uint8_t kDatagramVersion = 2;
+constexpr std::uint8_t kDatagramVersion = 3;
 constexpr std::size_t kMaxDatagramBytes = 2048;
 
 enum class Kind : std::uint8_t {
@@ -30,7 +30,12 @@ enum class Kind : std::uint8_t {
     kReady,        // "mine can receive from yours, too"
     kProbed,       // "my reads succeeded over these rails; tell me about yours"
     kDone,         // "my reads succeeded over these rails; I know about yours"
+    kDown,         // "this rail has failed; close it". Without entries
+    kClosed,       // "my end of this rail is closed, and nothing of mine is under way over it". Without entries
 };
+constexpr bool is_about_closing(Kind kind) noexcept { return kind == Kind::kDown || kind == Kind::kClosed; }
+
+constexpr std::uint8_t kAllRails = 0xff;  // the datagram connects two processes, not one rail again
 COOP_EXPORT const char* name(Kind kind) noexcept;
 
 struct DatagramHeader {
@@ -44,10 +49,15 @@ struct DatagramHeader {
     std::uint32_t generation;  // of the sender's connection
     std::uint32_t echo;        // generation of the receiver's connection; 0: unknown
     std::uint16_t check;       // over the whole datagram, with this field as zero
-    std::uint8_t reserved[6];  // zero
+    std::uint8_t rail;         // kAllRails, or the rail that it is about
+    std::uint8_t wants;        // kClosed: 1: the sender does not know that the receiver is closed; otherwise 0
+    std::uint32_t life;        // generation of the rail that it is about; 0 for kAllRails
+    std::uint32_t expected;    // kDown, kClosed: the first message of the sequence that the sender has not got
+    std::uint32_t unordered;   // kDown, kClosed: the same, of messages without a place in the sequence
+    std::uint8_t reserved[8];  // zero
 };
-static_assert(sizeof(DatagramHeader) == 48 && offsetof(DatagramHeader, sender) == 8 &&
-              offsetof(DatagramHeader, check) == 40);
+static_assert(sizeof(DatagramHeader) == 64 && offsetof(DatagramHeader, sender) == 8 &&
+              offsetof(DatagramHeader, check) == 40 && offsetof(DatagramHeader, life) == 44);
 
 // The sender's end of a rail, and the ports and path bits by which the sender identifies it.
 struct RailEntry {
@@ -65,7 +75,7 @@ static_assert(sizeof(DatagramHeader) + kMaxConnectionRails * sizeof(RailEntry) <
 constexpr std::size_t most_rails(std::uint8_t mtu) noexcept {
     return std::min(kMaxConnectionRails, (mtu_bytes(mtu) - sizeof(DatagramHeader)) / sizeof(RailEntry));
 }
-static_assert(most_rails(1) == 13);
+static_assert(most_rails(1) == 12);
 
 struct Datagram {
     Kind kind = Kind::kRequest;
@@ -73,6 +83,9 @@ struct Datagram {
     std::uint64_t word = 0;
     std::uint32_t generation = 0, echo = 0;
     std::vector<RailEntry> rails;
+    std::uint8_t rail = kAllRails;
+    bool wants_answer = false;
+    std::uint32_t life = 0, expected = 0, unordered = 0;
 
     bool operator==(const Datagram&) const = default;
 };

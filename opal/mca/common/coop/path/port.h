@@ -35,6 +35,8 @@ constexpr std::size_t kMaxPorts = 32;     // of a process
 constexpr unsigned kMaxLmc = 7;           // IBTA: three bits
 constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
 
+using HcaSet = std::uint32_t;  // bit i: HCA i of a process
+
 using Gid = std::array<std::uint8_t, 16>;
 
 enum class LinkLayer : std::uint8_t { kInfiniband = 1, kEthernet = 2 };

@@ -13,11 +13,15 @@
 //
 //     A completion, a credit or a completed mark lets waiting requests be posted.
 //
+// If the channel `repairs`, a rail that fails is shut, and its requests go to other rails (resubmit()): those that
+// were never posted at once, the others when path/rail_life.h says so. Without a usable rail they are parked.
+//
 // `Self` is the transport's channel, which derives from this and has
 //
 //     void prepare(Work& message)                  a message has its sequence number: complete its header
 //     void build(Rail&, Work&, Request&)           fill the request for this rail
 //     void on_refused(Rail&, Work&, int error)     the queue pair did not take the request, and no queue holds it
+//     optional<RailIndex> rail_for(const Work&)    the rail for a request whose rail has failed; nothing: none yet
 //
 // Threading: none; the caller holds the lock of the channel. Ownership: the rails
 // belong to the channel, requests to the caller. Errors: on_rail_event().
@@ -44,9 +48,12 @@ public:
     std::optional<sched::Scheduler> scheduler;  // set when the rails are known
     sched::SendWindow window;
     std::array<sched::SendCredits, sched::kMaxRails>
-        credits;                     // by rail number; the peer may grant some before this side is connected
+        credits;  // by rail number; the peer may grant some before this side is connected
+    std::array<std::uint32_t, sched::kMaxRails> credit_generation{};  // of the rail that `credits` are for, less 1
     List<Work, &Work::node> beyond;  // messages that wait for room in the window, in order
+    List<Work, &Work::node> parked;  // requests that wait for a rail, in order
     std::uint64_t window_waits = 0;
+    bool repairs = false;  // both processes can continue without a rail that has failed
 
     // --- requests ---------------------------------------------------------------------------------------------------
 
@@ -63,17 +70,16 @@ public:
     // Sends a message that needs neither a place in the sequence nor a credit. It overtakes waiting messages, because
     // it returns credits that the peer may be waiting for.
     void send_first(Work& message) {
+        if (repairs && !has_usable_rail()) return parked.push_front(&message);
         message.rail = scheduler->rail_of_fragment(message.bytes);
-        Rail& rail = rails[message.rail];
-        if (rail.has_room()) return post(rail, message);
-        count_waiting(message);
-        rail.waiting.push_front(&message);
+        post_or_queue_first(message);
     }
 
     // Posts the request on its rail, or queues it there.
     void submit(Work& work) {
         Rail& rail = queue_of(work);
         if (rail.waiting.empty() && take_place(rail, work)) return post(rail, work);
+        if (repairs && rail.state != RailState::kUp) return resubmit(work);
         ++rail.counts.waits;
         count_waiting(work);
         rail.waiting.push_back(&work);
@@ -85,6 +91,7 @@ public:
         count_waiting(stripe);
         stripe.has_token = with_token;
         Rail& rail = queue_of(stripe);
+        if (repairs && rail.state != RailState::kUp) return resubmit(stripe);
         if (!with_token || rail.reads.take_or_queue(&stripe)) return submit(stripe);
         ++rail.counts.read_waits;
     }
@@ -129,19 +136,28 @@ public:
         rail.on_completed(work);
         if (work.has_token)
             if (Work* next = rail.reads.give_back()) submit(*next);
-        if (work.ordered) window.landed(work.psn);
+        if (work.ordered && !repairs) window.landed(work.psn);
         pump(rail);
         send_beyond();
     }
 
     void on_mark_completed(Rail& rail) {
-        rail.on_mark_completed([this](sched::SequenceNumber psn) { window.landed(psn); });
+        // If the channel repairs, only the peer's process says what has landed.
+        rail.on_mark_completed([this](sched::SequenceNumber psn) {
+            if (!repairs) window.landed(psn);
+        });
         pump(rail);
         send_beyond();
     }
 
     // The peer has returned receive credits. Returns false if there are more than a queue pair can have.
     [[nodiscard]] bool on_grant(sched::Grant grant) {
+        constexpr std::uint32_t kAll = sched::Grant::kGenerations;
+        if (const std::uint32_t current = credit_generation[grant.rail]; grant.generation != current % kAll) {
+            // For a queue pair that is gone, or for the next one, about which the peer knows earlier.
+            if (grant.generation != (current + 1) % kAll) return true;
+            renew_credits(grant.rail, current + 2);
+        }
         if (!credits[grant.rail].give(grant.count)) return false;
         if (Rail* rail = rails.find(grant.rail)) pump(*rail);
         return true;
@@ -160,7 +176,7 @@ public:
         for (Rail& rail : rails)
             if (most == nullptr || rail.own_receives.owes_more_than(most->own_receives)) most = &rail;
         if (most == nullptr || most->own_receives.owed() == 0) return {};
-        return {most->number(), most->own_receives.take_owed()};
+        return {most->number(), most->own_receives.take_owed(), (most->generation - 1) % sched::Grant::kGenerations};
     }
 
     // Decides about an event of a rail or of its queue pair for reads; null: of a rail that is not in the channel yet. A
@@ -168,21 +184,92 @@ public:
     // which carries out the decision, handles them.
     [[nodiscard]] RailDecision on_rail_event(Rail* rail, RailEvent event) noexcept {
         if (rail == nullptr) return decide(RailState::kOpening, event);
-        const RailDecision decision = decide(rail->state, event);
-        if (decision == RailDecision::kIgnore || rail->state != RailState::kUp) return decision;
-        if (Rail* const reader = rails.reader(rail->number())) {
+        const RailDecision decision = decide(rail->state, event, repairs);
+        if (decision != RailDecision::kIgnore && rail->state == RailState::kUp) shut(rail->number());
+        return decision;
+    }
+
+    // Nothing is posted on the rail any more.
+    void shut(sched::RailIndex number) noexcept {
+        if (Rail* const reader = rails.reader(number)) {
             reader->shut();
             reader->state = RailState::kFailed;
         }
-        rails[rail->number()].shut();
-        rails.set_state(rail->number(), RailState::kFailed);
-        scheduler->set_state(rail->number(), sched::RailState::kDown);
-        return decision;
+        rails[number].shut();
+        rails.set_state(number, RailState::kFailed);
+        scheduler->set_state(number, sched::RailState::kDown);
+    }
+
+    // The rail whose mark or last request this is; null: it was replaced.
+    Rail* rail_of_mark(const Work& mark) const noexcept {
+        for (Rail* rail : {rails.find(mark.rail), rails.any_reader(mark.rail)})
+            if (rail != nullptr && (&rail->mark == &mark || &rail->last == &mark)) return rail;
+        return nullptr;
+    }
+    // The queue pair on which a request is, or was last.
+    Rail* posted_on(const Work& work) const noexcept { return &queue_of(work); }
+
+    // --- repair: for a rail that was shut -----------------------------------------------------------------------------
+
+    bool has_usable_rail() const noexcept { return scheduler->rails().usable() != 0; }
+
+    // Posts or queues the request on another rail than before, or parks it.
+    void resubmit(Work& work) {
+        if (work.waits) scheduler->on_waited(work.rail, work.bytes, direction_of(work.kind));
+        work.waits = false;
+        const std::optional<sched::RailIndex> rail = self().rail_for(work);
+        if (!rail) return parked.push_back(&work);
+        work.rail = *rail;
+        work.posted_ns = sched::kNotMeasured;
+        if (work.has_token) return submit_stripe(work, true);
+        const bool has_credits = work.kind == WorkKind::kSend && !work.ordered && !work.wants_credit;
+        has_credits ? post_or_queue_first(work) : submit(work);
+    }
+
+    // Requests that were never posted.
+    void resubmit_waiting(Rail& rail) {
+        while (Work* const work = rail.waiting.pop_front()) resubmit(*work);
+        while (Work* const work = rail.reads.pop_waiting()) resubmit(*work);
+    }
+
+    // Posted requests that have not completed, in the order of posting, if may(work).
+    template <class May>
+    void resubmit_posted(Rail& rail, May may) {
+        for (Work* work = rail.posted.front(); work != nullptr;) {
+            Work* const next = rail.posted.next(work);
+            if (may(*work)) {
+                rail.on_completed(*work);
+                scheduler->on_aborted(work->rail, work->bytes, work->posted_ns, direction_of(work->kind));
+                resubmit(*work);
+            }
+            work = next;
+        }
+    }
+
+    // The rail carries data again, with new queue pairs. Requests that had no rail go on.
+    void admit(sched::RailIndex number, sched::RailState state) {
+        renew_credits(number, rails[number].generation);
+        scheduler->set_state(number, state);
+        Work* const last = parked.back();
+        while (Work* const work = last != nullptr ? parked.pop_front() : nullptr) {
+            resubmit(*work);
+            if (work == last) break;
+        }
+        if (!has_usable_rail()) return;  // it has failed again
+        window.open();
+        send_beyond();
+    }
+
+    // The peer's process has all messages before `expected`. Returns false if one of them was not sent yet.
+    [[nodiscard]] bool on_acknowledged(sched::SequenceNumber expected) {
+        if (!window.landed_before(expected)) return false;
+        send_beyond();
+        return true;
     }
 
     // A posted request has completed with an error. The scheduler does not count it as a measurement.
     [[nodiscard]] RailDecision on_failed(const Work& work, RailEvent event) noexcept {
-        if (work.kind != WorkKind::kMark)
+        if (work.kind != WorkKind::kMark && !repairs)
             scheduler->on_aborted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
         Rail* const reader = rails.any_reader(work.rail);
         return on_rail_event(reader != nullptr && &work == &reader->mark ? reader : rails.find(work.rail), event);
@@ -195,6 +282,20 @@ private:
     Rail& queue_of(const Work& work) const noexcept {
         Rail* const reader = work.apart ? rails.reader(work.rail) : nullptr;
         return reader != nullptr ? *reader : rails[work.rail];
+    }
+
+    void post_or_queue_first(Work& message) {
+        Rail& rail = rails[message.rail];
+        if (rail.has_room()) return post(rail, message);
+        count_waiting(message);
+        rail.waiting.push_front(&message);
+    }
+
+    // Credits for the queue pair of a generation: those that a sender has at first.
+    void renew_credits(sched::RailIndex rail, std::uint32_t generation) noexcept {
+        if (credit_generation[rail] + 1 == generation) return;
+        credit_generation[rail] = generation - 1;
+        credits[rail] = {};
     }
 
     void send_now(Work& message) {

@@ -25,6 +25,7 @@ const char* name(RailEvent event) noexcept {
     case RailEvent::kPostRefused: return "post refused";
     case RailEvent::kSendError: return "send error";
     case RailEvent::kSendFlushed: return "send flushed";
+    case RailEvent::kSendRefused: return "send refused";
     case RailEvent::kReceiveError: return "receive error";
     case RailEvent::kReceiveFlushed: return "receive flushed";
     case RailEvent::kQueuePairError: return "queue pair error";
@@ -32,14 +33,16 @@ const char* name(RailEvent event) noexcept {
     return "?";
 }
 
-RailDecision decide(RailState state, RailEvent event) noexcept {
+RailDecision decide(RailState state, RailEvent event, bool repairs) noexcept {
+    const bool up = state == RailState::kUp;
     switch (event) {
     case RailEvent::kPostRefused:
     case RailEvent::kSendError:
     case RailEvent::kSendFlushed:
-    case RailEvent::kQueuePairError: return end_job_if(state == RailState::kUp);
-    case RailEvent::kReceiveError: return end_job_if(state == RailState::kUp || state == RailState::kOpening);
-    case RailEvent::kReceiveFlushed: return RailDecision::kIgnore;
+    case RailEvent::kQueuePairError: return up && repairs ? RailDecision::kRepair : end_job_if(up);
+    case RailEvent::kSendRefused: return end_job_if(up);
+    case RailEvent::kReceiveError: return end_job_if(up || state == RailState::kOpening);
+    case RailEvent::kReceiveFlushed: return up && repairs ? RailDecision::kRepair : RailDecision::kIgnore;
     }
     return RailDecision::kEndJob;
 }

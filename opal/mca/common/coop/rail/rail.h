@@ -81,16 +81,19 @@ class Rail {
 public:
     using Request = typename Qp::Request;
 
-    Rail() { mark.kind = WorkKind::kMark; }
+    Rail() { mark.kind = last.kind = WorkKind::kMark; }
 
     Qp qp;
     RailState state = RailState::kOpening;
     std::uint32_t max_inline = 0;  // bytes
+    std::uint32_t generation = 1;  // counts the queue pairs that this rail has had (path/rail_life.h)
     bool counts_credits = false;   // the peer has separate receive buffers for this rail, so messages need credits
     sched::ReceiveCredits own_receives;  // valid if this side has no shared receive queue
     sched::ReadTokens<Work, &Work::node> reads{0};
     List<Work, &Work::node> waiting;
-    Work mark;  // its completion covers the inline sends before it
+    List<Work, &Work::node> posted;  // requests that will complete, in the order of posting
+    Work mark;                       // its completion covers the inline sends before it
+    Work last;  // posted when the queue pair is in error: its completion shows that nothing else will complete
     RailCounts counts;
 
     sched::RailIndex number() const noexcept { return mark.rail; }  // valid in a channel
@@ -107,11 +110,15 @@ public:
     [[nodiscard]] int post(Request& request, Work& work) noexcept {
         if (const int error = qp.post(request, &work, true); error != 0) return error;
         in_flight_ += work.requests;
+        posted.push_back(&work);
         counts.bytes += work.bytes;
         (work.kind == WorkKind::kSend ? counts.sends : counts.stripes) += work.requests;
         return 0;
     }
-    void on_completed(const Work& work) noexcept { in_flight_ -= work.requests; }
+    void on_completed(Work& work) noexcept {
+        posted.remove(&work);
+        in_flight_ -= work.requests;
+    }
 
     // Posts the message `psn`, which is `bytes` of inline data. Precondition: is_free().
     [[nodiscard]] int post_inline(Request& request, std::uint32_t bytes, sched::SequenceNumber psn) {

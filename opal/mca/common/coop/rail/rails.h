@@ -36,6 +36,16 @@ public:
         return put;
     }
 
+    // Exchanges the rail, which must exist, and its queue pair for reads, which may be null. Returns the old ones.
+    std::pair<std::unique_ptr<Rail>, std::unique_ptr<Rail>> replace(sched::RailIndex number, std::unique_ptr<Rail> rail,
+                                                                    std::unique_ptr<Rail> reader) {
+        all_[number].swap(rail);
+        if (number >= readers_.size()) readers_.resize(all_.size());
+        readers_[number].swap(reader);
+        set_state(number, all_[number]->state);
+        return {std::move(rail), std::move(reader)};
+    }
+
     // Gives the rail `number` a second queue pair, which carries its reads if it is up. Precondition: the rail exists.
     void put_reader(sched::RailIndex number, std::unique_ptr<Rail> reader) {
         readers_.resize(all_.size());

@@ -41,6 +41,9 @@ public:
         return nullptr;
     }
 
+    // The queue pair has failed: returns the waiting reads one by one; null after the last.
+    T* pop_waiting() noexcept { return waiting_.pop_front(); }
+
     // For a new queue pair: nothing is outstanding, and nothing waits.
     void reset(std::uint32_t limit) noexcept { limit_ = free_ = limit; }
 

@@ -7,6 +7,8 @@
 //     reserve  buffers for messages that carry only credits; these messages are sent without a credit
 //     the rest is owed to the sender from the start
 //
+// A queue pair that replaces another one has the next generation. Credits for the buffers of an earlier one are void.
+//
 // Units: buffers. Threading: none; the caller holds the lock of the channel. Ownership: plain values, no
 // allocation.
 #pragma once
@@ -25,10 +27,13 @@ constexpr std::uint32_t kReservedReceives = 4;
 struct Grant {
     RailIndex rail = 0;
     std::uint32_t count = 0;
+    std::uint32_t generation = 0;  // queue pairs that the rail has had before, modulo kGenerations
 
-    static constexpr std::uint32_t kMax = 0x7ff;
-    std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | count); }
-    static Grant of(std::uint16_t word) noexcept { return {static_cast<RailIndex>(word >> 11), word & kMax}; }
+    static constexpr std::uint32_t kMax = 0x7f, kGenerations = 16;
+    std::uint16_t word() const noexcept { return static_cast<std::uint16_t>(rail << 11 | generation << 7 | count); }
+    static Grant of(std::uint16_t word) noexcept {
+        return {static_cast<RailIndex>(word >> 11), word & kMax, word >> 7 & (kGenerations - 1)};
+    }
 };
 static_assert(kMaxRails <= 32);
 

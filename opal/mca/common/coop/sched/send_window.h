@@ -29,7 +29,7 @@ class SendWindow {
 public:
     explicit SendWindow(SequenceNumber first = 0) noexcept : first_(first), next_(first) {}
 
-    bool has_room() const noexcept { return next_ - first_ < kSendWindow; }
+    bool has_room() const noexcept { return next_ - first_ < limit_; }
     // Returns the number of the next message. Precondition: has_room().
     SequenceNumber take() noexcept { return next_++; }
 
@@ -42,6 +42,21 @@ public:
         }
     }
 
+    // All messages before `expected` have landed. Returns false, and changes nothing, if one of them was not sent yet.
+    // A number before the first one that has not landed is old news.
+    [[nodiscard]] bool landed_before(SequenceNumber expected) noexcept {
+        if (next_ - expected > UINT32_MAX / 2) return false;
+        if (expected - first_ > UINT32_MAX / 2) return true;
+        for (; first_ != expected; ++first_) word_of(first_) &= ~bit_of(first_);
+        return true;
+    }
+
+    // While it is shut there is no room.
+    void shut() noexcept { limit_ = 0; }
+    void open() noexcept { limit_ = kSendWindow; }
+    SequenceNumber first() const noexcept { return first_; }
+    SequenceNumber next() const noexcept { return next_; }
+
     std::uint32_t under_way() const noexcept {
         return next_ - first_;
     }  // messages from the first one that has not landed
@@ -53,6 +68,7 @@ private:
 
     std::array<std::uint64_t, kSendWindow / 64> landed_{};  // one bit per message from first_ on
     SequenceNumber first_, next_;
+    std::uint32_t limit_ = kSendWindow;
 };
 
 }  // namespace coop::sched

@@ -16,7 +16,7 @@ struct Connector::Parts {
 
 namespace {
 
-struct Way {
+struct Pair {
     DatagramQp* from;
     const path::PortRecord* to;
 };
@@ -24,8 +24,8 @@ struct Way {
 // Returns all ways to the peer. The first ones have no port in common, so that a second attempt avoids both
 // ports of the first. These are between HCAs at the same position on their nodes, as rails are
 // (path/port_pairs.h).
-std::vector<Way> ways_to(std::span<const path::PortRecord> remote,
-                         const std::vector<std::unique_ptr<DatagramQp>>& qps) {
+std::vector<Pair> ways_to(std::span<const path::PortRecord> remote,
+                          const std::vector<std::unique_ptr<DatagramQp>>& qps) {
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
         if (port.ud_qpn != 0) ends.push_back(&port);
@@ -33,7 +33,7 @@ std::vector<Way> ways_to(std::span<const path::PortRecord> remote,
     std::vector<path::PortRecord> starts;
     for (const auto& qp : qps) starts.push_back(qp->port());
     const path::Reach reach = path::reach_between(starts, remote);
-    std::vector<Way> ways;
+    std::vector<Pair> ways;
     for (std::size_t shift = 0; shift < qps.size(); ++shift)
         for (std::size_t i = 0; i < ends.size(); ++i) {
             DatagramQp* from = qps[(i + shift) % qps.size()].get();
@@ -65,12 +65,14 @@ Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& o
     return Connector(std::move(parts));
 }
 
-Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram,
-                       std::uint32_t attempt) {
-    const std::vector<Way> ways = ways_to(remote, parts_->qps);
-    if (ways.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
-    const Way& way = ways[attempt % ways.size()];
-    return way.from->send(*way.to, datagram);
+Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way) {
+    std::vector<Pair> pairs = ways_to(remote, parts_->qps);
+    if (pairs.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
+    std::stable_partition(pairs.begin(), pairs.end(), [&](const Pair& pair) {
+        return (way.avoid_local >> pair.from->port().hca & 1) == 0 && (way.avoid_remote >> pair.to->hca & 1) == 0;
+    });
+    const Pair& pair = pairs[way.attempt % pairs.size()];
+    return pair.from->send(*pair.to, datagram);
 }
 
 int Connector::poll(const Arrival& arrival) {

@@ -41,6 +41,12 @@ struct ConnectorCounts {
     std::uint64_t recovered = 0;     // times a queue pair was recovered after such an error
 };
 
+// Selects the ports of a datagram: another pair for each attempt, first those of HCAs that are not to be avoided.
+struct Way {
+    std::uint32_t attempt = 0;
+    path::HcaSet avoid_local = 0, avoid_remote = 0;
+};
+
 class Connector {
 public:
     // Writes ud_qpn and ud_qkey into the record of each HCA's first port. Reports an HCA whose queue pair
@@ -52,9 +58,8 @@ public:
     Connector& operator=(Connector&&) noexcept;
     ~Connector();
 
-    // Sends to the process that has these ports. `attempt` selects the way. A failure is not fatal.
-    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram,
-                std::uint32_t attempt = 0);
+    // Sends to the process that has these ports. A failure is not fatal.
+    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way = {});
 
     // Calls back for each datagram that has arrived; returns their number. The bytes are valid during the
     // callback, which may call send(), and must be validated with path::decode().

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "failover.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "connect.h"
+#include "diagnose.h"
+#include "message.h"
+#include "module.h"
+#include "operation.h"
+#include "progress.h"
+
+namespace coop::ib {
+namespace {
+
+using path::LifeDo;
+using path::LifeEvent;
+
+constexpr std::uint64_t kPause = 100'000;               // ns between two looks at timers
+constexpr std::uint64_t kLeastRetired = 2'000'000'000;  // ns that a queue pair stays in the error state
+
+path::LifePatience patience_of(const Config& given) {
+    path::LifePatience patience;
+    patience.hold = static_cast<std::uint64_t>(given.failback_hold) * 1'000'000u;
+    return patience;
+}
+
+Rail* reader_of(const Channel& channel, sched::RailIndex number) { return channel.rails.reader(number); }
+
+// Calls each(rail) for the rail and for its queue pair for reads.
+template <class Each>
+void for_both(Channel& channel, sched::RailIndex number, Each each) {
+    each(channel.rails[number]);
+    if (Rail* const reader = reader_of(channel, number)) each(*reader);
+}
+
+void watch(Channel& channel) {
+    if (!std::exchange(channel.watched, true)) ++channel.module.repairing;
+}
+
+// --- stopping --------------------------------------------------------------------------------------------------------
+
+// If the queue pair does not take the last request, it counts as drained when the time for that is over.
+void stop_queue_pair(Rail& rail) {
+    rail.drained = false;
+    rail.closed_ns = now_ns();
+    rail.qp.stop();
+    static_cast<void>(rail.qp.post_empty_write(&rail.last));
+}
+
+// No rail is usable: requests wait from now on as they do before the connection.
+void begin_partition(Channel& channel) {
+    channel.partition_ns = now_ns();
+    ++channel.partitions;
+    channel.window.shut();
+    channel.endpoint.connected.store(false, std::memory_order_release);
+    partitioned(channel.endpoint, channel.module.given.partition_timeout);
+}
+
+void stop(Channel& channel, sched::RailIndex number) {
+    watch(channel);
+    if (channel.rails[number].state == rail::RailState::kUp) channel.shut(number);
+    for_both(channel, number, stop_queue_pair);
+    if (channel.partition_ns == 0 && !channel.has_usable_rail()) begin_partition(channel);
+    for_both(channel, number, [&](Rail& rail) { channel.resubmit_waiting(rail); });
+}
+
+// --- repeating -------------------------------------------------------------------------------------------------------
+
+bool is_safe(const Channel& channel, Work& work) {
+    switch (work.kind) {
+    case WorkKind::kGet: return true;
+    case WorkKind::kSend: return Fragment::of(work).ring_address == 0;
+    case WorkKind::kAtomic: atomic_in_doubt(channel.endpoint);
+    case WorkKind::kPut:
+    case WorkKind::kMark: break;
+    }
+    return false;
+}
+
+// While a slot of the ring is written once more, it must not get its next message.
+void begin_repetition(Channel& channel, Fragment& fragment) noexcept {
+    if (fragment.ring_address == 0 || std::exchange(fragment.repeats, true)) return;
+    ++channel.outbox->repeating;
+}
+
+// Whether the peer's process has the message, so that it must not be sent again: its slot may have the next one by now.
+bool has_arrived(Work& work) { return work.kind == WorkKind::kSend && !Fragment::of(work).held; }
+
+// Their completions were lost with the queue pair.
+void end_those_that_have_arrived(Channel& channel, Rail& rail) {
+    for (Work* work = rail.posted.front(); work != nullptr;) {
+        Work* const next = rail.posted.next(work);
+        if (has_arrived(*work)) {
+            rail.on_completed(*work);
+            channel.scheduler->on_aborted(work->rail, work->bytes, work->posted_ns);
+            Fragment& fragment = Fragment::of(*work);
+            if (fragment.repeats) end_repetition(channel, fragment);
+            channel.module.kept.keep(channel.module, fragment);  // the upper layer is called without the lock
+        }
+        work = next;
+    }
+}
+
+void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
+    RailRepair& repair = channel.repair[number];
+    for_both(channel, number, [&](Rail& rail) {
+        end_those_that_have_arrived(channel, rail);
+        channel.resubmit_posted(rail, [&](Work& work) {
+            if (!all && !is_safe(channel, work)) return false;
+            if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
+            ++repair.repeated;
+            repair.repeated_bytes += work.bytes;
+            return true;
+        });
+    });
+}
+
+// Makes a fragment that repeats a message: the same bytes, to the same place in the ring.
+Fragment& repetition_of(Channel& channel, const void* message, std::uint64_t ring_address) {
+    Fragment* const again = channel.module.fragments.take();
+    if (again == nullptr) cannot_repeat(channel.endpoint);
+    const Header& header = *static_cast<const Header*>(message);
+    const auto length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
+    std::memcpy(static_cast<void*>(again->header), message, ring_address != 0 ? sched::written(length) : length);
+    again->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+    again->base.des_cbfunc = nullptr;
+    again->ring_address = ring_address;
+    again->sealed = again->held = true;
+    Work& work = again->work;
+    work.kind = WorkKind::kSend;
+    work.endpoint = &channel.endpoint;
+    work.bytes = length;
+    work.psn = header.psn;
+    work.ordered = is_ordered(header.kind);
+    work.wants_credit = ring_address == 0 && header.kind != static_cast<std::uint8_t>(Kind::kCredits);
+    work.has_token = work.apart = work.waits = false;
+    work.posted_ns = sched::kNotMeasured;
+    return *again;
+}
+
+// Messages that have left the send queue of the rail, or whose copy was sent inline, and that the peer's process does not
+// have: its HCA may have failed after it had acknowledged them.
+void repeat_held(Channel& channel, sched::RailIndex number, sched::Held<Fragment>& held) {
+    RailRepair& repair = channel.repair[number];
+    std::vector<Fragment*> all;
+    held.for_each([&](sched::SequenceNumber, sched::Held<Fragment>::Place& place) {
+        Fragment* const old = place.packet;
+        if (old != nullptr ? !old->landed || old->work.rail != number : place.copy == nullptr || place.rail != number)
+            return;
+        const bool urgent = old != nullptr && old->urgent;
+        Fragment& again = old != nullptr ? repetition_of(channel, old->header, old->ring_address)
+                                         : repetition_of(channel, place.copy, place.address);
+        again.urgent = urgent;
+        begin_repetition(channel, again);
+        again.work.rail = number;
+        place = {&again, nullptr, 0, 0, 0};
+        if (old != nullptr) channel.module.fragments.let_go(*old);
+        ++repair.repeated;
+        repair.repeated_bytes += again.work.bytes;
+        all.push_back(&again);
+    });
+    for (Fragment* again : all) channel.resubmit(again->work);
+}
+
+void repeat_all(Channel& channel, sched::RailIndex number) {
+    repeat_posted(channel, number, true);
+    repeat_held(channel, number, channel.held);
+    repeat_held(channel, number, channel.held_unordered);
+}
+
+// --- coming back -----------------------------------------------------------------------------------------------------
+
+// Takes a rail out of the channel. Its queue pair stays for a while.
+void retire(Channel& channel, std::unique_ptr<Rail> rail) {
+    if (rail == nullptr) return;
+    watch(channel);
+    rail->qp.stop();
+    rail->state = rail::RailState::kFailed;
+    rail->closed_ns = now_ns();
+    channel.retired.push_back(std::move(rail));
+}
+
+void retire(Channel& channel, std::vector<std::unique_ptr<Rail>> rails) {
+    for (auto& rail : rails) retire(channel, std::move(rail));
+}
+
+void set_up(Channel& channel, sched::RailIndex number, Rail& rail, const Rail* old) {
+    set_mark(channel.endpoint, rail, number);
+    rail.state = rail::RailState::kUp;
+    rail.generation = channel.repair[number].life.generation() + 1;
+    if (old == nullptr) return;
+    rail.counts = old->counts;
+    rail.early = old->early;
+}
+
+// Puts the queue pairs of a successful attempt into the channel.
+void install(Channel& channel, sched::RailIndex number, std::vector<std::unique_ptr<Rail>> rails) {
+    rails.resize(2);
+    std::unique_ptr<Rail> rail = std::move(rails[0]), reader = std::move(rails[1]);
+    if (reader != nullptr && reader->state == rail::RailState::kClosed) retire(channel, std::move(reader));
+    set_up(channel, number, *rail, channel.rails.find(number));
+    if (reader != nullptr) set_up(channel, number, *reader, channel.rails.any_reader(number));
+    auto old = channel.rails.replace(number, std::move(rail), std::move(reader));
+    retire(channel, std::move(old.first));
+    retire(channel, std::move(old.second));
+}
+
+void use(Channel& channel, sched::RailIndex number) {
+    RailRepair& repair = channel.repair[number];
+    const std::uint64_t now = now_ns(), away = now - repair.lost_ns;
+    ++repair.recoveries;
+    repair.down_ns += away;
+    rail_back(channel, number, away);
+    const std::uint64_t since = std::exchange(channel.partition_ns, 0);
+    channel.admit(number, sched::RailState::kSuspect);
+    cut_waiting(channel.module, channel);
+    if (since == 0 || channel.partition_ns != 0) return;
+    partition_over(channel.endpoint, now - since);
+    channel.endpoint.connected.store(true, std::memory_order_release);
+    release_waiting(channel.module, channel.endpoint);
+}
+
+void reopen(Channel& channel, sched::RailIndex number) {
+    const RailRepair& repair = channel.repair[number];
+    std::vector<path::PathChoice> paths{repair.path};
+    if (repair.wants_reader) paths.push_back(repair.reader_path);
+    channel.module.connections->reopen(channel.endpoint.id, channel.endpoint.remote, number,
+                                       repair.life.generation() + 1, std::move(paths));
+}
+
+// --- datagrams -------------------------------------------------------------------------------------------------------
+
+// Our HCAs that have no rail to the peer, or the peer's; 0 if that would be all.
+path::HcaSet without_rail(const Channel& channel, std::uint32_t Rail::*hca) {
+    path::HcaSet with = 0, all = 0;
+    for (sched::RailIndex i = 0; i < channel.rails.numbers(); ++i)
+        if (const Rail* const rail = channel.rails.find(i)) {
+            all |= path::HcaSet{1} << rail->*hca;
+            if (rail->state == rail::RailState::kUp) with |= path::HcaSet{1} << rail->*hca;
+        }
+    return with == 0 ? 0 : all & ~with;
+}
+
+void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
+    RailRepair& repair = channel.repair[number];
+    path::Datagram datagram{kind, channel.module.id, channel.endpoint.id, 0, 1, 0, {}, number};
+    datagram.wants_answer = !repair.life.peer_closed();
+    datagram.life = repair.life.generation();
+    datagram.expected = channel.arrivals.expected();
+    datagram.unordered = channel.seen_unordered.expected();
+    channel.module.connections->send(
+        channel.endpoint.remote, datagram,
+        {repair.way++, without_rail(channel, &Rail::local_hca), without_rail(channel, &Rail::remote_hca)});
+}
+
+// --- decisions -------------------------------------------------------------------------------------------------------
+
+void destroy(Channel& channel, sched::RailIndex number) {
+    for_both(channel, number, [](Rail& rail) {
+        if (!rail.drained) rail.qp.destroy();
+        rail.drained = true;
+    });
+}
+
+void carry_out(Channel& channel, sched::RailIndex number, LifeDo action) {
+    switch (action) {
+    case LifeDo::kStop: return stop(channel, number);
+    case LifeDo::kDestroy: return destroy(channel, number);
+    case LifeDo::kRepeatSafe: return repeat_posted(channel, number, false);
+    case LifeDo::kRepeatAll: return repeat_all(channel, number);
+    case LifeDo::kSendDown: return tell_peer(channel, number, path::Kind::kDown);
+    case LifeDo::kSendClosed: return tell_peer(channel, number, path::Kind::kClosed);
+    case LifeDo::kReopen: return reopen(channel, number);
+    case LifeDo::kAbandon: return retire(channel, channel.module.connections->abandon(channel.endpoint.id, number));
+    case LifeDo::kUse: return use(channel, number);
+    case LifeDo::kTrust: return channel.scheduler->set_state(number, sched::RailState::kUp);
+    }
+}
+
+void happen(Channel& channel, sched::RailIndex number, LifeEvent event, std::uint32_t generation = 0,
+            bool wants_answer = false) {
+    path::RailLife& life = channel.repair[number].life;
+    for (const LifeDo action : life.on(event, now_ns(), generation, wants_answer)) carry_out(channel, number, action);
+}
+
+// Whether the rail was up when the channel was connected.
+bool is_part(const Channel& channel, sched::RailIndex number) {
+    const Rail* const rail = number < channel.repair.size() ? channel.rails.find(number) : nullptr;
+    return rail != nullptr && rail->state != rail::RailState::kClosed;
+}
+
+void note_loss(Channel& channel, sched::RailIndex number, const char* why) {
+    RailRepair& repair = channel.repair[number];
+    repair.lost_ns = now_ns();
+    repair.way = 0;
+    ++repair.failures;
+    rail_lost(channel, number, why);
+}
+
+void on_closing(Channel& channel, const path::Datagram& datagram) {
+    const sched::RailIndex number = datagram.rail;
+    take_acknowledgement(channel.module, channel.endpoint, {datagram.expected, datagram.unordered});
+    const path::RailLife& life = channel.repair[number].life;
+    if (life.carries_data() && datagram.life == life.generation()) note_loss(channel, number, "the peer has closed it");
+    happen(channel, number, datagram.kind == path::Kind::kDown ? LifeEvent::kPeerDown : LifeEvent::kPeerClosed,
+           datagram.life, datagram.wants_answer);
+}
+
+void on_asked(Channel& channel, sched::RailIndex number, std::uint32_t generation) {
+    const path::RailLife& life = channel.repair[number].life;
+    if (life.carries_data() && generation == life.generation() + 1)
+        note_loss(channel, number, "the peer has closed it");
+    happen(channel, number, LifeEvent::kPeerAsks, generation);
+}
+
+void on_reopened(Channel& channel, News& news) {
+    const path::RailLife& life = channel.repair[news.rail].life;
+    if (life.state() != path::LifeState::kReopening || news.life != life.generation() + 1)
+        return retire(channel, std::move(news.rails));
+    install(channel, news.rail, std::move(news.rails));
+    happen(channel, news.rail, LifeEvent::kEstablished);
+}
+
+void on_attempt_failed(Channel& channel, News& news) {
+    const path::RailLife& life = channel.repair[news.rail].life;
+    retire(channel, std::move(news.rails));
+    if (news.life == life.generation() + 1) happen(channel, news.rail, LifeEvent::kGivenUp);
+    // The peer has ended the attempt after this side had taken it for a success.
+    else if (news.life == life.generation()) begin_repair(channel, news.rail, "the peer does not use it");
+}
+
+// --- time ------------------------------------------------------------------------------------------------------------
+
+void forget_retired(Module& m, Channel& channel) {
+    const auto retry_ns = (std::uint64_t{4096} << m.given.timeout) *
+                          static_cast<std::uint64_t>(m.given.retry_count + 1);
+    const std::uint64_t least = std::max(retry_ns, kLeastRetired);
+    std::erase_if(channel.retired, [&](const std::unique_ptr<Rail>& rail) {
+        if (m.sweeps != 0 || rail->in_use != 0 || m.emptied_ns < rail->closed_ns + least) return false;
+        m.uses[rail->local_hca].qp_users.erase(rail->qp.number());
+        m.connections->return_places(*rail);
+        return true;
+    });
+}
+
+// A queue pair that does not drain is not destroyed before its completions had a chance to be polled.
+bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, std::uint64_t now) {
+    const path::RailLife& life = channel.repair[number].life;
+    if (!life.next_tick() || *life.next_tick() > now) return false;
+    return life.state() != path::LifeState::kClosing ||
+           (m.sweeps == 0 && m.emptied_ns > channel.rails[number].closed_ns);
+}
+
+bool is_well(const Channel& channel) {
+    return channel.retired.empty() && std::all_of(channel.repair.begin(), channel.repair.end(), [](const auto& each) {
+               return each.life.state() == path::LifeState::kUp;
+           });
+}
+
+void look_after(Module& m, Channel& channel, std::uint64_t now) {
+    for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
+        if (may_tick(m, channel, number, now)) happen(channel, number, LifeEvent::kTick);
+    const auto limit = static_cast<std::uint64_t>(m.given.partition_timeout) * 1'000'000'000u;
+    if (channel.partition_ns != 0 && limit != 0 && now - channel.partition_ns > limit)
+        partition_too_long(channel.endpoint, m.given.partition_timeout);
+    forget_retired(m, channel);
+    if (is_well(channel)) {
+        channel.watched = false;
+        --m.repairing;
+    }
+}
+
+}  // namespace
+
+std::optional<sched::RailIndex> Channel::rail_for(const Work& work) {
+    if (!has_usable_rail()) return std::nullopt;
+    if (work.kind == WorkKind::kAtomic) {
+        for (const Rail& rail : rails)
+            if (rail.remote_hca == endpoint.atomic_hca) return rail.number();
+        return std::nullopt;
+    }
+    const StripeWork* const behind = work.kind == WorkKind::kSend ? Fragment::of(const_cast<Work&>(work)).behind
+                                                                  : nullptr;
+    if (behind != nullptr)
+        return rails[behind->rail].state == rail::RailState::kUp ? std::optional(behind->rail) : std::nullopt;
+    return scheduler->rail_of_small(work.bytes, rail::direction_of(work.kind));
+}
+
+void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& paths) {
+    Channel& channel = *endpoint.channel;
+    const std::size_t rails = channel.rails.numbers();
+    channel.repair.resize(rails);
+    for (std::size_t i = 0; i < rails; ++i) {
+        RailRepair& repair = channel.repair[i];
+        repair.life = path::RailLife(patience_of(channel.module.given));
+        repair.path = paths[i];
+        repair.wants_reader = reader_of(channel, static_cast<sched::RailIndex>(i)) != nullptr;
+        if (repair.wants_reader) repair.reader_path = paths[rails + i];
+    }
+}
+
+void begin_repair(Channel& channel, sched::RailIndex number, const char* why) {
+    if (!is_part(channel, number) || !channel.repair[number].life.carries_data()) return;
+    note_loss(channel, number, why);
+    happen(channel, number, LifeEvent::kTrouble);
+}
+
+void on_drained(Channel& channel, Rail& rail) {
+    const sched::RailIndex number = rail.number();
+    rail.drained = true;
+    bool both = true;
+    for_both(channel, number, [&](const Rail& each) { both &= each.drained; });
+    if (both) happen(channel, number, LifeEvent::kDrained);
+}
+
+void on_port_down(Channel& channel, sched::RailIndex number, const char* why) {
+    if (is_part(channel, number) && channel.repair[number].life.carries_data()) note_loss(channel, number, why);
+    if (is_part(channel, number)) happen(channel, number, LifeEvent::kPortDown);
+}
+
+void on_port_active(Channel& channel, sched::RailIndex number) {
+    if (is_part(channel, number)) happen(channel, number, LifeEvent::kPortActive);
+}
+
+void on_repair_news(Module&, Endpoint& endpoint, News& news) {
+    if (!endpoint.channel || endpoint.channel->state != ChannelState::kConnected) return;
+    Channel& channel = *endpoint.channel;
+    if (!is_part(channel, news.rail)) return;
+    switch (news.what) {
+    case News::What::kClosing: return on_closing(channel, news.datagram);
+    case News::What::kAsked: return on_asked(channel, news.rail, news.life);
+    case News::What::kEstablished: return on_reopened(channel, news);
+    case News::What::kGivenUp: return on_attempt_failed(channel, news);
+    case News::What::kQueuePairs:
+    case News::What::kLate:
+    case News::What::kEvent: return;
+    }
+}
+
+void end_repetition(Channel& channel, Fragment& fragment) noexcept {
+    fragment.repeats = false;
+    --channel.outbox->repeating;
+}
+
+void forget_held(Module& m, Fragment& fragment) {
+    Channel& channel = *fragment.work.endpoint->channel;
+    (fragment.work.ordered ? channel.held : channel.held_unordered).forget(fragment.work.psn);
+    m.fragments.let_go(fragment);
+}
+
+void repair(Module& m) {
+    const std::uint64_t now = now_ns();
+    if (now < m.next_repair_ns) return;
+    Guard guard(m);
+    m.next_repair_ns = now + kPause;
+    for (const auto& [id, endpoint] : m.endpoints)
+        if (endpoint->channel && endpoint->channel->watched) look_after(m, *endpoint->channel, now);
+}
+
+void note_sweep(Module& m, bool emptied) noexcept {
+    if (emptied) m.emptied_ns = now_ns();
+}
+
+bool is_retired(const Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept {
+    return std::any_of(channel.retired.begin(), channel.retired.end(), [&](const std::unique_ptr<Rail>& rail) {
+        return rail->local_hca == hca && rail->qp.number() == qp_number;
+    });
+}
+
+}  // namespace coop::ib

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# btl/coopib goes on without rails that fail, and takes them back. The program checks the number and every byte of each message.
+# shellcheck disable=SC2154,SC2016 # variables of run and lib/launch.sh; expanded by the shell on the subnet
+
+prepare_failover() {
+    mkdir -p "$results/bin-mpi"
+    failover=$results/bin-mpi/failover
+    mpicc -O1 -Wall -Wextra -Werror -o "$failover" "$here/programs/failover.c" || return 1
+    eval "$("$prefix/bin/coop-env")"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
+# failing FAULTS [SUBNET OPTION…] -- [MPIRUN ARGUMENT…] -- ARGUMENT…: runs the program on a subnet, and the shell commands FAULTS when it
+# has started: 'f' stands for coop-fabric. Writes the job's output to $log.job and returns its status.
+failing() {
+    local faults=$1 options=() extra=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
+    while [ "$1" != -- ]; do extra+=("$1"); shift; done
+    shift
+    limit=${limit:-60} on_subnet "${options[@]}" -- sh -c 'faults=$1 output=$2; shift 2
+        f() { "$COOP_FABRIC_TOOL" "$@"; }
+        "$@" >"$output" 2>&1 & job=$!
+        until grep -q "^started" "$output" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+        eval "$faults"; wait $job' \
+        sh "$faults" "$log.job" mpirun -np 2 --oversubscribe --mca btl coopib,self --mca btl_coopib_failover "${on:-1}" --mca btl_coopib_report 1 \
+        --mca mpi_yield_when_idle 1 "${extra[@]}" "$failover" "$@"
+}
+
+# survives FAULTS …: the job ends well, and a rail was lost and is back where that is expected ($back, default: yes).
+survives() {
+    local status=0
+    failing "$@" || status=$?
+    cat "$log.job"
+    [ $status = 0 ] && grep -q '^failover: all right' "$log.job" && grep -q '^btl/coopib: .* is lost: ' "$log.job" &&
+        { [ "${back:-yes}" = no ] || grep -q '^btl/coopib: .* is back after ' "$log.job"; }
+}
+
+# ends_saying LINE FAULTS …: the job ends with this message, not by the time limit.
+ends_saying() {
+    local line=$1 status=0
+    shift
+    failing "$@" || status=$?
+    cat "$log.job"
+    echo "status $status"
+    [ $status != 0 ] && [ $status != 124 ] && grep -q "^$line" "$log.job"
+}
+
+# The median of the tenths of a second FROM..TO, in MB/s.
+rate() { # FROM TO
+    grep '^MB/s:' "$log.job" | cut -d' ' -f"$(($1 + 2))-$(($2 + 2))" | tr ' ' '\n' | sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+}
+
+# Two rails of 200 MB/s. One is lost after 1.5 s, for 1.5 s. A tenth of a second holds few rounds, hence the 5 % beside the 5 % of the
+# requirement: 0.95 of what one rail alone carries with this program.
+stream_goes_on_at_the_rate_of_the_other_rail() { # PML
+    local one two
+    limit=40 failing true --hosts 2 --rate 200MB/s -- --mca pml "$1" -- stream 2 65536 || return 1
+    one=$(rate 5 15)
+    survives 'sleep 1.5; f port h0/coop1/1 down; sleep 1.5; f port h0/coop1/1 up' --hosts 2 --hcas 2 --rate 200MB/s -- --mca pml "$1" -- \
+        stream 4.5 65536 || return 1
+    two="$(rate 5 13) $(rate 17 28) $(rate 36 43)"
+    echo "one rail: $one MB/s; before, without and with the rail again: $two"
+    awk -v one="$one" -v two="$two" 'BEGIN { split(two, r, " "); exit !(r[1] > 1.6 * one && r[2] >= 0.95 * one && r[3] > 1.6 * one) }'
+}
+
+# Messages that were executed, but whose acknowledgements were lost, are sent again and must be dropped. Messages that the peer's process has
+# acknowledged meanwhile are not sent again, so that one of several jobs has to show it.
+repetitions_are_dropped() { # PML
+    local attempt
+    for attempt in 1 2 3 4; do
+        survives 'for i in 1 2 3; do sleep 0.5; f fault h1/coop1 lose-ack --for 1s; sleep 0.1; f port h0/coop1/1 down; f fault clear; sleep 0.3
+            f port h0/coop1/1 up; done' --hosts 2 --hcas 2 -- --mca pml "$1" --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000 || return 1
+        echo "job $attempt"
+        awk '/arrived twice and dropped/ { split($0, w, /[:;]/); n += w[2] } END { print n " dropped"; exit !(n > 0) }' "$log.job" && return
+    done
+    return 1
+}
+
+failover_of_kinds() {
+    local pml flaps='for i in 1 2 3; do sleep 0.4; f port h0/coop1/1 down; sleep 0.3; f port h0/coop1/1 up; done'
+    local rails=(--hosts 2 --hcas 2) osc
+    for pml in ob1 coop; do
+        check "messages.$pml" survives "$flaps" "${rails[@]}" -- --mca pml "$pml" -- both 3 16 200 4096 12000 65536 1048576
+        check "ping_pong.$pml" survives "$flaps" "${rails[@]}" -- --mca pml "$pml" -- one 3 16 200 4096
+        check "without_rings.$pml" survives "$flaps" "${rails[@]}" -- --mca pml "$pml" --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000
+        check "without_srq.$pml" survives "$flaps" "${rails[@]}" --profile nosrq -- --mca pml "$pml" -- both 3 16 200 4096 12000 65536
+        check "without_srq_and_rings.$pml" survives "$flaps" "${rails[@]}" --profile nosrq -- --mca pml "$pml" \
+            --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000
+        check "roce.$pml" survives "$flaps" "${rails[@]}" --link-layer roce -- --mca pml "$pml" -- both 3 16 200 4096 65536
+    done
+    for osc in "multirail --mca osc_multirail_hca_control 0" rdma; do
+        # shellcheck disable=SC2086 # two words
+        check "puts.${osc%% *}" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml coop --mca osc $osc -- put 3 16 4096 65536 1048576
+        # shellcheck disable=SC2086
+        check "gets.${osc%% *}" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml coop --mca osc $osc -- get 3 16 4096 65536 1048576
+    done
+    check "atomics_are_never_repeated" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml ob1 --mca osc rdma -- add 3 16
+}
+
+# Operations of one-sided communication may use atomic operations of HCAs, which end the job if they are in doubt.
+survives_or_atomic() {
+    survives "$@" || grep -q '^A rail of btl/coopib failed while an atomic operation was under way' "$log.job"
+}
+
+# shellcheck disable=SC2086 # lengths are words
+failover_of_faults() {
+    local pml sizes='16 200 4096 12000 65536'
+    local rails=(--hosts 2 --hcas 2) four=(--hosts 2 --hcas 4)
+    for pml in ob1 coop; do
+        local quick=(--mca pml "$pml" --mca btl_coopib_timeout 11)
+        check "remote_port.$pml" survives 'sleep 0.5; f port h1/coop0/1 down; sleep 0.5; f port h1/coop0/1 up' "${rails[@]}" -- --mca pml "$pml" -- both 2 $sizes
+        check "hca.$pml" survives 'sleep 0.5; f hca h0/coop1 down; sleep 0.5; f hca h0/coop1 up' "${rails[@]}" -- --mca pml "$pml" -- both 3 $sizes
+        check "link_without_an_event.$pml" survives 'sleep 0.5; f fault h0/coop1/1 drop --for 1s; sleep 1' "${rails[@]}" -- "${quick[@]}" -- both 4 $sizes
+        check "killed_queue_pairs.$pml" survives 'for i in 1 2 3; do sleep 0.5; f fault h0/coop1 kill-qp; done' "${rails[@]}" -- --mca pml "$pml" -- both 2.5 $sizes
+        check "repetitions_are_dropped.$pml" repetitions_are_dropped "$pml"
+        check "rails_lost_one_by_one.$pml" survives 'for i in 0 1 2; do sleep 0.3; f port h0/coop$i/1 down; done; sleep 0.3
+            for i in 1 2 0; do f port h0/coop$i/1 up; sleep 0.2; done; sleep 0.3; f port h1/coop3/1 down' "${four[@]}" -- --mca pml "$pml" -- both 3 $sizes
+        check "failure_during_a_repair.$pml" survives 'for i in 1 2 3; do sleep 0.4; f port h0/coop0/1 down; f port h0/coop1/1 down; f port h1/coop2/1 down
+            sleep 0.2; f port h1/coop2/1 up; f port h0/coop0/1 up; f port h0/coop1/1 up; done' "${four[@]}" -- --mca pml "$pml" -- both 3 $sizes
+        check "all_rails.$pml" survives 'sleep 0.5; f port h0/coop1/1 down; f port h1/coop0/1 down; sleep 5; f port h1/coop0/1 up; sleep 0.3; f port h0/coop1/1 up' \
+            "${rails[@]}" -- --mca pml "$pml" -- both 7 $sizes
+        check "all_rails_for_too_long.$pml" ends_saying 'No rail between two processes has worked for too long' 'sleep 0.5; f port h0/coop1/1 down; f port h1/coop0/1 down' \
+            "${rails[@]}" -- --mca pml "$pml" --mca btl_coopib_partition_timeout 1 -- both 7 $sizes
+        back=no check "end_of_job_without_a_rail.$pml" survives 'sleep 0.5; f port h0/coop1/1 down' "${rails[@]}" -- --mca pml "$pml" -- both 1.5 $sizes
+        on=0 check "off.$pml" ends_saying 'A rail of btl/coopib has failed' 'sleep 0.5; f fault h0/coop1/1 drop --for 10s' "${rails[@]}" -- "${quick[@]}" \
+            -- both 4 $sizes
+    done
+}
+
+part_failover() {
+    local pml
+    log=$results/log/failover.build.log
+    prepare_failover >"$log" 2>&1 || { report_fail failover.build; return; }
+    for pml in ob1 coop; do
+        check "stream_goes_on_at_the_rate_of_the_other_rail.$pml" stream_goes_on_at_the_rate_of_the_other_rail "$pml"
+    done
+    failover_of_kinds
+    failover_of_faults
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ranks exchange messages while rails fail. Each message carries its number, and every byte of it is checked, so a
+ * lost, repeated, overtaken or damaged message is found.
+ *
+ *     failover KIND SECONDS BYTES...
+ *
+ * A length is at least 16. KIND:
+ *       both     both ranks send, a window of messages at a time, of the given lengths in turn
+ *       stream   only rank 0 sends
+ *       one      one message at a time, there and back
+ *       put, get, fence: rank 0 writes into a window of rank 1, or reads from it; fence: both write, with fences
+ *       add      both ranks add to a counter in the memory of rank 1
+ * Rank 0 prints 'started' and at the end the bytes per second of each tenth of a second. Exit code 1 on failure. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 16, MOST_SIZES = 8, TENTHS = 3000 };
+
+static int rank, kinds;
+static size_t sizes[MOST_SIZES], most;
+static double seconds, begun;
+static uint64_t tenths[TENTHS];
+
+static void fail(const char* what, uint64_t number, size_t at, uint64_t got, uint64_t wanted) {
+    fprintf(stderr, "failover: FAILED: rank %d: %s: message %llu, word %zu: %llx instead of %llx\n", rank, what,
+            (unsigned long long)number, at, (unsigned long long)got, (unsigned long long)wanted);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static uint64_t word(uint64_t number, size_t i) { return (number + 1) * 0x9E3779B97F4A7C15u + i * 0xBF58476D1CE4E5B9u; }
+
+/* Word 0 is the number, word 1 says whether this is the last round. */
+static void fill(uint64_t* words, size_t bytes, uint64_t number, uint64_t last) {
+    const size_t count = bytes / 8;
+    for (size_t i = 2; i < count; ++i) words[i] = word(number, i);
+    words[0] = number;
+    words[1] = last;
+}
+
+static uint64_t check(const char* what, const uint64_t* words, size_t bytes, uint64_t number) {
+    const size_t count = bytes / 8;
+    if (words[0] != number) fail(what, number, 0, words[0], number);
+    for (size_t i = 2; i < count; ++i)
+        if (words[i] != word(number, i)) fail(what, number, i, words[i], word(number, i));
+    return words[1];
+}
+
+static void count_bytes(size_t bytes) {
+    const double now = MPI_Wtime() - begun;
+    const int tenth = (int)(now * 10);
+    if (tenth < TENTHS) tenths[tenth] += bytes;
+}
+
+static int is_last(void) { return MPI_Wtime() - begun >= seconds; }
+
+static uint64_t exchange(int back) {
+    static uint64_t* out[WINDOW];
+    static uint64_t* in[WINDOW];
+    MPI_Request requests[2 * WINDOW];
+    uint64_t number = 0, last = 0;
+    for (int i = 0; i < WINDOW; ++i) {
+        out[i] = malloc(most);
+        in[i] = malloc(most);
+    }
+    while (!last) {
+        const uint64_t mine = rank == 0 && is_last();
+        int count = 0;
+        size_t bytes = 0;
+        for (int i = 0; i < WINDOW; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            if (rank == 1 || back)
+                MPI_Irecv(in[i], (int)size, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[count++]);
+        }
+        for (int i = 0; i < WINDOW; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            if (rank == 1 && !back) break;
+            fill(out[i], size, number + (uint64_t)i, mine);
+            MPI_Isend(out[i], (int)size, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[count++]);
+            bytes += size;
+        }
+        MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+        last = mine;
+        for (int i = 0; i < WINDOW && (rank == 1 || back); ++i) {
+            const uint64_t theirs = check("a message", in[i], sizes[(number + (uint64_t)i) % (uint64_t)kinds],
+                                          number + (uint64_t)i);
+            if (rank == 1) last |= theirs;
+        }
+        number += WINDOW;
+        count_bytes(bytes);
+    }
+    return number;
+}
+
+static uint64_t one_at_a_time(void) {
+    uint64_t *out = malloc(most), *in = malloc(most), number = 0, last = 0;
+    while (!last) {
+        const size_t size = sizes[number % (uint64_t)kinds];
+        last = rank == 0 && is_last();
+        if (rank == 0) {
+            fill(out, size, number, last);
+            MPI_Send(out, (int)size, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+        }
+        MPI_Recv(in, (int)size, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const uint64_t theirs = check("an answer", in, size, number);
+        if (rank == 1) {
+            last = theirs;
+            fill(out, size, number, last);
+            MPI_Send(out, (int)size, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+        }
+        ++number;
+        count_bytes(size);
+    }
+    return number;
+}
+
+/* Rank 0 fills or reads the window of rank 1, which looks at it after each round. */
+static uint64_t one_sided(int puts) {
+    uint64_t *window, *local = malloc(most * WINDOW), number = 0;
+    int last = 0;
+    MPI_Win win;
+    MPI_Win_allocate((MPI_Aint)(most * WINDOW), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_lock_all(0, win);
+    while (!last) {
+        size_t bytes = 0;
+        last = rank == 0 && is_last();
+        MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int i = 0; i < WINDOW; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            uint64_t* const mine = local + (size_t)i * most / 8;
+            if (!puts && rank == 1) fill(window + (size_t)i * most / 8, size, number + (uint64_t)i, 0);
+            if (puts && rank == 0) fill(mine, size, number + (uint64_t)i, 0);
+            if (rank == 0) memset(mine, 0xff, puts ? 0 : size);
+            bytes += size;
+        }
+        MPI_Win_sync(win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < WINDOW && rank == 0; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            uint64_t* const mine = local + (size_t)i * most / 8;
+            if (puts) MPI_Put(mine, (int)size, MPI_BYTE, 1, (MPI_Aint)((size_t)i * most), (int)size, MPI_BYTE, win);
+            else MPI_Get(mine, (int)size, MPI_BYTE, 1, (MPI_Aint)((size_t)i * most), (int)size, MPI_BYTE, win);
+        }
+        if (rank == 0) MPI_Win_flush(1, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_sync(win);
+        for (int i = 0; i < WINDOW; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            if (puts && rank == 1) check("a put", window + (size_t)i * most / 8, size, number + (uint64_t)i);
+            if (!puts && rank == 0) check("a get", local + (size_t)i * most / 8, size, number + (uint64_t)i);
+        }
+        number += WINDOW;
+        count_bytes(bytes);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    return number;
+}
+
+static uint64_t fences(void) {
+    uint64_t *window, *local = malloc(most), number = 0;
+    int last = 0;
+    MPI_Win win;
+    MPI_Win_allocate((MPI_Aint)most, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    MPI_Win_fence(0, win);
+    while (!last) {
+        const size_t size = sizes[number % (uint64_t)kinds];
+        last = rank == 0 && is_last();
+        MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        fill(local, size, number, 0);
+        MPI_Win_fence(0, win);
+        MPI_Put(local, (int)size, MPI_BYTE, 1 - rank, 0, (int)size, MPI_BYTE, win);
+        MPI_Win_fence(0, win);
+        check("a put between fences", window, size, number++);
+        count_bytes(size);
+    }
+    MPI_Win_free(&win);
+    return number;
+}
+
+static uint64_t additions(void) {
+    uint64_t *counter, number = 0, sum = 0, one = 1, before = 0, all = 0;
+    int last = 0;
+    MPI_Win win;
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &win);
+    *counter = 0;
+    MPI_Win_lock_all(0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (; !last; ++number) {
+        MPI_Fetch_and_op(&one, &before, MPI_UINT64_T, 1, 0, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+        count_bytes(8);
+        last = is_last();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(&number, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Fetch_and_op(&one, &sum, MPI_UINT64_T, 1, 0, MPI_NO_OP, win);
+    MPI_Win_flush(1, win);
+    if (sum != all) fail("the sum", number, 0, sum, all);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    return number;
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc < 4) MPI_Abort(MPI_COMM_WORLD, 2);
+    seconds = atof(argv[2]);
+    for (kinds = 0; kinds < MOST_SIZES && kinds + 3 < argc; ++kinds) {
+        sizes[kinds] = strtoull(argv[kinds + 3], NULL, 10) / 8 * 8;
+        if (sizes[kinds] > most) most = sizes[kinds];
+    }
+    begun = MPI_Wtime();
+    uint64_t number = 0;
+    if (rank == 0) {
+        printf("started\n");
+        fflush(stdout);
+    }
+    const char* kind = argv[1];
+    if (strcmp(kind, "both") == 0) number = exchange(1);
+    else if (strcmp(kind, "stream") == 0) number = exchange(0);
+    else if (strcmp(kind, "one") == 0) number = one_at_a_time();
+    else if (strcmp(kind, "put") == 0) number = one_sided(1);
+    else if (strcmp(kind, "get") == 0) number = one_sided(0);
+    else if (strcmp(kind, "fence") == 0) number = fences();
+    else if (strcmp(kind, "add") == 0) number = additions();
+    else MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        const int tens = (int)((MPI_Wtime() - begun) * 10);
+        printf("MB/s:");
+        for (int i = 0; i < tens && i < TENTHS; ++i) printf(" %.0f", (double)tenths[i] / 1e5);
+        printf("\nfailover: all right, %llu messages\n", (unsigned long long)number);
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    return 0;
+}
