@@ -49,6 +49,40 @@ CASE(communication_after_the_last_fence) {
     });
 }
 
+// The first operation on a target looks closer than the ones after it. What it has found ends with the epoch.
+CASE(communication_after_an_epoch_with_communication) {
+    with_windows(env, [](Window& window, int next, MPI_Group all) {
+        for (const int target : {next, window.rank}) {
+            const auto once = [&] { check_refused(Call::kGet, MPI_SUCCESS, window.win, target, 0, 8, __LINE__); };
+            const auto twice = [&] { once(), once(); };
+            const auto over = [&] { check_all_refused(MPI_ERR_RMA_SYNC, window.win, target, 0, 8, __LINE__); };
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win));
+            twice();
+            CHECK_MPI(MPI_Win_unlock(target, window.win));
+            over();
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, MPI_MODE_NOCHECK, window.win));
+            twice();
+            CHECK_MPI(MPI_Win_unlock(target, window.win));
+            over();
+            CHECK_MPI(MPI_Win_lock_all(0, window.win));
+            twice();
+            CHECK_MPI(MPI_Win_unlock_all(window.win));
+            over();
+            CHECK_MPI(MPI_Win_fence(0, window.win));
+            twice();
+            REFUSED(MPI_Win_flush(target, window.win));
+            CHECK_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
+            over();
+            CHECK_MPI(MPI_Win_post(all, 0, window.win));
+            CHECK_MPI(MPI_Win_start(all, 0, window.win));
+            twice();
+            CHECK_MPI(MPI_Win_complete(window.win));
+            over();
+            CHECK_MPI(MPI_Win_wait(window.win));
+        }
+    });
+}
+
 CASE(communication_to_a_process_that_is_not_locked) {
     with_windows(env, [](Window& window, int next, MPI_Group) {
         CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, window.rank, 0, window.win));

@@ -83,6 +83,17 @@ CASE(a_refused_access_does_not_use_the_epoch_of_a_fence) {
     }
 }
 
+// The first operation on a target looks closer than the ones after it, which check the range as well.
+CASE(beyond_the_end_after_an_operation) {
+    with_windows(env, 1, [](Window& window, int target) {
+        check_refused(Call::kGet, MPI_SUCCESS, window.win, target, 0, 8, __LINE__);
+        BEYOND(window.win, target, kBytes, 1);
+        BEYOND(window.win, target, kBytes - 7, 8);
+        check_refused(Call::kGet, MPI_SUCCESS, window.win, target, kBytes - 8, 8, __LINE__);
+        CHECK_MPI(MPI_Win_flush(target, window.win));
+    });
+}
+
 CASE(beyond_the_end_in_units) {
     with_windows(env, 8, [](Window& window, int target) {
         BEYOND(window.win, target, kBytes / 8, 1);

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "codes.h"
+#include "quick.h"
 #include "waiting.h"
 #include "window.h"
 
@@ -16,9 +17,6 @@ std::uint64_t name_in(ompi_group_t& group, int rank) noexcept {
     return std::uint64_t{name.jobid} << 32 | name.vpid;
 }
 
-// Memory that other processes of the node read and write without the window.
-void order_memory() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
-
 rma::Record record_of(rma::Kind kind) noexcept {
     rma::Record record{};
     record.kind = kind;
@@ -27,19 +25,18 @@ rma::Record record_of(rma::Kind kind) noexcept {
 
 }  // namespace
 
-// The ranks of a group in this window. False: one of its processes is not in it.
-bool Window::ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks) {
+// Finds the ranks of a group in this window. False: one of its processes is not in it.
+bool Window::look_up(GroupRanks& known, ompi_group_t& group) {
     if (by_name_.empty())
         by_name_ = rma::RankTable(
             processes_, [&](std::uint32_t rank) { return name_in(*comm_->c_local_group, static_cast<int>(rank)); });
-    const int count = ompi_group_size(&group);
-    ranks.reserve(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) {
-        const auto rank = by_name_.find(name_in(group, i));
-        if (!rank) return false;
-        ranks.push_back(*rank);
-    }
-    return true;
+    return known.look_up(group, [&](int member) { return by_name_.find(name_in(group, member)); });
+}
+
+// Memory that other processes of the node read and write without the window. What they synchronize with in shared memory
+// orders it by itself.
+void Window::order_memory() const noexcept {
+    if (!all_mapped_) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 // Of all processes.
@@ -58,7 +55,7 @@ int Window::fence(int assertion) {
         Lock lock(mutex_);
         const rma::FenceAsserts asserts{(assertion & MPI_MODE_NOPRECEDE) != 0, (assertion & MPI_MODE_NOSUCCEED) != 0};
         if (const auto verdict = epochs_.fence(asserts); verdict != rma::Verdict::kProceed) return code_of(verdict);
-        ++epoch_;
+        ready_.begin_epoch();
         order_memory();
         if (has_fences_) meet = end_fence(lock);
         else refused = finish(lock, touched_peers(), true);
@@ -73,12 +70,12 @@ int Window::fence(int assertion) {
 }
 
 int Window::start(ompi_group_t& group, int assertion) {
-    std::vector<std::uint32_t> ranks;
     const std::lock_guard lock(mutex_);
-    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
-    if (const auto verdict = epochs_.start(ranks); verdict != rma::Verdict::kProceed) return code_of(verdict);
+    if (!look_up(start_group_, group)) return MPI_ERR_GROUP;
+    if (const auto verdict = epochs_.start(start_group_.ranks()); verdict != rma::Verdict::kProceed)
+        return code_of(verdict);
     start_no_check_ = (assertion & MPI_MODE_NOCHECK) != 0;
-    ++epoch_;
+    ready_.begin_epoch();
     return OMPI_SUCCESS;
 }
 
@@ -88,17 +85,17 @@ int Window::complete() {
     if (epochs_.access_state() != rma::Access::kStarted) return code_of(epochs_.complete());
     if (all_mapped_) {
         for (const std::uint32_t rank : epochs_.group()) {
-            if (peer(rank).ready_in != epoch_) wait_until_ready(lock, peer(rank));
+            if (!ready_.has(rank)) wait_until_ready(lock, peer(rank));
             node_.complete(rank);
         }
-        ++epoch_;
+        ready_.begin_epoch();
         return code_of(epochs_.complete());
     }
     const std::vector<std::uint32_t> group(epochs_.group().begin(), epochs_.group().end());
     std::vector<Peer*> peers;
     for (const std::uint32_t rank : group) {
         peers.push_back(&peer(rank));
-        if (peers.back()->ready_in != epoch_) wait_until_ready(lock, *peers.back());
+        if (!ready_.has(rank)) wait_until_ready(lock, *peers.back());
     }
     // Only in dynamic memory may a target refuse an operation.
     const bool by_signals = process.config.signals != 0 && !is_dynamic();
@@ -112,7 +109,7 @@ int Window::complete() {
         end_epoch(lock, *each, rma::End::kComplete, false, out);
     }
     const auto verdict = epochs_.complete();
-    ++epoch_;
+    ready_.begin_epoch();
     lock.unlock();
     send(std::move(out));
     if (by_signals) {
@@ -123,10 +120,12 @@ int Window::complete() {
 }
 
 int Window::post(ompi_group_t& group, int assertion) {
-    std::vector<std::uint32_t> ranks;
     order_memory();
     Lock lock(mutex_);
-    if (!ranks_of(group, ranks)) return MPI_ERR_GROUP;
+    // Until wait, post_group_ is of the post that it ends.
+    if (epochs_.exposure() == rma::Exposure::kPosted) return code_of(epochs_.post(0));
+    if (!look_up(post_group_, group)) return MPI_ERR_GROUP;
+    const std::vector<std::uint32_t>& ranks = post_group_.ranks();
     if (const auto verdict = epochs_.post(static_cast<std::uint32_t>(ranks.size())); verdict != rma::Verdict::kProceed)
         return code_of(verdict);
     std::vector<Outgoing> out;
@@ -142,7 +141,6 @@ int Window::post(ompi_group_t& group, int assertion) {
             }
         }
     }
-    posted_ = std::move(ranks);
     lock.unlock();
     send(std::move(out));
     return OMPI_SUCCESS;
@@ -152,8 +150,8 @@ int Window::wait() {
     Lock lock(mutex_);
     if (const auto verdict = epochs_.wait(); verdict != rma::Verdict::kProceed) return code_of(verdict);
     with_posts([&](auto& posts) {
-        wait_for(lock, [&] { return posts.all_complete(posted_); });
-        posts.take_completes(posted_);
+        wait_for(lock, [&] { return posts.all_complete(post_group_.ranks()); });
+        posts.take_completes(post_group_.ranks());
     });
     epochs_.exposure_over();
     order_memory();
@@ -169,9 +167,9 @@ int Window::test(int* flag) {
     }
     opal_progress();
     const std::lock_guard lock(mutex_);
-    *flag = with_posts([&](auto& posts) { return posts.all_complete(posted_); });
+    *flag = with_posts([&](auto& posts) { return posts.all_complete(post_group_.ranks()); });
     if (!*flag) return OMPI_SUCCESS;
-    with_posts([&](auto& posts) { posts.take_completes(posted_); });
+    with_posts([&](auto& posts) { posts.take_completes(post_group_.ranks()); });
     epochs_.exposure_over();
     order_memory();
     return OMPI_SUCCESS;

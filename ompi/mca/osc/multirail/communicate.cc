@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "codes.h"
+#include "diagnose.h"
+#include "quick.h"
 #include "waiting.h"
 #include "window.h"
 
@@ -48,9 +50,9 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
     case rma::Access::kStarted:
         if (!start_no_check_) {
             with_posts([&](auto& posts) {
-                wait_for(lock, [&] { return peer.ready_in == epoch_ || posts.has_post(peer.rank); });
+                wait_for(lock, [&] { return ready_.has(peer.rank) || posts.has_post(peer.rank); });
                 // Otherwise another thread has taken it.
-                if (peer.ready_in != epoch_) posts.take_post(peer.rank);
+                if (!ready_.has(peer.rank)) posts.take_post(peer.rank);
             });
         }
         break;
@@ -64,12 +66,25 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
         break;
     default: break;
     }
-    peer.ready_in = epoch_;
+    ready_.add(peer.rank);
+}
+
+bool Window::make_ready(std::uint32_t rank) noexcept {
+    Lock lock(mutex_);
+    if (epochs_.access(rank) != rma::Verdict::kProceed) return false;
+    try {
+        wait_until_ready(lock, peer(rank));
+    } catch (const std::bad_alloc&) {
+        out_of_memory("a one-sided operation");
+    }
+    return true;
 }
 
 int Window::enter(Lock& lock, const Target& target, Place* place) {
-    if (const auto verdict = epochs_.may_access(target.rank); verdict != rma::Verdict::kProceed)
-        return code_of(verdict);
+    const bool is_ready = target.rank < processes_ && ready_.has(target.rank);
+    if (!is_ready)
+        if (const auto verdict = epochs_.may_access(target.rank); verdict != rma::Verdict::kProceed)
+            return code_of(verdict);
     *place = {static_cast<std::uint64_t>(target.displacement), nullptr, false};
     if (target.bytes() == 0) return code_of(epochs_.access(target.rank));
     const Card& card = cards_[target.rank];
@@ -83,10 +98,10 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
         if (!own_memory_has(layout.runs())) return OMPI_ERR_RMA_RANGE;
         *place = {place->offset, reinterpret_cast<std::byte*>(place->offset), true};
     }
+    if (is_ready) return OMPI_SUCCESS;
     // Until here, the call has changed nothing.
     const auto verdict = epochs_.access(target.rank);
-    Peer& there = peer(target.rank);
-    if (there.ready_in != epoch_) wait_until_ready(lock, there);
+    wait_until_ready(lock, peer(target.rank));
     return code_of(verdict);
 }
 
@@ -115,10 +130,6 @@ Window::Choice Window::choose(const Origin& origin, const Target& target,
     return {passive ? Way::kStaged : Way::kMessage, layout.bytes() < least ? Reason::kShort : Reason::kSeveralBlocks};
 }
 
-Reason Window::why_mapped(std::uint32_t rank) const noexcept {
-    return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
-}
-
 // What RDMA has not taken goes through staging memory, or by messages.
 void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target,
                            const rma::RunBuilder& layout, Request* request) {
@@ -144,12 +155,6 @@ void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Ta
         if (puts) put_staged(lock, there, here, part);
         else get_staged(lock, there, here, part, request);
     }
-}
-
-// A program may poll memory that is mapped here until another process, which waits for this one, changes it.
-void Window::progress_sometimes() noexcept {
-    constexpr std::uint32_t kEvery = 64;
-    if (mapped_calls_.fetch_add(1, std::memory_order_relaxed) % kEvery == 0) opal_progress();
 }
 
 int Window::put(const Origin& origin, const Target& target, ompi_request_t** request) {

@@ -83,7 +83,7 @@ Window::Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor)
     : win_(&win), comm_(comm), context_(comm->c_contextid),
       processes_(static_cast<std::uint32_t>(ompi_comm_size(comm))),
       rank_(static_cast<std::uint32_t>(ompi_comm_rank(comm))), flavor_(flavor), cards_(processes_),
-      epochs_(processes_, (win.w_flags & OMPI_WIN_NO_LOCKS) != 0), peers_(processes_) {}
+      epochs_(processes_, (win.w_flags & OMPI_WIN_NO_LOCKS) != 0), ready_(processes_), peers_(processes_) {}
 
 Window::~Window() {
     memory_.deregister();

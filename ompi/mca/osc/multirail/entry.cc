@@ -5,20 +5,27 @@
 
 #include "diagnose.h"
 #include "module.h"
+#include "quick.h"
 
 namespace coop::osc {
 namespace {
 
-// Runs f in a turn of the application.
+// The general way of a call. It gets copies, so that the quick ways keep the arguments in registers.
 template <class F>
-int enter(F f) noexcept {
-    const Inside inside;
+[[gnu::noinline]] int look_closer(F f) noexcept {
     try {
         return f();
     } catch (const std::bad_alloc&) {
         // The call may have left something undone that this process or others would wait for.
         out_of_memory("a one-sided operation");
     }
+}
+
+// Runs f in a turn of the application.
+template <class F>
+int enter(F f) noexcept {
+    const Inside inside;
+    return look_closer(f);
 }
 
 Origin origin_of(const void* address, int count, ompi_datatype_t* type) noexcept {
@@ -28,66 +35,85 @@ Target target_of(int rank, std::ptrdiff_t displacement, int count, ompi_datatype
     return {static_cast<std::uint32_t>(rank), displacement, count, type};
 }
 
+// The operation is complete.
+int done(ompi_request_t** request) noexcept {
+    if (request) *request = &ompi_request_empty;
+    return OMPI_SUCCESS;
+}
+
+// Each with a request, or null.
+[[gnu::always_inline]] inline int put_with(const Origin& origin, const Target& target, ompi_win_t* win,
+                                           ompi_request_t** request) noexcept {
+    const Inside inside;
+    Window& window = window_of(win);
+    if (window.put_quickly(origin, target)) return done(request);
+    return look_closer([=, &window] { return window.put(origin, target, request); });
+}
+[[gnu::always_inline]] inline int get_with(const Origin& origin, const Target& target, ompi_win_t* win,
+                                           ompi_request_t** request) noexcept {
+    const Inside inside;
+    Window& window = window_of(win);
+    if (window.get_quickly(origin, target)) return done(request);
+    return look_closer([=, &window] { return window.get(origin, target, request); });
+}
+[[gnu::always_inline]] inline int accumulate_with(const Origin& origin, const Target& target, ompi_op_t& op,
+                                                  ompi_win_t* win, ompi_request_t** request) noexcept {
+    const Inside inside;
+    Window& window = window_of(win);
+    if (window.accumulate_quickly(origin, nullptr, target, op)) return done(request);
+    return look_closer([=, &window, &op] { return window.accumulate(origin, target, op, request); });
+}
+[[gnu::always_inline]] inline int get_accumulate_with(const Origin& origin, const Origin& result, const Target& target,
+                                                      ompi_op_t& op, ompi_win_t* win,
+                                                      ompi_request_t** request) noexcept {
+    const Inside inside;
+    Window& window = window_of(win);
+    if (window.accumulate_quickly(origin, &result, target, op)) return done(request);
+    return look_closer([=, &window, &op] { return window.get_accumulate(origin, result, target, op, request); });
+}
+
 int put(const void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement, int target_count,
         ompi_datatype_t* target_type, ompi_win_t* win) {
-    return enter([&] {
-        return window_of(win).put(origin_of(address, count, type),
-                                  target_of(rank, displacement, target_count, target_type), nullptr);
-    });
+    return put_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type), win,
+                    nullptr);
 }
 int rput(const void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement, int target_count,
          ompi_datatype_t* target_type, ompi_win_t* win, ompi_request_t** request) {
-    return enter([&] {
-        return window_of(win).put(origin_of(address, count, type),
-                                  target_of(rank, displacement, target_count, target_type), request);
-    });
+    return put_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type), win,
+                    request);
 }
 int get(void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement, int target_count,
         ompi_datatype_t* target_type, ompi_win_t* win) {
-    return enter([&] {
-        return window_of(win).get(origin_of(address, count, type),
-                                  target_of(rank, displacement, target_count, target_type), nullptr);
-    });
+    return get_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type), win,
+                    nullptr);
 }
 int rget(void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement, int target_count,
          ompi_datatype_t* target_type, ompi_win_t* win, ompi_request_t** request) {
-    return enter([&] {
-        return window_of(win).get(origin_of(address, count, type),
-                                  target_of(rank, displacement, target_count, target_type), request);
-    });
+    return get_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type), win,
+                    request);
 }
 int accumulate(const void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement,
                int target_count, ompi_datatype_t* target_type, ompi_op_t* op, ompi_win_t* win) {
-    return enter([&] {
-        return window_of(win).accumulate(origin_of(address, count, type),
-                                         target_of(rank, displacement, target_count, target_type), *op, nullptr);
-    });
+    return accumulate_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type),
+                           *op, win, nullptr);
 }
 int raccumulate(const void* address, int count, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement,
                 int target_count, ompi_datatype_t* target_type, ompi_op_t* op, ompi_win_t* win,
                 ompi_request_t** request) {
-    return enter([&] {
-        return window_of(win).accumulate(origin_of(address, count, type),
-                                         target_of(rank, displacement, target_count, target_type), *op, request);
-    });
+    return accumulate_with(origin_of(address, count, type), target_of(rank, displacement, target_count, target_type),
+                           *op, win, request);
 }
 int get_accumulate(const void* address, int count, ompi_datatype_t* type, void* result, int result_count,
                    ompi_datatype_t* result_type, int rank, std::ptrdiff_t displacement, int target_count,
                    ompi_datatype_t* target_type, ompi_op_t* op, ompi_win_t* win) {
-    return enter([&] {
-        return window_of(win).get_accumulate(origin_of(address, count, type),
-                                             origin_of(result, result_count, result_type),
-                                             target_of(rank, displacement, target_count, target_type), *op, nullptr);
-    });
+    return get_accumulate_with(origin_of(address, count, type), origin_of(result, result_count, result_type),
+                               target_of(rank, displacement, target_count, target_type), *op, win, nullptr);
 }
 int rget_accumulate(const void* address, int count, ompi_datatype_t* type, void* result, int result_count,
                     ompi_datatype_t* result_type, int rank, std::ptrdiff_t displacement, int target_count,
                     ompi_datatype_t* target_type, ompi_op_t* op, ompi_win_t* win, ompi_request_t** request) {
-    return enter([&] {
-        return window_of(win).get_accumulate(origin_of(address, count, type),
-                                             origin_of(result, result_count, result_type),
-                                             target_of(rank, displacement, target_count, target_type), *op, request);
-    });
+    return get_accumulate_with(origin_of(address, count, type), origin_of(result, result_count, result_type),
+                               target_of(rank, displacement, target_count, target_type), *op, win, request);
 }
 int fetch_and_op(const void* address, void* result, ompi_datatype_t* type, int rank, std::ptrdiff_t displacement,
                  ompi_op_t* op, ompi_win_t* win) {
@@ -135,7 +161,11 @@ int unlock_all(ompi_win_t* win) {
 // Open MPI does not check the rank of a flush.
 int flush_of(int rank, ompi_win_t* win, bool local) {
     if (rank == MPI_PROC_NULL) return OMPI_SUCCESS;
-    return enter([&] { return window_of(win).flush(static_cast<std::uint32_t>(rank), local); });
+    const Inside inside;
+    Window& window = window_of(win);
+    const auto target = static_cast<std::uint32_t>(rank);
+    if (window.flush_quickly(target)) return OMPI_SUCCESS;
+    return look_closer([=, &window] { return window.flush(target, local); });
 }
 int flush(int rank, ompi_win_t* win) { return flush_of(rank, win, false); }
 int flush_local(int rank, ompi_win_t* win) { return flush_of(rank, win, true); }

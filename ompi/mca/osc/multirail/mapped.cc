@@ -4,43 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include <sched.h>
-
-#include "window.h"
+#include "quick.h"
 
 namespace coop::osc {
 namespace {
-
-constexpr std::uint64_t kMostUnderLock = 16 * 1024;  // bytes of an accumulate; others wait for the lock meanwhile
-
-// Makes an accumulate atomic: by the lock in shared memory, which all origins use, or by the window's mutex, which the
-// execution of records holds. Precondition: this thread does not hold the mutex.
-class AccumulateLock {
-public:
-    AccumulateLock(SharedLocks* shared, Mutex& mutex) : shared_(shared), mutex_(mutex) {
-        if (!shared_) {
-            mutex_.lock();
-            return;
-        }
-        for (int spins = 0; shared_->accumulate.exchange(1, std::memory_order_acquire) != 0;) {
-            // The holder may be waiting for this CPU. If it takes long, other processes may wait for this one meanwhile.
-            if (++spins % kYield == 0) sched_yield();
-            if (spins % kProgress == 0) opal_progress();
-        }
-    }
-    ~AccumulateLock() {
-        if (shared_) shared_->accumulate.store(0, std::memory_order_release);
-        else mutex_.unlock();
-    }
-    AccumulateLock(const AccumulateLock&) = delete;
-    AccumulateLock& operator=(const AccumulateLock&) = delete;
-
-private:
-    static constexpr int kYield = 64, kProgress = 4096;  // spins
-
-    SharedLocks* const shared_;
-    Mutex& mutex_;
-};
 
 // Copies between memory of this process with any layouts.
 int copy(const void* from, int from_count, ompi_datatype_t* from_type, void* to, int to_count,
@@ -113,14 +80,18 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
     const std::uint64_t bytes = operation == kNoOp ? target.bytes() : origin.bytes();
     // The most frequent ones need no lists of blocks.
-    if (bytes <= kMostUnderLock && !element.has_gap() && target.is_contiguous()) {
+    if (!element.has_gap() && target.is_contiguous()) {
         const std::byte* const from = operation == kNoOp ? nullptr : origin.contiguous();
         std::byte* const to = result ? result->contiguous() : nullptr;
         if ((from || operation == kNoOp) && (to || !result)) {
             std::byte* const there = shifted(at, target.type->super.true_lb);
-            const AccumulateLock lock(shared, mutex_);
-            if (to) std::memcpy(to, there, bytes);
-            if (from) reduce(operation, element, from, there, bytes);
+            const std::uint64_t most = kMostUnderLock / element.span * element.span;
+            for (std::uint64_t done = 0; done < bytes; done += most) {
+                const std::uint64_t part = std::min(most, bytes - done);
+                const AccumulateLock lock(shared, mutex_);
+                if (to) std::memcpy(to + done, there + done, part);
+                if (from) reduce(operation, element, from + done, there + done, part);
+            }
             return;
         }
     }

@@ -13,6 +13,7 @@
 
 #include "compat.h"
 #include "coop/node/segment.h"
+#include "coop/rma/node_lock.h"
 #include "coop/rma/node_sync.h"
 
 namespace coop::osc {
@@ -35,14 +36,10 @@ struct Card {
 
 // The locks of a part in shared memory, which the CPUs of the node use.
 struct alignas(64) SharedLocks {
-    // The lock of passive synchronization (passive.cc): tickets, whose turn it is, and the holders: kExclusive, or the
-    // number of shared ones.
-    static constexpr std::uint64_t kExclusive = std::uint64_t{1} << 63;
-    std::atomic<std::uint64_t> next{0}, turn{0}, holders{0};
+    rma::NodeLock lock;  // of passive synchronization (passive.cc)
     // Held for the time of one accumulate.
     std::atomic<std::uint32_t> accumulate{0};
 };
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // What the HCAs of other processes change in a process: the locks of its part where not all processes have mapped the
 // window. No CPU changes them, not even that of their owner, because its atomic operations and those of an HCA are not

@@ -119,11 +119,10 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},      {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
-    {&Config::direct_min, nullptr},    {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
-    {&Config::hca_control, nullptr},   {&Config::target_helps, nullptr},   {&Config::signals, nullptr},
-    {&Config::report, nullptr},
-    {nullptr, &Config::fault},
+    {&Config::priority, nullptr},    {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
+    {&Config::direct_min, nullptr},  {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
+    {&Config::hca_control, nullptr}, {&Config::target_helps, nullptr},   {&Config::signals, nullptr},
+    {&Config::report, nullptr},      {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -2,8 +2,7 @@
 //
 // Passive target synchronization: locks and flushes.
 //
-// Where all processes have mapped the window, a lock is three words in the memory of its target: tickets, as in a bakery,
-// and the holders. Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
+// Where all processes have mapped the window, a lock is a word in shared memory (coop/rma/node_lock.h). Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
 // target grants the locks (coop/rma/lock_queue.h). The first and the last grant them in the order of the requests, the
 // second one lets a shared request wait for an exclusive one once. A process that has other locks of the window takes a
 // shared one without waiting its turn, as soon as nobody holds it exclusively.
@@ -12,6 +11,7 @@
 
 #include "codes.h"
 #include "frames.h"
+#include "quick.h"
 #include "waiting.h"
 #include "window.h"
 
@@ -22,35 +22,52 @@ constexpr int worse(int one, int other) noexcept { return one != OMPI_SUCCESS ? 
 
 }  // namespace
 
+// Where all have mapped the window. Another thread may be waiting for the same lock.
+void Window::take_mapped_lock(Lock& lock, Peer& peer, rma::LockType type) {
+    if (peer.lock == Peer::Lock::kNone) {
+        peer.lock_request.type = type;
+        peer.lock_request.overtakes = locks_asked_++ > 0 && type == rma::LockType::kShared;
+        const bool holds = memory_.locks[peer.rank]->lock.ask(peer.lock_request);
+        peer.lock = holds ? Peer::Lock::kHeld : Peer::Lock::kAsked;
+    }
+    wait_for_lock(lock, peer);
+}
+
+void Window::release_mapped_lock(Peer& peer) noexcept {
+    memory_.locks[peer.rank]->lock.release(peer.lock_request.type);
+    peer.lock = Peer::Lock::kNone;
+    --locks_asked_;
+    ready_.remove(peer.rank);
+}
+
 void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
+    if (all_mapped_) return take_mapped_lock(lock, peer, type);
     // Another thread may be giving it back, or have asked for it.
     wait_for(lock, [&] { return peer.lock != Peer::Lock::kReleased; });
     if (peer.lock != Peer::Lock::kNone) return;
     peer.lock = Peer::Lock::kAsked;
-    peer.lock_type = type;
-    peer.overtakes = locks_asked_++ > 0 && type == rma::LockType::kShared;
-    if (all_mapped_) {
-        if (!peer.overtakes) peer.ticket = memory_.locks[peer.rank]->next.fetch_add(1, std::memory_order_acq_rel);
-        return;
-    }
+    peer.lock_request.type = type;
+    peer.lock_request.overtakes = locks_asked_++ > 0 && type == rma::LockType::kShared;
     if (has_control_) return;  // wait_for_lock() takes it
     if (peer.rank == rank_) {
         locks_.request(
-            rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; }, peer.overtakes);
+            rank_, type, 0, [&](std::uint32_t, std::uint64_t) { peer.lock = Peer::Lock::kHeld; },
+            peer.lock_request.overtakes);
         return;
     }
     rma::Record record{};
     record.kind = rma::Kind::kLock;
     record.type = static_cast<std::uint8_t>(type);
-    record.operation = peer.overtakes;
+    record.operation = peer.lock_request.overtakes;
     append(lock, peer, record);
     send_frame(lock, peer);
 }
 
 void Window::wait_for_lock(Lock& lock, Peer& peer) {
+    if (peer.lock == Peer::Lock::kHeld) return;
     if (has_control_ && peer.lock == Peer::Lock::kAsked && !peer.acquiring) {
         peer.acquiring = true;
-        acquire(lock, peer, Word::kLock, peer.lock_type, peer.overtakes);
+        acquire(lock, peer, Word::kLock, peer.lock_request.type, peer.lock_request.overtakes);
         peer.acquiring = false;
         peer.lock = Peer::Lock::kHeld;
     }
@@ -59,7 +76,7 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
     wait_for(lock, [&] {
         // Another thread may have seen it.
         if (peer.lock == Peer::Lock::kHeld) return true;
-        if (!take_turn(*memory_.locks[peer.rank], peer)) return false;
+        if (!memory_.locks[peer.rank]->lock.take(peer.lock_request)) return false;
         peer.lock = Peer::Lock::kHeld;
         return true;
     });
@@ -74,37 +91,13 @@ void Window::wait_for_asked_lock(Lock& lock) {
     }
 }
 
-// Who has its turn waits until it can hold the lock, and then passes the turn on.
-bool Window::take_turn(SharedLocks& words, const Peer& peer) noexcept {
-    if (!peer.overtakes && words.turn.load(std::memory_order_acquire) != peer.ticket) return false;
-    std::uint64_t holders = words.holders.load(std::memory_order_relaxed);
-    if (peer.lock_type == rma::LockType::kExclusive) {
-        if (holders != 0 ||
-            !words.holders.compare_exchange_strong(holders, SharedLocks::kExclusive, std::memory_order_acq_rel))
-            return false;
-    } else {
-        do {
-            if (holders & SharedLocks::kExclusive) return false;
-        } while (!words.holders.compare_exchange_weak(holders, holders + 1, std::memory_order_acq_rel));
-    }
-    if (!peer.overtakes) words.turn.fetch_add(1, std::memory_order_release);
-    return true;
-}
-
 // Precondition: the lock is held, and all RDMA and results of the peer have ended.
 void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kReleased;
     --locks_asked_;
-    peer.ready_in = 0;
-    if (all_mapped_) {
-        SharedLocks& words = *memory_.locks[peer.rank];
-        words.holders.fetch_sub(peer.lock_type == rma::LockType::kExclusive ? SharedLocks::kExclusive : 1,
-                                std::memory_order_acq_rel);
-        peer.lock = Peer::Lock::kNone;
-        return;
-    }
+    ready_.remove(peer.rank);
     if (has_control_) {
-        release(lock, peer, Word::kLock, peer.lock_type);
+        release(lock, peer, Word::kLock, peer.lock_request.type);
         peer.lock = Peer::Lock::kNone;
         return;
     }
@@ -198,13 +191,15 @@ int Window::lock(int type, std::uint32_t rank, int assertion) {
     const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
     if (const auto verdict = epochs_.lock(rank, no_check); verdict != rma::Verdict::kProceed) return code_of(verdict);
     Peer& there = peer(rank);
-    there.ready_in = 0;
+    ready_.remove(rank);
     if (no_check) return OMPI_SUCCESS;
     wait_for_asked_lock(lock);
     lock_asked_ = &there;
     ask_for_lock(lock, there, type == MPI_LOCK_EXCLUSIVE ? rma::LockType::kExclusive : rma::LockType::kShared);
     // The program may load and store what is its own, or shared, at once.
-    if (rank == rank_ || all_mapped_) wait_for_lock(lock, there);
+    if (rank != rank_ && !all_mapped_) return OMPI_SUCCESS;
+    wait_for_lock(lock, there);
+    ready_.add(rank);
     return OMPI_SUCCESS;
 }
 
@@ -215,7 +210,13 @@ int Window::unlock(std::uint32_t rank) {
     const bool no_check = rank < processes_ && epochs_.lock_had_no_check(rank);
     if (const auto verdict = epochs_.unlock(rank); verdict != rma::Verdict::kProceed) return code_of(verdict);
     Peer* const there = &peer(rank);
-    if (no_check) there->ready_in = 0;
+    if (no_check) ready_.remove(rank);
+    if (all_mapped_) {
+        if (!no_check) release_mapped_lock(*there);
+        lock.unlock();
+        progress_sometimes();
+        return OMPI_SUCCESS;
+    }
     const int rc = no_check ? finish(lock, {&there, 1}, true) : release_all(lock, {&there, 1});
     progress_unless_waited(lock, rounds);
     return rc;
@@ -227,10 +228,10 @@ int Window::lock_all(int assertion) {
     Lock lock(mutex_);
     const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
     if (const auto verdict = epochs_.lock_all(no_check); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    ++epoch_;
+    ready_.begin_epoch();
     if (no_check) return OMPI_SUCCESS;
-    for (std::uint32_t rank = 0; rank < processes_; ++rank)
-        if (rank == rank_ || is_shared()) wait_until_ready(lock, peer(rank));
+    const std::uint32_t first = is_shared() ? 0 : rank_, last = is_shared() ? processes_ - 1 : rank_;
+    for (std::uint32_t rank = first; rank <= last; ++rank) wait_until_ready(lock, peer(rank));
     return OMPI_SUCCESS;
 }
 
@@ -239,25 +240,24 @@ int Window::unlock_all() {
     Lock lock(mutex_);
     const std::uint64_t rounds = rounds_;
     if (const auto verdict = epochs_.unlock_all(); verdict != rma::Verdict::kProceed) return code_of(verdict);
-    int rc = OMPI_SUCCESS;
+    ready_.begin_epoch();
     if (all_mapped_) {
-        for (std::uint32_t rank = 0; rank < processes_; ++rank) {
-            Peer* const each = peers_[rank].get();
-            if (each && each->lock != Peer::Lock::kNone) release_all(lock, {&each, 1});
-        }
-    } else {
-        // The end of operations on locked processes comes with the release, and nobody waits for what releases a lock.
-        std::vector<Peer*> locked, others;
         for (const auto& each : peers_)
-            if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
-        for (Peer* const each : touched_peers())
-            if (each->lock == Peer::Lock::kNone) others.push_back(each);
-        rc = release_all(lock, locked);
-        rc = worse(finish(lock, others, true), rc);
+            if (each && each->lock != Peer::Lock::kNone) release_mapped_lock(*each);
+        lock.unlock();
+        progress_sometimes();
+        return OMPI_SUCCESS;
     }
-    ++epoch_;
+    // The end of operations on locked processes comes with the release, and nobody waits for what releases a lock.
+    std::vector<Peer*> locked, others;
+    for (const auto& each : peers_)
+        if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());
+    for (Peer* const each : touched_peers())
+        if (each->lock == Peer::Lock::kNone) others.push_back(each);
+    const int rc = release_all(lock, locked);
+    const int other = finish(lock, others, true);
     progress_unless_waited(lock, rounds);
-    return rc;
+    return worse(other, rc);
 }
 
 int Window::flush(std::uint32_t rank, bool local) {
@@ -285,7 +285,8 @@ int Window::flush_all(bool local) {
 
 int Window::sync() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    opal_progress();
+    if (all_mapped_) progress_sometimes();
+    else opal_progress();
     return OMPI_SUCCESS;
 }
 

@@ -18,6 +18,7 @@
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
+#include "coop/rma/node_lock.h"
 #include "coop/rma/packet.h"
 #include "coop/rma/sync_counters.h"
 #include "layout.h"
@@ -89,15 +90,12 @@ struct Peer {
     std::uint64_t signalled = 0;  // the moment of the last signal (RailSignal)
     std::uint32_t epochs = 0;     // that signals have ended
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
-    rma::LockType lock_type = rma::LockType::kShared;
-    bool overtakes = false;            // the request waits only for an exclusive holder
-    bool acquiring = false;            // a thread is taking the lock by atomic operations
-    std::uint64_t ticket = 0;          // of the lock in shared memory
-    bool refused = false;              // it has refused an operation, and no flush has told the program
-    std::uint64_t ready_in = 0;        // the access epoch in which it has been found ready for operations; 0: none
-    std::uint32_t transfers = 0;       // RDMA reads and writes under way
-    Staging::Block* staged = nullptr;  // the block that transfers to come use
-    std::uint32_t staged_parts = 0;    // those under way (staged.h)
+    rma::NodeLock::Request lock_request;         // its ticket is that of the lock in shared memory
+    bool acquiring = false;                      // a thread is taking the lock by atomic operations
+    bool refused = false;                        // it has refused an operation, and no flush has told the program
+    std::uint32_t transfers = 0;                 // RDMA reads and writes under way
+    Staging::Block* staged = nullptr;            // the block that transfers to come use
+    std::uint32_t staged_parts = 0;              // those under way (staged.h)
     std::array<StagedPartPtr, 2> waiting_parts;  // of gets, and of puts: wait for others to join them
     StagedPartPtr& waiting_part(bool puts) noexcept { return waiting_parts[puts]; }
     // No records have been collected or sent that a flush has to ask about.

@@ -25,7 +25,7 @@ struct StagedPart {
     Peer* peer = nullptr;
     Staging::Block* block = nullptr;  // it holds a reference
     bool puts = false;
-    bool beside_atomics = false;  // of an accumulate: the only transfer of the part
+    bool beside_atomics = false;         // of an accumulate: the only transfer of the part
     Generations::Number generation = 0;  // valid when it is under way
     std::vector<RdmaPiece> transfers;    // the transport reads them until they have ended
     std::vector<Piece> pieces;

@@ -20,6 +20,7 @@
 // A window is never in a passive and in an active epoch at once: MPI forbids to lock memory that is exposed.
 //
 //     communicate.cc   MPI_Put and the like         active.cc, passive.cc   synchronization
+//     quick.h          short calls on shared memory
 //     mapped.cc        shared memory                 target.cc               executes records, answers
 //     messages.cc      records                       frames.cc               sends and receives packets
 //     direct.cc        RDMA                          create.cc, memory.cc    makes the window
@@ -50,9 +51,11 @@
 #include "coop/rma/pscw.h"
 #include "coop/rma/range.h"
 #include "coop/rma/rank_table.h"
+#include "coop/rma/ready_targets.h"
 #include "coop/rma/remote_lock.h"
 #include "coop/rma/sync_counters.h"
 #include "counts.h"
+#include "group_ranks.h"
 #include "memory.h"
 #include "mutex.h"
 #include "ompi/mca/shim/inside.h"
@@ -86,6 +89,13 @@ public:
     ~Window();
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
+
+    // --- quick.h: short calls on memory that is mapped here. False: the call needs a closer look, and nothing is done ---
+    bool put_quickly(const Origin& origin, const Target& target) noexcept;
+    bool get_quickly(const Origin& origin, const Target& target) noexcept;
+    // Null `result`: the old values are not wanted.
+    bool accumulate_quickly(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op) noexcept;
+    bool flush_quickly(std::uint32_t rank) noexcept;
 
     // --- communicate.cc: arguments and results as in MPI; request: null, or where the request goes ---
     int put(const Origin& origin, const Target& target, ompi_request_t** request);
@@ -168,6 +178,8 @@ private:
     // Checks epoch and range, and waits until the target permits the access. OMPI_SUCCESS: `place` is valid.
     int enter(Lock& lock, const Target& target, Place* place);
     void wait_until_ready(Lock& lock, Peer& peer);
+    // The first operation of an epoch on a target. False: the epoch does not permit it, or there is no memory.
+    bool make_ready(std::uint32_t rank) noexcept;
     struct Choice {
         Way way;
         Reason reason;
@@ -180,8 +192,9 @@ private:
         const rma::Access access = epochs_.access_state();
         return has_control_ && (access == rma::Access::kLocks || access == rma::Access::kLockAll);
     }
-    Reason why_mapped(std::uint32_t rank) const noexcept;
-    void progress_sometimes() noexcept;
+    Reason why_mapped(std::uint32_t rank) const noexcept {
+        return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
+    }
     void move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
                        Request* request);
     int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
@@ -311,6 +324,10 @@ private:
     void swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result, std::size_t bytes,
                      const Place& place);
 
+    // --- quick.h ---
+    std::byte* quick_place(const Target& target) noexcept;
+    void progress_sometimes() noexcept;
+
     // --- mapped.cc ---
     static int put_mapped(const Origin& origin, const Target& target, std::byte* at);
     static int get_mapped(const Origin& origin, const Target& target, const std::byte* at);
@@ -320,7 +337,8 @@ private:
                      std::byte* at);
 
     // --- active.cc ---
-    bool ranks_of(ompi_group_t& group, std::vector<std::uint32_t>& ranks);
+    bool look_up(GroupRanks& known, ompi_group_t& group);
+    void order_memory() const noexcept;
     int pass_barrier();
     // Calls f with what counts posts and completes.
     template <class F>
@@ -337,10 +355,11 @@ private:
     bool end_fence(Lock& lock);
 
     // --- passive.cc ---
+    void take_mapped_lock(Lock& lock, Peer& peer, rma::LockType type);
+    void release_mapped_lock(Peer& peer) noexcept;
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
     void wait_for_asked_lock(Lock& lock);
-    static bool take_turn(SharedLocks& words, const Peer& peer) noexcept;
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
     // Waits for all operations on the peers that began before. Remote: they are complete at the target.
@@ -398,6 +417,7 @@ private:
 
     Mutex mutex_;
     rma::Epochs epochs_;
+    rma::ReadyTargets ready_;
     rma::Pscw pscw_;
     rma::Fences fences_;
     rma::NodeSync node_;    // instead of pscw_ and a barrier where all_mapped_
@@ -406,18 +426,17 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank
     rma::RankTable by_name_;                    // empty until the first start or post
     std::vector<Peer*> touched_;
-    List<Peer, &Peer::by_use> by_use_;          // those with an open frame, the least recently used first
+    List<Peer, &Peer::by_use> by_use_;  // those with an open frame, the least recently used first
     std::size_t open_frames_ = 0;
-    std::uint64_t rounds_ = 0;           // of progress while a thread waited
-    std::uint32_t rdma_rounds_ = 0;      // of waits in passive epochs of HCAs
-    std::uint64_t epoch_ = 1;            // number of the access epoch
-    std::uint32_t locks_asked_ = 0;      // locks that this process has or waits for
-    Peer* lock_asked_ = nullptr;         // the last lock() has asked it for its lock, and need not hold it yet
-    bool start_no_check_ = false;        // of the last start
-    std::vector<std::uint32_t> posted_;  // the group of the last post
-    std::uint32_t results_ = 0;          // missing ones without a request
-    std::uint64_t fetched_bytes_ = 0;    // of missing results of accumulates without data
-    std::vector<Buffer> buffers_;        // free ones
+    std::uint64_t rounds_ = 0;             // of progress while a thread waited
+    std::uint32_t rdma_rounds_ = 0;        // of waits in passive epochs of HCAs
+    std::uint32_t locks_asked_ = 0;        // locks that this process has or waits for
+    Peer* lock_asked_ = nullptr;           // the last lock() has asked it for its lock, and need not hold it yet
+    bool start_no_check_ = false;          // of the last start
+    GroupRanks start_group_, post_group_;  // of the last start and of the last post
+    std::uint32_t results_ = 0;            // missing ones without a request
+    std::uint64_t fetched_bytes_ = 0;      // of missing results of accumulates without data
+    std::vector<Buffer> buffers_;          // free ones
     std::vector<StagedPartPtr> free_parts_;
     std::vector<BlockWanted> blocks_wanted_;  // not started
     std::vector<PmlMessage> messages_;
