@@ -26,7 +26,7 @@ rma_on_ground() { rma_start "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" 
 
 rma_vader() {
     local of_pml=coop topic
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing; do
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing info; do
         rma_cases vader 3 $of_pml $topic
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -93,8 +93,8 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 157; return; }
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing; do
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 163; return; }
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done

@@ -7,6 +7,7 @@
 #include "coop_config.h"
 #include "diagnose.h"
 #include "frames.h"
+#include "info.h"
 #include "module.h"
 #include "ompi/mca/shim/peers.h"
 #include "ompi/mca/shim/registration.h"
@@ -81,8 +82,10 @@ extern "C" int mca_osc_multirail_select(ompi_win_t* win, void** base, size_t siz
                                         opal_info_t* info, int flavor, int* model) {
     const Inside inside;
     std::unique_ptr<Window> window;
-    const int rc = Window::create(*win, base, size, unit, *comm, info, flavor, window);
+    int rc = Window::create(*win, base, size, unit, *comm, info, flavor, window);
     if (rc != OMPI_SUCCESS) return rc;
+    // Every process has the same keys, so all come to the same result, but for a lack of memory.
+    if (rc = subscribe_to_info(*win); rc != OMPI_SUCCESS) out_of_memory("the info of a window");
     auto* const module = new (std::nothrow) mca_osc_multirail_module_t{kFunctions, window.release()};
     if (!module) out_of_memory("the module of a window");
     if (flavor != MPI_WIN_FLAVOR_SHARED) module->super.osc_win_shared_query = nullptr;  // Open MPI returns the error
