@@ -174,7 +174,7 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
     const auto [way, reason] = choose(origin, target, layout);
     if (way != Way::kDirect) {
         counts_.count(way, reason, layout.bytes());
-        if (way == Way::kMessage && !request && suits_rendezvous(origin, layout)) {
+        if (way == Way::kMessage && !request && suits_rendezvous(origin, layout, target.rank)) {
             put_rendezvous(lock, peer(target.rank), origin.contiguous(), layout.runs()[0]);
             return OMPI_SUCCESS;
         }
@@ -211,7 +211,7 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
     } else {
         counts_.count(way, reason, layout.bytes());
         if (way == Way::kStaged) get_staged(lock, peer(target.rank), origin, layout, wanted.get());
-        else if (suits_rendezvous(origin, layout))
+        else if (suits_rendezvous(origin, layout, target.rank))
             get_rendezvous(lock, peer(target.rank), origin.contiguous(), layout.runs()[0], wanted.get());
         else get_message(lock, peer(target.rank), origin, layout, wanted.get());
     }

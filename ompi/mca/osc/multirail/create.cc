@@ -12,6 +12,7 @@
 #include "coop/extension/registry.h"
 #include "diagnose.h"
 #include "frames.h"
+#include "ompi/mca/shim/inside.h"
 #include "ompi/mca/shim/peers.h"
 #include "waiting.h"
 #include "window.h"
@@ -29,6 +30,7 @@ struct Introduction {
     std::uint32_t shares;    // allocated memory may be shared on the node
     std::uint32_t controls;  // HCAs may execute passive epochs
     std::uint32_t signals;   // fences may end by signals
+    std::uint32_t handles;   // packets interrupt it while it computes
 };
 
 // The segment of a node, from its leader.
@@ -176,7 +178,8 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                            fits,
                            process.config.shared_memory != 0 || is_shared(),
                            process.config.hca_control != 0,
-                           process.config.signals == 2};
+                           process.config.signals == 2,
+                           has_interrupts()};
     std::vector<Introduction> all;
     if (!exchange(*comm_, own, all)) return OMPI_ERROR;
     bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();
@@ -196,6 +199,7 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
         shares = shares && each.shares;
         controls = controls && each.controls;
         signals = signals && each.signals;
+        cards_[rank].handles = each.handles != 0;
         parts.push_back({each.bytes, each.leader});
         cards_[rank].bytes = each.bytes;
         cards_[rank].unit = each.unit;

@@ -30,6 +30,7 @@ struct Card {
     bool is_mapped = false;
     bool registered = false;  // handle is valid, and the transport for RDMA leads there
     bool near = false;        // another transport carries packets there: that of the node
+    bool handles = false;     // its asynchronous handler executes frames while it computes
     alignas(8) std::byte handle[kMaxHandleBytes]{};
     alignas(8) std::byte control_handle[kMaxHandleBytes]{};
 };

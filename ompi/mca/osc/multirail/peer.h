@@ -92,6 +92,7 @@ struct Peer {
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
     rma::NodeLock::Request lock_request;         // its ticket is that of the lock in shared memory
     bool acquiring = false;                      // a thread is taking the lock by atomic operations
+    std::uint32_t messages = 0;                  // long blocks that travel as messages of the PML
     bool refused = false;                        // it has refused an operation, and no flush has told the program
     std::uint32_t transfers = 0;                 // RDMA reads and writes under way
     Staging::Block* staged = nullptr;            // the block that transfers to come use
@@ -102,6 +103,7 @@ struct Peer {
     bool has_only_rdma() const noexcept { return !buffer.bytes && !unflushed && !refused; }
     bool has_waiting_part() const noexcept { return waiting_parts[0] || waiting_parts[1]; }
     // As target.
+    std::uint32_t blocks_wanted = 0;  // of it in Window::blocks_wanted_
     rma::Inbox inbox;
     rma::SyncCounter signals;
     std::uint32_t fences = 0;  // that it has ended by signals

@@ -14,10 +14,14 @@
 #include "diagnose.h"
 #include "frames.h"
 #include "ompi/mca/pml/pml.h"
+#include "waiting.h"
 #include "window.h"
 
 namespace coop::osc {
 namespace {
+
+// Messages between two processes under way, of one origin in one window. The target has to keep what it is asked for.
+constexpr std::uint32_t kMostMessages = 64;
 
 // Messages from A to B are puts of A, whose tags A chooses, and gets of B, whose tags B chooses. So that they do not meet,
 // the tags of puts are even and those of gets are odd.
@@ -49,9 +53,20 @@ ompi_request_t* start_receive(std::byte* to, std::uint64_t bytes, std::uint32_t 
 }  // namespace
 
 // Whether the layout is one block that is long enough.
-bool Window::suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout) const noexcept {
+bool Window::is_long_block(const Origin& origin, const rma::RunBuilder& layout) const noexcept {
     return layout.bytes() >= static_cast<std::uint64_t>(process.config.rendezvous_min) && !is_dynamic() &&
            layout.runs().size() == 1 && layout.runs()[0].repeat == 1 && origin.contiguous();
+}
+
+// A target that computes executes frames in its asynchronous handler, which may not call the PML.
+bool Window::suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout, std::uint32_t rank) const noexcept {
+    return is_long_block(origin, layout) && !(is_passive() && interrupts_ && cards_[rank].handles);
+}
+
+void Window::wait_for_messages(Lock& lock, Peer& peer) {
+    if (peer.messages >= kMostMessages) process.count(Count::kWaits);
+    wait_for(lock, [&] { return peer.messages < kMostMessages; });
+    ++peer.messages;
 }
 
 void Window::ask_for_block(Lock& lock, Peer& peer, rma::Kind kind, std::uint64_t offset, std::uint64_t bytes,
@@ -69,6 +84,7 @@ void Window::ask_for_block(Lock& lock, Peer& peer, rma::Kind kind, std::uint64_t
 void Window::put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const rma::Run& to) {
     for (std::uint64_t done = 0; done < to.bytes;) {
         const std::uint64_t part = std::min<std::uint64_t>(to.bytes - done, rma::kMostOfMessage);
+        wait_for_messages(lock, peer);
         const std::uint32_t tag = tag_of(next_tag_++, true);
         const std::uint64_t cookie = peer.operations.begin();
         process.count(Count::kRendezvous);
@@ -84,6 +100,7 @@ void Window::put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const
 void Window::get_rendezvous(Lock& lock, Peer& peer, std::byte* to, const rma::Run& from, Request* request) {
     for (std::uint64_t done = 0; done < from.bytes;) {
         const std::uint64_t part = std::min<std::uint64_t>(from.bytes - done, rma::kMostOfMessage);
+        wait_for_messages(lock, peer);
         const std::uint32_t tag = tag_of(next_tag_++, false);
         const Generations::Number generation = peer.operations.begin();
         if (request) ++request->parts;
@@ -104,6 +121,8 @@ const char* Window::on_block_wanted(std::uint32_t source, const rma::Record& rec
     const rma::Run run{record.at, record.bytes, 0, 1};
     if (!own_memory_has({&run, 1})) return "place in the window";
     if (record.position >= kTags || record.position % 2 != (record.kind == rma::Kind::kSend)) return "tag of a message";
+    if (peer(source).blocks_wanted >= kMostMessages) return "number of messages";
+    ++peer(source).blocks_wanted;
     blocks_wanted_.push_back({source, record});
     note_messages();
     return nullptr;
@@ -117,6 +136,7 @@ int Window::progress_messages() {
         const std::lock_guard lock(mutex_);
         any_message_.store(false, std::memory_order_relaxed);
         wanted.swap(blocks_wanted_);
+        for (const BlockWanted& each : wanted) --peer(each.source).blocks_wanted;
         const auto rest = std::partition(messages_.begin(), messages_.end(),
                                          [](const PmlMessage& each) { return !REQUEST_COMPLETE(each.request); });
         ended.assign(rest, messages_.end());
@@ -158,6 +178,7 @@ void Window::end_messages(std::span<PmlMessage> ended) {
                 replies.add(each.peer->rank, reply);
                 continue;
             }
+            --each.peer->messages;
             each.peer->operations.end(static_cast<Generations::Number>(each.cookie));
             if (each.wanted && --each.wanted->parts == 0) done.push_back(each.wanted);
         }

@@ -292,6 +292,7 @@ const char* Window::on_answer(Peer& from, const rma::Reply& reply, const std::by
     case rma::Answer::kFlushed:
     case rma::Answer::kUnlocked:
     case rma::Answer::kReceived:
+        if (reply.answer == rma::Answer::kReceived && from.messages-- == 0) return "answer to a message";
         from.refused = from.refused || reply.refused != 0;
         return reply.cookie <= UINT32_MAX && from.operations.end(static_cast<Generations::Number>(reply.cookie))
                    ? nullptr

@@ -188,9 +188,10 @@ private:
     bool wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept;
     Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const noexcept;
     // The epoch is passive, and needs no CPU of the target.
-    bool by_hcas() const noexcept {
+    bool by_hcas() const noexcept { return has_control_ && is_passive(); }
+    bool is_passive() const noexcept {
         const rma::Access access = epochs_.access_state();
-        return has_control_ && (access == rma::Access::kLocks || access == rma::Access::kLockAll);
+        return access == rma::Access::kLocks || access == rma::Access::kLockAll;
     }
     Reason why_mapped(std::uint32_t rank) const noexcept {
         return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
@@ -247,7 +248,9 @@ private:
         Request* wanted;       // null: the program has none
         bool answers;          // the target of a put: the origin waits for an answer
     };
-    bool suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout) const noexcept;
+    bool suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout, std::uint32_t rank) const noexcept;
+    bool is_long_block(const Origin& origin, const rma::RunBuilder& layout) const noexcept;
+    void wait_for_messages(Lock& lock, Peer& peer);
     void ask_for_block(Lock& lock, Peer& peer, rma::Kind kind, std::uint64_t offset, std::uint64_t bytes,
                        std::uint32_t tag, std::uint64_t cookie);
     void put_rendezvous(Lock& lock, Peer& peer, const std::byte* from, const rma::Run& to);
