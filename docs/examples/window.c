@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     MPI_Put(block, LONG_BLOCK, MPI_DOUBLE, next, 2, LONG_BLOCK, MPI_DOUBLE, win);
     MPI_Win_fence(0, win);
 
-    /* Passive target: rank 0 calls no function of the window. */
+    /* Passive target: as the target, rank 0 need not call anything. */
     const double one = 1;
     double before;
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);

@@ -50,8 +50,8 @@ Meaning meaning(Reason reason) {
                 "the target's memory is not registered, because the transport refused it"};
     case Reason::kNoRdma:
         return {Way::kMessage, Way::kMessage,
-                "the window has no transport for RDMA: all of its processes are on one node, or the transport to the "
-                "other nodes is not ``btl/coopib``"};
+                "the window has no transport for RDMA: ``btl/coopib`` does not carry the packets to all other nodes "
+                "or, on one node, ``vader`` carries them"};
     case Reason::kDynamic:
         return {Way::kMessage, Way::kMessage, "a put or get in a window of ``MPI_Win_create_dynamic``"};
     case Reason::kAtTarget:

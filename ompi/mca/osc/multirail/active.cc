@@ -33,13 +33,13 @@ bool Window::look_up(GroupRanks& known, ompi_group_t& group) {
     return known.look_up(group, [&](int member) { return by_name_.find(name_in(group, member)); });
 }
 
-// Memory that other processes of the node read and write without the window. What they synchronize with in shared memory
+// Orders loads and stores of the program in memory that other processes of the node access. What they synchronize with in shared memory
 // orders it by itself.
 void Window::order_memory() const noexcept {
     if (!all_mapped_) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// Of all processes.
+// The barrier of a fence.
 int Window::pass_barrier() {
     if (!all_mapped_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     node_.begin_barrier();
@@ -63,7 +63,7 @@ int Window::fence(int assertion) {
     order_memory();
     const int rc = meet ? pass_barrier() : OMPI_SUCCESS;
     order_memory();
-    // What other threads have executed here with the mutex comes before what this thread loads after the fence.
+    // Other threads may have executed records here with the mutex. Taking it makes these writes visible to this thread.
     Lock lock(mutex_);
     if (has_fences_) finish(lock, touched_peers(), false);  // the program may use its buffers again
     return rc != OMPI_SUCCESS ? rc : refused;
@@ -97,7 +97,7 @@ int Window::complete() {
         peers.push_back(&peer(rank));
         if (!ready_.has(rank)) wait_until_ready(lock, *peers.back());
     }
-    // Only in dynamic memory may a target refuse an operation.
+    // Only targets of dynamic windows can refuse operations; only then wait until the target has executed all of them.
     const bool by_signals = process.config.signals != 0 && !is_dynamic();
     const int refused = finish(lock, peers, is_dynamic(), !by_signals);
     std::vector<Outgoing> out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Open MPI is told of a verdict of the epoch machine.
+// The Open MPI code for a verdict of the epoch machine.
 #pragma once
 
 #include "compat.h"

@@ -12,12 +12,12 @@
 namespace coop::osc {
 namespace {
 
-// A request for an operation, if the program wants one.
+// The request of an operation (MPI_Rput and the like). Calls without a request pass a null `to`, and this does nothing.
 class Wanted {
 public:
     Wanted(ompi_win_t* win, ompi_request_t** to) : to_(to), request_(to ? new_request(*win) : nullptr) {
         if (to_ && !request_) throw std::bad_alloc();
-        if (request_) request_->parts = 1;  // until started()
+        if (request_) request_->parts = 1;  // this call: the request cannot complete before started()
     }
     Request* get() const noexcept { return request_; }
     // The operation has been started. `lock`: of the window.
@@ -39,7 +39,7 @@ void done_at_once(ompi_request_t** request) noexcept {
     if (request) *request = &ompi_request_empty;
 }
 
-// As a message, the data may be shorter than the memory that takes it.
+// As in a receive, the data may be shorter than the memory that receives it.
 bool put_fits(const Origin& origin, const Target& target) noexcept { return origin.bytes() <= target.bytes(); }
 bool get_fits(const Origin& origin, const Target& target) noexcept { return target.bytes() <= origin.bytes(); }
 
@@ -51,7 +51,7 @@ void Window::wait_until_ready(Lock& lock, Peer& peer) {
         if (!start_no_check_) {
             with_posts([&](auto& posts) {
                 wait_for(lock, [&] { return ready_.has(peer.rank) || posts.has_post(peer.rank); });
-                // Otherwise another thread has taken it.
+                // If they are equal, another thread has taken the post.
                 if (!ready_.has(peer.rank)) posts.take_post(peer.rank);
             });
         }
@@ -105,7 +105,8 @@ int Window::enter(Lock& lock, const Target& target, Place* place) {
     return code_of(verdict);
 }
 
-// A single operation is faster without the target. Operations that follow it before it has ended are a burst.
+// A single operation is faster without the target. Operations that begin while an earlier one is under way are a burst,
+// which is faster as one message.
 bool Window::wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept {
     constexpr std::uint64_t kMany = 4;
     if (!process.config.target_helps) return false;
@@ -122,7 +123,7 @@ Window::Choice Window::choose(const Origin& origin, const Target& target,
     const bool passive = by_hcas();
     if (card.near && !passive) return {Way::kMessage, Reason::kOtherTransport};
     const auto least = static_cast<std::uint64_t>(process.config.direct_min);
-    // Each block is an operation of its own.
+    // RDMA needs an operation for each block.
     std::uint64_t blocks = 0;
     for (const rma::Run& run : layout.runs()) blocks += run.repeat;
     if (origin.contiguous() && layout.bytes() / blocks >= least) return {Way::kDirect, Reason::kLong};
@@ -130,7 +131,7 @@ Window::Choice Window::choose(const Origin& origin, const Target& target,
     return {passive ? Way::kStaged : Way::kMessage, layout.bytes() < least ? Reason::kShort : Reason::kSeveralBlocks};
 }
 
-// What RDMA has not taken goes through staging memory, or by messages.
+// Moves by RDMA; if the transport refuses part of it, the rest goes through staging memory, or by messages.
 void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target,
                            const rma::RunBuilder& layout, Request* request) {
     std::byte* const local = origin.contiguous();
@@ -145,7 +146,7 @@ void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Ta
     while (!cursor.at_end()) rest.add(cursor.next(UINT64_MAX));
     if (!stages) return move_blocks(lock, there, puts, local + done, rest, request);
     ompi_datatype_t& byte = ompi_mpi_byte.dt;
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // a count of bytes
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // Origin::count is an int
     std::byte* next = local + done;
     for (rma::RunCursor left(rest.runs()); !left.at_end();) {
         rma::RunBuilder part;

@@ -36,8 +36,8 @@ extern "C" int mca_osc_multirail_register(void) {
     return OMPI_SUCCESS;
 }
 
-// Whether the user wants the component: by its name, or by a priority. Otherwise it does not ask what all processes have
-// published, which costs each of them a message.
+// Whether the user has selected the component, by its name or by a priority. Otherwise it does not ask what all
+// processes have published, which would cost a message for each of them.
 bool is_wanted() noexcept {
     const char* const names = ompi_osc_base_framework.framework_selection;
     const bool named = names && names[0] != '^' && std::strstr(names, "multirail");
@@ -53,7 +53,7 @@ extern "C" int mca_osc_multirail_open(void) {
 
 extern "C" int mca_osc_multirail_close(void) { return OMPI_SUCCESS; }
 
-// It always succeeds: Open MPI would close the component in this process alone.
+// Always succeeds: after an error, Open MPI would close the component in this process only.
 extern "C" int mca_osc_multirail_init(bool, bool threads) {
     process.threads = threads || opal_using_threads();
     take_parameters(process, parameter_out_of_range);

@@ -88,7 +88,7 @@ const char* flavor_of(const ompi_win_t& win) noexcept {
     }
 }
 
-// In a line of text.
+// The name of the window, fit for a line of text.
 std::string name_of(ompi_win_t& win) {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;

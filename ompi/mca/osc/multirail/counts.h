@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the operations of this process were, by window: their ways, the reasons and the bytes. An operation is counted
+// Counts the operations of this process by window: their ways, the reasons and the bytes. An operation is counted
 // once, in its window; sums over all windows are formed when somebody reads them, and include windows that are freed.
 //
-// Units: operations, and bytes of data that they moved. Threading: count() as process.threads says; all else
-// takes the lock of the list of windows. Ownership: a window owns its counts. Errors: a window whose table cannot be
-// allocated has an empty one.
+// Units: operations, and bytes of data that they moved. Threading: counters are atomic if process.threads. Functions
+// that use the list of windows lock it: begin(), end(), sum_of_windows(), count_of_window(). Ownership: a window owns
+// its counts. Errors: a window whose table cannot be allocated has an empty one.
 #pragma once
 
 #include <array>
@@ -68,7 +68,7 @@ private:
     std::uint32_t number_ = 0;  // in the order of creation in this process, from 1
 };
 
-// So many windows have lines of their own in the report.
+// The first windows, up to this number, have lines of their own in the report.
 inline constexpr std::uint32_t kMostReported = 32;
 
 // All windows of this process, freed ones as well.

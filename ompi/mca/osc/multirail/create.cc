@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Creation and destruction of windows. Every step that may fail in one process alone ends with an exchange, after which
-// all processes come to the same decision.
+// Creation and destruction of windows. Every step that may fail in only one process ends with an exchange, so that all
+// processes decide alike.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -20,27 +20,27 @@
 namespace coop::osc {
 namespace {
 
-// What each process tells the others first.
+// First exchange: the arguments and abilities of each process.
 struct Introduction {
     std::uint64_t bytes;
     std::uint32_t unit;
     std::uint32_t leader;  // the first rank of its node
     std::uint32_t architecture;
-    std::uint32_t can;       // it reaches all others
+    std::uint32_t can;       // its transports reach all others
     std::uint32_t shares;    // allocated memory may be shared on the node
     std::uint32_t controls;  // HCAs may execute passive epochs
     std::uint32_t signals;   // fences may end by signals
     std::uint32_t handles;   // packets interrupt it while it computes
 };
 
-// The segment of a node, from its leader.
+// Exchange for shared memory: where to find the segment that the leader of a node has made.
 struct Ticket {
     std::int32_t pid;
     std::int32_t fd;
     std::uint64_t nonce;
 };
 
-// Where the memory of a process is.
+// Last exchange: the memory of a process, and its registrations.
 struct Located {
     std::uint64_t base;
     std::uint32_t has_memory;
@@ -120,8 +120,8 @@ int Window::create(ompi_win_t& win, void** base, std::size_t size, int unit, omp
     }
 }
 
-// Longest packet to all others, and the transport for RDMA: that of all packets, but for those inside of a node, which may
-// have another one.
+// Sets frame_bytes_ to the longest packet that can be sent to all others, and rdma_ to the transport for RDMA: the one
+// that carries the packets to all others. Only processes of this node may be reached by another one, such as vader.
 int Window::look_at_transports() {
     frame_bytes_ = static_cast<std::size_t>(process.config.frame_bytes);
     bool first = true;
@@ -155,7 +155,7 @@ bool Window::is_near(std::uint32_t rank) const noexcept {
     return !packets || packets->btl != rdma_;
 }
 
-// Whether HCAs can execute passive epochs as far as this process is concerned.
+// Prepares this process for passive epochs that HCAs execute. False: they cannot, as far as this process knows.
 bool Window::make_control() {
     constexpr std::int32_t kNeeded = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_CSWAP;
     if (!rdma_ || all_mapped_ || is_dynamic() || epochs_.no_locks() ||
@@ -214,12 +214,12 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
     const bool same_unit = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.unit == own.unit; });
     win_->w_flags |= (same_size ? OMPI_WIN_SAME_SIZE : 0) | (same_unit ? OMPI_WIN_SAME_DISP : 0);
     enter_map();
-    // Nobody sends a packet of the window before all know it.
+    // Nobody may send a packet of the window before all processes can receive it.
     return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
 }
 
-// Shared memory where it is wanted and possible, else memory of each process's own. MPI_Win_allocate_shared has no other
-// choice.
+// Makes shared memory if that is wanted and possible, otherwise private memory in all processes. (For
+// MPI_Win_allocate_shared, that is an error instead.)
 int Window::make_memory(const std::vector<Share>& parts, bool share, bool contiguous, bool controls, void** base) {
     void* given = flavor_ == MPI_WIN_FLAVOR_CREATE ? *base : nullptr;
     for (;; share = false) {
@@ -297,7 +297,8 @@ bool Window::own_memory() {
     return true;
 }
 
-// Every process takes part, also one that is alone on its node, because all exchange the tickets.
+// All processes call this, even one that is alone on its node, because exchanging the tickets is a collective
+// operation.
 bool Window::share_memory(const SegmentPlan& plan) {
     const bool leads = plan.members().front() == rank_;
     const bool alone = plan.members().size() == 1 && !is_shared();
@@ -363,13 +364,14 @@ int Window::free() {
     {
         Lock lock(mutex_);
         if (const auto verdict = epochs_.free(); verdict != rma::Verdict::kProceed) {
-            // Open MPI has released the info of the window, although the window stays.
+            // Open MPI has already released the info of the window, which now stays: retain it again.
             OBJ_RETAIN(win_->super.s_info);
             return code_of(verdict);
         }
         finish(lock, touched_peers(), true);
     }
-    // When all have come here, no packet of the window is under way, but for descriptors that still have to be returned.
+    // After this barrier, no packet of the window is under way. Only descriptors may still have to be returned by
+    // transports.
     const int rc = comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     for (const auto& each : peers_)
         while (each && each->under_way.load(std::memory_order_acquire) > 0) opal_progress();

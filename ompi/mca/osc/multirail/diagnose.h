@@ -14,7 +14,7 @@ namespace coop::osc {
 [[noreturn]] void transport_failed(const mca_btl_base_module_t& btl, const char* operation, int error);
 // A message of the PML that carries a long put or get.
 [[noreturn]] void message_failed(const char* operation, int error);
-// Open MPI does not say whether a process uses the component.
+// Open MPI could not read whether another process uses the component.
 [[noreturn]] void modex_failed(std::uint32_t rank, int error);
 [[noreturn]] void out_of_memory(const char* what);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);

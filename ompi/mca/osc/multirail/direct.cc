@@ -11,16 +11,16 @@
 
 namespace coop::osc {
 
-// A transfer under way; the last part to end destroys it.
+// One put or get under way, as RDMA operations (parts). The last part that ends destroys it.
 struct Direct {
     Window& window;
     Peer& peer;
     mca_btl_base_module_t& btl;
-    mca_btl_base_registration_handle_t* local;  // null: the transport needs none
+    mca_btl_base_registration_handle_t* local;  // of the origin's memory; null: the transport refused
     const bool puts;
     Generations::Number generation;
     Request* request;
-    std::uint32_t parts = 1;  // those under way, and transfer() itself; guarded by the mutex
+    std::uint32_t parts = 1;  // under way, plus one for transfer() itself; guarded by the mutex
 };
 
 namespace {
@@ -107,7 +107,7 @@ int Window::start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_reg
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
     const auto start = puts ? extension_->put : extension_->get;
-    // The program may compute until it synchronizes.
+    // Post now: the program may compute, without calling MPI, until it synchronizes.
     const RdmaOptions options{.now = true, .beside_atomics = beside_atomics};
     const int rc = start_when_possible(puts, [&] {
         return start(rdma_, peer.rdma, local, card.base + offset, handle, remote, bytes, options, done, context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions of a module: each takes its turn with the asynchronous handler and calls the window.
+// The functions of a module. Each calls the window, in a turn of the application (ompi/mca/shim/inside.h): not while
+// the asynchronous handler runs. Only shared_query needs no turn.
 #include <new>
 
 #include "diagnose.h"

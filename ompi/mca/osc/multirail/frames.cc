@@ -67,7 +67,7 @@ void copy_into(mca_btl_base_descriptor_t& descriptor, std::span<const std::byte>
     descriptor.des_cbdata = context;
 }
 
-// Some window has something to send that waits for room in a transport, or for the next round.
+// Some window has packets to send or PML messages to progress in the next round.
 std::atomic<bool> any_window_waits{false};
 
 // Open MPI calls it in each round of opal_progress() while there are windows.
@@ -127,7 +127,7 @@ void Window::leave_map() noexcept {
         windows().map.erase(context_);
         if (windows().map.empty()) opal_progress_unregister(poll_windows);
     }
-    // Another thread may be inside of send_waiting() or of on_packet().
+    // Another thread may still be inside of a function of this window: send_waiting(), on_packet(), …
     while (users_.load(std::memory_order_acquire) > 0) sched_yield();
 }
 
@@ -189,7 +189,7 @@ bool Window::try_send(const Outgoing& out) noexcept {
 void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_btl_base_descriptor_t* descriptor,
                      int status) {
     tsan_acquire(descriptor);
-    // The target would wait for this packet for ever.
+    // Without this packet the target would wait for ever.
     if (status < 0) transport_failed(*btl, "send", status);
     Peer& to = *static_cast<Peer*>(descriptor->des_cbdata);
     Window& window = *to.window;
@@ -202,7 +202,7 @@ void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_b
     window.let_go();
 }
 
-// A process that does not take its packets holds up no packets to others.
+// Tries all packets in each round, so that a peer that takes none does not hold up those to other peers.
 void Window::send(std::vector<Outgoing>&& out) noexcept {
     for (bool waited = false; !out.empty(); waited = true) {
         if (waited) {
@@ -230,7 +230,7 @@ void Window::note_messages() noexcept {
     any_window_waits.store(true, std::memory_order_seq_cst);
 }
 
-// In a callback, which must not wait.
+// For callbacks, which must not wait: sends what it can, and leaves the rest to the progress function.
 void Window::send_or_keep(std::vector<Outgoing>&& out) noexcept {
     {
         const std::lock_guard lock(mutex_);
@@ -242,7 +242,8 @@ void Window::send_or_keep(std::vector<Outgoing>&& out) noexcept {
     if (has_waiting()) send_waiting();
 }
 
-// The next packet to the peer; false: none. With the mutex.
+// The next packet to the peer: one that waits, else the open frame if it is `eager`, else a part of a long answer.
+// False: none. Call it with the mutex held.
 bool Window::next_waiting(Peer& peer, Outgoing& out) {
     if (peer.waiting.empty()) {
         std::vector<Outgoing> more;

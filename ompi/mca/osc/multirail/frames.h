@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packets of windows: the tag under which transports carry them, and the results that a target collects.
+// The packets of windows: their BTL tag, the transport to a peer, and the collection of replies (in target.cc).
 //
-// Threading: receive_packets() is called by one thread; Replies by the holder of the window's mutex.
+// Threading: any thread may call receive_packets() and packets_to(); Replies needs the window's mutex.
 #pragma once
 
 #include <vector>
@@ -21,11 +21,11 @@ bool receive_packets() noexcept;
 // The transport that carries packets to the process; null: none.
 mca_bml_base_btl_t* packets_to(ompi_communicator_t& comm, std::uint32_t rank) noexcept;
 
-// Collects replies, a packet for each origin as long as it has room.
+// Collects replies: one open packet for each origin; a full one is closed and another one opened.
 class Replies {
 public:
     explicit Replies(Window& window) noexcept : window_(window) {}
-    // Where `bytes` of data go. Precondition: they fit an empty packet (most()).
+    // Appends a reply and returns where its data go. Precondition: reply.bytes <= most().
     std::byte* add(std::uint32_t to, const rma::Reply& reply);
     std::uint32_t most() const noexcept;
     // How many bytes fit into the open packet; most(): there is none.

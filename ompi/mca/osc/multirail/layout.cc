@@ -9,7 +9,7 @@
 namespace coop::osc {
 namespace {
 
-// Addresses of a convertor without memory. Blocks before the displacement stay above zero.
+// A base for convertors that only compute offsets: so large that blocks before the displacement have valid addresses.
 std::byte* fake_base() noexcept { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62); }
 
 // Open MPI numbers its predefined datatypes first.

@@ -3,7 +3,7 @@
 // Open MPI's datatypes, as one-sided operations need them: what an access covers, its blocks in order, the elements of
 // accumulates, and packing.
 //
-// Threading: pure, but for Packer and Unpacker, which one thread at a time uses. Errors: std::bad_alloc.
+// Threading: functions are pure; a Packer or an Unpacker is used by one thread at a time. Errors: std::bad_alloc.
 #pragma once
 
 #include <algorithm>
@@ -59,9 +59,9 @@ inline rma::Extent extent_of(const Target& target) noexcept {
     return {type.true_lb + std::min<std::int64_t>(way, 0), bytes};
 }
 
-// The elements of an accumulate: a predefined datatype. Some pairs have gaps, for example MPI_SHORT_INT inside and
-// MPI_DOUBLE_INT behind. An element travels, and is accessed, with the gap inside and without the one behind, which may
-// not belong to the window.
+// The elements of an accumulate: a predefined datatype. Some pairs have gaps: MPI_SHORT_INT between its members,
+// MPI_DOUBLE_INT at its end. An element travels, and is accessed, with the gap between its members but without the one
+// at its end, which may not belong to the window.
 struct ElementType {
     ompi_datatype_t* type;
     std::uint32_t size;    // of the data of one element
@@ -71,15 +71,15 @@ struct ElementType {
 };
 // Nothing: the datatype mixes several predefined ones.
 std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept;
-// On the wire, and back; 0, null: none.
+// The number of a predefined datatype on the wire, and back. 0 or null: there is none.
 std::uint8_t number_of(const ompi_datatype_t& type) noexcept;
 ompi_datatype_t* type_of(std::uint8_t number) noexcept;
 
 // The blocks of the first `bytes` of the target's data, each shifted by `offset`, which is the place of the displacement.
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to);
-// Whether flatten() needs only a few runs for all of the data, however many blocks they are.
+// Whether flatten() makes only a few runs of all of the data, however many blocks they have.
 bool has_few_runs(const Target& target) noexcept;
-// The same for accumulates: the blocks consist of spans of elements.
+// flatten() for accumulates: the blocks consist of whole spans of elements.
 void flatten_elements(const Target& target, const ElementType& element, std::uint64_t offset, std::uint64_t bytes,
                       rma::RunBuilder& to);
 
@@ -97,7 +97,7 @@ private:
     opal_convertor_t convertor_;
 };
 
-// Takes data to any position of the origin's memory. Keeps the datatype.
+// Writes data to any position of the origin's memory. Retains the datatype until it is destroyed.
 class Unpacker {
 public:
     // With an element type: the data are spans of elements, which are unpacked when all have come.
@@ -106,7 +106,7 @@ public:
     Unpacker(const Unpacker&) = delete;
     Unpacker& operator=(const Unpacker&) = delete;
     void put(std::uint64_t position, const std::byte* data, std::size_t bytes) noexcept;
-    void finish() noexcept;  // all have come
+    void finish() noexcept;  // call it when all data have been put
 
 private:
     const Origin to_;

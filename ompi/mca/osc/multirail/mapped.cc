@@ -15,7 +15,7 @@ int copy(const void* from, int from_count, ompi_datatype_t* from_type, void* to,
     return ompi_datatype_sndrcv(from, from_count, from_type, to, to_count, to_type);
 }
 
-// Copies between blocks of one size and packed memory. The compiler knows the size of the short ones; 0: it does not.
+// Copies between the blocks of a run and packed memory. kBytes: the size of a block, if known when compiling; else 0.
 template <bool kPuts, std::size_t kBytes>
 void copy_blocks(const rma::Run& run, std::byte* packed) noexcept {
     const std::size_t bytes = kBytes ? kBytes : run.bytes;
@@ -79,7 +79,7 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
                                const ElementType& element, std::uint8_t operation) {
     SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
     const std::uint64_t bytes = operation == kNoOp ? target.bytes() : origin.bytes();
-    // The most frequent ones need no lists of blocks.
+    // Fast path for the most frequent accumulates, without a list of blocks.
     if (!element.has_gap() && target.is_contiguous()) {
         const std::byte* const from = operation == kNoOp ? nullptr : origin.contiguous();
         std::byte* const to = result ? result->contiguous() : nullptr;

@@ -2,8 +2,8 @@
 //
 // The memory of a window: where each process's part is, and how this process reaches it.
 //
-// Units: bytes. Threading: set up by one thread; read only afterwards. Ownership: WindowMemory owns what it allocated and
-// registered.
+// Units: bytes. Threading: set up by one thread and read only afterwards, except for the words of locks and results.
+// Ownership: WindowMemory owns what it allocated and registered.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct Card {
     std::uint32_t unit = 1;
     bool is_mapped = false;
     bool registered = false;  // handle is valid, and the transport for RDMA leads there
-    bool near = false;        // another transport carries packets there: that of the node
+    bool near = false;        // itself, or reached by another transport than that of RDMA (vader)
     bool handles = false;     // its asynchronous handler executes frames while it computes
     alignas(8) std::byte handle[kMaxHandleBytes]{};
     alignas(8) std::byte control_handle[kMaxHandleBytes]{};
@@ -38,27 +38,29 @@ struct Card {
 // The locks of a part in shared memory, which the CPUs of the node use.
 struct alignas(64) SharedLocks {
     rma::NodeLock lock;  // of passive synchronization (passive.cc)
-    // Held for the time of one accumulate.
+    // Held while an accumulate changes up to 16 KiB (mapped.cc).
     std::atomic<std::uint32_t> accumulate{0};
 };
 
-// What the HCAs of other processes change in a process: the locks of its part where not all processes have mapped the
-// window. No CPU changes them, not even that of their owner, because its atomic operations and those of an HCA are not
-// atomic with each other. Behind them: where the results of the owner's own operations on other processes' words arrive.
+// Registered words of one process, in windows that HCAs control: the locks of its part, and results. Only the HCA of
+// this process changes the locks, for the origins. No CPU does, not even that of the owner, because atomic operations
+// of a CPU and of an HCA are not atomic with each other. `results`: where the results of this process's own atomic
+// operations arrive.
 struct ControlWords {
     static constexpr std::uint32_t kResults = 240;
     alignas(64) std::uint64_t lock = 0;        // of passive synchronization (coop/rma/remote_lock.h)
-    alignas(64) std::uint64_t accumulate = 0;  // held exclusively for the time of one accumulate
+    alignas(64) std::uint64_t accumulate = 0;  // held exclusively while an accumulate changes up to 64 KiB (remote.cc)
     alignas(64) std::uint64_t results[kResults]{};
 };
 
-// What one process wants.
+// The memory that one process wants in the segment.
 struct Share {
     std::uint64_t bytes;
     std::uint32_t leader;  // the first rank of its node
 };
 
-// Where the parts of a node lie in the segment: first the locks, then what its processes synchronize with, then the parts.
+// The layout of a node's shared segment: first the locks, then the words of rma::NodeSync, then the parts of the
+// processes.
 class SegmentPlan {
 public:
     // `members` in ascending order. Contiguous: a part begins where the previous one ends.
@@ -91,7 +93,7 @@ struct WindowMemory {
     WindowMemory(const WindowMemory&) = delete;
     WindowMemory& operator=(const WindowMemory&) = delete;
 
-    // False: no memory. Memory of no bytes has an address, too.
+    // False: no memory. For 0 bytes, it allocates an address all the same.
     bool allocate(std::uint64_t bytes) noexcept;
     void register_with(mca_btl_base_module_t& btl, void* base, std::uint64_t bytes) noexcept;
     // False: the transport refuses to register the words.

@@ -14,7 +14,7 @@ namespace coop::osc {
 namespace {
 
 constexpr std::uint64_t kMostOfRecord = std::uint64_t{1} << 30;
-// Results of MPI_Get and the like under way; those with a request belong to the program, and are not limited.
+// Most outstanding results of calls without a request. (Those with a request are limited by the program.)
 constexpr std::uint32_t kMostResults = 16384;
 // Bytes that targets fetch for a few bytes of a record, and at once, because accumulates have an order.
 constexpr std::uint64_t kMostFetchedBytes = std::uint64_t{4} << 20;
@@ -87,10 +87,10 @@ void Window::append(Lock& lock, Peer& peer, const rma::Record& record) {
 
 template <class F>
 void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack) {
-    // Bytes of a frame that a byte of the target needs.
+    // Bytes of data in the frame for each byte accessed at the target.
     const std::uint64_t weight = !what.has_data ? 0 : what.kind == rma::Kind::kSwap ? 2 : 1;
     const std::size_t header = rma::header_bytes(what.kind);
-    // The target has to keep what it fetches until it has sent it.
+    // The target has to store the old values until it has sent them.
     const std::uint64_t most_of_record = what.kind == rma::Kind::kFetch ? frame_bytes_ : kMostOfRecord;
     const auto allowance = [&](std::uint64_t room) {
         return round_down(weight == 0 ? most_of_record : room / 8 * 8 / weight, what.granule);
@@ -100,7 +100,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     for (rma::RunCursor cursor(runs); !cursor.at_end();) {
         open_frame(lock, peer);
         const std::uint64_t room = peer.frame.room();
-        // A long block is not cut for the sake of a nearly full frame.
+        // Rather than cut a long block to fill up a nearly full frame, send the frame.
         if (room < header + std::max<std::uint64_t>(rma::padded(weight * what.granule), 8) ||
             (weight * cursor.left_of_block() > room - header && room < peer.buffer.size / 4)) {
             send_frame(lock, peer);
@@ -199,7 +199,7 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
                                 const Target& target, std::uint64_t offset, const ElementType& element,
                                 std::uint8_t operation, Request* request) {
     rma::RunBuilder layout;
-    // The origin may be shorter. MPI_NO_OP has none.
+    // The origin's data may be shorter than the target's layout. MPI_NO_OP has no data.
     flatten_elements(target, element, offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     Operation what{.kind = rma::Kind::kAccumulate,
                    .type = number_of(*element.type),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The mutex of a window. Below MPI_THREAD_MULTIPLE it does nothing: the program and the asynchronous handler take turns
-// (ompi/mca/shim/inside.h), and a short put into mapped memory takes as long as three locks.
+// anyway (ompi/mca/shim/inside.h), and locking three times would take as long as a short put into mapped memory.
 #pragma once
 
 #include <mutex>

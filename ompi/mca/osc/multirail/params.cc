@@ -22,9 +22,9 @@ constexpr ParamRow kParams[] = {
      .default_value = 32 * kKiB,
      .min = kKiB,
      .max = kMiB,
-     .help = "Operations that travel as messages to one target are collected in a frame of this length, which is sent "
-             "when it is full and at the next synchronization. A frame is never longer than the transport's longest "
-             "packet.",
+     .help = "Size of a frame, in which operations that travel as messages to one target are collected. It is sent "
+             "when it is full and at the next synchronization. A frame is never longer than the longest packet that "
+             "all transports of the window can carry.",
      .level = 5},
     {.name = "open_frames",
      .type = ParamType::kInt,
@@ -41,9 +41,10 @@ constexpr ParamRow kParams[] = {
      .default_value = 4 * kKiB,
      .min = 1,
      .max = 1024 * kMiB * kKiB,
-     .help = "From this length on, a contiguous block is written or read by RDMA where the transport has it and the "
-             "memory of the target is registered. Shorter blocks are messages, which are collected, or go through "
-             "staging memory where HCAs execute the epoch.",
+     .help = "From this length on, a put or get of one block at the origin is executed by RDMA, if the transport has "
+             "RDMA and the memory of the target is registered. If it has several blocks at the target, their average "
+             "counts. Shorter ones are collected as messages, or go through staging memory where HCAs execute the "
+             "epoch.",
      .level = 5},
     {.name = "rendezvous_min",
      .type = ParamType::kSize,
@@ -53,14 +54,14 @@ constexpr ParamRow kParams[] = {
      .max = 1024 * kMiB * kKiB,
      .help = "From this length on, a contiguous put or get of one block that the target has to execute travels as a "
              "message of the PML, which moves long blocks faster than frames: inside of a node, for example, both "
-             "processes copy. MPI_Rput uses frames.",
+             "processes copy. MPI_Rput and dynamic windows use frames.",
      .level = 5},
     {.name = "shared_memory",
      .type = ParamType::kInt,
      .default_value = 1,
      .min = 0,
      .max = 1,
-     .help = "Whether the processes of a node share the memory of windows made by MPI_Win_allocate. 0: only that of "
+     .help = "1: the processes of a node share the memory of windows of MPI_Win_allocate. 0: they share only that of "
              "MPI_Win_allocate_shared. 0 in one process applies to all.",
      .level = 5},
     {.name = "hca_control",
@@ -69,7 +70,7 @@ constexpr ParamRow kParams[] = {
      .min = 0,
      .max = 1,
      .help =
-         "Whether HCAs execute the locks, transfers and accumulates of passive epochs, so that they end although the "
+         "1: HCAs execute the locks, transfers and accumulates of passive epochs, so that they end even while the "
          "target computes without calling MPI. This needs RDMA and 64-bit atomic operations to all processes of the "
          "window, and registered memory. 0: the target executes locks, accumulates and short transfers when it "
          "calls MPI. 0 in one process applies to all.",
@@ -81,9 +82,9 @@ constexpr ParamRow kParams[] = {
      .max = 1,
      .help =
          "1: in passive epochs, puts and gets of many short blocks, and short ones that follow each other closely, are "
-         "messages that the target executes. That is many times faster, if the targets call MPI often or have the "
-         "asynchronous handler (pml_coop_async); a target that does neither delays them. 0: HCAs execute each block, "
-         "and the target does nothing.",
+         "messages that the target executes. That is many times faster if the targets call MPI often or have the "
+         "asynchronous handler (pml_coop_async); a target that does neither delays them. 0: HCAs execute each block "
+         "by itself, and the target does nothing.",
      .level = 4},
     {.name = "signals",
      .type = ParamType::kInt,
@@ -106,7 +107,7 @@ constexpr ParamRow kParams[] = {
      .min = 0,
      .max = 2,
      .help =
-         "1: each process prints how many operations on a window went which way, and why, when the window is freed "
+         "1: each process prints how many operations on a window took which way, and why, when the window is freed "
          "(for the first 32 windows), and the sums at the end of the job. 2: also tables by way, length and reason.",
      .level = 3},
     {.name = "fault",

@@ -42,7 +42,7 @@ void Window::release_mapped_lock(Peer& peer) noexcept {
 
 void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
     if (all_mapped_) return take_mapped_lock(lock, peer, type);
-    // Another thread may be giving it back, or have asked for it.
+    // Another thread may be releasing the lock, or may have requested it already.
     wait_for(lock, [&] { return peer.lock != Peer::Lock::kReleased; });
     if (peer.lock != Peer::Lock::kNone) return;
     peer.lock = Peer::Lock::kAsked;
@@ -74,7 +74,7 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
     // Another thread may have given it back already.
     if (!all_mapped_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
     wait_for(lock, [&] {
-        // Another thread may have seen it.
+        // Another thread may have taken it already.
         if (peer.lock == Peer::Lock::kHeld) return true;
         if (!memory_.locks[peer.rank]->lock.take(peer.lock_request)) return false;
         peer.lock = Peer::Lock::kHeld;
@@ -91,7 +91,7 @@ void Window::wait_for_asked_lock(Lock& lock) {
     }
 }
 
-// Precondition: the lock is held, and all RDMA and results of the peer have ended.
+// Preconditions: the lock is held, and no RDMA or result of the peer is outstanding.
 void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kReleased;
     --locks_asked_;
@@ -119,10 +119,11 @@ void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kNone;
 }
 
-// Locks that were asked for are held, and given back; all operations are complete then.
+// Completes all operations on the peers and releases their locks, after waiting for those that were only requested.
 int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
-    // RDMA and results; what the records do comes before the release, in order, unless an HCA releases the lock.
+    // Waits for RDMA and results. Records are executed before kUnlock, because frames keep their order; if an HCA
+    // releases the lock, wait for their execution, too.
     const int rc = finish(lock, peers, has_control_);
     for (Peer* const each : peers) release_lock(lock, *each);
     return has_control_ ? rc : worse(finish(lock, peers, true), rc);
@@ -176,8 +177,8 @@ std::vector<Peer*> Window::touched_peers() {
     return touched_;
 }
 
-// Programs poll by synchronization, so each of these calls lets other processes' operations go on here: unless it has
-// waited, and so has let transports progress, since rounds_ was `rounds`. Releases the mutex.
+// Programs poll by calls of synchronization, so each of them must let transports progress, unless it has waited (and so
+// progressed) since rounds_ was `rounds`. Releases the mutex.
 void Window::progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept {
     const bool waited = rounds_ != rounds;
     lock.unlock();
@@ -196,7 +197,7 @@ int Window::lock(int type, std::uint32_t rank, int assertion) {
     wait_for_asked_lock(lock);
     lock_asked_ = &there;
     ask_for_lock(lock, there, type == MPI_LOCK_EXCLUSIVE ? rma::LockType::kExclusive : rma::LockType::kShared);
-    // The program may load and store what is its own, or shared, at once.
+    // The program may load and store its own or shared memory as soon as this call returns.
     if (rank != rank_ && !all_mapped_) return OMPI_SUCCESS;
     wait_for_lock(lock, there);
     ready_.add(rank);

@@ -66,14 +66,14 @@ struct LongAnswer {
     rma::RunCursor cursor;
 };
 
-// What this process knows of another one, or of itself; made when the two first have to do with each other.
+// What this process knows of another one, or of itself. Created when they first communicate.
 struct Peer {
     Peer(std::uint32_t of, mca_bml_base_btl_t* packets, mca_btl_base_endpoint_t* for_rdma) noexcept;
     ~Peer();
 
     const std::uint32_t rank;
     mca_bml_base_btl_t* const btl;        // carries packets to it; null: it is this process
-    mca_btl_base_endpoint_t* const rdma;  // of Window::rdma_; null: that does not lead there
+    mca_btl_base_endpoint_t* const rdma;  // endpoint of Window::rdma_; null: that transport does not reach the peer
     Window* window = nullptr;             // it owns this
     std::size_t most_unreported = 0;      // longest packet whose end `btl` need not report
     // As origin.
@@ -108,14 +108,15 @@ struct Peer {
     rma::SyncCounter signals;
     std::uint32_t fences = 0;  // that it has ended by signals
     std::deque<std::unique_ptr<LongAnswer>> answers;
-    // Packets that the transport had no room for, in callbacks.
+    // Packets to send in the next rounds of progress, because a callback must not wait (send_or_keep()). Frames that
+    // somebody waits for (`eager`) and the parts of long answers pass through it, too.
     std::deque<Outgoing> waiting;
-    bool refused_by_us = false;               // a record since its last flush
+    bool refused_by_us = false;               // this process refused a record of the peer; its next flush is told
     bool busy = false;                        // it is in Window::busy_
     std::atomic<std::uint32_t> under_way{0};  // packets in descriptors of the transport
 };
 
-// The result of a get or of an accumulate that fetches, until all its bytes have come. Its id travels as cookie.
+// A get or fetching accumulate whose result has not arrived completely. Its id travels as the cookie of the records.
 struct Result {
     Result(Peer& from, std::uint64_t total) noexcept : peer(from), bytes(total), missing(total) {}
     ~Result();

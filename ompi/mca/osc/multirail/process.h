@@ -21,7 +21,7 @@ struct Process {
     Config given;  // where Open MPI stores the parameters
     Config config;
     Faults faults;
-    bool threads = false;  // several may count at once
+    bool threads = false;  // MPI_THREAD_MULTIPLE: several threads may use windows at once
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     Staging staging;
     std::atomic<std::uint32_t> transfers{0};  // RDMA reads and writes under way

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Those of operations exist twice: for the process, and for a window, to which a handle is bound (MPI 3.1, 14.3.2). Open
-// MPI gives the callbacks the window of the handle, which may belong to another component, or be freed.
+// Variables of operations exist twice: for the process, and for the window that a handle is bound to (MPI 3.1, 14.3.2).
+// Open MPI passes the window of the handle to the callbacks; it may belong to another component, or have been freed.
 #include "pvars.h"
 
 #include <array>

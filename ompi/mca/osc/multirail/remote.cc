@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Locks and accumulates of passive epochs by atomic operations of HCAs on the target's ControlWords. The target does
-// nothing. The memory of the accumulates is read and written here if it is mapped, else through staging memory.
+// Passive epochs of windows that HCAs control: the origin takes and releases the target's locks by atomic operations on
+// its ControlWords, and executes accumulates under such a lock, in mapped memory or through staging memory. The CPU of
+// the target does nothing.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -18,17 +19,17 @@ namespace coop::osc {
 struct AtomicCall {
     Window& window;
     Peer& peer;
-    const bool waits;         // somebody waits for it, and owns this; else on_atomic_done() destroys it
-    std::uint32_t place = 0;  // of the result in ControlWords
+    const bool waits;         // true: change_word() waits and owns this; false: on_atomic_done() destroys it
+    std::uint32_t place = 0;  // index of the result in ControlWords::results
     Generations::Number generation = 0;
     bool done = false;
 };
 
 namespace {
 
-constexpr std::uint64_t kMostRounds = 64;  // of progress between two looks at a lock that somebody holds
+constexpr std::uint64_t kMostRounds = 64;  // calls of opal_progress() between two reads of a lock that is held
 
-// The writes that leave alone what lies between the pieces, and the gaps of elements.
+// The writes for the pieces of `cover`. They must not touch the bytes between pieces, nor the gaps inside of elements.
 std::vector<rma::Transfer> writes_of(const rma::Cover& cover, const ElementType& element) {
     std::vector<rma::Transfer> writes;
     std::span<const rma::Piece> pieces = cover.pieces();
@@ -131,8 +132,8 @@ void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool
     }
 }
 
-// Where other operations are under way to the same process, the transport may keep this one back until they end, and
-// somebody could wait for the lock until this process calls MPI again. So then this call waits for the end.
+// If other operations to the same process are under way, the transport may delay the release until they end, and then
+// until this process calls MPI again. Somebody could wait that long for the lock, so in this case wait for the release.
 void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     const std::uint64_t operand = rma::RemoteLock::release(type);
     if (peer.operations.idle() && peer.writes.idle()) add_later(lock, peer, word, operand);
@@ -156,7 +157,7 @@ void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std:
 void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                                const Place& place, const ElementType& element, std::uint8_t operation) {
     constexpr auto kExclusive = rma::LockType::kExclusive;
-    constexpr int kTurns = 8;  // blocks under one lock, for which others wait
+    constexpr int kTurns = 8;  // most blocks before the lock is released, so that others do not wait too long
     if (place.is_mapped) {
         acquire(lock, peer, Word::kAccumulate, kExclusive, false);
         lock.unlock();
@@ -198,7 +199,7 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
             release(lock, peer, Word::kAccumulate, kExclusive);
         }
     } catch (const std::bad_alloc&) {
-        out_of_memory("an accumulate");  // others would wait for the lock for ever
+        out_of_memory("an accumulate");  // the lock is held: others would wait for ever
     }
     if (unpacker) unpacker->finish();
     drop(block);

@@ -6,8 +6,8 @@
 //     put:  record, isend ─────────► irecv; answer when it is complete ─► the operation has ended
 //     get:  irecv, record ─────────► isend ─► the irecv is complete: the operation has ended
 //
-// The target starts its part in its next round of progress: a record is executed in a callback of the transport, from which
-// the PML is not called.
+// A record is executed in a callback of the transport, which must not call the PML. So the target only notes it
+// (on_block_wanted()), and starts its part in the next round of progress (poll_windows(), progress_messages()).
 #include <algorithm>
 #include <utility>
 
@@ -23,8 +23,8 @@ namespace {
 // Messages between two processes under way, of one origin in one window. The target has to keep what it is asked for.
 constexpr std::uint32_t kMostMessages = 64;
 
-// Messages from A to B are puts of A, whose tags A chooses, and gets of B, whose tags B chooses. So that they do not meet,
-// the tags of puts are even and those of gets are odd.
+// The origin chooses the tag. Messages from A to B are puts of A and gets of B, so two processes choose tags for the
+// same direction. To keep these apart, tags of puts are even and those of gets are odd.
 constexpr std::uint32_t kTags = 1u << 20;
 constexpr std::uint32_t tag_of(std::uint32_t number, bool puts) noexcept { return number * 2 % kTags + (puts ? 0 : 1); }
 
@@ -115,7 +115,7 @@ void Window::get_rendezvous(Lock& lock, Peer& peer, std::byte* to, const rma::Ru
     }
 }
 
-// As target, with the mutex.
+// At the target, with the mutex held.
 const char* Window::on_block_wanted(std::uint32_t source, const rma::Record& record) {
     if (is_dynamic()) return "message to dynamic memory";
     const rma::Run run{record.at, record.bytes, 0, 1};
@@ -128,7 +128,7 @@ const char* Window::on_block_wanted(std::uint32_t source, const rma::Record& rec
     return nullptr;
 }
 
-// Starts what other processes have asked for, and ends what is complete.
+// Starts the messages that origins have asked for, and finishes those that are complete.
 int Window::progress_messages() {
     std::vector<BlockWanted> wanted;
     std::vector<PmlMessage> ended;

@@ -31,8 +31,8 @@ void Window::drop(Staging::Block& block) noexcept {
     if (--block.refs == 0) process.staging.give(block);
 }
 
-// Other peers may have open blocks that nobody is going to close soon. So this process's windows close theirs
-// (frames.cc), and if that does not help, more memory is registered.
+// If no block is free, peers may hold open ones that no call is going to close soon. Staging::want() makes
+// poll_windows() (frames.cc) close them in all windows; if that does not free one, more memory is registered.
 Staging::Block& Window::take_block(Lock& lock) {
     constexpr int kRounds = 64, kMostRefusals = 1 << 16;
     if (Staging::Block* const block = process.staging.take()) return *block;
@@ -303,7 +303,7 @@ void Window::get_staged(Lock& lock, Peer& peer, const Origin& origin, const rma:
     if (const auto single = layout.single(); to && single && single->bytes <= Staging::kBlockBytes)
         get_block(lock, peer, to, *single, request);
     else get_blocks(lock, peer, origin, layout, request);
-    // The program may wait for the request alone.
+    // The program may wait for the request without any flush.
     if (request) start_waiting_part(lock, peer, false);
     if (peer.staged_parts == 0) start_waiting_parts(lock, peer);
 }

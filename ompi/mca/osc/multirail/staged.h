@@ -30,7 +30,8 @@ struct StagedPart {
     std::vector<RdmaPiece> transfers;    // the transport reads them until they have ended
     std::vector<Piece> pieces;
     std::uint64_t wanted = 0;  // bytes of the last transfer's pieces
-    // Counts the parts that somebody waits for; null: nobody does.
+    // Decremented when the part ends: a caller that started several parts waits until it is 0 (move()). Null: nobody
+    // waits.
     std::uint32_t* missing = nullptr;
 
     // A piece of the last transfer.

@@ -6,7 +6,7 @@
 namespace coop::osc {
 namespace {
 
-constexpr std::uint32_t kBlocks = 64;  // of a chunk: more than a rail has reads under way
+constexpr std::uint32_t kBlocks = 64;  // of a chunk; more than the reads that a rail usually has under way
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 // Registered memory through which short and scattered transfers go, because registering the program's own memory for them
 // would take longer than copying. All windows of the process share it.
 //
-// Units: bytes. Threading: open() and close() by one thread; take() and give() have a lock of their own, which is taken
-// last; a block that was taken belongs to one window and is guarded by its mutex. Ownership: Staging owns the memory and
+// Units: bytes. Threading: all functions but close() have a lock of their own, which is taken last; a block that was
+// taken belongs to one window and is guarded by its mutex. Ownership: Staging owns the memory and
 // its registration, until close(). Errors: see each function.
 #pragma once
 
@@ -33,7 +33,7 @@ public:
     Staging(const Staging&) = delete;
     Staging& operator=(const Staging&) = delete;
 
-    // Registers the first blocks. False: the transport refuses, or another one has them.
+    // Registers the first blocks. False: no memory, the transport refuses, or the blocks belong to another transport.
     bool open(mca_btl_base_module_t& btl);
     // Before the transport is closed. No transfer is under way.
     void close() noexcept;
@@ -42,7 +42,7 @@ public:
     Block* take() noexcept;
     // The same, after registering more memory if none is free; null: the transport refuses that.
     Block* take_more();
-    // Somebody waits for a block. take_wish() says so once.
+    // want(): somebody waits for a block. take_wish() returns true once after that.
     void want() noexcept { wanted_.store(true, std::memory_order_relaxed); }
     bool take_wish() noexcept {
         return wanted_.load(std::memory_order_relaxed) && wanted_.exchange(false, std::memory_order_relaxed);

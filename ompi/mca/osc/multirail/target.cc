@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a process does as the target of operations: it executes records and answers; and as their origin: it takes the
-// answers.
+// At the target: executes records and collects replies. At the origin: takes the replies.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -127,7 +126,7 @@ bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
     if (!is_dynamic()) return rma::are_inside(runs, cards_[rank_].bytes);
     if (!rma::are_inside(runs, UINT64_MAX)) return false;
     for (const rma::Run& run : runs) {
-        // In most cases all is attached, from the first block to the last.
+        // Usually all memory from the first to the last block is attached, gaps included: check that first.
         const std::uint64_t way = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride) *
                                   (run.repeat - 1);
         if (attachments_.covers(run.stride < 0 ? run.offset - way : run.offset, way + run.bytes)) continue;
@@ -137,7 +136,8 @@ bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
     return true;
 }
 
-// The origin could not know whether the memory is attached. It is told with the result, or at its next flush.
+// The origin cannot know whether the memory is attached. It learns of the refusal by the result of the operation, or,
+// if that has none, by the answer to its next flush or unlock.
 const char* Window::refuse(std::uint32_t source, const rma::Record& record, Replies& replies) {
     if (!rma::has_position(record.kind)) {
         peer(source).refused_by_us = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The ways of one-sided operations, the reasons for them, and the MPI_T performance variables, declared once: the rows
-// feed the registration (component.cc), the report and the documentation.
+// feed the registration (pvars.cc), the report and the documentation.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ enum class Way : std::uint8_t { kMapped, kDirect, kStaged, kMessage };
 inline constexpr const char* kWayTexts[] = {"shared-memory", "direct", "staged", "message"};
 inline constexpr std::size_t kWays = std::size(kWayTexts);
 
-// Why it takes this way.
+// The reason for choosing this way.
 enum class Reason : std::uint8_t {
     kOwnMemory,
     kSameNode,
@@ -74,25 +74,26 @@ enum class Count : std::uint8_t {
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
-    {"frames", "Frames of collected operations that this process sent."},
-    {"replies", "Packets of results that this process sent to the origins of operations."},
-    {"records", "Operations that this process executed as their target."},
+    {"frames", "Packets in which this process sent operations and synchronization."},
+    {"replies", "Packets in which this process sent results and answers to other processes."},
+    {"records", "Records that this process executed for others: parts of operations, and synchronization."},
     {"rdma", "RDMA reads and writes that this process started."},
     {"refused_registrations", "Registrations of memory that a transport refused."},
-    {"held_frames", "Frames that arrived before an earlier one, and waited for it."},
-    {"buffer_waits", "Times that an operation waited because too many operations were under way."},
-    {"segments", "Windows whose memory the processes of this node share."},
-    {"merged", "Writes and reads in passive epochs that became part of an earlier one near by."},
-    {"atomics", "Atomic operations on the locks of other processes that an HCA executed for this process."},
-    {"remote_controls", "Windows whose passive epochs need no CPU of the target, because HCAs execute everything."},
-    {"rendezvous", "Long puts and gets that travelled as messages of the PML."},
+    {"held_frames", "Arrivals after which frames were waiting for an earlier one."},
+    {"buffer_waits", "Rounds of progress in which something waited because too much was under way."},
+    {"segments", "Windows for which this process mapped memory shared by its node."},
+    {"merged", "Writes and reads in passive epochs that joined an earlier one to a neighbouring address."},
+    {"atomics", "Atomic operations on locks, by HCAs, that this process started."},
+    {"remote_controls", "Windows whose passive epochs HCAs execute, without the CPU of the target."},
+    {"rendezvous", "Messages of the PML that carried long puts and gets of this process."},
     {"lists", "Lists in which this process started several RDMA reads or writes at once."},
     {"signals", "Signals behind RDMA writes at the end of active epochs, one on each rail that has carried some."},
     {"early_frames", "Frames that this process sent before they were full, because too many others were open."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 
-// The operations of a window, or of all: a number for each of these cells.
+// The counters of operations, kept for each window and summed for the process: operations and bytes by way, operations
+// by reason.
 inline constexpr std::size_t kCells = 2 * kWays + kReasons;
 constexpr std::size_t operations_cell(Way way) noexcept { return static_cast<std::size_t>(way); }
 constexpr std::size_t bytes_cell(Way way) noexcept { return kWays + static_cast<std::size_t>(way); }

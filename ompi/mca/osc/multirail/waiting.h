@@ -8,7 +8,7 @@
 
 namespace coop::osc {
 
-// Whether done() says true soon: another process of the node writes what it looks at.
+// Spins for a moment until done() returns true, which depends on memory that another process of the node writes.
 template <class F>
 bool soon(F done) {
     constexpr int kLooks = 100;
@@ -23,7 +23,7 @@ bool soon(F done) {
 // round of so many.
 constexpr std::uint32_t kRoundsOfRdma = 8;
 
-// Lets transports progress until done() says true, which is called with the mutex.
+// Lets transports progress until done() returns true. done() is called with the mutex held.
 template <class F>
 void Window::wait_for(Lock& lock, F done) {
     while (!(all_mapped_ ? soon(done) : done())) {

@@ -4,20 +4,21 @@
 //
 // An operation takes one of four ways (communicate.cc chooses):
 //
-//     shared-memory  the origin has the target's memory mapped, or it is its own: it copies
-//     direct         RDMA reads or writes between the target's memory and the program's memory here
-//     staged         the same through registered memory of the component (staging.h)
+//     shared-memory  the origin copies: the target's memory is its own, or mapped here
+//     direct         RDMA between the target's memory and the program's buffer
+//     staged         RDMA between the target's memory and registered memory of the component (staging.h)
 //     message        a record in a frame (coop/rma/packet.h), which the target executes
 //
-// All accumulates that may meet take the same way, so that they are atomic with each other; and the locks of passive
-// synchronization go with them:
+// Accumulates that may access the same memory at the same time must all be executed in the same way, to be atomic with
+// each other. The locks of passive synchronization are kept in the same place:
 //
 //     all processes have mapped the window    the origin executes them under a lock in that memory
 //     HCAs control it (has_control_)          passive epochs: the origin, under a lock that HCAs change (remote.cc)
 //                                             active epochs: the target, in the order of the frames
 //     otherwise                               the target, in the order of the frames
 //
-// A window is never in a passive and in an active epoch at once: MPI forbids to lock memory that is exposed.
+// MPI forbids locking the memory of a process while it is exposed, so the rules of active and passive epochs never
+// meet.
 //
 //     communicate.cc   MPI_Put and the like         active.cc, passive.cc   synchronization
 //     quick.h          short calls on shared memory
@@ -29,7 +30,8 @@
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
 // transport is called, opal_progress() runs or a request completes, since those may call back into the window.
-// Ownership: the module owns the window; the window owns its communicator and its memory. Errors: functions that MPI calls
+// Functions that take a Lock& are called with the mutex held, and may release and retake it. Ownership: the module owns
+// the window; the window owns its communicator and the memory that it allocated. Errors: functions that MPI calls
 // return Open MPI's codes; damage in a packet, or a transport that fails, ends the job.
 #pragma once
 
@@ -64,20 +66,20 @@
 
 namespace coop::osc {
 
-constexpr std::size_t kLeastFrame = 1024;  // a transport with shorter packets is not used
+constexpr std::size_t kLeastFrame = 1024;  // the window cannot be created if a transport has shorter packets
 
 struct Direct;
 struct AtomicCall;
 
-// What the records of one call have in common.
+// The fields that all records of one MPI call share.
 struct Operation {
     rma::Kind kind;
-    std::uint64_t id = 0;  // of the result
+    std::uint64_t id = 0;  // of the Result, which the target returns as cookie; 0: none
     bool has_data = true;
     // Of accumulates.
     std::uint8_t type = 0;
     std::uint8_t operation = 0;
-    std::uint32_t granule = 1;  // bytes that stay together
+    std::uint32_t granule = 1;  // records are cut only at multiples of this many bytes
 };
 
 class Window {
@@ -97,7 +99,7 @@ public:
     bool accumulate_quickly(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op) noexcept;
     bool flush_quickly(std::uint32_t rank) noexcept;
 
-    // --- communicate.cc: arguments and results as in MPI; request: null, or where the request goes ---
+    // --- communicate.cc: arguments and results as in MPI; `request` receives the request; null: the call has none ---
     int put(const Origin& origin, const Target& target, ompi_request_t** request);
     int get(const Origin& origin, const Target& target, ompi_request_t** request);
     int accumulate(const Origin& origin, const Target& target, ompi_op_t& op, ompi_request_t** request);
@@ -123,26 +125,28 @@ public:
     int flush_all(bool local);
     int sync() noexcept;
 
-    // --- memory ---
+    // --- create.cc ---
     int attach(void* base, std::size_t bytes);
     int detach(const void* base);
     int shared_query(int rank, std::size_t* size, int* unit, void* base) const;
-    // MPI_ERR_RMA_SYNC if an epoch is open; otherwise all processes have come here when it returns.
+    // Returns MPI_ERR_RMA_SYNC if an epoch is open. Otherwise a barrier of all processes.
     int free();
 
-    // --- frames.cc: by the transport's callbacks, and the progress function ---
-    // Retained; null: there is none.
+    // --- called by transports and by the progress function (frames.cc, unless another file is named) ---
+    // The window, retained; null: none has this context id.
     static Window* find(std::uint32_t context) noexcept;
     const char* on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept;
     bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
-    // Sends what waits for room in a transport, and frames that somebody waits for. Returns the number of packets.
+    // Sends packets that had no room in a transport, frames whose results somebody waits for, and parts of long
+    // answers. Returns the number of packets.
     int send_waiting() noexcept;
     bool has_messages() const noexcept { return any_message_.load(std::memory_order_acquire); }
-    // Starts and ends messages of the PML (rendezvous.cc). Returns their number.
+    // Starts the PML messages that peers have asked for, and finishes completed ones (rendezvous.cc). Returns their
+    // number.
     int progress_messages();
-    // Gives staging blocks back as soon as the transfers through them have ended.
+    // Gives staging blocks back as soon as the transfers through them have ended (staged.cc).
     void close_blocks();
-    // The window stays between these.
+    // The window is not destroyed between these calls.
     void retain() noexcept { users_.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept { users_.fetch_sub(1, std::memory_order_release); }
     std::uint32_t context() const noexcept { return context_; }
@@ -171,7 +175,7 @@ private:
 
     // --- communicate.cc ---
     struct Place {
-        std::uint64_t offset;  // of the displacement in the window; an address in dynamic memory
+        std::uint64_t offset;  // of the displacement in the target's part; in dynamic windows: its address
         std::byte* mapped;     // valid if is_mapped
         bool is_mapped;
     };
@@ -184,10 +188,10 @@ private:
         Way way;
         Reason reason;
     };
-    // In a passive epoch: whether the target is to execute these blocks, because it can execute many with one message.
+    // In a passive epoch: whether to send these blocks as a message, because the target can execute many at once.
     bool wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept;
     Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const noexcept;
-    // The epoch is passive, and needs no CPU of the target.
+    // Whether HCAs execute the current epoch: it is passive, and they control the window.
     bool by_hcas() const noexcept { return has_control_ && is_passive(); }
     bool is_passive() const noexcept {
         const rma::Access access = epochs_.access_state();
@@ -204,7 +208,8 @@ private:
     void wait_for(Lock& lock, F done);  // waiting.h
 
     // --- messages.cc ---
-    // Appends records for all of `runs`. pack(to, bytes) delivers the data in order. Releases the mutex where it waits.
+    // Appends records for all of `runs` to the open frame, and sends each frame that is full. pack(to, bytes) copies
+    // the next bytes of data. Releases the mutex while it sends.
     template <class F>
     void write_records(Lock& lock, Peer& peer, const Operation& what, std::span<const rma::Run> runs, F pack);
     void append(Lock& lock, Peer& peer, const rma::Record& record);
@@ -212,8 +217,9 @@ private:
     void close_frame(Peer& peer, std::vector<Outgoing>& out);
     // The same for many peers: sends what has been closed before `out` becomes long.
     void close_frame(Lock& lock, Peer& peer, std::vector<Outgoing>& out);
-    // Closes and sends; without the mutex meanwhile.
+    // Closes and sends the open frame. Releases the mutex while it sends.
     void send_frame(Lock& lock, Peer& peer);
+    // Notes that a flush of all targets has to visit the peer.
     void touch(Peer& peer);
     template <class F>
     void wait_for_results(Lock& lock, F done);
@@ -227,10 +233,10 @@ private:
                             std::uint64_t offset, const ElementType& element, std::uint8_t operation, Request* request);
     void swap_message(Lock& lock, Peer& peer, const Origin& value, const void* comparand, const Origin& result,
                       std::uint64_t offset);
-    // The progress function sends the open frame: somebody may wait for its results outside of the window.
+    // Lets the progress function send the open frame: the program may wait for a request, which does not flush it.
     void expect(Peer& peer) noexcept;
 
-    // Here the bytes are one block.
+    // put_message() or get_message() for one block of bytes at `local`: the rest of a refused RDMA.
     void move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, const rma::RunBuilder& layout,
                      Request* request);
 
@@ -244,9 +250,9 @@ private:
     struct PmlMessage {
         ompi_request_t* request;
         Peer* peer;
-        std::uint64_t cookie;  // answers: of the origin; else the generation of the operation
-        Request* wanted;       // null: the program has none
-        bool answers;          // the target of a put: the origin waits for an answer
+        std::uint64_t cookie;  // if `answers`: for the answer to the origin; otherwise the generation of the operation
+        Request* wanted;       // the program's request; null: none
+        bool answers;          // this process is the target of a put and must answer when the data have arrived
     };
     bool suits_rendezvous(const Origin& origin, const rma::RunBuilder& layout, std::uint32_t rank) const noexcept;
     bool is_long_block(const Origin& origin, const rma::RunBuilder& layout) const noexcept;
@@ -260,11 +266,11 @@ private:
 
     // --- direct.cc ---
     static bool suits_rdma(const mca_btl_base_module_t& btl) noexcept;
-    // Starts transfers of the blocks that the cursor delivers, and returns how many bytes the transport has taken. The
-    // cursor stands behind them.
+    // Starts RDMA of the blocks at the cursor, and moves the cursor past them. Returns how many bytes the transport has
+    // accepted; fewer than `bytes` if it refused.
     std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,
                            std::uint64_t bytes, Request* request);
-    // One operation. Lets transports progress while they have no room; the mutex is not held.
+    // One RDMA operation. Lets transports progress until they have room. Call it without the mutex.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                    std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
                    bool beside_atomics = false);
@@ -314,7 +320,7 @@ private:
     enum class Word : std::uint8_t { kLock, kAccumulate };  // of ControlWords
     // Carries out an atomic operation, and returns what was in the word before.
     std::uint64_t change_word(Lock& lock, Peer& peer, Word word, const rma::AtomicStep& step);
-    // Adds without waiting for the end.
+    // Starts an atomic addition, and does not wait for its result.
     void add_later(Lock& lock, Peer& peer, Word word, std::uint64_t operand);
     void start_atomic(Lock& lock, AtomicCall* call, Word word, const rma::AtomicStep& step);
     static void on_atomic_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
@@ -343,7 +349,7 @@ private:
     bool look_up(GroupRanks& known, ompi_group_t& group);
     void order_memory() const noexcept;
     int pass_barrier();
-    // Calls f with what counts posts and completes.
+    // Calls f with the counter of posts and completes: in shared memory (NodeSync), or by packets (Pscw).
     template <class F>
     auto with_posts(F f) {
         return all_mapped_ ? f(node_) : f(pscw_);
@@ -365,8 +371,8 @@ private:
     void wait_for_asked_lock(Lock& lock);
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
-    // Waits for all operations on the peers that began before. Remote: they are complete at the target.
-    // OMPI_ERR_RMA_RANGE: a target has refused one, because the memory is not attached. Without writes: RDMA writes may
+    // Waits for all earlier operations on the peers. With `remote`, until they are complete at the target, too. Returns
+    // OMPI_ERR_RMA_RANGE if a target has refused one, because its memory is not attached. Without writes: RDMA writes may
     // still be under way.
     int finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes = true);
     // The same for one peer to which there is only RDMA. Keeps its staging block open.
@@ -441,7 +447,7 @@ private:
     std::uint64_t fetched_bytes_ = 0;      // of missing results of accumulates without data
     std::vector<Buffer> buffers_;          // free ones
     std::vector<StagedPartPtr> free_parts_;
-    std::vector<BlockWanted> blocks_wanted_;  // not started
+    std::vector<BlockWanted> blocks_wanted_;  // asked for by peers, not started
     std::vector<PmlMessage> messages_;
     std::uint32_t next_tag_ = 0;
     std::vector<Peer*> busy_;                  // those to which send_waiting() may have something to send

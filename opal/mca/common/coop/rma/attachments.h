@@ -14,8 +14,8 @@ namespace coop::rma {
 
 class Attachments {
 public:
-    // False: it overlaps attached memory, or ends beyond the address space. Memory of no bytes may be attached as often
-    // as wanted, and detached as often.
+    // False: it overlaps attached memory, or ends beyond the address space. 0 bytes may be attached any number of times
+    // at the same address, and must be detached as often.
     bool attach(std::uint64_t base, std::uint64_t bytes) {
         if (bytes > UINT64_MAX - base) return false;
         if (bytes == 0) return ++empty_[base] > 0;
@@ -36,7 +36,7 @@ public:
         if (--found->second == 0) empty_.erase(found);
         return true;
     }
-    // Whether all bytes are attached. Regions that follow each other count as one.
+    // Whether all bytes are attached. They may span adjacent regions.
     bool covers(std::uint64_t address, std::uint64_t bytes) const noexcept {
         while (bytes > 0) {
             auto found = regions_.upper_bound(address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scattered blocks of a target, transferred by few RDMA operations through a piece of registered memory.
+// Groups scattered blocks of a target into few RDMA operations through a piece of registered memory.
 //
 // A write must not touch what lies between the blocks, so only blocks without a gap share one. A read may: one read
 // covers blocks and the gaps between them if at least 1/8 of its bytes are wanted (kDensity), because a small read takes

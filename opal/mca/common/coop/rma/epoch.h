@@ -14,17 +14,17 @@
 // permits every other synchronization, and kFenceUsed only another fence. kEpochRules has
 // every state and call; the machine uses it, and the documentation shows it.
 //
-// MPI_MODE_NOPRECEDE, NOSTORE and NOPUT promise something; nothing depends on them, because
-// a program may be wrong: in kFenceUsed the caller completes everything all the same.
+// The promises MPI_MODE_NOPRECEDE, NOSTORE and NOPUT are not relied upon, because a program
+// may break them: a fence completes everything in any case.
 // MPI_MODE_NOCHECK of a lock is remembered, since its unlock has nothing to release.
 //
-// Calls that are permitted always (sync, attach, detach, shared_query) do not come here.
-// The communication calls with a request count as the others, in active epochs, too.
+// Calls that are always permitted (sync, attach, detach, shared_query) are not in the table.
+// Communication calls with a request have the same rules as those without, also in active epochs.
 //
 // Units: ranks of the window. Memory: O(ranks in a group or locked); after a release it is
 // kept for the next ones. Threading: none; the caller holds the lock of the window. Errors:
-// a verdict, and nothing has changed; of several reasons it is the first of kNoLocks,
-// kBadRank, kNotSynchronized. start() and lock() pass on std::bad_alloc, and nothing has changed.
+// a verdict other than kProceed, and nothing has changed. If several apply, it is the first of
+// kNoLocks, kBadRank, kNotSynchronized. start() and lock() may throw std::bad_alloc; then nothing has changed.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ namespace coop::rma {
 enum class Verdict : std::uint8_t {
     kProceed,
     kNotSynchronized,  // the state does not permit the call
-    kBadRank,          // no such process in the window, or in the group of start
+    kBadRank,          // the target, or a rank of the group passed to start(), is not in the window
     kNoLocks,          // the window was created with the hint no_locks
 };
 
@@ -151,7 +151,7 @@ public:
     // `group`: in any order, each rank once, not memory of group(). It may be empty.
     Verdict start(std::span<const std::uint32_t> group);
     Verdict complete() noexcept { return enter(Call::kComplete); }
-    // Of the last start, sorted; complete() keeps it.
+    // The group of the last start, sorted. complete() does not clear it.
     std::span<const std::uint32_t> group() const noexcept { return group_; }
 
     // `members`: the number of processes in the group.
@@ -166,7 +166,7 @@ public:
     Verdict unlock(std::uint32_t target) noexcept;
     Verdict lock_all(bool no_check) noexcept;
     Verdict unlock_all() noexcept { return enter(Call::kUnlockAll); }
-    // Whether the target is locked, by lock or lock_all, with MPI_MODE_NOCHECK: ask before unlock.
+    // Whether the target was locked, by lock or lock_all, with MPI_MODE_NOCHECK. Call it before unlock().
     bool lock_had_no_check(std::uint32_t target) const noexcept;
     // Of the last lock_all; unlock_all() keeps it.
     bool all_no_check() const noexcept { return all_no_check_; }
@@ -198,7 +198,7 @@ private:
     static const Cell& cell(Call call, Access state) noexcept {
         return rule_of(call).in[static_cast<std::size_t>(state)];
     }
-    // Of calls without a target, `target` is 0, which always exists.
+    // For calls without a target, `target` is 0, a rank that always exists.
     Verdict judge(Call call, std::uint32_t target = 0) const noexcept {
         if (target >= processes_) return Verdict::kBadRank;
         if (!suits(rule_of(call).needs)) return Verdict::kNotSynchronized;

@@ -30,8 +30,8 @@ public:
         return true;
     }
 
-    // Returns the generation to wait for. Where too many flushes are under way at once, it stays open until the oldest one
-    // is over, so that this flush waits for some later operations, too.
+    // A flush begins. Returns the generation that it waits for. If too many flushes are under way, the generation stays
+    // open until the oldest one is over; then this flush waits for some later operations, too.
     Number close() noexcept {
         if (pending(open_) == 0) return open_ - 1;
         const Number closed = open_;
@@ -45,7 +45,8 @@ public:
 
 private:
     static constexpr Number kKept = 8;
-    // Leaves the generations that are over, and closes the open one if a flush wants it and a number is free.
+    // Skips generations that are over, and closes the open one if a flush waits for that and fewer than kKept are in
+    // use.
     void advance() noexcept {
         while (oldest_ != open_ && pending(oldest_) == 0) ++oldest_;
         if (!must_close_ || open_ - oldest_ == kKept - 1) return;

@@ -3,7 +3,7 @@
 // Restores the order of the frames of one origin: threads of the origin, or several links of a transport, may let a
 // frame overtake another one.
 //
-// Threading: the caller's lock. Errors: a number that cannot be is reported; memory for held frames may throw
+// Threading: the caller's lock. Errors: on_frame() returns false for a number that is not possible, and may throw
 // std::bad_alloc.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace coop::rma {
 
 class Inbox {
 public:
-    // An origin has no more frames than this under way.
+    // Frames are assumed to arrive less than this many numbers early; otherwise on_frame() returns false.
     static constexpr std::uint32_t kMostAhead = 1 << 16;
 
     // `first` is the number of the first frame.

@@ -5,9 +5,10 @@
 //
 //     request ──► waits ──► holds ──► release
 //
-// Requests are granted strictly in the order in which they came, so nobody waits for ever:
-// a shared request behind an exclusive one waits for it, although others hold the lock
-// shared. All shared requests at the head are granted together.
+// Requests are granted in the order in which they came: a shared request behind an exclusive
+// one waits for it, although others hold the lock shared. All shared requests at the head are
+// granted together. Exception: a shared request that overtakes (request()) goes to the head, so
+// an exclusive request may wait for long while such requests keep coming.
 //
 //     held by      waiting        after a release
 //     A shared     B excl, C sh   A: B
@@ -35,11 +36,10 @@ public:
     LockQueue(const LockQueue&) = delete;
     LockQueue& operator=(const LockQueue&) = delete;
 
-    // Calls grant(source, cookie) for each process that holds the lock from now on: perhaps for this one, at once. False:
-    // this process holds it or waits for it.
-    // overtakes: a shared request does not wait behind exclusive ones that wait, only for the holder. Processes that have
-    // other locks of the window ask so: otherwise two of them could wait for each other behind requests that wait for
-    // them, although shared locks do not exclude each other.
+    // Calls grant(source, cookie) for each process that gets the lock now, perhaps this one. False: this process
+    // already holds it or waits for it. overtakes: a shared request waits only for an exclusive holder, not behind
+    // exclusive requests. Processes that have other locks of the window use it. Otherwise two of them could deadlock:
+    // each waits behind an exclusive request, which waits for a lock that the other one holds.
     template <class F>
     bool request(std::uint32_t source, LockType type, std::uint64_t cookie, F&& grant, bool overtakes = false) {
         const auto [place, is_new] = entries_.try_emplace(source);
@@ -82,7 +82,7 @@ private:
     bool may_hold(LockType type) const noexcept {
         return holders_ == 0 || (type == LockType::kShared && held_ == LockType::kShared);
     }
-    // grant() may change everything, so nothing is kept across it.
+    // grant() may call request() and release(), so no reference is kept across it.
     template <class F>
     void grant_all(F& grant) {
         while (!waiting_.empty() && may_hold(waiting_.front()->type)) {

@@ -8,11 +8,13 @@
 //     all_complete() ◄── completes[to][from] ── complete()
 //     take_completes()   wait has ended
 //
-// Each word has one writer, so that no process waits for a cache line before it goes on. The barrier is a dissemination
-// barrier: in step k a process tells the one 2^k ranks above it that it has come, and waits for the one 2^k ranks below.
+// Each word has one writer, so that a plain store suffices (no atomic read-modify-write). The barrier is a
+// dissemination barrier: in step k a process tells the one 2^k ranks above it that it has come, and waits for the one
+// 2^k ranks below.
 //
-// Units: ranks. Memory: bytes() in shared memory, 8 bytes for each process here. Threading: the caller's lock, but for the
-// barrier, in which one thread of each process is. Errors: the constructor passes on std::bad_alloc.
+// Units: ranks. Memory: bytes() in shared memory, and 8 bytes for each process in private memory. Threading: the
+// caller's lock, except for the barrier, which only one thread of each process may be in. Errors: the constructor may
+// throw std::bad_alloc.
 #pragma once
 
 #include <algorithm>

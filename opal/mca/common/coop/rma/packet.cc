@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull, kSeed = 0x616D723A706F6F63ull;
 
-// Each step maps different states to different states, and different words, too. So a single changed word always changes
-// the result, of which the packet has one half.
+// Each step is invertible in the state and in the word, so a single changed word always changes the 64-bit sum. The
+// packet carries its lower half.
 std::uint64_t mix(std::uint64_t sum, std::uint64_t word) noexcept {
     sum = (sum ^ word) * kFactor;
     return sum ^ sum >> 32;
@@ -24,7 +24,7 @@ std::uint64_t mix(std::uint64_t sum, const void* bytes, std::size_t count) noexc
     return sum;
 }
 
-// The packet comes after the records, because it is written last.
+// The header enters the sum after the records, because it is written last.
 std::uint32_t check_of(Packet packet, std::uint64_t sum_of_records) noexcept {
     packet.check = 0;
     return static_cast<std::uint32_t>(mix(mix(kSeed, sum_of_records), &packet, sizeof packet));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packets of one-sided communication. A frame carries records from an origin to a target, which executes them in
-// order; frames of the same origin are executed in the order of their numbers. A reply carries results back.
+// The packets of one-sided communication. There are two kinds. A frame carries records from an origin to a target,
+// which executes them in order, and the frames of an origin in the order of their numbers. A reply packet carries
+// results back. Both begin with the header Packet.
 //
 //     frame: Packet | Record [runs] [data] | Record … |
 //     reply: Packet | Reply [data] | Reply … |
@@ -51,7 +52,7 @@ enum class Kind : std::uint8_t {
     kAccumulate,  // data onto `at`
     kFetch,       // as kAccumulate; the reply has what was there before
     kSwap,        // compare and swap: data is the comparand, then the new value
-    kLock,        // `type`: LockType (lock_queue.h)
+    kLock,        // `type`: LockType; `operation`: 1 if it overtakes (lock_queue.h)
     kUnlock,
     kFlush,     // the answer tells that all earlier records have been executed
     kPost,      // an exposure epoch of the sender has begun
@@ -77,8 +78,8 @@ enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | k
 
 struct Record {
     Kind kind;
-    std::uint8_t type;       // number of the predefined datatype of accumulates
-    std::uint8_t operation;  // of accumulates
+    std::uint8_t type;       // accumulates: number of the predefined datatype; kLock: LockType
+    std::uint8_t operation;  // accumulates: number of the operation; kLock: whether it overtakes
     std::uint8_t flags;
     std::uint32_t bytes;   // that the record accesses; kSwap: of one value
     std::uint64_t at;      // without runs: the place; with runs: their number
@@ -95,7 +96,7 @@ constexpr std::uint64_t data_bytes(const Record& record) noexcept {
 
 enum class Answer : std::uint8_t {
     kData = 1,
-    kRefused,  // no data, because the place is not in the window; `position` is the number of bytes
+    kRefused,  // no data, because the memory of a dynamic window is not attached; `position` is the number of bytes
     kFlushed,
     kGranted,
     kUnlocked,
@@ -109,7 +110,7 @@ struct Reply {
     std::uint8_t unused[2];
     std::uint32_t bytes;  // kData: that follow; else 0
     std::uint64_t cookie;
-    std::uint64_t position;  // kData: in the result of the call
+    std::uint64_t position;  // kData: in the result of the call; kRefused: the number of bytes
 };
 static_assert(sizeof(Reply) == 24);
 
@@ -162,7 +163,7 @@ struct ReadRecord {
     const std::byte* data = nullptr;
 };
 
-// Writes records or replies into memory of the caller, behind room for the packet.
+// Writes records or replies into memory of the caller, after room for the header Packet.
 class FrameWriter {
 public:
     FrameWriter() = default;
@@ -177,7 +178,7 @@ public:
     COOP_EXPORT std::byte* add(const Record& record, std::span<const Run> runs = {}) noexcept;
     // The same for replies.
     COOP_EXPORT std::byte* add(const Reply& reply) noexcept;
-    // Writes the packet. Nothing may be appended after it.
+    // Writes the header. Nothing may be appended after that.
     COOP_EXPORT std::span<const std::byte> seal(Packet packet) noexcept;
 
 private:
@@ -188,10 +189,10 @@ private:
     std::uint64_t sum_ = 0;
 };
 
-// Null, or what is wrong with the packet and its records, whatever the window is.
+// Returns what is wrong with the packet and its records, as far as that can be seen without the window; null: nothing.
 COOP_EXPORT const char* find_damage(std::span<const std::byte> packet) noexcept;
 
-// Reads a packet that find_damage() has passed. The memory must stay.
+// Reads a packet in which find_damage() has found nothing. The memory must outlive the reader.
 class FrameReader {
 public:
     explicit FrameReader(std::span<const std::byte> packet) noexcept : rest_(packet.subspan(sizeof(Packet))) {}

@@ -9,14 +9,12 @@
 //     on_complete() ◄─── complete ──────── complete
 //     take_completes()   wait has ended, if all_complete()
 //
-// They are counters, because a packet may arrive before the call that waits for it, and with
-// MPI_MODE_NOCHECK a peer may post again before this process has looked. A start that does
-// not wait (NOCHECK) takes the posts all the same, even before they arrive: the count becomes
-// negative, and the packet that arrives later is not mistaken for that of the next post. So
-// either every post sends a packet and every start takes it, or neither does.
+// They are counters, because a packet may arrive before the call that waits for it. A post may
+// also be taken before its packet arrives: the count becomes negative until then.
+// With MPI_MODE_NOCHECK, the window neither sends nor takes posts; MPI requires the assertion in
+// both calls (active.cc, communicate.cc).
 //
-// A number changes only with an arrival: who waits for a large group asks again only if
-// arrivals() has changed.
+// arrivals() changes with each arrival.
 //
 // Units: ranks, packets. Memory: one entry for each peer with a number other than 0. Threading: none; the caller holds the
 // lock of the window. A group names each rank once. Errors: ranks are checked by the caller; on_post(), on_complete() and

@@ -2,8 +2,7 @@
 //
 // Where an access to a window goes, with all arithmetic checked.
 //
-// Pure. Units: bytes, but for the displacement, which counts units of the target. Errors: no value means
-// MPI_ERR_RMA_RANGE.
+// Pure. Units: bytes; displacements count units of the target. Errors: no value means MPI_ERR_RMA_RANGE.
 #pragma once
 
 #include <cstdint>

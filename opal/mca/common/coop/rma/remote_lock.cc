@@ -53,7 +53,7 @@ AtomicStep RemoteLock::next(std::uint64_t old) noexcept {
         reads_ = 0;
         return read_again();
     case State::kLetPass:
-        // As soon as an exclusive holder is there, this request takes its place behind it.
+        // The exclusive request has got the lock: wait behind it, as a shared holder to come.
         if (is_exclusive(old) || waiting(old) == 0 || ++reads_ == kPatience) return count();
         return read_again();
     case State::kTry:

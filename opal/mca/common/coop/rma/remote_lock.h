@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The lock of one process's part of a window, in a word of that process which only an HCA changes, so that nobody needs
-// the process itself to take the lock. This class says which atomic operation comes next; the caller carries it out.
+// The lock of one process's part of a window, in a word that only the HCA of that process changes, so that others can
+// take it without the process's CPU. This class says which atomic operation comes next; the caller carries it out.
 //
 //     bit 63          somebody holds the lock exclusively
 //     bits 32 … 62    requests for an exclusive lock that wait
@@ -9,11 +9,11 @@
 //
 //     shared       add 1. Free: held. Held exclusively: read until it is not.
 //                  An exclusive request waits: subtract 1, let it pass, and add 1 again.
-//     exclusive    swap 0 for bit 63. Not 0: add a waiting request, then swap as soon as nobody holds the lock.
+//     exclusive    compare-and-swap 0 by bit 63. If it was not 0: add a waiting request, and swap when nobody holds it.
 //
-// A shared request lets an exclusive one pass once only, and waits for it no longer than kPatience reads: the exclusive
-// request may be waiting for a process that waits for this shared lock. A request that overtakes does not wait for it at
-// all; processes that hold other locks of the window ask so (lock_queue.h says why).
+// A shared request lets an exclusive one pass only once, and gives up after kPatience reads: the exclusive request may
+// be waiting for a process that waits for this shared lock. A request that overtakes does not let it pass at all;
+// processes that hold other locks of the window use it (lock_queue.h says why).
 //
 // Units: values of the word. Memory: a few words. Threading: none. Errors: none.
 #pragma once

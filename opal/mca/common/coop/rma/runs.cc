@@ -36,7 +36,7 @@ void RunBuilder::add(std::uint64_t offset, std::uint64_t bytes) {
 
 void RunBuilder::add(const Run& run) {
     if (run.stride == static_cast<std::int64_t>(run.bytes)) return add(run.offset, run.bytes * run.repeat);
-    // Few blocks may continue the run before.
+    // One or two blocks may continue the previous run, so add them one by one.
     constexpr std::uint64_t kFew = 2;
     if (run.repeat <= kFew) {
         for (std::uint64_t i = 0; i < run.repeat; ++i)
@@ -52,7 +52,7 @@ void RunBuilder::add(const Run& run) {
             last.repeat += run.repeat;
             return;
         }
-        // The first block may touch the end of what is there.
+        // The first block may continue the previous one.
         if (last.repeat == 1 && last.offset + last.bytes == run.offset) {
             last.bytes += run.bytes;
             append({run.offset + static_cast<std::uint64_t>(run.stride), run.bytes, run.stride, run.repeat - 1});

@@ -73,12 +73,12 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-// Whether all blocks have bytes and lie inside of a window, or of `size` bytes from `base` on.
+// Whether no block is empty and all lie inside of [0, size).
 COOP_EXPORT bool are_inside(std::span<const Run> runs, std::uint64_t size) noexcept;
 // The bytes of all blocks; no more than UINT64_MAX.
 COOP_EXPORT std::uint64_t count_bytes(std::span<const Run> runs) noexcept;
 
-// Walks over the blocks of runs. The runs must stay.
+// Walks over the blocks of runs, which must outlive the cursor.
 class RunCursor {
 public:
     explicit RunCursor(std::span<const Run> runs) noexcept : runs_(runs) {}
