@@ -231,6 +231,20 @@ TEST_F(ChannelTest, a_list_takes_as_many_places_as_it_has_requests) {
     EXPECT_EQ(channel.rails[0].in_flight(), 0u);
 }
 
+// Nothing else would complete, so the list would wait for ever.
+TEST_F(ChannelTest, a_list_asks_for_the_places_of_inline_messages) {
+    open({RailState::kUp});
+    ASSERT_TRUE(send_inline());
+    FakeWork& list = new_work(WorkKind::kPut);
+    list.requests = kDepth;
+    channel.submit_stripe(list, false);
+    ASSERT_EQ(posted(0), 2u);  // the message, and a mark behind it
+    complete(0);
+    ASSERT_EQ(posted(0), 1u);
+    EXPECT_EQ(channel.rails[0].qp.posted.back().id, &list);
+    EXPECT_EQ(channel.rails[0].in_flight(), kDepth);
+}
+
 TEST_F(ChannelTest, a_list_of_reads_needs_one_token) {
     open({kUp});
     for (int i = 0; i < 3; ++i) {

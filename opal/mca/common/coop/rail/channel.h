@@ -83,6 +83,7 @@ public:
         ++rail.counts.waits;
         count_waiting(work);
         rail.waiting.push_back(&work);
+        if (rail.waiting.front() == &work) ask_for_room(rail, work);
     }
 
     // Posts or queues a stripe of an operation. `with_token`: it needs a read token, because a queue pair can have only
@@ -323,9 +324,15 @@ private:
         return !work.wants_credit || take_credit(rail);
     }
 
+    // A list needs several places at once, which inline sends may hold until a mark behind them has completed.
+    void ask_for_room(Rail& rail, const Work& work) {
+        if (work.requests == 1) return;
+        if (const int error = rail.make_room(); error != 0) self().on_refused(rail, rail.mark, error);
+    }
+
     void pump(Rail& rail) {
         while (Work* next = rail.waiting.front()) {
-            if (!take_place(rail, *next)) return;
+            if (!take_place(rail, *next)) return ask_for_room(rail, *next);
             rail.waiting.remove(next);
             post(rail, *next);
         }

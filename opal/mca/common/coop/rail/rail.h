@@ -142,8 +142,12 @@ public:
     }
 
     // Posts a mark for the messages after the last one, if there are any, no mark is in flight and the queue has room.
-    [[nodiscard]] int post_mark() {
-        if (marked_ != 0 || unmarked_psns_.empty() || !has_room()) return 0;
+    [[nodiscard]] int post_mark() { return unmarked_psns_.empty() ? 0 : make_room(); }
+
+    // Posts a mark for all requests that asked for no completion, under the same conditions: only its completion shows
+    // that they have left the queue, and a list may need their places.
+    [[nodiscard]] int make_room() {
+        if (marked_ != 0 || unmarked_ == 0 || !has_room()) return 0;
         if (const int error = qp.post_empty_write(&mark); error != 0) return error;
         ++in_flight_;
         begin_mark(1);
