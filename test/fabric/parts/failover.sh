@@ -50,11 +50,11 @@ ends_saying() {
 
 # The median of the tenths of a second FROM..TO, in MB/s.
 rate() { # FROM TO
-    grep '^MB/s:' "$log.job" | cut -d' ' -f"$(($1 + 2))-$(($2 + 2))" | tr ' ' '\n' | sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+    grep '^MB/s:' "$log.job" | cut -d' ' -f"$(($1 + 2))-$(($2 + 2))" | tr ' ' '\n' | awk '{ sum += $1 } END { print sum / NR }'
 }
 
-# Two rails of 200 MB/s. One is lost after 1.5 s, for 1.5 s. A tenth of a second holds few rounds, hence the 5 % beside the 5 % of the
-# requirement: 0.95 of what one rail alone carries with this program.
+# Two rails of 200 MB/s. One is lost after 1.5 s, for 1.5 s. A tenth of a second holds only 19 rounds, so rates are means of about ten of
+# them: a median would be a multiple of 10 MB/s. The requirement is 0.95 of what one rail alone carries with this program.
 stream_goes_on_at_the_rate_of_the_other_rail() { # PML
     local one two
     limit=40 failing true --hosts 2 --rate 200MB/s -- --mca pml "$1" -- stream 2 65536 || return 1
