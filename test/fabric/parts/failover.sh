@@ -48,7 +48,7 @@ ends_saying() {
     [ $status != 0 ] && [ $status != 124 ] && grep -q "^$line" "$log.job"
 }
 
-# The median of the tenths of a second FROM..TO, in MB/s.
+# The mean of the tenths of a second FROM..TO, in MB/s.
 rate() { # FROM TO
     grep '^MB/s:' "$log.job" | cut -d' ' -f"$(($1 + 2))-$(($2 + 2))" | tr ' ' '\n' | awk '{ sum += $1 } END { print sum / NR }'
 }
