@@ -71,8 +71,9 @@ short_ones_go_in_lists() { # put|get ARGUMENT of mpirun…
 # Stripes of 16 KiB cost more time than they save if the links have no limit of their rate; then most operations go whole. On
 # slow links none does.
 stripes_pay() { # yes|no [OPTION of the subnet…]
-    local said=$log.said pay=$1
-    rma coop 2 --hcas 2 "${@:2}" -- --mca btl_coopib_report 1 "$prefix/libexec/ompi-coop/coop_rma_latency" --op put -m 16K -i 400 -b 5 -x 1 \
+    local said=$log.said pay=$1 size=16K
+    [ "$pay" = no ] || size=64K  # where the policy stripes most operations, whatever the backlog
+    rma coop 2 --hcas 2 "${@:2}" -- --mca btl_coopib_report 1 "$prefix/libexec/ompi-coop/coop_rma_latency" --op put -m "$size" -i 400 -b 5 -x 1 \
         >"$said" 2>&1 || { cat "$said" && return 1; }
     awk -v pay="$pay" '/^btl\/coopib: / { there = /: rank 0 to rank 1$/ }
         there && /RDMA operations:.* in stripes: stripes have taken longer$/ { whole = $3 }
