@@ -78,9 +78,9 @@ void Window::close_blocks() {
 // Programs often flush after each operation: the block serves the next one.
 void Window::finish_rdma(Lock& lock, Peer& peer) {
     start_waiting_parts(lock, peer);
-    if (peer.operations.idle()) return;
-    const Generations::Number generation = peer.operations.close();
-    wait_for(lock, [&] { return peer.operations.is_over(generation); });
+    if (peer.operations.idle() && peer.writes.idle()) return;
+    const Generations::Number operations = peer.operations.close(), writes = peer.writes.close();
+    wait_for(lock, [&] { return peer.operations.is_over(operations) && peer.writes.is_over(writes); });
 }
 
 // --- parts ----------------------------------------------------------------------------------------------------------
