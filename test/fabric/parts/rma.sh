@@ -110,19 +110,6 @@ reads_have_queue_pairs() {
 }
 reads_share_queue_pairs() { ! reads_have_queue_pairs --mca btl_coopib_interleave 0; }
 
-# HCAs go on with 64 long operations while the origin computes, because all of them have been posted. Other programs may take the
-# processors, so one of five runs suffices; without early posts no run hides more than a quarter.
-hcas_go_on() { # put|get
-    local hidden
-    for _ in 1 2 3 4 5; do
-        hidden=$(rma coop 2 --hcas 2 --rate 250MB/s -- "$prefix/libexec/ompi-coop/coop_rma_overlap" --op "$1" -m 128K -b 3 |
-            awk '$1 == 131072 { print int($2) }')
-        echo "hidden: ${hidden:-none} %"
-        [ "${hidden:-0}" -lt 60 ] || return 0
-    done
-    return 1
-}
-
 # Packets and acknowledgements are lost, so that HCAs send again: once for several that are lost from one list.
 rma_despite_losses() { # PML ARGUMENT…
     local kind at=0
@@ -204,8 +191,6 @@ part_rma() {
     check signals.losses rma_despite_losses coop --mca osc_multirail_signals 2 "$programs/rma_signals"
     check signals.are_sent rma_sends_signals "$programs/rma_signals" few
     check signals.are_not_sent_if_unwanted rma_sends_no_signals --mca osc_multirail_signals 0 "$programs/rma_signals" few
-    check hcas_go_on.put hcas_go_on put
-    check hcas_go_on.get hcas_go_on get
     check both_rails_send both_rails_send
     check report.direct rma_says 'direct [1-9]' 'reason: long [1-9]' -- coop 2 -- --mca osc_multirail_report 1 "$programs/rma_sizes" few
     check report.not_registered rma_says 'reason: not-registered [1-9]' 'refused_registrations [1-9]' -- coop 2 -- --mca osc_multirail_report 1 \

@@ -93,7 +93,7 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 162; return; }
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 170; return; }
     for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
