@@ -53,7 +53,7 @@ TEST(RmaRankTable, random_names) {
         std::vector<std::uint64_t> names(1 + random() % 50);
         for (std::uint64_t& name : names) name = round % 2 ? random() : kJob + random() % 100;
         std::ranges::sort(names);
-        names.erase(std::ranges::unique(names).begin(), names.end());
+        names.erase(std::unique(names.begin(), names.end()), names.end());
         std::ranges::shuffle(names, random);
         expect_found(names);
         if (HasFatalFailure()) return;
