@@ -71,11 +71,10 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         peer.acquiring = false;
         peer.lock = Peer::Lock::kHeld;
     }
-    // Another thread may have given it back already.
+    // Another thread may have taken it already, and even given it back.
     if (!all_mapped_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
     wait_for(lock, [&] {
-        // Another thread may have taken it already.
-        if (peer.lock == Peer::Lock::kHeld) return true;
+        if (peer.lock != Peer::Lock::kAsked) return true;
         if (!memory_.locks[peer.rank]->lock.take(peer.lock_request)) return false;
         peer.lock = Peer::Lock::kHeld;
         return true;
