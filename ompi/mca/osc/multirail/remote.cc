@@ -132,12 +132,14 @@ void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool
     }
 }
 
-// If other operations to the same process are under way, the transport may delay the release until they end, and then
-// until this process calls MPI again. Somebody could wait that long for the lock, so in this case wait for the release.
+// The transport may delay the release while it has much to do, for this window or for others, and then until this process
+// calls MPI again. Somebody could wait that long for the lock, so in this case wait for the release.
 void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     const std::uint64_t operand = rma::RemoteLock::release(type);
-    if (peer.operations.idle() && peer.writes.idle()) add_later(lock, peer, word, operand);
-    else change_word(lock, peer, word, {.what = rma::AtomicStep::What::kAdd, .operand = operand});
+    add_later(lock, peer, word, operand);
+    if (!extension_->atomics_wait(rdma_, peer.rdma)) return;
+    const Generations::Number released = peer.operations.close();
+    wait_for(lock, [&] { return peer.operations.is_over(released); });
 }
 
 // Carries out the transfers, and waits for their end. The HCA that changes the lock moves the data, too: what one HCA has

@@ -19,4 +19,14 @@ bool reaches_atomics(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     });
 }
 
+// Requests of other kinds count, too, since atomic operations keep their order behind them.
+bool atomics_wait(mca_btl_base_module_t* btl, Endpoint* endpoint) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    if (!endpoint->connected.load(std::memory_order_relaxed)) return !endpoint->waiting_ops.empty();
+    Channel& channel = *endpoint->channel;
+    Rail* const rail = channel.atomic_rail ? channel.rails.find(*channel.atomic_rail) : nullptr;
+    return rail != nullptr && (!rail->waiting.empty() || rail->reads.has_waiting());
+}
+
 }  // namespace coop::ib

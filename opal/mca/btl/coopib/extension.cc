@@ -22,6 +22,7 @@ constexpr BtlExtension kTable{
     .transfer_pieces = transfer_pieces,
     .signal = signal,
     .reaches_atomics = reaches_atomics,
+    .atomics_wait = atomics_wait,
 };
 
 }  // namespace

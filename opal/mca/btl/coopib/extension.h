@@ -43,5 +43,6 @@ bool lands_in_order(mca_btl_base_module_t*, Endpoint*);
 bool signal(mca_btl_base_module_t*, Endpoint*, RailSignal&);
 // atomics.cc
 bool reaches_atomics(mca_btl_base_module_t*, Endpoint*);
+bool atomics_wait(mca_btl_base_module_t*, Endpoint*);
 
 }  // namespace coop::ib

@@ -10,7 +10,8 @@
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
 // the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent`,
-// `transfer_pieces` and, if it has atomic operations, `reaches_atomics` are never null.
+// `transfer_pieces` and, if it has atomic operations, `reaches_atomics` and
+// `atomics_wait` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
 // RdmaOptions, and increment kBtlExtensionAbi. Increment it also when the layout of
@@ -168,6 +169,9 @@ struct BtlExtension {
     // Whether a rail leads to the HCA of the peer that executes atomic operations on its memory. Without one, an atomic
     // operation ends the job. While not connected: whether there is such a path, which may still fail to open.
     bool (*reaches_atomics)(Btl*, Endpoint*) = nullptr;
+    // Whether some atomic operation that has begun may not have been posted. It is posted only while the caller lets the
+    // transport progress.
+    bool (*atomics_wait)(Btl*, Endpoint*) = nullptr;
 };
 
 }  // namespace coop
