@@ -91,6 +91,10 @@ needs_no_rail_for_atomics() { # ARGUMENT…
     rma coop 3 --hcas 2 -- sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export REFUSE_RAIL=coop0; LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$refuse_rail" "$@"
 }
 
+reads_nothing_behind() { # arguments of rma
+    rma_says ' rdma [1-9]' -- "$@" && ! grep -a 'reads_behind' "$log.said"
+}
+
 # The HCA that changes the lock of accumulates also moves their data.
 accumulates_are_on_one_rail() {
     local said=$log.said
@@ -208,6 +212,9 @@ part_rma() {
     check report.puts_from_read_only_memory rma_says 'window 1 .*: direct 2 \(524288 B\); reason: long 2;$' -- coop 2 --hcas 2 -- \
         --mca osc_multirail_report 1 "$programs/rma_sizes" --only long_puts_from_memory_that_may_only_be_read
     check accumulates_are_on_one_rail accumulates_are_on_one_rail
+    check reads_behind.several_hcas rma_says ' reads_behind [1-9]' -- coop 2 --hcas 2 -- --mca osc_multirail_report 1 "$programs/rma_sizes" few
+    check reads_behind.one_hca reads_nothing_behind coop 2 --lmc 1 -- --mca osc_multirail_report 1 "$programs/rma_sizes" few
+    check reads_behind.unwanted reads_nothing_behind coop 2 --hcas 2 -- --mca osc_multirail_report 1 --mca osc_multirail_read_behind 0 "$programs/rma_sizes" few
     for topic in atomics epochs; do check "no_rail_for_atomics.$topic" needs_no_rail_for_atomics "$programs/rma_$topic" few; done
     btl=vader,coopib check one_node rma coop 2 -- "$programs/rma_sizes" few
     for fault in put_busy:2,get_busy:3 busy:3,alloc:2,sendi:1 register:3; do

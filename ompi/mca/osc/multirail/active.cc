@@ -97,8 +97,10 @@ int Window::complete() {
         peers.push_back(&peer(rank));
         if (!ready_.has(rank)) wait_until_ready(lock, *peers.back());
     }
-    // Only targets of dynamic windows can refuse operations; only then wait until the target has executed all of them.
     const bool by_signals = process.config.signals != 0 && !is_dynamic();
+    for (Peer* const each : peers)
+        if (!by_signals) read_behind(lock, *each);
+    // Only targets of dynamic windows can refuse operations; only then wait until the target has executed all of them.
     const int refused = finish(lock, peers, is_dynamic(), !by_signals);
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {

@@ -140,6 +140,7 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     auto direct = std::unique_ptr<Direct>(
         new Direct{*this, peer, *rdma_, nullptr, puts, (puts ? peer.writes : peer.operations).begin(), request});
     peer.wrote = peer.wrote || puts;
+    peer.unread_writes = peer.unread_writes || puts;
     if (request) ++request->parts;
     lock.unlock();
 

@@ -101,6 +101,18 @@ constexpr ParamRow kParams[] = {
              "network is what "
              "limits, not the processors. A smaller value in one process applies to the fences of all.",
      .level = 5},
+    {.name = "read_behind",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help =
+         "1: where a target is reached through several of its HCAs, a flush, an unlock, a fence or MPI_Win_complete "
+         "reads "
+         "a byte behind the RDMA writes on each rail that it has used, so that what one HCA has written is visible to "
+         "those who read through another one. 0: it waits for the acknowledgements of the writes alone, which saves a "
+         "short read for each rail.",
+     .level = 5},
     {.name = "report",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -123,7 +135,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::priority, nullptr},    {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
     {&Config::direct_min, nullptr},  {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
     {&Config::hca_control, nullptr}, {&Config::target_helps, nullptr},   {&Config::signals, nullptr},
-    {&Config::report, nullptr},      {nullptr, &Config::fault},
+    {&Config::read_behind, nullptr}, {&Config::report, nullptr},         {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

@@ -22,6 +22,7 @@ struct Config {
     std::int64_t hca_control = 0;
     std::int64_t target_helps = 0;
     std::int64_t signals = 0;
+    std::int64_t read_behind = 0;
     std::int64_t report = 0;
     const char* fault = nullptr;  // specification of coop/base/fault.h
 };

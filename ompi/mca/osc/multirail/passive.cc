@@ -138,6 +138,7 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool w
     std::vector<Outgoing> out;
     for (Peer* const each : peers) {
         close_block(lock, *each);
+        if (remote) read_behind(lock, *each);
         if (remote && each->unflushed) {
             rma::Record record{};
             record.kind = rma::Kind::kFlush;
@@ -170,7 +171,8 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool w
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
         each->touched = each->buffer.bytes || each->staged || each->has_waiting_part() || each->unflushed ||
-                        each->refused || each->wrote || !each->operations.idle() || !each->writes.idle();
+                        each->refused || each->wrote || each->unread_writes || !each->operations.idle() ||
+                        !each->writes.idle();
         return !each->touched;
     });
     return touched_;
@@ -267,7 +269,7 @@ int Window::flush(std::uint32_t rank, bool local) {
     int rc = OMPI_SUCCESS;
     if (peers_[rank]) {
         Peer* const there = peers_[rank].get();
-        if (by_hcas() && there->has_only_rdma()) finish_rdma(lock, *there);
+        if (by_hcas() && there->has_only_rdma()) finish_rdma(lock, *there, !local);
         else rc = finish(lock, {&there, 1}, !local);
     }
     progress_unless_waited(lock, rounds);

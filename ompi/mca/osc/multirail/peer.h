@@ -95,6 +95,8 @@ struct Peer {
     std::uint32_t messages = 0;                  // long blocks that travel as messages of the PML
     bool refused = false;                        // it has refused an operation, and no flush has told the program
     std::uint32_t transfers = 0;                 // RDMA reads and writes under way
+    bool unread_writes = false;                  // RDMA writes that no read has followed
+    std::uint64_t read_since = 0;                // for the transport: the moment of the last such read
     Staging::Block* staged = nullptr;            // the block that transfers to come use
     std::uint32_t staged_parts = 0;              // those under way (staged.h)
     std::array<StagedPartPtr, 2> waiting_parts;  // of gets, and of puts: wait for others to join them

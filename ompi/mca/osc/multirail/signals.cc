@@ -53,10 +53,12 @@ std::uint32_t Window::signal_writes(Lock& lock, Peer& peer, const rma::Signal& s
                       extension_->signal(rdma_, peer.rdma, on_rails);
     lock.lock();
     if (!sent) {
-        const Generations::Number writes = peer.writes.close();
-        wait_for(lock, [&] { return peer.writes.is_over(writes); });
+        read_behind(lock, peer);
+        const Generations::Number writes = peer.writes.close(), reads = peer.operations.close();
+        wait_for(lock, [&] { return peer.writes.is_over(writes) && peer.operations.is_over(reads); });
         return 0;
     }
+    peer.unread_writes = false;  // the signals come behind them, as a read would
     peer.signalled = on_rails.since;
     process.count(Count::kSignals, on_rails.copies);
     return on_rails.copies;

@@ -76,8 +76,9 @@ void Window::close_blocks() {
 }
 
 // Programs often flush after each operation: the block serves the next one.
-void Window::finish_rdma(Lock& lock, Peer& peer) {
+void Window::finish_rdma(Lock& lock, Peer& peer, bool remote) {
     start_waiting_parts(lock, peer);
+    if (remote) read_behind(lock, peer);
     if (peer.operations.idle() && peer.writes.idle()) return;
     const Generations::Number operations = peer.operations.close(), writes = peer.writes.close();
     wait_for(lock, [&] { return peer.operations.is_over(operations) && peer.writes.is_over(writes); });
@@ -116,6 +117,7 @@ void Window::give_back(StagedPartPtr part) noexcept {
 void Window::start_part(Lock& lock, StagedPartPtr part) {
     Peer& peer = *part->peer;
     touch(peer);
+    peer.unread_writes = peer.unread_writes || (part->puts && !part->beside_atomics);
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
     add_transfer(peer);
@@ -130,6 +132,28 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it
     lock.lock();
+}
+
+// A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later: not after a read
+// through the same HCA. What waits for the operations of the peer waits for the read, too.
+void Window::read_behind(Lock& lock, Peer& peer) {
+    if (!std::exchange(peer.unread_writes, false) || !process.config.read_behind) return;
+    if (!process.staging.open(*rdma_)) return;  // too little memory may be locked
+    Staging::Block& block = take_block(lock);
+    StagedPartPtr part = new_part(peer, block, false);
+    part->generation = peer.operations.begin();
+    ++peer.staged_parts;
+    add_transfer(peer);
+    lock.unlock();
+    const Card& card = cards_[peer.rank];
+    auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
+    const bool reads = extension_->read_behind(rdma_, peer.rdma, block.memory, card.base, block.handle, remote,
+                                               peer.read_since, on_staged_done, part.get());
+    if (reads) process.count(Count::kReadsBehind);
+    if (reads) part.release();  // on_staged_done() owns it
+    else end_staged(std::move(part));
+    lock.lock();
+    drop(block);
 }
 
 void Window::start_waiting_part(Lock& lock, Peer& peer, bool puts) {

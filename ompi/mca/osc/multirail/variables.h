@@ -71,6 +71,7 @@ enum class Count : std::uint8_t {
     kLists,
     kSignals,
     kEarlyFrames,
+    kReadsBehind,
     kCount
 };
 inline constexpr CountRow kCountRows[] = {
@@ -89,6 +90,7 @@ inline constexpr CountRow kCountRows[] = {
     {"lists", "Lists in which this process started several RDMA reads or writes at once."},
     {"signals", "Signals behind RDMA writes at the end of active epochs, one on each rail that has carried some."},
     {"early_frames", "Frames that this process sent before they were full, because too many others were open."},
+    {"reads_behind", "Times that this process read behind its RDMA writes, so that all HCAs of the target see them."},
 };
 static_assert(std::size(kCountRows) == static_cast<std::size_t>(Count::kCount));
 

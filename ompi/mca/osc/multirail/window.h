@@ -296,6 +296,7 @@ private:
     // A block with room for so many bytes.
     Staging::Block& open_block(Lock& lock, Peer& peer, std::uint32_t room);
     void close_block(Lock& lock, Peer& peer);
+    void read_behind(Lock& lock, Peer& peer);
     static void drop(Staging::Block& block) noexcept;
     StagedPartPtr new_part(Peer& peer, Staging::Block& block, bool puts);
     void give_back(StagedPartPtr part) noexcept;
@@ -376,7 +377,7 @@ private:
     // still be under way.
     int finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes = true);
     // The same for one peer to which there is only RDMA. Keeps its staging block open.
-    void finish_rdma(Lock& lock, Peer& peer);
+    void finish_rdma(Lock& lock, Peer& peer, bool remote);
     std::vector<Peer*> touched_peers();
     void progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept;
 

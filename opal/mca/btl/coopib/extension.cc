@@ -23,6 +23,7 @@ constexpr BtlExtension kTable{
     .signal = signal,
     .reaches_atomics = reaches_atomics,
     .atomics_wait = atomics_wait,
+    .read_behind = read_behind,
 };
 
 }  // namespace

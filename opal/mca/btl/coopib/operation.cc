@@ -69,11 +69,11 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.op = &op;
     stripe.stripe = index;
     stripe.local_address = reinterpret_cast<std::uint64_t>(op.local_address) + offset;
-    stripe.remote_address = op.remote_address + offset;
+    stripe.remote_address = op.remote_address + (op.behind != 0 ? 0 : offset);
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     stripe.requests = 1;
     // A rider must be on the queue pair of its read, and is a message.
-    stripe.apart = op.kind == WorkKind::kGet && !op.has_riders;
+    stripe.apart = op.kind == WorkKind::kGet && !op.has_riders && op.behind == 0;
     Channel& channel = *op.endpoint->channel;
     if (op.kind == WorkKind::kPut) channel.writes.on_write(rail);
     count_posted(m, stripe, channel.rails[rail].local_hca);
@@ -159,6 +159,19 @@ void cut(Module& m, RdmaOp& op) {
         add_stripe(m, op, i++, stripe.rail, stripe.offset_bytes, stripe.length_bytes, posted_ns);
 }
 
+// On the queue pairs of the writes, because an HCA executes the requests of a queue pair in order.
+void start_behind(Module& m, RdmaOp& op) {
+    const Channel& channel = *op.endpoint->channel;
+    const sched::RailMask rails = op.behind & channel.rails.up();
+    op.missing = sched::SentStripes(sched::count_of(rails));
+    std::uint32_t place = 0;
+    // The operation may complete with its last read.
+    for (const sched::RailIndex rail : sched::each(rails)) {
+        const std::uint32_t i = place++;
+        add_stripe(m, op, i, rail, i, 1, sched::kNotMeasured);
+    }
+}
+
 // The same as cut() for an operation that is too short for stripes, and has no rider.
 void start_short(Module& m, RdmaOp& op) {
     Channel& channel = *op.endpoint->channel;
@@ -230,6 +243,7 @@ void start_op(Module& m, RdmaOp& op) {
         return add_stripe(m, op, 0, *channel.atomic_rail, 0, op.bytes, sched::kNotMeasured);
     }
     if (op.pieces != nullptr) return start_lists(m, op);
+    if (op.behind != 0) return start_behind(m, op);
     // A rider is valid only during this call, so an operation with a rider is cut at once. A whole operation is not cut,
     // so it need not wait for better weights.
     OpList& uncut = channel.uncut[static_cast<std::size_t>(rail::direction_of(op.kind))];

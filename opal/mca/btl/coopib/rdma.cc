@@ -2,6 +2,7 @@
 //
 // Put, get, atomic operations, flush.
 #include <algorithm>
+#include <optional>
 
 #include "connect.h"
 #include "entry.h"
@@ -32,6 +33,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->has_riders = false;
     op->rider = nullptr;
     op->whole = op->not_worth = op->now = op->posts_reads = op->beside_atomics = false;
+    op->behind = 0;
     op->lane = sched::kNoLane;
     return op;
 }
@@ -48,6 +50,14 @@ int begin(Module& m, RdmaOp& op) {
         connect(m, endpoint);
     }
     return OPAL_SUCCESS;
+}
+
+bool leads_to_one_hca(const Channel& channel) noexcept {
+    std::optional<std::uint32_t> hca;
+    for (const Rail& rail : channel.rails)
+        if (hca.value_or(rail.remote_hca) != rail.remote_hca) return false;
+        else hca = rail.remote_hca;
+    return true;
 }
 
 int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, void* local_address,
@@ -94,6 +104,26 @@ int transfer_pieces(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoin
     op->pieces = pieces;
     op->piece_count = static_cast<std::uint32_t>(count);
     return begin(m, *op);
+}
+
+// Before the connection, writes wait for it; then all rails may carry them.
+bool read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
+                 std::uint64_t remote_address, Handle* local, Handle* remote, std::uint64_t& since,
+                 mca_btl_base_rdma_completion_fn_t callback, void* data) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    sched::RailMask rails = ~sched::RailMask{0};
+    if (endpoint->connected.load(std::memory_order_relaxed)) {
+        const Channel& channel = *endpoint->channel;
+        rails = leads_to_one_hca(channel) ? 0 : channel.writes.since(since) & channel.rails.up();
+        since = channel.writes.now();
+    }
+    if (rails == 0) return false;
+    RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, 1,
+                         sched::Marker::kNone, callback, nullptr, data);
+    op->behind = rails;
+    begin(m, *op);
+    return true;
 }
 
 int put(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,

@@ -122,6 +122,7 @@ struct RdmaOp {
     std::uint64_t begun_ns = 0;   // valid while Channel::timed points to this
     bool posts_reads = false;     // as many as there are, instead of as many as may be outstanding
     bool beside_atomics = false;  // on the rail of atomic operations
+    sched::RailMask behind = 0;   // reads of one byte behind the writes on these rails; 0: another operation
     std::uint8_t lane = sched::kNoLane;
     Rider* rider = nullptr;  // the rider that the caller offers; valid until the operation is started
     RdmaOp* next_free = nullptr;

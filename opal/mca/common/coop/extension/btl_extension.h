@@ -172,6 +172,14 @@ struct BtlExtension {
     // Whether some atomic operation that has begun may not have been posted. It is posted only while the caller lets the
     // transport progress.
     bool (*atomics_wait)(Btl*, Endpoint*) = nullptr;
+
+    // Starts reads of the byte at `remote_address` behind the writes to the peer that have begun since the moment `since`
+    // (0: all), one on each rail that has carried some. When they have ended, `done` is called once, and what the writes
+    // have written is visible to everybody. The reads go to kMaxRails bytes from `local_address` on. Sets `since` to this
+    // moment. Returns false, and starts nothing, if no read is needed: there were no such writes, or all rails lead to one
+    // HCA of the peer.
+    bool (*read_behind)(Btl*, Endpoint*, void* local_address, std::uint64_t remote_address, Handle* local,
+                        Handle* remote, std::uint64_t& since, RdmaDone done, void* data) = nullptr;
 };
 
 }  // namespace coop
