@@ -32,6 +32,29 @@ TEST(RmaAttachments, neighbours_count_as_one_and_leave_alone) {
     EXPECT_FALSE(attachments.covers(100, 151));
 }
 
+// As another process of the node asks, with its copy of the regions.
+TEST(RmaAttachments, a_copy_of_the_regions_answers_for_blocks) {
+    Attachments attachments;
+    EXPECT_TRUE(are_attached(std::span<const rma::Run>(), attachments.regions()));
+    for (const std::uint64_t base : {std::uint64_t{1000}, std::uint64_t{200}, std::uint64_t{600}, std::uint64_t{300}})
+        EXPECT_TRUE(attachments.attach(base, 100));
+    const std::vector<Region> copy(attachments.regions().begin(), attachments.regions().end());
+    ASSERT_EQ(copy.size(), 4u);
+    EXPECT_TRUE(attachments.detach(300));
+    const auto all = [&](const rma::Run& run) { return are_attached({&run, 1}, copy); };
+    EXPECT_TRUE(all({200, 200, 0, 1}));
+    EXPECT_FALSE(all({200, 201, 0, 1}));
+    EXPECT_TRUE(all({210, 10, 400, 3}));
+    EXPECT_FALSE(all({210, 10, 400, 4}));
+    EXPECT_TRUE(all({1090, 10, -400, 3}));
+    EXPECT_FALSE(all({1091, 10, -400, 3}));
+    EXPECT_TRUE(all({1050, 10, -400, 3}));
+    EXPECT_FALSE(all({250, 0, 0, 1}));
+    EXPECT_FALSE(all({UINT64_MAX - 5, 10, 0, 1}));
+    const rma::Run gone{300, 10, 0, 1};
+    EXPECT_FALSE(are_attached({&gone, 1}, attachments.regions()));
+}
+
 TEST(RmaAttachments, memory_without_bytes) {
     Attachments attachments;
     EXPECT_TRUE(attachments.attach(100, 10));

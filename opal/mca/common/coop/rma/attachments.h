@@ -2,15 +2,58 @@
 //
 // The memory that a process has attached to a window of dynamic memory.
 //
+// The regions are an array in the order of their addresses, so that a process of the same node can copy it and ask
+// covers() itself.
+//
 // Units: bytes. Threading: the caller's lock. Errors: attach() may throw std::bad_alloc.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
+#include <span>
+#include <vector>
+
+#include "coop/rma/runs.h"
 
 namespace coop::rma {
+
+struct Region {
+    std::uint64_t base, bytes;
+};
+static_assert(sizeof(Region) == 16);
+
+// Whether all bytes are in regions, which are in the order of their addresses. Regions that follow each other count as one.
+inline bool covers(std::span<const Region> regions, std::uint64_t address, std::uint64_t bytes) noexcept {
+    while (bytes > 0) {
+        const auto after = std::upper_bound(regions.begin(), regions.end(), address,
+                                            [](std::uint64_t at, const Region& region) { return at < region.base; });
+        if (after == regions.begin()) return false;
+        const Region& found = *std::prev(after);
+        const std::uint64_t inside = address - found.base;
+        if (inside >= found.bytes) return false;
+        const std::uint64_t here = found.bytes - inside;
+        if (bytes <= here) return true;
+        address += here;
+        bytes -= here;
+    }
+    return true;
+}
+
+// Whether all blocks are inside of the address space and in regions.
+inline bool are_attached(std::span<const Run> runs, std::span<const Region> regions) noexcept {
+    if (!are_inside(runs, UINT64_MAX)) return false;
+    for (const Run& run : runs) {
+        // In most cases all is attached, from the first block to the last.
+        const std::uint64_t way = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride) *
+                                  (run.repeat - 1);
+        if (covers(regions, run.stride < 0 ? run.offset - way : run.offset, way + run.bytes)) continue;
+        for (std::uint64_t i = 0; i < run.repeat; ++i)
+            if (!covers(regions, run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes)) return false;
+    }
+    return true;
+}
 
 class Attachments {
 public:
@@ -19,18 +62,22 @@ public:
     bool attach(std::uint64_t base, std::uint64_t bytes) {
         if (bytes > UINT64_MAX - base) return false;
         if (bytes == 0) return ++empty_[base] > 0;
-        const auto after = regions_.lower_bound(base);
-        if (after != regions_.end() && after->first - base < bytes) return false;
+        const auto after = first_from(base);
+        if (after != regions_.end() && after->base - base < bytes) return false;
         if (after != regions_.begin()) {
-            const auto before = std::prev(after);
-            if (base - before->first < before->second) return false;
+            const Region& before = *std::prev(after);
+            if (base - before.base < before.bytes) return false;
         }
-        regions_.emplace_hint(after, base, bytes);
+        regions_.insert(after, {base, bytes});
         return true;
     }
     // False: no attached memory starts there.
     bool detach(std::uint64_t base) noexcept {
-        if (regions_.erase(base) > 0) return true;
+        const auto region = first_from(base);
+        if (region != regions_.end() && region->base == base) {
+            regions_.erase(region);
+            return true;
+        }
         const auto found = empty_.find(base);
         if (found == empty_.end()) return false;
         if (--found->second == 0) empty_.erase(found);
@@ -38,24 +85,20 @@ public:
     }
     // Whether all bytes are attached. They may span adjacent regions.
     bool covers(std::uint64_t address, std::uint64_t bytes) const noexcept {
-        while (bytes > 0) {
-            auto found = regions_.upper_bound(address);
-            if (found == regions_.begin()) return false;
-            --found;
-            const std::uint64_t inside = address - found->first;
-            if (inside >= found->second) return false;
-            const std::uint64_t here = found->second - inside;
-            if (bytes <= here) return true;
-            address += here;
-            bytes -= here;
-        }
-        return true;
+        return rma::covers(regions_, address, bytes);
     }
     std::size_t size() const noexcept { return regions_.size(); }
+    // Valid until the next call of attach() or detach().
+    std::span<const Region> regions() const noexcept { return regions_; }
 
 private:
-    std::map<std::uint64_t, std::uint64_t> regions_;  // bytes by base
-    std::map<std::uint64_t, std::uint64_t> empty_;    // number of empty ones by base
+    std::vector<Region>::iterator first_from(std::uint64_t base) noexcept {
+        return std::lower_bound(regions_.begin(), regions_.end(), base,
+                                [](const Region& region, std::uint64_t at) { return region.base < at; });
+    }
+
+    std::vector<Region> regions_;                   // in the order of their bases
+    std::map<std::uint64_t, std::uint64_t> empty_;  // number of empty ones by base
 };
 
 }  // namespace coop::rma
