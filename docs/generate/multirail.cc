@@ -55,13 +55,13 @@ Meaning meaning(Reason reason) {
     case Reason::kDynamic:
         return {Way::kMessage, Way::kMessage, "a put or get in a window of ``MPI_Win_create_dynamic``"};
     case Reason::kAtTarget:
-        return {
-            Way::kMessage, Way::kMessage,
-            "an accumulate in a window whose memory is not mapped by all of its processes, if HCAs do not execute the "
-            "epoch"};
+        return {Way::kMessage, Way::kMessage,
+                "an accumulate that neither its origin nor an HCA can execute, or that belongs to an active epoch of a "
+                "window whose memory its processes have not mapped"};
     case Reason::kAtOrigin:
-        return {Way::kStaged, Way::kStaged,
-                "an accumulate of an epoch that HCAs execute: this process computes, under a lock that HCAs change"};
+        return {Way::kCma, Way::kStaged,
+                "an accumulate that this process executes, in a passive epoch: of a window whose processes are all on "
+                "this node, under a lock in shared memory, or of one that HCAs control, under a lock that they change"};
     case Reason::kOtherTransport:
         return {Way::kMessage, Way::kMessage,
                 "the target is on the own node, its memory is not mapped, and another transport than that of the "
@@ -70,10 +70,26 @@ Meaning meaning(Reason reason) {
         return {Way::kMessage, Way::kMessage,
                 "a put or get of short blocks in an epoch that HCAs execute, with ``osc_multirail_target_helps``: of "
                 "four blocks or more, or while an earlier one to the same target has not ended"};
+    case Reason::kNotShared:
+        return {
+            Way::kCma, Way::kCma,
+            "the target is on this node, and its memory is not shared, but the kernel permits to read and write it"};
+    case Reason::kBothCopy:
+        return {Way::kMessage, Way::kMessage,
+                "the same, but a put or get of at least ``osc_multirail_rendezvous_min`` bytes in one block, in an "
+                "active epoch: both processes copy"};
+    case Reason::kCollected:
+        return {Way::kMessage, Way::kMessage,
+                "the same, but in an active epoch, and the blocks have fewer than ``osc_multirail_cma_min`` bytes on "
+                "average: one message carries many of them"};
+    case Reason::kNotPermitted:
+        return {Way::kMessage, Way::kMessage,
+                "the target is on this node, its memory is not shared, and the kernel does not permit all processes of "
+                "the node to read and write the memory of the others"};
     case Reason::kRefused:
         return {Way::kMessage, Way::kStaged,
-                "what is left of a long put or get after RDMA was refused, for example because the memory of the "
-                "origin could not be registered"};
+                "what is left of a put or get after RDMA was refused, for example because the memory of the origin "
+                "could not be registered, or after the kernel has refused a copy"};
     }
     fail("a reason without a meaning");
 }

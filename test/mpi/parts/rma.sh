@@ -26,7 +26,7 @@ rma_on_ground() { rma_start "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" 
 
 rma_vader() {
     local of_pml=coop topic
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing info; do
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases vader 3 $of_pml $topic
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -62,9 +62,9 @@ rma_damage_is_diagnosed() { # FAULT
     grep -a 'osc/multirail: a packet of a window is damaged' "$said"
 }
 
-# Refused packets, memory that cannot be shared, damaged packets.
+# Refused packets, memory that cannot be shared, damaged packets. Without CMA, so that there are packets.
 rma_faults() {
-    local fault of_pml topic
+    local fault of_pml topic osc_words=("${osc_words[@]}" --mca osc_multirail_cma 0)
     for fault in busy:3,alloc:2,sendi:1 register:1 register:2; do
         check "rma.faults.$fault" rma_start vader 3 coop --mca osc_multirail_fault "$fault" "$bin/rma_calls"
         check "rma.faults.storm.$fault" rma_start tcp 3 ob1 --mca osc_multirail_fault "$fault" "$bin/rma_storm" --operations 1500 --seed 31
@@ -82,8 +82,9 @@ rma_faults() {
     done
 }
 
+# Without CMA, so that operations on created windows are messages.
 rma_tcp() {
-    local of_pml=ob1 topic
+    local of_pml=ob1 topic osc_words=("${osc_words[@]}" --mca osc_multirail_cma 0)
     for topic in calls sizes types ops epochs signals atomics windows dynamic requests threads errors ranges; do
         rma_cases tcp 2 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
@@ -93,12 +94,54 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 170; return; }
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing info; do
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 177; return; }
+    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
     [ "$osc" != multirail ] || rma_cases cluster 6 coop counts few
+}
+
+# The kernel denies copies to one of three processes, or to all, or refuses every third copy later. Nothing is lost; the report gives
+# the reason, and the job says it once.
+rma_denied_copies() { # all|RANK
+    launch_and_keep vader 3 "${osc_words[@]}" --mca mpi_yield_when_idle 1 --mca osc_multirail_report 1 "$bin/deny_copies" "$1" "$bin/rma_calls" || return 1
+    for rank in 0 1 2; do grep -aE "osc/multirail: rank $rank:.* message .*cma-refused" "$log.job" | tail -1 | grep . || return 1; done
+    ! grep -aE 'osc/multirail: rank [0-2]:.* cma [0-9]' "$log.job" || return 1
+    [ "$(grep -ac 'osc/multirail: processes of this node may not copy' "$log.job")" = 1 ]
+}
+
+# More long blocks than may be under way: the origin waits, and the report counts that.
+rma_long_blocks_are_limited() {
+    launch_and_keep vader 3 "${osc_words[@]}" --mca mpi_yield_when_idle 1 --mca osc_multirail_rendezvous_min 1000 --mca osc_multirail_report 1 \
+        "$bin/rma_near" --only many_long_blocks_in_an_epoch || return 1
+    grep -aE 'osc/multirail: rank 0: .*both-copy 600.* buffer_waits [0-9]+;.* rendezvous 600' "$log.job"
+}
+
+# The job must end by itself, and say which process died.
+rma_names_a_killed_target() {
+    local status=0
+    limit=60 launch_and_keep vader 3 "${osc_words[@]}" --mca mpi_yield_when_idle 1 "$bin/rma_near" --only a_target_is_killed killed || status=$?
+    is_status_of_an_error $status 9 || return 1
+    ! grep -aE 'Segmentation|HANG|CHECK failed|AddressSanitizer|runtime error' "$log.job" || return 1
+    grep -aE 'process rank 0 .*signal 9|No such process' "$log.job"
+}
+
+# Windows whose memory the processes of the node do not share, but read and write.
+rma_near() {
+    local status=0
+    rma_cases vader 4 coop busy_target few dynamic
+    "$bin/deny_copies" all true || status=$?
+    if [ $status = 0 ]; then
+        check rma.near.denied_to_one rma_denied_copies 1
+        check rma.near.denied_to_all rma_denied_copies all
+    else
+        report_skip rma.near.denied "the kernel has no seccomp filters" 2
+    fi
+    check rma.near.refused_later rma_start vader 3 coop --mca osc_multirail_fault put:3,get:4 "$bin/rma_calls"
+    check rma.near.refused_later.layouts rma_start vader 3 ob1 --mca osc_multirail_fault put:3,get:4 "$bin/rma_near"
+    check rma.near.long_blocks_are_limited rma_long_blocks_are_limited
+    [ -n "$san" ] || check rma.near.names_a_killed_target rma_names_a_killed_target
 }
 
 # rma_counts_say OPTION… CASE PATTERN…: each of these extended regular expressions is a whole line of the job's output, or with '!'
@@ -128,16 +171,17 @@ rma_counts() {
     local me='osc/multirail: rank [01]' rest='( [-a-z_]+:? [-a-z0-9]+( [0-9]+)?;)*'
     [ "$osc" = multirail ] || return 0
     rma_cases vader 3 coop counts
+    check rma.counts.without_cma rma_start vader 3 coop --mca osc_multirail_cma 0 "$bin/rma_counts" no_cma
     check rma.counts.threads rma_start vader 2 coop "$bin/rma_counts" --multiple --only threads_lose_no_count
     check rma.counts.beside_another_component rma_beside_another_component
     check rma.counts.report rma_counts_say --mca osc_multirail_report 1 windows_with_and_without_names \
         "$me: window 1 \(allocate, 2 processes\): shared-memory 2 \(150 B\); reason: own-memory 1; reason: same-node 1;" \
         "$me: window 2 \(allocate, 1 process\): shared-memory 1 \(256 B\); reason: own-memory 1;" \
-        "$me: window 3 \"halo\?left\" \(create, 2 processes\): message 2 \(116 B\); reason: no-rdma 1; reason: executed-by-target 1;" \
-        "$me: shared-memory 3; message 2; reason: own-memory 2; reason: same-node 1; reason: no-rdma 1; reason: executed-by-target 1;$rest" \
+        "$me: window 3 \"halo\?left\" \(create, 2 processes\): message 1 \(16 B\); cma 1 \(100 B\); reason: executed-by-target 1; reason: not-shared 1;" \
+        "$me: shared-memory 3; message 1; cma 1; reason: own-memory 2; reason: same-node 1; reason: executed-by-target 1; reason: not-shared 1;$rest" \
         "!$me: window 4.*" "!.*: operations"
     check rma.counts.tables rma_counts_say --mca osc_multirail_report 2 windows_with_and_without_names \
-        "$me: window 3 .*: operations" ' *message +<= 64 B +1 +16 +16 B +executed-by-target' ' +<= 1 KiB +1 +100 +100 B +no-rdma' ' +total +2 +116 +116 B' \
+        "$me: window 3 .*: operations" ' *message +<= 64 B +1 +16 +16 B +executed-by-target' ' *cma +<= 1 KiB +1 +100 +100 B +not-shared' ' +total +2 +116 +116 B' \
         "$me: operations" ' +total +5 +522 +522 B'
     check rma.counts.many_windows rma_counts_say --mca osc_multirail_report 2 forty_windows \
         "$me: window 32 \(allocate, 2 processes\): shared-memory 1 \(32 B\); reason: own-memory 1;" '!.*: window 33 .*' \
@@ -165,6 +209,7 @@ part_rma() {
     ! everywhere || rma_tcp
     rma_progress
     rma_memory
+    [ "$osc" != multirail ] || rma_near
     if [ -n "$san" ]; then rma_subnet; else rma_faults; fi
     rma_cluster
 }

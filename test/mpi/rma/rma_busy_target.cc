@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A target that computes: rank 0 watches its own memory without calling MPI until all others have ended everything that
-// passive target synchronization offers. Argument `seconds=N`: the first time, it computes
-// for at least as long.
+// passive target synchronization offers. Arguments: `seconds=N`: the first time, it computes for at least as long;
+// `dynamic`: with windows of dynamic memory, too.
 #include <chrono>
 #include <thread>
 
@@ -138,7 +138,10 @@ void by_locks(const Window& window, int type) {
 }
 
 void for_all_flavors(const mpitest::Env& env, void (*use)(const Window&)) {
-    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate}) with_a_busy_target(env, flavor, use);
+    const auto& all = mpitest::settings().arguments;
+    std::vector<Flavor> flavors = {Flavor::kCreate, Flavor::kAllocate};
+    if (std::find(all.begin(), all.end(), "dynamic") != all.end()) flavors.push_back(Flavor::kDynamic);
+    for (const Flavor flavor : flavors) with_a_busy_target(env, flavor, use);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // the process. Only for osc/multirail. The last cases make windows for the report, which the script reads.
 //
 // Arguments: `rdma`: all processes are on different hosts, and RDMA leads to all; `hcas`: the same, and HCAs execute passive
-// epochs; `foreign`: another component serves the windows of MPI_Win_allocate_shared.
+// epochs; `no_cma`: processes of a node do not copy from each other's memory; `foreign`: another component serves the windows of MPI_Win_allocate_shared.
 #include <map>
 #include <memory>
 #include <thread>
@@ -16,7 +16,7 @@ namespace {
 using Word = std::uint64_t;
 constexpr int kLong = 64 * 1024, kShort = 40;
 
-constexpr const char* kWays[] = {"shared_memory", "direct", "staged", "message"};
+constexpr const char* kWays[] = {"shared_memory", "direct", "staged", "message", "cma"};
 constexpr const char* kReasons[] = {"own_memory",
                                     "same_node",
                                     "long",
@@ -28,7 +28,12 @@ constexpr const char* kReasons[] = {"own_memory",
                                     "executed_by_target",
                                     "executed_by_origin",
                                     "other_transport",
-                                    "refused_by_transport"};
+                                    "refused_by_transport",
+                                    "target_helps",
+                                    "not_shared",
+                                    "both_copy",
+                                    "collected",
+                                    "cma_refused"};
 
 bool has_argument(const char* word) {
     const auto& all = mpitest::settings().arguments;
@@ -169,15 +174,20 @@ private:
         const bool self = target == window.rank, near = near_[as_size(target)];
         const char* const why_mapped = self ? "own_memory" : "same_node";
         const bool hcas = has_argument("hcas"), rdma = hcas || has_argument("rdma");
+        const bool copies = near && !has_argument("no_cma");
         if (self || (allocated_ && near)) {
             add(expected, "shared_memory", why_mapped, kShort, 4);
             add(expected, "shared_memory", why_mapped, kLong, 2);
+        } else if (copies) {
+            add(expected, "cma", "not_shared", kShort, 4);
+            add(expected, "cma", "not_shared", kLong, 2);
         } else {
             add(expected, hcas ? "staged" : "message", rdma ? "short" : "no_rdma", kShort, 4);
             add(expected, rdma ? "direct" : "message", rdma ? "long" : "no_rdma", kLong, 2);
         }
         if (hcas) add(expected, "staged", "executed_by_origin", sizeof(Word), 2);
         else if (self || (allocated_ && all_near_)) add(expected, "shared_memory", why_mapped, sizeof(Word), 2);
+        else if (copies && all_near_) add(expected, "cma", "executed_by_origin", sizeof(Word), 2);
         else add(expected, "message", "executed_by_target", sizeof(Word), 2);
     }
 
@@ -223,6 +233,36 @@ CASE(each_window_counts_its_own_operations) {
     process.expect(of_first + allocated->expected, "process, after a window is freed");
 }
 
+// Between neighbours, the origin copies blocks of medium length; short ones are collected, and both copy long ones.
+CASE(active_epochs_collect_short_puts) {
+    constexpr int kPuts = 20, kMedium = 20'000, kVeryLong = 256 * 1024, kAll = kPuts * 16 + kMedium + kVeryLong;
+    const int next = (env.rank + 1) % env.size;
+    const bool copies = on_this_node(env.comm)[as_size(next)] && next != env.rank && !has_argument("no_cma");
+    Window window(Flavor::kCreate, env.comm, kAll);
+    const Counters counters(&window.win);
+    if (!copies) return;
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+        const Bytes data = message(key_of("collected", as_size(env.rank), as_size(epoch)), kAll);
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        for (int i = 0; i < kPuts; ++i)
+            CHECK_MPI(MPI_Put(&data[as_size(i) * 16], 16, MPI_BYTE, next, 16 * i, 16, MPI_BYTE, window.win));
+        int at = 16 * kPuts;
+        for (const int bytes : {kMedium, kVeryLong}) {
+            CHECK_MPI(MPI_Put(&data[as_size(at)], bytes, MPI_BYTE, next, at, bytes, MPI_BYTE, window.win));
+            at += bytes;
+        }
+        CHECK_MPI(MPI_Win_fence(0, window.win));
+        const int before = (env.rank + env.size - 1) % env.size;
+        check_bytes(window.memory, message(key_of("collected", as_size(before), as_size(epoch)), kAll), "memory");
+        Counts expected;
+        add(expected, "cma", "not_shared", kMedium, static_cast<Word>(epoch));
+        add(expected, "message", "collected", 16, static_cast<Word>(kPuts * epoch));
+        add(expected, "message", "both_copy", kVeryLong, static_cast<Word>(epoch));
+        counters.expect(expected, "fence");
+        MPI_Barrier(env.comm);
+    }
+}
+
 CASE(a_dynamic_window_counts_messages) {
     Window window(Flavor::kDynamic, env.comm, 1000);
     const Counters counters(&window.win);
@@ -238,6 +278,8 @@ CASE(a_dynamic_window_counts_messages) {
     Counts expected;
     add(expected, "shared_memory", "own_memory", 500);
     if (next == env.rank) add(expected, "shared_memory", "own_memory", 500);
+    else if (on_this_node(env.comm)[as_size(next)] && !has_argument("no_cma"))
+        add(expected, "message", "collected", 500);
     else add(expected, "message", "dynamic_window", 500);
     counters.expect(expected, "dynamic");
 }

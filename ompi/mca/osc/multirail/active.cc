@@ -41,10 +41,12 @@ void Window::order_memory() const noexcept {
 
 // The barrier of a fence.
 int Window::pass_barrier() {
-    if (!all_mapped_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
+    if (!has_words_) return comm_->c_coll->coll_barrier(comm_, comm_->c_coll->coll_barrier_module);
     node_.begin_barrier();
     progress_sometimes();
-    while (!soon([&] { return node_.passes_barrier(); })) opal_progress();
+    const auto passes = [&] { return node_.passes_barrier(); };
+    // Without mapped memory, others may be waiting for answers to messages.
+    while (!(all_mapped_ ? soon(passes) : passes())) opal_progress();
     return OMPI_SUCCESS;
 }
 

@@ -114,8 +114,8 @@ bool Window::wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept
     return blocks >= kMany || there->staged_parts > 0 || there->buffer.bytes;
 }
 
-Window::Choice Window::choose(const Origin& origin, const Target& target,
-                              const rma::RunBuilder& layout) const noexcept {
+Window::Choice Window::choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const {
+    if (const auto near = choose_near(origin, target.rank, layout)) return *near;
     if (is_dynamic()) return {Way::kMessage, Reason::kDynamic};
     if (!rdma_) return {Way::kMessage, Reason::kNoRdma};
     const Card& card = cards_[target.rank];
@@ -173,6 +173,11 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
     rma::RunBuilder layout;
     flatten(target, place.offset, origin.bytes(), layout);
     const auto [way, reason] = choose(origin, target, layout);
+    if (way == Way::kCma) {
+        copy_near(lock, true, origin, target, layout, nullptr);
+        done_at_once(request);
+        return OMPI_SUCCESS;
+    }
     if (way != Way::kDirect) {
         counts_.count(way, reason, layout.bytes());
         if (way == Way::kMessage && !request && suits_rendezvous(origin, layout, target.rank)) {
@@ -209,6 +214,8 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
     const auto [way, reason] = choose(origin, target, layout);
     if (way == Way::kDirect) {
         move_directly(lock, false, origin, target, layout, wanted.get());
+    } else if (way == Way::kCma) {
+        copy_near(lock, false, origin, target, layout, wanted.get());
     } else {
         counts_.count(way, reason, layout.bytes());
         if (way == Way::kStaged) get_staged(lock, peer(target.rank), origin, layout, wanted.get());
@@ -258,11 +265,20 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
     }
     const bool here = place.is_mapped && (all_mapped_ || target.rank == rank_);
     if (here) {
+        SharedLocks* const words = words_of(target.rank);
         lock.unlock();
         done_at_once(request);
         counts_.count(Way::kMapped, why_mapped(target.rank), target.bytes());
         if (result) progress_sometimes();
-        accumulate_mapped(origin, result, target, place.mapped, *element, operation);
+        accumulate_mapped(origin, result, target, place.mapped, *element, operation, words);
+        return OMPI_SUCCESS;
+    }
+    if (accumulates_near(target, place)) {
+        lock.unlock();
+        done_at_once(request);
+        counts_.count(Way::kCma, Reason::kAtOrigin, target.bytes());
+        progress_sometimes();
+        accumulate_near(origin, result, target, place, *element, operation);
         return OMPI_SUCCESS;
     }
     counts_.count(Way::kMessage, Reason::kAtTarget, target.bytes());
@@ -292,10 +308,18 @@ int Window::compare_and_swap(const void* value, const void* comparand, void* res
         return OMPI_SUCCESS;
     }
     if (place.is_mapped && (all_mapped_ || rank == rank_)) {
+        SharedLocks* const words = words_of(rank);
         lock.unlock();
         counts_.count(Way::kMapped, why_mapped(rank), element->size);
         progress_sometimes();
-        swap_mapped(value, comparand, result, element->size, rank, place.mapped);
+        swap_mapped(value, comparand, result, element->size, place.mapped, words);
+        return OMPI_SUCCESS;
+    }
+    if (accumulates_near(target, place)) {
+        lock.unlock();
+        counts_.count(Way::kCma, Reason::kAtOrigin, element->size);
+        progress_sometimes();
+        swap_near(value, comparand, result, element->size, rank, place);
         return OMPI_SUCCESS;
     }
     counts_.count(Way::kMessage, Reason::kAtTarget, element->size);

@@ -3,13 +3,16 @@
 // Creation and destruction of windows. Every step that may fail in only one process ends with an exchange, so that all
 // processes decide alike.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "codes.h"
 #include "coop/extension/registry.h"
+#include "coop/node/remote_copy.h"
 #include "diagnose.h"
 #include "frames.h"
 #include "ompi/mca/shim/inside.h"
@@ -30,15 +33,12 @@ struct Introduction {
     std::uint32_t shares;    // allocated memory may be shared on the node
     std::uint32_t controls;  // HCAs may execute passive epochs
     std::uint32_t signals;   // fences may end by signals
+    std::uint32_t copies;    // processes of a node may use CMA
     std::uint32_t handles;   // packets interrupt it while it computes
 };
 
-// Exchange for shared memory: where to find the segment that the leader of a node has made.
-struct Ticket {
-    std::int32_t pid;
-    std::int32_t fd;
-    std::uint64_t nonce;
-};
+constexpr std::int32_t kNoNode = -1;     // it is alone on its node, or CMA is not wanted
+constexpr std::int32_t kNoSegment = -2;  // no memory for the words
 
 // Last exchange: the memory of a process, and its registrations.
 struct Located {
@@ -46,6 +46,7 @@ struct Located {
     std::uint32_t has_memory;
     std::uint32_t registered;
     std::uint64_t control;  // 0: no HCA can change its locks
+    std::int32_t copies;    // 0: it has words of its node, and can copy to all processes there; else why not
     std::byte handle[kMaxHandleBytes];
     std::byte control_handle[kMaxHandleBytes];
 };
@@ -77,6 +78,28 @@ std::uint32_t leader_of(ompi_communicator_t& comm) noexcept {
 std::size_t most_unreported_by(const mca_btl_base_module_t& btl) noexcept {
     return find_extension(&btl).extension ? std::min(btl.btl_eager_limit, btl.btl_put_local_registration_threshold)
                                           : btl.btl_eager_limit;
+}
+
+}  // namespace
+
+// What the processes of a node need of each other; the segment is that of the first one.
+struct Window::Ticket {
+    std::int32_t pid;
+    std::int32_t fd;
+    std::uint64_t nonce;
+    std::uint64_t probes;  // WindowMemory::probes
+    std::uint64_t base;    // of the part; 0: none, or dynamic
+    std::uint64_t bytes;
+};
+
+namespace {
+
+// Tries to read and to write memory of the process, and to read its part of the window. Returns 0, or an errno.
+int try_copies(std::int32_t pid, std::uint64_t word, std::uint64_t base, std::uint64_t bytes) {
+    if (const int error = node::try_write(pid, word, node::random_word())) return error;
+    if (bytes == 0) return 0;
+    if (const int error = node::try_read(pid, base)) return error;
+    return node::try_read(pid, base + bytes - 1);
 }
 
 }  // namespace
@@ -169,6 +192,14 @@ bool Window::make_control() {
     return process.staging.open(*rdma_) && memory_.make_control(*rdma_);
 }
 
+// Not where the transport for RDMA carries the packets of the node, too.
+bool Window::wants_cma() const noexcept {
+    if (!process.config.cma || !process.config.shared_memory || is_shared()) return false;
+    for (std::uint32_t rank = 0; rank < processes_; ++rank)
+        if (is_on_this_node(*comm_, rank) && !is_near(rank)) return false;
+    return true;
+}
+
 int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
     const bool fits = processes_ == 1 || look_at_transports() == OMPI_SUCCESS;
     const Introduction own{size,
@@ -179,12 +210,14 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                            process.config.shared_memory != 0 || is_shared(),
                            process.config.hca_control != 0,
                            process.config.signals == 2,
+                           wants_cma(),
                            has_interrupts()};
     std::vector<Introduction> all;
     if (!exchange(*comm_, own, all)) return OMPI_ERROR;
     bool shares = flavor_ == MPI_WIN_FLAVOR_ALLOCATE || is_shared();
     bool controls = true;
     bool signals = true;
+    wants_words_ = true;
     std::vector<Share> parts;
     for (std::uint32_t rank = 0; rank < processes_; ++rank) {
         const Introduction& each = all[rank];
@@ -199,6 +232,7 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
         shares = shares && each.shares;
         controls = controls && each.controls;
         signals = signals && each.signals;
+        wants_words_ = wants_words_ && each.copies;
         cards_[rank].handles = each.handles != 0;
         parts.push_back({each.bytes, each.leader});
         cards_[rank].bytes = each.bytes;
@@ -208,7 +242,7 @@ int Window::agree(std::size_t size, int unit, opal_info_t* info, void** base) {
                                    base);
         rc != OMPI_SUCCESS)
         return rc;
-    has_fences_ = signals && !all_mapped_ && !is_dynamic() && processes_ <= kMostInFences;
+    has_fences_ = signals && !has_words_ && !is_dynamic() && processes_ <= kMostInFences;
     if (has_fences_) fences_ = rma::Fences(processes_ - 1);
     const bool same_size = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.bytes == size; });
     const bool same_unit = std::all_of(cards_.begin(), cards_.end(), [&](const Card& c) { return c.unit == own.unit; });
@@ -224,7 +258,8 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
     void* given = flavor_ == MPI_WIN_FLAVOR_CREATE ? *base : nullptr;
     for (;; share = false) {
         const bool has_memory = try_memory(parts, share, contiguous, given);
-        Located own{cards_[rank_].base, has_memory, memory_.handle != nullptr, 0, {}, {}};
+        const std::int32_t copies = share || !wants_words_ ? kNoNode : share_words(parts);
+        Located own{cards_[rank_].base, has_memory, memory_.handle != nullptr, 0, copies, {}, {}};
         if (memory_.handle) std::memcpy(own.handle, memory_.handle, rdma_->btl_registration_handle_size);
         if (controls && has_memory && make_control()) {
             own.control = reinterpret_cast<std::uintptr_t>(memory_.control.get());
@@ -249,6 +284,11 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
                 process.count(Count::kRemoteControls);
                 for (std::uint32_t i = 0; i < ControlWords::kResults; ++i) free_results_.push_back(i);
             }
+            if (!share && wants_words_) {
+                std::vector<std::int32_t> errors;
+                for (const Located& each : all) errors.push_back(each.copies);
+                use_words(SegmentPlan(parts, parts[rank_].leader, false).members(), errors);
+            }
             if (process.config.target_helps && rdma_) {
                 interrupts_ = true;
                 handler().expect(1);
@@ -267,7 +307,7 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
 bool Window::try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given) {
     Card& own = cards_[rank_];
     for (Card& card : cards_) card.is_mapped = false;
-    all_mapped_ = false;
+    all_mapped_ = has_words_ = false;
     memory_.locks.clear();
     const SegmentPlan plan(parts, parts[rank_].leader, contiguous);
     if (is_dynamic()) {
@@ -297,51 +337,105 @@ bool Window::own_memory() {
     return true;
 }
 
-// All processes call this, even one that is alone on its node, because exchanging the tickets is a collective
-// operation.
-bool Window::share_memory(const SegmentPlan& plan) {
-    const bool leads = plan.members().front() == rank_;
-    const bool alone = plan.members().size() == 1 && !is_shared();
-    const bool fails = !is_shared() && process.faults.hit(Fault::kRegister);
-    const bool is_possible = !alone && !plan.overflows() && !fails;
+bool Window::join_segment(const SegmentPlan& plan, bool is_possible, std::vector<Ticket>& tickets) {
+    const std::vector<std::uint32_t>& members = plan.members();
+    const bool leads = members.front() == rank_;
+    const auto count = static_cast<std::uint32_t>(members.size());
     memory_.segment = leads && is_possible ? node::Segment::create(plan.bytes()) : node::Segment();
-    const auto members = static_cast<std::uint32_t>(plan.members().size());
     if (memory_.segment) {
-        for (std::size_t i = 0; i < members; ++i) new (memory_.segment.memory() + i * sizeof(SharedLocks)) SharedLocks;
-        rma::NodeSync::prepare(memory_.segment.memory() + plan.sync_offset(), members);
+        for (std::size_t i = 0; i < count; ++i) new (memory_.segment.memory() + i * sizeof(SharedLocks)) SharedLocks;
+        rma::NodeSync::prepare(memory_.segment.memory() + plan.sync_offset(), count);
     }
     const node::SegmentTicket made = memory_.segment.ticket();
-    std::vector<Ticket> all;
-    if (!exchange(*comm_, {made.pid, made.fd, made.nonce}, all)) return false;
-    if (alone) return own_memory();
-    const Ticket& ticket = all[plan.members().front()];
+    memory_.probes.assign(count, 0);
+    const Card& own = cards_[rank_];
+    const Ticket mine{static_cast<std::int32_t>(getpid()),
+                      made.fd,
+                      made.nonce,
+                      reinterpret_cast<std::uintptr_t>(memory_.probes.data()),
+                      own.base,
+                      own.base ? own.bytes : 0};
+    if (!exchange(*comm_, mine, tickets)) return false;
+    const Ticket& ticket = tickets[members.front()];
     if (!leads && is_possible && ticket.fd >= 0)
         memory_.segment = node::Segment::attach({ticket.pid, ticket.fd, ticket.nonce}, plan.bytes());
     if (!memory_.segment) return false;
+    memory_.sync = memory_.segment.memory() + plan.sync_offset();
     memory_.locks.assign(processes_, nullptr);
-    for (std::size_t i = 0; i < plan.members().size(); ++i) {
-        const std::uint32_t rank = plan.members()[i];
-        cards_[rank].mapped = memory_.segment.memory() + plan.offset_of(i);
-        cards_[rank].is_mapped = true;
-        memory_.locks[rank] = reinterpret_cast<SharedLocks*>(memory_.segment.memory() + i * sizeof(SharedLocks));
+    for (std::size_t i = 0; i < count; ++i)
+        memory_.locks[members[i]] = reinterpret_cast<SharedLocks*>(memory_.segment.memory() + i * sizeof(SharedLocks));
+    return true;
+}
+
+// Every process takes part, also one that is alone on its node, because all exchange the tickets.
+bool Window::share_memory(const SegmentPlan& plan) {
+    const bool alone = plan.members().size() == 1 && !is_shared();
+    const bool fails = !is_shared() && process.faults.hit(Fault::kRegister);
+    std::vector<Ticket> tickets;
+    const bool has_segment = join_segment(plan, !alone && !plan.overflows() && !fails, tickets);
+    if (alone) return !tickets.empty() && own_memory();
+    if (!has_segment) return false;
+    const std::vector<std::uint32_t>& members = plan.members();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        cards_[members[i]].mapped = memory_.segment.memory() + plan.offset_of(i);
+        cards_[members[i]].is_mapped = true;
     }
     cards_[rank_].base = reinterpret_cast<std::uintptr_t>(cards_[rank_].mapped);
-    all_mapped_ = members == processes_;
-    if (all_mapped_) node_ = rma::NodeSync(memory_.segment.memory() + plan.sync_offset(), processes_, rank_);
-    if (members > 1) process.count(Count::kSegments);
+    all_mapped_ = has_words_ = members.size() == processes_;
+    if (all_mapped_) node_ = rma::NodeSync(memory_.sync, processes_, rank_);
+    if (members.size() > 1) process.count(Count::kSegments);
     return true;
+}
+
+std::int32_t Window::share_words(const std::vector<Share>& parts) {
+    std::vector<Share> words(parts);
+    for (Share& each : words) each.bytes = 0;
+    const SegmentPlan plan(words, parts[rank_].leader, false);
+    const std::vector<std::uint32_t>& members = plan.members();
+    const bool alone = members.size() == 1;
+    const bool fails = !alone && process.faults.hit(Fault::kRegister);
+    std::vector<Ticket> tickets;
+    const bool has_segment = join_segment(plan, !alone && !fails, tickets);
+    if (alone) return kNoNode;
+    for (const std::uint32_t rank : members)
+        if (rank != rank_ && !tickets.empty()) cards_[rank].pid = tickets[rank].pid;
+    if (!has_segment) return kNoSegment;
+    const auto own = static_cast<std::uint64_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+    for (const std::uint32_t rank : members) {
+        const Ticket& its = tickets[rank];
+        if (rank == rank_) continue;
+        if (const int error = try_copies(its.pid, its.probes + own * sizeof(std::uint64_t), its.base, its.bytes))
+            return error;
+    }
+    return 0;
+}
+
+// CMA is used if it is possible for each pair of the node: who could not use it would compete with those who can.
+void Window::use_words(const std::vector<std::uint32_t>& members, const std::vector<std::int32_t>& errors) {
+    if (members.size() == 1) return;
+    const auto failed = std::find_if(members.begin(), members.end(),
+                                     [&](std::uint32_t rank) { return errors[rank] != 0; });
+    is_refused_ = failed != members.end();
+    if (is_refused_) {
+        const std::int32_t error = errors[*failed];
+        if (*failed == rank_ && error > 0 && error != EFAULT) copies_refused(error);
+        return;
+    }
+    for (const std::uint32_t rank : members) cards_[rank].copies = rank != rank_;
+    has_words_ = members.size() == processes_;
+    if (has_words_) node_ = rma::NodeSync(memory_.sync, processes_, rank_);
 }
 
 int Window::attach(void* base, std::size_t bytes) {
     if (!is_dynamic()) return OMPI_ERR_RMA_FLAVOR;
     const std::lock_guard lock(mutex_);
-    return attachments_.attach(reinterpret_cast<std::uintptr_t>(base), bytes) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+    return change_attached(true, base, bytes) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
 }
 
 int Window::detach(const void* base) {
     if (!is_dynamic()) return OMPI_ERR_RMA_FLAVOR;
     const std::lock_guard lock(mutex_);
-    return attachments_.detach(reinterpret_cast<std::uintptr_t>(base)) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
+    return change_attached(false, base, 0) ? OMPI_SUCCESS : OMPI_ERR_RMA_ATTACH;
 }
 
 int Window::shared_query(int rank, std::size_t* size, int* unit, void* base) const {

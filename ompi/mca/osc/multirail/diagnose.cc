@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "diagnose.h"
 
+#include <atomic>
+#include <cstring>
+
 #include "ompi/mca/shim/say.h"
 
 namespace coop::osc {
@@ -27,6 +30,16 @@ void transport_failed(const mca_btl_base_module_t& btl, const char* operation, i
 void message_failed(const char* operation, int error) {
     tell("message-failed", host(), my_rank(), operation, error);
     end_job();
+}
+
+void copy_failed(std::uint32_t rank, int error) {
+    tell("copy-failed", host(), my_rank(), rank, std::strerror(error));
+    end_job();
+}
+
+void copies_refused(int error) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) tell("no-cma", host(), my_rank(), std::strerror(error));
 }
 
 void modex_failed(std::uint32_t rank, int error) {

@@ -19,6 +19,11 @@ namespace coop::osc {
 [[noreturn]] void out_of_memory(const char* what);
 [[noreturn]] void parameter_out_of_range(const ParamError& error);
 
+// A copy to or from the memory of a process of the node, `rank` of the window, which worked when the window was made.
+[[noreturn]] void copy_failed(std::uint32_t rank, int error);
+// The kernel does not permit such copies. Says so once.
+void copies_refused(int error);
+
 // Why a window could not be made. MPI reports only that it could not.
 void cannot_create(const char* why);
 

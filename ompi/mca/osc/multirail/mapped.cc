@@ -76,8 +76,7 @@ int Window::get_mapped(const Origin& origin, const Target& target, const std::by
 }
 
 void Window::accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
-                               const ElementType& element, std::uint8_t operation) {
-    SharedLocks* const shared = all_mapped_ ? memory_.locks[target.rank] : nullptr;
+                               const ElementType& element, std::uint8_t operation, SharedLocks* words) {
     const std::uint64_t bytes = operation == kNoOp ? target.bytes() : origin.bytes();
     // Fast path for the most frequent accumulates, without a list of blocks.
     if (!element.has_gap() && target.is_contiguous()) {
@@ -88,7 +87,7 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
             const std::uint64_t most = kMostUnderLock / element.span * element.span;
             for (std::uint64_t done = 0; done < bytes; done += most) {
                 const std::uint64_t part = std::min(most, bytes - done);
-                const AccumulateLock lock(shared, mutex_);
+                const AccumulateLock lock(words, mutex_);
                 if (to) std::memcpy(to + done, there + done, part);
                 if (from) reduce(operation, element, from + done, there + done, part);
             }
@@ -113,7 +112,7 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
         const rma::Block block = cursor.next(kMostUnderLock / element.span * element.span);
         auto* const there = reinterpret_cast<std::byte*>(block.offset);
-        const AccumulateLock lock(shared, mutex_);
+        const AccumulateLock lock(words, mutex_);
         if (to) std::memcpy(to + position, there, block.bytes);
         else if (unpacker) unpacker->put(position, there, block.bytes);
         if (from) reduce(operation, element, from + position, there, block.bytes);
@@ -122,9 +121,9 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     if (unpacker) unpacker->finish();
 }
 
-void Window::swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
-                         std::byte* at) {
-    const AccumulateLock lock(all_mapped_ ? memory_.locks[rank] : nullptr, mutex_);
+void Window::swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::byte* at,
+                         SharedLocks* words) {
+    const AccumulateLock lock(words, mutex_);
     std::memcpy(result, at, bytes);
     if (std::memcmp(at, comparand, bytes) == 0) std::memcpy(at, value, bytes);
 }

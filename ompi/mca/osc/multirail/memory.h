@@ -30,16 +30,21 @@ struct Card {
     bool is_mapped = false;
     bool registered = false;  // handle is valid, and the transport for RDMA leads there
     bool near = false;        // itself, or reached by another transport than that of RDMA (vader)
+    bool copies = false;      // this process can read and write its memory by CMA (cma.cc)
     bool handles = false;     // its asynchronous handler executes frames while it computes
+    std::int32_t pid = 0;     // valid if `copies`
     alignas(8) std::byte handle[kMaxHandleBytes]{};
     alignas(8) std::byte control_handle[kMaxHandleBytes]{};
 };
 
-// The locks of a part in shared memory, which the CPUs of the node use.
+// The words of a part in shared memory, which the CPUs of the node use.
 struct alignas(64) SharedLocks {
     rma::NodeLock lock;  // of passive synchronization (passive.cc)
     // Held while an accumulate changes up to 16 KiB (mapped.cc).
     std::atomic<std::uint32_t> accumulate{0};
+    // Where the array of attached regions is in the owner's memory, if the window is dynamic. The version is odd while the
+    // owner changes them.
+    std::atomic<std::uint64_t> attached_version{0}, attached_at{0}, attached_count{0};
 };
 
 // Registered words of one process, in windows that HCAs control: the locks of its part, and results. Only the HCA of
@@ -80,7 +85,9 @@ private:
 
 struct WindowMemory {
     node::Segment segment;
-    std::vector<SharedLocks*> locks;  // by rank; null: not of this node. Empty: no segment
+    std::vector<SharedLocks*> locks;    // by rank; null: not of this node. Empty: no segment
+    std::byte* sync = nullptr;          // rma::NodeSync of this node; valid if there is a segment
+    std::vector<std::uint64_t> probes;  // by member of this node: which other processes write when they try CMA
     std::unique_ptr<std::byte[], void (*)(void*)> own{nullptr, std::free};
     // The registration of the own part for RDMA, and the transport that has it; null: none.
     mca_btl_base_module_t* rdma = nullptr;

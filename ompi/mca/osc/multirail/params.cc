@@ -64,6 +64,27 @@ constexpr ParamRow kParams[] = {
      .help = "1: the processes of a node share the memory of windows of MPI_Win_allocate. 0: they share only that of "
              "MPI_Win_allocate_shared. 0 in one process applies to all.",
      .level = 5},
+    {.name = "cma",
+     .type = ParamType::kInt,
+     .default_value = 1,
+     .min = 0,
+     .max = 1,
+     .help = "Whether a process reads and writes the memory of other processes of its node by system calls (CMA) where "
+             "it is not shared: in windows made by MPI_Win_create and MPI_Win_create_dynamic. It is tried for each "
+             "window, and messages are used where the kernel does not permit it. 0: messages. 0 in one process, or 0 "
+             "for osc_multirail_shared_memory, applies to all.",
+     .level = 5},
+    {.name = "cma_min",
+     .type = ParamType::kSize,
+     .unit = "bytes",
+     .default_value = 8 * kKiB,
+     .min = 1,
+     .max = 1024 * kMiB * kKiB,
+     .help =
+         "In active epochs, a put or get whose blocks have at least this length on average is copied by CMA. Shorter "
+         "ones are messages, which are collected: a system call takes longer than a short message. In passive "
+         "epochs, CMA is used for all lengths, since it does not need the target.",
+     .level = 5},
     {.name = "hca_control",
      .type = ParamType::kInt,
      .default_value = 1,
@@ -132,10 +153,11 @@ constexpr ParamRow kParams[] = {
 };
 
 constexpr ParamPlace<Config> kPlaces[] = {
-    {&Config::priority, nullptr},    {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
-    {&Config::direct_min, nullptr},  {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
-    {&Config::hca_control, nullptr}, {&Config::target_helps, nullptr},   {&Config::signals, nullptr},
-    {&Config::read_behind, nullptr}, {&Config::report, nullptr},         {nullptr, &Config::fault},
+    {&Config::priority, nullptr},     {&Config::frame_bytes, nullptr},    {&Config::open_frames, nullptr},
+    {&Config::direct_min, nullptr},   {&Config::rendezvous_min, nullptr}, {&Config::shared_memory, nullptr},
+    {&Config::cma, nullptr},          {&Config::cma_min, nullptr},        {&Config::hca_control, nullptr},
+    {&Config::target_helps, nullptr}, {&Config::signals, nullptr},        {&Config::read_behind, nullptr},
+    {&Config::report, nullptr},       {nullptr, &Config::fault},
 };
 constexpr ParamTable<Config> kTable(kParams, kPlaces);
 static_assert(kTable.is_valid());

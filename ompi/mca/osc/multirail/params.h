@@ -19,6 +19,8 @@ struct Config {
     std::int64_t direct_min = 0;
     std::int64_t rendezvous_min = 0;
     std::int64_t shared_memory = 0;
+    std::int64_t cma = 0;
+    std::int64_t cma_min = 0;
     std::int64_t hca_control = 0;
     std::int64_t target_helps = 0;
     std::int64_t signals = 0;

@@ -2,7 +2,8 @@
 //
 // Passive target synchronization: locks and flushes.
 //
-// Where all processes have mapped the window, a lock is a word in shared memory (coop/rma/node_lock.h). Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
+// Where all processes have mapped the window, or all are on one node and use CMA, a lock is a word in shared memory
+// (coop/rma/node_lock.h). Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
 // target grants the locks (coop/rma/lock_queue.h). The first and the last grant them in the order of the requests, the
 // second one lets a shared request wait for an exclusive one once. A process that has other locks of the window takes a
 // shared one without waiting its turn, as soon as nobody holds it exclusively.
@@ -22,7 +23,7 @@ constexpr int worse(int one, int other) noexcept { return one != OMPI_SUCCESS ? 
 
 }  // namespace
 
-// Where all have mapped the window. Another thread may be waiting for the same lock.
+// Where locks are in shared memory. Another thread may be waiting for the same lock.
 void Window::take_mapped_lock(Lock& lock, Peer& peer, rma::LockType type) {
     if (peer.lock == Peer::Lock::kNone) {
         peer.lock_request.type = type;
@@ -41,7 +42,7 @@ void Window::release_mapped_lock(Peer& peer) noexcept {
 }
 
 void Window::ask_for_lock(Lock& lock, Peer& peer, rma::LockType type) {
-    if (all_mapped_) return take_mapped_lock(lock, peer, type);
+    if (has_words_) return take_mapped_lock(lock, peer, type);
     // Another thread may be releasing the lock, or may have requested it already.
     wait_for(lock, [&] { return peer.lock != Peer::Lock::kReleased; });
     if (peer.lock != Peer::Lock::kNone) return;
@@ -72,7 +73,7 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         peer.lock = Peer::Lock::kHeld;
     }
     // Another thread may have taken it already, and even given it back.
-    if (!all_mapped_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
+    if (!has_words_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
     wait_for(lock, [&] {
         if (peer.lock != Peer::Lock::kAsked) return true;
         if (!memory_.locks[peer.rank]->lock.take(peer.lock_request)) return false;
@@ -92,6 +93,7 @@ void Window::wait_for_asked_lock(Lock& lock) {
 
 // Preconditions: the lock is held, and no RDMA or result of the peer is outstanding.
 void Window::release_lock(Lock& lock, Peer& peer) {
+    if (has_words_) return release_mapped_lock(peer);
     peer.lock = Peer::Lock::kReleased;
     --locks_asked_;
     ready_.remove(peer.rank);
@@ -121,11 +123,12 @@ void Window::release_lock(Lock& lock, Peer& peer) {
 // Completes all operations on the peers and releases their locks, after waiting for those that were only requested.
 int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
-    // Waits for RDMA and results. Records are executed before kUnlock, because frames keep their order; if an HCA
+    // Waits for RDMA and results. Records are executed before kUnlock, because frames keep their order; if no record
     // releases the lock, wait for their execution, too.
-    const int rc = finish(lock, peers, has_control_);
+    const bool by_record = !has_control_ && !has_words_;
+    const int rc = finish(lock, peers, !by_record);
     for (Peer* const each : peers) release_lock(lock, *each);
-    return has_control_ ? rc : worse(finish(lock, peers, true), rc);
+    return by_record ? worse(finish(lock, peers, true), rc) : rc;
 }
 
 int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes) {
@@ -184,7 +187,7 @@ void Window::progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept {
     const bool waited = rounds_ != rounds;
     lock.unlock();
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (all_mapped_) progress_sometimes();
+    if (has_words_) progress_sometimes();
     else if (!waited) opal_progress();
 }
 
@@ -199,7 +202,7 @@ int Window::lock(int type, std::uint32_t rank, int assertion) {
     lock_asked_ = &there;
     ask_for_lock(lock, there, type == MPI_LOCK_EXCLUSIVE ? rma::LockType::kExclusive : rma::LockType::kShared);
     // The program may load and store its own or shared memory as soon as this call returns.
-    if (rank != rank_ && !all_mapped_) return OMPI_SUCCESS;
+    if (rank != rank_ && !has_words_) return OMPI_SUCCESS;
     wait_for_lock(lock, there);
     ready_.add(rank);
     return OMPI_SUCCESS;

@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "coop/base/list.h"
+#include "coop/rma/attachments.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
@@ -104,6 +105,9 @@ struct Peer {
     // No records have been collected or sent that a flush has to ask about.
     bool has_only_rdma() const noexcept { return !buffer.bytes && !unflushed && !refused; }
     bool has_waiting_part() const noexcept { return waiting_parts[0] || waiting_parts[1]; }
+    // What it has attached to a dynamic window, as far as this process knows.
+    std::vector<rma::Region> attached;
+    std::uint64_t attached_version = 0;
     // As target.
     std::uint32_t blocks_wanted = 0;  // of it in Window::blocks_wanted_
     rma::Inbox inbox;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "diagnose.h"
+#include "element_writes.h"
 #include "staged.h"
 #include "waiting.h"
 #include "window.h"
@@ -28,30 +29,6 @@ struct AtomicCall {
 namespace {
 
 constexpr std::uint64_t kMostRounds = 64;  // calls of opal_progress() between two reads of a lock that is held
-
-// The writes for the pieces of `cover`. They must not touch the bytes between pieces, nor the gaps inside of elements.
-std::vector<rma::Transfer> writes_of(const rma::Cover& cover, const ElementType& element) {
-    std::vector<rma::Transfer> writes;
-    std::span<const rma::Piece> pieces = cover.pieces();
-    for (const rma::Transfer& each : cover.transfers()) {
-        for (; !pieces.empty() && pieces.front().at < each.at + each.bytes; pieces = pieces.subspan(1)) {
-            const rma::Piece& piece = pieces.front();
-            const std::uint64_t offset = each.offset + piece.at - each.at;
-            if (element.span == element.size) {
-                writes.push_back({offset, piece.at, piece.bytes});
-                continue;
-            }
-            // A pair with a gap: a value, and an index at the end.
-            constexpr std::uint32_t kIndex = sizeof(int);
-            for (std::uint32_t i = 0; i < piece.bytes; i += element.span) {
-                writes.push_back({offset + i, piece.at + i, element.size - kIndex});
-                const std::uint32_t index = i + element.span - kIndex;
-                writes.push_back({offset + index, piece.at + index, kIndex});
-            }
-        }
-    }
-    return writes;
-}
 
 }  // namespace
 
@@ -163,7 +140,7 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
     if (place.is_mapped) {
         acquire(lock, peer, Word::kAccumulate, kExclusive, false);
         lock.unlock();
-        accumulate_mapped(origin, result, target, place.mapped, element, operation);
+        accumulate_mapped(origin, result, target, place.mapped, element, operation, nullptr);
         lock.lock();
         return release(lock, peer, Word::kAccumulate, kExclusive);
     }
@@ -213,7 +190,7 @@ void Window::swap_remote(Lock& lock, Peer& peer, const void* value, const void* 
     acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
     if (!block) {
         lock.unlock();
-        swap_mapped(value, comparand, result, bytes, peer.rank, place.mapped);
+        swap_mapped(value, comparand, result, bytes, place.mapped, nullptr);
         lock.lock();
     } else {
         const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};

@@ -124,16 +124,7 @@ std::byte* Window::address_of(std::uint64_t offset) const noexcept {
 
 bool Window::own_memory_has(std::span<const rma::Run> runs) const noexcept {
     if (!is_dynamic()) return rma::are_inside(runs, cards_[rank_].bytes);
-    if (!rma::are_inside(runs, UINT64_MAX)) return false;
-    for (const rma::Run& run : runs) {
-        // Usually all memory from the first to the last block is attached, gaps included: check that first.
-        const std::uint64_t way = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride) *
-                                  (run.repeat - 1);
-        if (attachments_.covers(run.stride < 0 ? run.offset - way : run.offset, way + run.bytes)) continue;
-        for (std::uint64_t i = 0; i < run.repeat; ++i)
-            if (!attachments_.covers(run.offset + static_cast<std::uint64_t>(run.stride) * i, run.bytes)) return false;
-    }
-    return true;
+    return rma::are_attached(runs, attachments_.regions());
 }
 
 // The origin cannot know whether the memory is attached. It learns of the refusal by the result of the operation, or,

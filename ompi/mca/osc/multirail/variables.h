@@ -13,8 +13,8 @@
 namespace coop::osc {
 
 // How an operation reaches the memory of its target.
-enum class Way : std::uint8_t { kMapped, kDirect, kStaged, kMessage };
-inline constexpr const char* kWayTexts[] = {"shared-memory", "direct", "staged", "message"};
+enum class Way : std::uint8_t { kMapped, kDirect, kStaged, kMessage, kCma };
+inline constexpr const char* kWayTexts[] = {"shared-memory", "direct", "staged", "message", "cma"};
 inline constexpr std::size_t kWays = std::size(kWayTexts);
 
 // The reason for choosing this way.
@@ -32,6 +32,10 @@ enum class Reason : std::uint8_t {
     kOtherTransport,
     kRefused,
     kTargetHelps,
+    kNotShared,
+    kBothCopy,
+    kCollected,
+    kNotPermitted,
 };
 inline constexpr const char* kReasonTexts[] = {"own-memory",
                                                "same-node",
@@ -45,7 +49,11 @@ inline constexpr const char* kReasonTexts[] = {"own-memory",
                                                "executed-by-origin",
                                                "other-transport",
                                                "refused-by-transport",
-                                               "target-helps"};
+                                               "target-helps",
+                                               "not-shared",
+                                               "both-copy",
+                                               "collected",
+                                               "cma-refused"};
 inline constexpr std::size_t kReasons = std::size(kReasonTexts);
 constexpr const char* text(Way way) noexcept { return kWayTexts[static_cast<std::size_t>(way)]; }
 constexpr const char* text(Reason reason) noexcept { return kReasonTexts[static_cast<std::size_t>(reason)]; }

@@ -2,9 +2,10 @@
 //
 // A window: what this process knows of the others, its epochs, and the operations under way.
 //
-// An operation takes one of four ways (communicate.cc chooses):
+// An operation takes one of five ways (communicate.cc chooses):
 //
 //     shared-memory  the origin copies: the target's memory is its own, or mapped here
+//     cma            the origin reads or writes the target's memory by system calls (cma.cc)
 //     direct         RDMA between the target's memory and the program's buffer
 //     staged         RDMA between the target's memory and registered memory of the component (staging.h)
 //     message        a record in a frame (coop/rma/packet.h), which the target executes
@@ -13,6 +14,8 @@
 // each other. The locks of passive synchronization are kept in the same place:
 //
 //     all processes have mapped the window    the origin executes them under a lock in that memory
+//     all are on one node, and may copy by    passive epochs: the origin, under a lock in shared memory
+//     CMA (has_words_, not all_mapped_)       active epochs: the target, in the order of the frames
 //     HCAs control it (has_control_)          passive epochs: the origin, under a lock that HCAs change (remote.cc)
 //                                             active epochs: the target, in the order of the frames
 //     otherwise                               the target, in the order of the frames
@@ -20,9 +23,13 @@
 // MPI forbids locking the memory of a process while it is exposed, so the rules of active and passive epochs never
 // meet.
 //
+// Puts and gets to a process of the node go by CMA in windows with processes on several nodes, too. HCAs, or the
+// targets, keep the locks of these, and execute their accumulates.
+//
 //     communicate.cc   MPI_Put and the like         active.cc, passive.cc   synchronization
 //     quick.h          short calls on shared memory
 //     mapped.cc        shared memory                 target.cc               executes records, answers
+//     cma.cc           memory of the node by CMA     info.cc                 the info keys of the window
 //     messages.cc      records                       frames.cc               sends and receives packets
 //     direct.cc        RDMA                          create.cc, memory.cc    makes the window
 //     staged.cc        RDMA through staging memory   remote.cc               locks and accumulates by HCAs
@@ -167,11 +174,20 @@ private:
     int look_at_transports();
     int make_memory(const std::vector<Share>& parts, bool share, bool contiguous, bool controls, void** base);
     bool try_memory(const std::vector<Share>& parts, bool share, bool contiguous, void* given);
+    struct Ticket;
+    // Makes the segment of this node, or attaches to it. Every process takes part; `tickets`: of all. False: there is none.
+    bool join_segment(const SegmentPlan& plan, bool is_possible, std::vector<Ticket>& tickets);
     bool share_memory(const SegmentPlan& plan);
     bool own_memory();
     mca_btl_base_endpoint_t* rdma_to(std::uint32_t rank) const noexcept;
     bool is_near(std::uint32_t rank) const noexcept;
     bool make_control();
+    bool wants_cma() const noexcept;
+    // Makes the words of a node whose memory is not shared, and tries CMA to all of its processes. Every process takes
+    // part. Returns 0, or why it cannot be: an errno, or kNoNode.
+    std::int32_t share_words(const std::vector<Share>& parts);
+    // `errors`: what share_words() has returned, by rank.
+    void use_words(const std::vector<std::uint32_t>& members, const std::vector<std::int32_t>& errors);
 
     // --- communicate.cc ---
     struct Place {
@@ -190,7 +206,7 @@ private:
     };
     // In a passive epoch: whether to send these blocks as a message, because the target can execute many at once.
     bool wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept;
-    Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const noexcept;
+    Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const;
     // Whether HCAs execute the current epoch: it is passive, and they control the window.
     bool by_hcas() const noexcept { return has_control_ && is_passive(); }
     bool is_passive() const noexcept {
@@ -200,6 +216,8 @@ private:
     Reason why_mapped(std::uint32_t rank) const noexcept {
         return rank == rank_ ? Reason::kOwnMemory : Reason::kSameNode;
     }
+    // Whether the epoch is passive, and its locks are in shared memory, but not the memory of the window.
+    bool by_words() const noexcept { return has_words_ && !all_mapped_ && is_passive(); }
     void move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
                        Request* request);
     int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
@@ -341,10 +359,32 @@ private:
     // --- mapped.cc ---
     static int put_mapped(const Origin& origin, const Target& target, std::byte* at);
     static int get_mapped(const Origin& origin, const Target& target, const std::byte* at);
+    // The lock of accumulates that all origins use; null: the window's mutex is enough.
+    SharedLocks* words_of(std::uint32_t rank) const noexcept {
+        return all_mapped_ || by_words() ? memory_.locks[rank] : nullptr;
+    }
     void accumulate_mapped(const Origin& origin, const Origin* result, const Target& target, std::byte* at,
-                           const ElementType& element, std::uint8_t operation);
-    void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
-                     std::byte* at);
+                           const ElementType& element, std::uint8_t operation, SharedLocks* words);
+    void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::byte* at,
+                     SharedLocks* words);
+
+    // --- cma.cc ---
+    // For a process of the node; nothing: other conditions decide.
+    std::optional<Choice> choose_near(const Origin& origin, std::uint32_t rank, const rma::RunBuilder& layout) const;
+    bool may_copy(std::uint32_t rank, std::span<const rma::Run> runs) const;
+    bool knows_attached(Peer& peer) const;
+    // A put or a get. If the kernel refuses, it is a message.
+    void copy_near(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
+                   Request* request);
+    static int put_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout);
+    static int get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout);
+    // Whether an accumulate is executed here; the mutex is held.
+    bool accumulates_near(const Target& target, const Place& place) const;
+    void accumulate_near(const Origin& origin, const Origin* result, const Target& target, const Place& place,
+                         const ElementType& element, std::uint8_t operation);
+    void swap_near(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
+                   const Place& place);
+    bool change_attached(bool attaches, const void* base, std::size_t bytes);
 
     // --- active.cc ---
     bool look_up(GroupRanks& known, ompi_group_t& group);
@@ -416,6 +456,9 @@ private:
     const std::uint32_t context_, processes_, rank_;
     const int flavor_;
     bool all_mapped_ = false;   // locks and accumulates are in shared memory
+    bool has_words_ = false;    // locks and the barrier are in shared memory; with all_mapped_, and by CMA
+    bool wants_words_ = false;  // all processes want CMA within their nodes
+    bool is_refused_ = false;   // the kernel does not permit CMA on this node
     bool has_control_ = false;  // HCAs execute passive epochs
     bool has_fences_ = false;   // fences_ serves fences, in all processes
     bool interrupts_ = false;   // frames interrupt a target that has the asynchronous handler (target_helps)
@@ -430,7 +473,7 @@ private:
     rma::ReadyTargets ready_;
     rma::Pscw pscw_;
     rma::Fences fences_;
-    rma::NodeSync node_;    // instead of pscw_ and a barrier where all_mapped_
+    rma::NodeSync node_;    // instead of a barrier where has_words_, and of pscw_ where all_mapped_
     rma::LockQueue locks_;  // of this process as target
     rma::Attachments attachments_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by rank

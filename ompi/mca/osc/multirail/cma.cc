@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Operations on memory of other processes of the node that is not shared: windows of MPI_Win_create and dynamic memory. The
+// origin reads and writes it by system calls (CMA); the target does nothing.
+//
+// A call costs a system call, and a quarter of one for each further block. So in active epochs, where the target takes part
+// anyway, short blocks are collected as messages, and both processes copy a long one (rendezvous.cc).
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <sched.h>
+
+#include "coop/node/remote_copy.h"
+#include "diagnose.h"
+#include "element_writes.h"
+#include "quick.h"
+#include "window.h"
+
+namespace coop::osc {
+namespace {
+
+using node::RemoteCopy;
+
+constexpr std::uint64_t kShort = 512;       // bytes of a block that is packed here rather than listed
+constexpr std::size_t kBuffer = 64 * 1024;  // through which short blocks of the origin go
+
+std::uint64_t count_blocks(std::span<const rma::Run> runs) noexcept {
+    std::uint64_t blocks = 0;
+    for (const rma::Run& run : runs) blocks += run.repeat;
+    return blocks;
+}
+
+bool has_long_blocks(const rma::RunBuilder& layout) noexcept {
+    const std::uint64_t blocks = count_blocks(layout.runs());
+    return blocks <= 2 || layout.bytes() / blocks >= kShort;
+}
+
+// The first `bytes` of the origin's data, as addresses. False: its blocks are short, or not regular.
+bool list_origin(const Origin& origin, std::uint64_t bytes, rma::RunBuilder& to) {
+    if (std::byte* const block = origin.contiguous()) {
+        to.add(reinterpret_cast<std::uintptr_t>(block), bytes);
+        return true;
+    }
+    const Target as_target{0, 0, origin.count, origin.type};
+    if (!has_few_runs(as_target)) return false;
+    flatten(as_target, reinterpret_cast<std::uintptr_t>(origin.address), bytes, to);
+    return has_long_blocks(to);
+}
+
+bool copy_lists(RemoteCopy& copy, rma::RunCursor here, rma::RunCursor there, std::uint64_t base) noexcept {
+    while (!there.at_end()) {
+        const rma::Block mine = here.next(there.left_of_block());
+        const rma::Block its = there.next(mine.bytes);
+        if (!copy.add(reinterpret_cast<void*>(mine.offset), base + its.offset, its.bytes)) return false;
+    }
+    return copy.flush();
+}
+
+// Returns 0, or an errno.
+int copy_transfers(const Card& card, RemoteCopy::To to, std::byte* memory,
+                   std::span<const rma::Transfer> transfers) noexcept {
+    RemoteCopy copy(card.pid, to);
+    for (const rma::Transfer& each : transfers)
+        if (!copy.add(memory + each.at, card.base + each.offset, each.bytes)) return copy.error();
+    copy.flush();
+    return copy.error();
+}
+
+// Of an accumulate: other processes of the node may be waiting for the lock.
+void copy_or_end(std::uint32_t rank, const Card& card, RemoteCopy::To to, std::byte* memory,
+                 std::span<const rma::Transfer> transfers) {
+    if (const int error = copy_transfers(card, to, memory, transfers)) copy_failed(rank, error);
+}
+
+}  // namespace
+
+// Reads the regions that the target has attached, unless they are known. False: the kernel refuses.
+bool Window::knows_attached(Peer& peer) const {
+    constexpr std::uint64_t kMostRegions = std::uint64_t{1} << 24;
+    const SharedLocks& words = *memory_.locks[peer.rank];
+    for (;; sched_yield()) {
+        const std::uint64_t version = words.attached_version.load(std::memory_order_acquire);
+        if (version == peer.attached_version) return true;
+        const std::uint64_t at = words.attached_at.load(std::memory_order_relaxed);
+        const std::uint64_t count = words.attached_count.load(std::memory_order_relaxed);
+        const auto is_current = [&] {
+            std::atomic_thread_fence(std::memory_order_acquire);
+            return version % 2 == 0 && words.attached_version.load(std::memory_order_relaxed) == version;
+        };
+        if (!is_current()) continue;
+        if (count > kMostRegions) return false;
+        peer.attached_version = UINT64_MAX;
+        peer.attached.resize(count);
+        RemoteCopy copy(cards_[peer.rank].pid, RemoteCopy::To::kHere);
+        const bool copied = copy.add(peer.attached.data(), at, count * sizeof(rma::Region)) && copy.flush();
+        if (!is_current()) continue;
+        if (!copied) return false;
+        peer.attached_version = version;
+        return true;
+    }
+}
+
+// The process attaches or detaches memory; others of the node may be reading what is attached.
+bool Window::change_attached(bool attaches, const void* base, std::size_t bytes) {
+    SharedLocks* const words = memory_.locks.empty() ? nullptr : memory_.locks[rank_];
+    struct Change {
+        SharedLocks* const words;
+        const rma::Attachments& attachments;
+        Change(SharedLocks* of, const rma::Attachments& all) noexcept : words(of), attachments(all) {
+            if (words) words->attached_version.fetch_add(1, std::memory_order_seq_cst);
+        }
+        ~Change() {
+            if (!words) return;
+            words->attached_at.store(reinterpret_cast<std::uintptr_t>(attachments.regions().data()),
+                                     std::memory_order_relaxed);
+            words->attached_count.store(attachments.size(), std::memory_order_relaxed);
+            words->attached_version.fetch_add(1, std::memory_order_seq_cst);
+        }
+        Change(const Change&) = delete;
+        Change& operator=(const Change&) = delete;
+    } const change(words, attachments_);
+    const auto address = reinterpret_cast<std::uintptr_t>(base);
+    return attaches ? attachments_.attach(address, bytes) : attachments_.detach(address);
+}
+
+bool Window::may_copy(std::uint32_t rank, std::span<const rma::Run> runs) const {
+    if (!cards_[rank].copies) return false;
+    if (!is_dynamic()) return true;
+    Peer& there = *peers_[rank];
+    return knows_attached(there) && rma::are_attached(runs, there.attached);
+}
+
+std::optional<Window::Choice> Window::choose_near(const Origin& origin, std::uint32_t rank,
+                                                  const rma::RunBuilder& layout) const {
+    if (!may_copy(rank, layout.runs())) {
+        const bool is_near = cards_[rank].pid != 0;
+        if (is_refused_ && is_near && !by_hcas()) return Choice{Way::kMessage, Reason::kNotPermitted};
+        return std::nullopt;
+    }
+    constexpr Choice kCopied{Way::kCma, Reason::kNotShared};
+    if (is_passive()) return kCopied;
+    if (is_long_block(origin, layout)) return Choice{Way::kMessage, Reason::kBothCopy};
+    const std::uint64_t blocks = count_blocks(layout.runs());
+    const bool is_short = layout.bytes() / blocks < static_cast<std::uint64_t>(process.config.cma_min);
+    return is_short ? Choice{Way::kMessage, Reason::kCollected} : kCopied;
+}
+
+// Returns 0, or an errno.
+int Window::put_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout) {
+    RemoteCopy copy(card.pid, RemoteCopy::To::kThere);
+    rma::RunBuilder here;
+    rma::RunCursor there(layout.runs());
+    if (list_origin(origin, layout.bytes(), here)) {
+        copy_lists(copy, rma::RunCursor(here.runs()), there, card.base);
+        return copy.error();
+    }
+    Packer packer(origin);
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(kBuffer, layout.bytes()));
+    for (std::uint64_t left = layout.bytes(); left > 0;) {
+        const std::uint64_t part = std::min<std::uint64_t>(kBuffer, left);
+        packer.take(buffer.get(), part);
+        for (std::uint64_t at = 0; at < part;) {
+            const rma::Block block = there.next(part - at);
+            if (!copy.add(buffer.get() + at, card.base + block.offset, block.bytes)) return copy.error();
+            at += block.bytes;
+        }
+        if (!copy.flush()) return copy.error();
+        left -= part;
+    }
+    return 0;
+}
+
+// Returns 0, or an errno. Short blocks that are close together are read with what lies between them.
+int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout) {
+    RemoteCopy copy(card.pid, RemoteCopy::To::kHere);
+    rma::RunBuilder here;
+    if (has_long_blocks(layout) && list_origin(origin, layout.bytes(), here)) {
+        copy_lists(copy, rma::RunCursor(here.runs()), rma::RunCursor(layout.runs()), card.base);
+        return copy.error();
+    }
+    std::byte* to = origin.contiguous();
+    std::optional<Unpacker> unpacker;
+    if (!to) unpacker.emplace(origin, nullptr);
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kBuffer);
+    rma::Cover cover;
+    std::uint64_t position = 0;
+    for (rma::RunCursor there(layout.runs()); !there.at_end();) {
+        cover.take(there, 0, kBuffer, true);
+        for (const rma::Transfer& each : cover.transfers())
+            if (!copy.add(buffer.get() + each.at, card.base + each.offset, each.bytes)) return copy.error();
+        if (!copy.flush()) return copy.error();
+        for (const rma::Piece& piece : cover.pieces()) {
+            if (to) std::memcpy(to + position, buffer.get() + piece.at, piece.bytes);
+            else unpacker->put(position, buffer.get() + piece.at, piece.bytes);
+            position += piece.bytes;
+        }
+    }
+    if (unpacker) unpacker->finish();
+    return 0;
+}
+
+void Window::copy_near(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
+                       Request* request) {
+    const Card& card = cards_[target.rank];
+    lock.unlock();
+    const int error = process.faults.hit(puts ? Fault::kPut : Fault::kGet) ? EPERM
+                      : puts                                               ? put_near(card, origin, layout)
+                                                                           : get_near(card, origin, layout);
+    if (error == ESRCH) copy_failed(target.rank, error);
+    if (error == 0) {
+        counts_.count(Way::kCma, Reason::kNotShared, layout.bytes());
+        if (!puts) progress_sometimes();
+        return;
+    }
+    counts_.count(Way::kMessage, Reason::kRefused, layout.bytes());
+    lock.lock();
+    if (puts) put_message(lock, peer(target.rank), origin, layout);
+    else get_message(lock, peer(target.rank), origin, layout, request);
+}
+
+bool Window::accumulates_near(const Target& target, const Place& place) const {
+    if (!by_words()) return false;
+    rma::RunBuilder layout;
+    if (is_dynamic()) flatten(target, place.offset, target.bytes(), layout);
+    return may_copy(target.rank, layout.runs());
+}
+
+void Window::accumulate_near(const Origin& origin, const Origin* result, const Target& target, const Place& place,
+                             const ElementType& element, std::uint8_t operation) {
+    const Card& card = cards_[target.rank];
+    SharedLocks* const words = memory_.locks[target.rank];
+    rma::RunBuilder layout;
+    flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
+    std::vector<std::byte> packed;
+    const std::byte* from = nullptr;
+    if (operation != kNoOp) {
+        from = element.has_gap() ? nullptr : origin.contiguous();
+        if (!from) {
+            packed = pack_elements(origin, element);
+            from = packed.data();
+        }
+    }
+    std::optional<Unpacker> unpacker;
+    if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
+    const bool reads = result || operation != kReplace;
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostUnderLock);
+    rma::Cover cover;
+    std::uint64_t position = 0;
+    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+        cover.take(cursor, 0, kMostUnderLock, reads, element.span);
+        std::vector<rma::Transfer> writes;
+        if (from) writes = writes_of(cover, element);
+        const AccumulateLock lock(words, mutex_);
+        if (reads) copy_or_end(target.rank, card, RemoteCopy::To::kHere, buffer.get(), cover.transfers());
+        for (const rma::Piece& piece : cover.pieces()) {
+            std::byte* const there = buffer.get() + piece.at;
+            if (unpacker) unpacker->put(position, there, piece.bytes);
+            if (from) reduce(operation, element, from + position, there, piece.bytes);
+            position += piece.bytes;
+        }
+        if (from) copy_or_end(target.rank, card, RemoteCopy::To::kThere, buffer.get(), writes);
+    }
+    if (unpacker) unpacker->finish();
+}
+
+void Window::swap_near(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
+                       const Place& place) {
+    const Card& card = cards_[rank];
+    const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
+    alignas(16) std::array<std::byte, 64> found, given;
+    std::memcpy(given.data(), value, bytes);
+    const AccumulateLock lock(memory_.locks[rank], mutex_);
+    copy_or_end(rank, card, RemoteCopy::To::kHere, found.data(), {&all, 1});
+    std::memcpy(result, found.data(), bytes);
+    if (std::memcmp(found.data(), comparand, bytes) == 0)
+        copy_or_end(rank, card, RemoteCopy::To::kThere, given.data(), {&all, 1});
+}
+
+}  // namespace coop::osc
