@@ -94,7 +94,7 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 177; return; }
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 179; return; }
     for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi

@@ -3,6 +3,7 @@
 // at a time.
 #include <unistd.h>
 
+#include "flushed.h"
 #include "synchronization.h"
 
 namespace {
@@ -211,6 +212,24 @@ CASE(flush_and_flush_all_within_lock_all) {
         look_after_flush(env, flavor, true, Flush::kEach);
         look_after_flush(env, flavor, true, Flush::kAll);
     }
+}
+
+namespace {
+
+void look_after_messages(const mpitest::Env& env, Flavor flavor, flushed::How how) {
+    Window window(flavor, env.comm, flushed::Rounds::bytes(env.size, 1));
+    window.reset([&](unsigned char* memory) { std::memset(memory, flushed::kGap, window.bytes); });
+    if (how != flushed::How::kUnlock) CHECK_MPI(MPI_Win_lock_all(0, window.win));
+    flushed::Rounds(window, env.comm, how, 0, 1).run(2 * rounds_of(10));
+    if (how != flushed::How::kUnlock) CHECK_MPI(MPI_Win_unlock_all(window.win));
+}
+
+}  // namespace
+
+CASE(targets_find_what_was_flushed_before_a_message) {
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate, Flavor::kDynamic})
+        for (const flushed::How how : {flushed::How::kFlush, flushed::How::kFlushAll, flushed::How::kUnlock})
+            look_after_messages(env, flavor, how);
 }
 
 // Read, add and write are three steps, so that a lost update would be seen.

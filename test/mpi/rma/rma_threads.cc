@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "flushed.h"
 #include "synchronization.h"
 
 namespace {
@@ -156,6 +157,24 @@ CASE(others_flush_while_one_thread_puts) {
         done = true;
     });
     CHECK_MPI(MPI_Win_unlock_all(window.win));
+}
+
+// Each thread flushes its own puts, but the operations of all are in the same lists.
+CASE(targets_find_what_each_thread_flushed_before_its_message) {
+    using flushed::How;
+    constexpr int kOrigins = 2;
+    constexpr How kHows[][kOrigins] = {{How::kFlush, How::kFlush}, {How::kFlush, How::kFlushAll}};
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate, Flavor::kDynamic}) {
+        Window window(flavor, env.comm, flushed::Rounds::bytes(env.size, kOrigins));
+        window.reset([&](unsigned char* memory) { std::memset(memory, flushed::kGap, window.bytes); });
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        for (const auto& how : kHows)
+            in_threads([&](int thread) {
+                if (thread < kOrigins)
+                    flushed::Rounds(window, env.comm, how[thread], thread, kOrigins).run(2 * rounds_of(5));
+            });
+        CHECK_MPI(MPI_Win_unlock_all(window.win));
+    }
 }
 
 // Each thread has a window and a communicator, and epochs of all kinds.
