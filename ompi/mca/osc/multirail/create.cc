@@ -111,6 +111,7 @@ Window::Window(ompi_win_t& win, ompi_communicator_t* comm, int flavor)
       epochs_(processes_, (win.w_flags & OMPI_WIN_NO_LOCKS) != 0), ready_(processes_), peers_(processes_) {}
 
 Window::~Window() {
+    if (read_bytes_) drop(*read_bytes_);
     memory_.deregister();
     ompi_communicator_t* comm = comm_;
     ompi_comm_free(&comm);

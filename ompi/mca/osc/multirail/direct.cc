@@ -168,6 +168,7 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     }
     end_part(direct.release(), false);
     lock.lock();
+    peer.unread_writes = peer.unread_writes || puts;  // another thread may have read behind the writes before these
     return done;
 }
 

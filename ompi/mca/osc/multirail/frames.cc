@@ -15,16 +15,18 @@ namespace coop::osc {
 namespace {
 
 constexpr std::uint32_t kFlags = MCA_BTL_DES_FLAGS_PRIORITY | MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-// Packets in descriptors, to one process and to all, because a transport could buffer any number of them. Each process may
-// have some, however many there are.
-constexpr std::uint32_t kMostUnderWay = 32, kMostOfAll = 256, kAlways = 2;
+// Packets in descriptors, to one process and to all, because a transport could buffer any number of them, each in some
+// kilobytes of registered memory. Beyond kMostOfAll each process may have one, so that those which answer do not wait for
+// others that do not.
+constexpr std::uint32_t kMostUnderWay = 32, kMostOfAll = 256, kMostWithOneEach = 4096;
 constexpr std::size_t kFreeBuffers = 64;
 
 std::atomic<std::uint32_t> all_under_way{0};
 
 bool may_send(const Peer& to) noexcept {
     const std::uint32_t own = to.under_way.load(std::memory_order_acquire);
-    return own < kAlways || (own < kMostUnderWay && all_under_way.load(std::memory_order_relaxed) < kMostOfAll);
+    return own < kMostUnderWay &&
+           all_under_way.load(std::memory_order_relaxed) < (own == 0 ? kMostWithOneEach : kMostOfAll);
 }
 void add_under_way(Peer& to) noexcept {
     to.under_way.fetch_add(1, std::memory_order_relaxed);

@@ -126,6 +126,9 @@ int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     // Waits for RDMA and results. Records are executed before kUnlock, because frames keep their order; if no record
     // releases the lock, wait for their execution, too.
     const bool by_record = !has_control_ && !has_words_;
+    // Reads behind writes end before kUnlock, too: the next holder may read through another HCA.
+    for (Peer* const each : peers)
+        if (by_record) read_behind(lock, *each);
     const int rc = finish(lock, peers, !by_record);
     for (Peer* const each : peers) release_lock(lock, *each);
     return by_record ? worse(finish(lock, peers, true), rc) : rc;

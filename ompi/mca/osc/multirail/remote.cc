@@ -124,6 +124,7 @@ void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
 void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
     auto missing = static_cast<std::uint32_t>(transfers.size());
     for (const rma::Transfer& each : transfers) {
+        wait_for_room(lock, peer);
         StagedPartPtr part = new_part(peer, block, puts);
         part->beside_atomics = true;
         part->add(each);

@@ -91,7 +91,11 @@ const char* Window::on_signal(std::uint32_t source, const rma::Signal& signal) {
 // Returns when all others have ended the fence, too. True: they have to meet once more.
 bool Window::end_fence(Lock& lock) {
     const std::vector<Peer*> peers = touched_peers();
-    finish(lock, peers, false, processes_ > 2);
+    // No signal follows the writes then. With two processes one does.
+    const bool with_writes = processes_ > 2;
+    for (Peer* const each : peers)
+        if (with_writes) read_behind(lock, *each);
+    finish(lock, peers, false, with_writes);
     const bool touched = std::ranges::any_of(peers, [](const Peer* each) { return has_records(*each); });
     std::vector<Outgoing> out;
     for (std::uint32_t rank = 0; rank < processes_; ++rank)

@@ -39,12 +39,13 @@ Staging::Block& Window::take_block(Lock& lock) {
     process.count(Count::kWaits);
     lock.unlock();
     Staging::Block* block = nullptr;
-    for (int round = 0; !block; ++round) {
+    for (int round = 0, refusals = 0; !block; ++round) {
         process.staging.want();
         opal_progress();
         block = process.staging.take();
         if (!block && round >= kRounds) block = process.staging.take_more();
-        if (!block && round >= kMostRefusals)
+        if (process.transfers.load(std::memory_order_relaxed) > 0) refusals = 0;  // they hold blocks, and may be slow
+        else if (!block && ++refusals >= kMostRefusals)
             out_of_memory("registered memory for one-sided transfers (limit of locked memory)");
     }
     lock.lock();
@@ -117,7 +118,8 @@ void Window::give_back(StagedPartPtr part) noexcept {
 void Window::start_part(Lock& lock, StagedPartPtr part) {
     Peer& peer = *part->peer;
     touch(peer);
-    peer.unread_writes = peer.unread_writes || (part->puts && !part->beside_atomics);
+    const bool is_write = part->puts && !part->beside_atomics;
+    peer.unread_writes = peer.unread_writes || is_write;
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
     add_transfer(peer);
@@ -132,28 +134,35 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it
     lock.lock();
+    if (is_write) peer.unread_writes = true;  // another thread may have read behind the writes before this one
 }
 
 // A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later: not after a read
 // through the same HCA. What waits for the operations of the peer waits for the read, too.
 void Window::read_behind(Lock& lock, Peer& peer) {
     if (!std::exchange(peer.unread_writes, false) || !process.config.read_behind) return;
+    if (!extension_->needs_read_behind(rdma_, peer.rdma, peer.read_since)) return;
     if (!process.staging.open(*rdma_)) return;  // too little memory may be locked
-    Staging::Block& block = take_block(lock);
-    StagedPartPtr part = new_part(peer, block, false);
-    part->generation = peer.operations.begin();
+    // Before the mutex is released: other threads that flush now wait for this read.
+    const Generations::Number generation = peer.operations.begin();
+    if (!read_bytes_) {
+        Staging::Block& taken = take_block(lock);
+        if (read_bytes_) drop(taken);  // another thread was faster
+        else read_bytes_ = &taken;
+    }
+    StagedPartPtr part = new_part(peer, *read_bytes_, false);
+    part->generation = generation;
     ++peer.staged_parts;
     add_transfer(peer);
     lock.unlock();
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
-    const bool reads = extension_->read_behind(rdma_, peer.rdma, block.memory, card.base, block.handle, remote,
-                                               peer.read_since, on_staged_done, part.get());
+    const bool reads = extension_->read_behind(rdma_, peer.rdma, read_bytes_->memory, card.base, read_bytes_->handle,
+                                               remote, peer.read_since, on_staged_done, part.get());
     if (reads) process.count(Count::kReadsBehind);
     if (reads) part.release();  // on_staged_done() owns it
     else end_staged(std::move(part));
     lock.lock();
-    drop(block);
 }
 
 void Window::start_waiting_part(Lock& lock, Peer& peer, bool puts) {

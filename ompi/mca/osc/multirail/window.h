@@ -465,6 +465,7 @@ private:
     std::size_t frame_bytes_ = 0;
     mca_btl_base_module_t* rdma_ = nullptr;    // the transport for RDMA; null: none
     const BtlExtension* extension_ = nullptr;  // of rdma_; null: none
+    Staging::Block* read_bytes_ = nullptr;     // where all reads behind writes go
     WindowMemory memory_;
     std::vector<Card> cards_;  // by rank
 

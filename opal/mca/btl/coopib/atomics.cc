@@ -13,10 +13,13 @@ bool reaches_atomics(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     Module& m = Module::of(btl);
     Guard guard(m);
     if (endpoint->connected.load(std::memory_order_relaxed)) return endpoint->channel->atomic_rail.has_value();
-    const auto paths = path::choose_paths(m.own, endpoint->remote);
-    return std::ranges::any_of(paths, [&](const path::PathChoice& path) {
-        return !path.is_for_reads() && endpoint->remote.ports[path.remote_port].hca == endpoint->atomic_hca;
-    });
+    if (!endpoint->may_reach_atomics) {
+        const auto paths = path::choose_paths(m.own, endpoint->remote);
+        endpoint->may_reach_atomics = std::ranges::any_of(paths, [&](const path::PathChoice& path) {
+            return !path.is_for_reads() && endpoint->remote.ports[path.remote_port].hca == endpoint->atomic_hca;
+        });
+    }
+    return *endpoint->may_reach_atomics;
 }
 
 // Requests of other kinds count, too, since atomic operations keep their order behind them.

@@ -154,6 +154,7 @@ struct mca_btl_base_endpoint_t {
     coop::path::PortList remote;
     coop::ib::HcaMask local_hcas = 0;            // our HCAs that have rails to it
     std::uint32_t atomic_hca = 0;                // the HCA of the peer that executes atomic operations on its memory
+    std::optional<bool> may_reach_atomics;       // before the connection; computed once, since each window asks
     bool survives = false;                       // both processes have failover on
     std::unique_ptr<coop::ib::Channel> channel;  // made at first use
     std::atomic<bool> connected{false};          // the channel exists and is connected; may be read without the lock

@@ -23,6 +23,7 @@ constexpr BtlExtension kTable{
     .signal = signal,
     .reaches_atomics = reaches_atomics,
     .atomics_wait = atomics_wait,
+    .needs_read_behind = needs_read_behind,
     .read_behind = read_behind,
 };
 

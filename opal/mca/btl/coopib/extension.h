@@ -23,6 +23,7 @@ int get_with(mca_btl_base_module_t*, Endpoint*, void* local_address, std::uint64
 int transfer_pieces(mca_btl_base_module_t*, Endpoint*, bool puts, const RdmaPiece* pieces, std::size_t count,
                     mca_btl_base_registration_handle_t* local, mca_btl_base_registration_handle_t* remote,
                     mca_btl_base_rdma_completion_fn_t, void* data);
+bool needs_read_behind(mca_btl_base_module_t*, Endpoint*, std::uint64_t since);
 bool read_behind(mca_btl_base_module_t*, Endpoint*, void* local_address, std::uint64_t remote_address,
                  mca_btl_base_registration_handle_t* local, mca_btl_base_registration_handle_t* remote,
                  std::uint64_t& since, mca_btl_base_rdma_completion_fn_t, void* data);

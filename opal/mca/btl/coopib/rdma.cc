@@ -52,12 +52,10 @@ int begin(Module& m, RdmaOp& op) {
     return OPAL_SUCCESS;
 }
 
-bool leads_to_one_hca(const Channel& channel) noexcept {
-    std::optional<std::uint32_t> hca;
-    for (const Rail& rail : channel.rails)
-        if (hca.value_or(rail.remote_hca) != rail.remote_hca) return false;
-        else hca = rail.remote_hca;
-    return true;
+// Others may reach the peer through an HCA to which no rail of this process leads.
+bool has_one_hca(const path::PortList& ports) noexcept {
+    return std::ranges::all_of(ports.ports,
+                               [&](const path::PortRecord& port) { return port.hca == ports.ports.front().hca; });
 }
 
 int put_or_get(WorkKind kind, std::size_t limit, Module& m, Endpoint* endpoint, void* local_address,
@@ -106,18 +104,30 @@ int transfer_pieces(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoin
     return begin(m, *op);
 }
 
-// Before the connection, writes wait for it; then all rails may carry them.
+namespace {
+
+// Rails that have carried writes since then, if the target has several HCAs. Before the connection, writes wait for it; then
+// all rails may carry them.
+sched::RailMask rails_to_read_behind(const Endpoint& endpoint, std::uint64_t since) {
+    if (has_one_hca(endpoint.remote)) return 0;
+    if (!endpoint.connected.load(std::memory_order_relaxed)) return ~sched::RailMask{0};
+    return endpoint.channel->writes.since(since) & endpoint.channel->rails.up();
+}
+
+}  // namespace
+
+bool needs_read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, std::uint64_t since) {
+    Guard guard(Module::of(btl));
+    return rails_to_read_behind(*endpoint, since) != 0;
+}
+
 bool read_behind(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t* endpoint, void* local_address,
                  std::uint64_t remote_address, Handle* local, Handle* remote, std::uint64_t& since,
                  mca_btl_base_rdma_completion_fn_t callback, void* data) {
     Module& m = Module::of(btl);
     Guard guard(m);
-    sched::RailMask rails = ~sched::RailMask{0};
-    if (endpoint->connected.load(std::memory_order_relaxed)) {
-        const Channel& channel = *endpoint->channel;
-        rails = leads_to_one_hca(channel) ? 0 : channel.writes.since(since) & channel.rails.up();
-        since = channel.writes.now();
-    }
+    const sched::RailMask rails = rails_to_read_behind(*endpoint, since);
+    if (endpoint->connected.load(std::memory_order_relaxed)) since = endpoint->channel->writes.now();
     if (rails == 0) return false;
     RdmaOp* op = make_op(m, WorkKind::kGet, endpoint, local_address, remote_address, local, remote, 1,
                          sched::Marker::kNone, callback, nullptr, data);

@@ -10,7 +10,7 @@
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
 // the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent`,
-// `transfer_pieces` and, if it has atomic operations, `reaches_atomics` and
+// `transfer_pieces`, `needs_read_behind`, `read_behind` and, if it has atomic operations, `reaches_atomics` and
 // `atomics_wait` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
@@ -114,7 +114,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 5;
+constexpr std::uint32_t kBtlExtensionAbi = 6;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -173,11 +173,12 @@ struct BtlExtension {
     // transport progress.
     bool (*atomics_wait)(Btl*, Endpoint*) = nullptr;
 
+    // Whether read_behind() would start a read now. If the peer has one HCA, it never does.
+    bool (*needs_read_behind)(Btl*, Endpoint*, std::uint64_t since) = nullptr;
     // Starts reads of the byte at `remote_address` behind the writes to the peer that have begun since the moment `since`
     // (0: all), one on each rail that has carried some. When they have ended, `done` is called once, and what the writes
     // have written is visible to everybody. The reads go to kMaxRails bytes from `local_address` on. Sets `since` to this
-    // moment. Returns false, and starts nothing, if no read is needed: there were no such writes, or all rails lead to one
-    // HCA of the peer.
+    // moment. Returns false, and starts nothing, if no read is needed: there were no such writes, or the peer has one HCA.
     bool (*read_behind)(Btl*, Endpoint*, void* local_address, std::uint64_t remote_address, Handle* local,
                         Handle* remote, std::uint64_t& since, RdmaDone done, void* data) = nullptr;
 };
