@@ -33,8 +33,8 @@ bool Window::look_up(GroupRanks& known, ompi_group_t& group) {
     return known.look_up(group, [&](int member) { return by_name_.find(name_in(group, member)); });
 }
 
-// Orders loads and stores of the program in memory that other processes of the node access. What they synchronize with in shared memory
-// orders it by itself.
+// Orders loads and stores of the program in memory that other processes of the node access. Where all have mapped the
+// window, the words by which they synchronize do that.
 void Window::order_memory() const noexcept {
     if (!all_mapped_) std::atomic_thread_fence(std::memory_order_seq_cst);
 }

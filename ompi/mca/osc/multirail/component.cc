@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The component structure that Open MPI loads: registration of parameters and performance variables, the choice among the
-// one-sided components, one module for each window.
+// The component structure that Open MPI loads: it registers parameters and performance variables, says whether it
+// serves a window, and makes a module for each window.
 #include <cstring>
 
 #include "coop_config.h"
@@ -74,7 +74,7 @@ extern "C" int mca_osc_multirail_query(ompi_win_t*, void**, size_t, int, ompi_co
     if (!is_wanted() || !use().all_publish(*comm, own_card())) return -1;
     if (flavor == MPI_WIN_FLAVOR_SHARED)
         for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ompi_comm_size(comm)); ++rank)
-            if (!is_on_this_node(*comm, rank)) return OMPI_ERR_RMA_SHARED;
+            if (!is_on_this_node(*comm, rank)) return OMPI_ERR_RMA_SHARED;  // the program gets this error
     return static_cast<int>(process.config.priority);
 }
 
@@ -84,7 +84,7 @@ extern "C" int mca_osc_multirail_select(ompi_win_t* win, void** base, size_t siz
     std::unique_ptr<Window> window;
     int rc = Window::create(*win, base, size, unit, *comm, info, flavor, window);
     if (rc != OMPI_SUCCESS) return rc;
-    // Every process has the same keys, so all come to the same result, but for a lack of memory.
+    // Every process has the same keys, so this fails only for a lack of memory, and not in all of them: end the job.
     if (rc = subscribe_to_info(*win); rc != OMPI_SUCCESS) out_of_memory("the info of a window");
     auto* const module = new (std::nothrow) mca_osc_multirail_module_t{kFunctions, window.release()};
     if (!module) out_of_memory("the module of a window");

@@ -73,8 +73,8 @@ std::uint32_t leader_of(ompi_communicator_t& comm) noexcept {
     return rank;
 }
 
-// btl/coopib takes any number of packets, and keeps copies of those that cannot be sent at once, unless they are so short
-// that the HCA takes them with the request. Other transports refuse what they have no room for.
+// The longest packet that may go without a callback, which may_send() would count. btl/coopib copies longer ones that
+// it cannot post, however many; shorter ones it refuses then, as other transports refuse what they have no room for.
 std::size_t most_unreported_by(const mca_btl_base_module_t& btl) noexcept {
     return find_extension(&btl).extension ? std::min(btl.btl_eager_limit, btl.btl_put_local_registration_threshold)
                                           : btl.btl_eager_limit;

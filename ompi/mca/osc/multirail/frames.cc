@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Packets on their way: from a window to the transport, and from the transport to a window.
+//
+//     records ─► open frame ─► close_frame() ─► send() ─► try_send(), again and again
+//         closed when full or too many are open (messages.cc), by finish(), end_epoch(), post(), for locks and messages
+//     answers ─► Replies ─► send_or_keep() ─► Peer::waiting ─► send_waiting() ─► try_send(), once in each round
+//         the open frame takes this way, too, if only a request waits for its results (expect())
+//     arrival ─► on_packet() ─► Inbox ─► execute() in target.cc, on_reply() or on_signal()
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -146,7 +152,7 @@ void Window::give_back(Buffer&& buffer) noexcept {
     if (buffer.bytes && buffers_.size() < kFreeBuffers) buffers_.push_back(std::move(buffer));
 }
 
-// As a packet whose end no callback reports.
+// Sends the packet without a descriptor, so that no callback reports its end.
 bool Window::send_unreported(const Outgoing& out, bool interrupts) noexcept {
     mca_bml_base_btl_t& btl = *out.to->btl;
     if (interrupts) return extension_->send_urgent(btl.btl, btl.btl_endpoint, out.buffer.bytes.get(), out.bytes, kTag);
@@ -196,7 +202,7 @@ void Window::on_sent(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, mca_b
     Peer& to = *static_cast<Peer*>(descriptor->des_cbdata);
     Window& window = *to.window;
     if (!window.interrupts_) return end_under_way(to);
-    // Nobody else may come to send what waits while the program computes.
+    // While the program computes, only this callback can send what waits.
     window.retain();
     end_under_way(to);
     handler().under_way(-1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ranks of a group of MPI_Win_start or MPI_Win_post. A program passes the same group again and again, so the ranks of
-// the last one are kept, and with them the group, so that no other group can have its address meanwhile.
+// The ranks of a group of MPI_Win_start or MPI_Win_post. Programs pass the same group again and again, so the ranks of
+// the last one are kept. The group is retained, so that no other one can have its address meanwhile.
 //
 // Units: ranks in the window. Threading: the mutex of the window. Ownership: it retains the group.
 // Errors: std::bad_alloc; the ranks of the last group are lost then.

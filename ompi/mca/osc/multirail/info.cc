@@ -42,8 +42,8 @@ constexpr Key kKeys[] = {
     {"alloc_shared_noncontig", "false", is_boolean, true},
 };
 
-// Returns the value that the window keeps; null: none, and MPI_Win_get_info does not return the key. Open MPI passes null
-// if there is no value.
+// Returns the value that the window keeps. Null: none; then MPI_Win_get_info does not return the key. `value` is null
+// if the program has set none.
 extern "C" char* mca_osc_multirail_take_info(opal_infosubscriber_t*, char* key, char* value) {
     const auto found = std::find_if(std::begin(kKeys), std::end(kKeys),
                                     [key](const Key& each) { return std::string_view(each.name) == key; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The info keys of windows. MPI_Win_get_info returns those that a component subscribes to, with their defaults or with what
+// The info keys of windows. MPI_Win_get_info returns those that a component subscribes to, with their defaults or what
 // the program has set last; Open MPI ignores all others.
 //
 // Threading: by Open MPI, in the calls of MPI that take an info. Errors: one of Open MPI's codes.

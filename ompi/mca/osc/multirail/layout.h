@@ -75,7 +75,7 @@ std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept;
 std::uint8_t number_of(const ompi_datatype_t& type) noexcept;
 ompi_datatype_t* type_of(std::uint8_t number) noexcept;
 
-// The blocks of the first `bytes` of the target's data, each shifted by `offset`, which is the place of the displacement.
+// The blocks of the first `bytes` of the target's data, each shifted by `offset`, the place of the displacement.
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to);
 // Whether flatten() makes only a few runs of all of the data, however many blocks they have.
 bool has_few_runs(const Target& target) noexcept;

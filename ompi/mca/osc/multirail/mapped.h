@@ -27,7 +27,7 @@ public:
             return;
         }
         for (int spins = 0; shared_->accumulate.exchange(1, std::memory_order_acquire) != 0;) {
-            // The holder may be waiting for this CPU. If it takes long, other processes may wait for this one meanwhile.
+            // The holder may need this CPU. If it takes long, others may be waiting for packets of this process.
             if (++spins % kYield == 0) sched_yield();
             if (spins % kProgress == 0) opal_progress();
         }

@@ -40,7 +40,7 @@ struct Card {
 // The words of a part in shared memory, which the CPUs of the node use.
 struct alignas(64) SharedLocks {
     rma::NodeLock lock;  // of passive synchronization (passive.cc)
-    // Held while an accumulate changes up to 16 KiB (mapped.cc).
+    // Held while an accumulate changes up to kMostUnderLock bytes (mapped.h).
     std::atomic<std::uint32_t> accumulate{0};
     // Where the array of attached regions is in the owner's memory, if the window is dynamic. The version is odd while the
     // owner changes them.

@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kMostOfRecord = std::uint64_t{1} << 30;
 // Most outstanding results of calls without a request. (Those with a request are limited by the program.)
 constexpr std::uint32_t kMostResults = 16384;
-// Bytes that targets fetch for a few bytes of a record, and at once, because accumulates have an order.
+// Most bytes of results of accumulates without data. A target makes these answers at once, since accumulates have an
+// order, and a short record can ask for a long one.
 constexpr std::uint64_t kMostFetchedBytes = std::uint64_t{4} << 20;
 
 constexpr std::uint64_t round_down(std::uint64_t bytes, std::uint64_t unit) noexcept { return bytes / unit * unit; }
@@ -132,7 +133,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
         if (what.has_data) pack(data, rma::data_bytes(record));
         position += blocks.bytes();
     }
-    // The origin waits for the results of the others.
+    // All other kinds have results, for which the origin waits.
     if (what.kind == rma::Kind::kPut || what.kind == rma::Kind::kAccumulate) peer.unflushed = true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The mutex of a window. Below MPI_THREAD_MULTIPLE it does nothing: the program and the asynchronous handler take turns
-// anyway (ompi/mca/shim/inside.h), and locking three times would take as long as a short put into mapped memory.
+// The mutex of a window. Below MPI_THREAD_MULTIPLE it does nothing, which saves time: the program and the asynchronous
+// handler take turns anyway (ompi/mca/shim/inside.h).
 #pragma once
 
 #include <mutex>

@@ -128,11 +128,10 @@ constexpr ParamRow kParams[] = {
      .min = 0,
      .max = 1,
      .help =
-         "1: where a target is reached through several of its HCAs, a flush, an unlock, a fence or MPI_Win_complete "
-         "reads "
-         "a byte behind the RDMA writes on each rail that it has used, so that what one HCA has written is visible to "
-         "those who read through another one. 0: it waits for the acknowledgements of the writes alone, which saves a "
-         "short read for each rail.",
+         "1: where a target has several HCAs, a flush, an unlock or a fence reads a byte behind "
+         "the RDMA writes on each rail that has carried some, so that what one HCA has written is visible to those who "
+         "read through another one. Epochs that end by signals need no such reads. 0: these calls wait for the "
+         "acknowledgements of the writes alone, which saves a short read for each rail.",
      .level = 5},
     {.name = "report",
      .type = ParamType::kInt,

@@ -3,10 +3,11 @@
 // Passive target synchronization: locks and flushes.
 //
 // Where all processes have mapped the window, or all are on one node and use CMA, a lock is a word in shared memory
-// (coop/rma/node_lock.h). Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h). Elsewhere the
-// target grants the locks (coop/rma/lock_queue.h). The first and the last grant them in the order of the requests, the
-// second one lets a shared request wait for an exclusive one once. A process that has other locks of the window takes a
-// shared one without waiting its turn, as soon as nobody holds it exclusively.
+// (coop/rma/node_lock.h). Where HCAs control the window, it is a word that they change (coop/rma/remote_lock.h).
+// Elsewhere it is a queue in the target (coop/rma/lock_queue.h). Words in shared memory and queues grant locks in the
+// order of the requests. In a word that HCAs change, a shared request lets an exclusive one pass once. Everywhere, a
+// process that has other locks of the window takes a shared one without waiting its turn, as soon as nobody holds it
+// exclusively.
 #include <atomic>
 #include <utility>
 
@@ -82,8 +83,8 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
     });
 }
 
-// Programs avoid that processes wait for each other by locking their targets in the same order. So this process holds the
-// locks that it has asked for before it asks for another one.
+// Programs lock their targets in the same order, so that processes do not wait for each other in a circle. So this
+// process holds the locks that it has asked for before it asks for another one.
 void Window::wait_for_asked_lock(Lock& lock) {
     while (Peer* const asked = lock_asked_) {
         if (asked->lock == Peer::Lock::kAsked) wait_for_lock(lock, *asked);
@@ -120,7 +121,7 @@ void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kNone;
 }
 
-// Completes all operations on the peers and releases their locks, after waiting for those that were only requested.
+// Waits for locks that have only been asked for, completes all operations on the peers, and releases the locks.
 int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
     // Waits for RDMA and results. Records are executed before kUnlock, because frames keep their order; if no record
@@ -230,8 +231,8 @@ int Window::unlock(std::uint32_t rank) {
     return rc;
 }
 
-// A lock of a target is taken when the program first uses it, because most programs use few. Only memory that the program
-// may load and store without a call has to be locked at once.
+// The lock of a target is taken when the program first uses the target, because most programs use few. Only memory that
+// the program may load and store without a call has to be locked at once.
 int Window::lock_all(int assertion) {
     Lock lock(mutex_);
     const bool no_check = (assertion & MPI_MODE_NOCHECK) != 0;
@@ -256,7 +257,7 @@ int Window::unlock_all() {
         progress_sometimes();
         return OMPI_SUCCESS;
     }
-    // The end of operations on locked processes comes with the release, and nobody waits for what releases a lock.
+    // Look for the others before the release: finish() shall not wait for the atomic operations that release locks.
     std::vector<Peer*> locked, others;
     for (const auto& each : peers_)
         if (each && each->lock != Peer::Lock::kNone) locked.push_back(each.get());

@@ -52,7 +52,7 @@ struct Outgoing {
     std::size_t bytes;
 };
 
-// The answer to a get that is long, or that comes behind such a one, as far as it has not been made.
+// What is missing of the answer to a long get, or to one behind it. A part goes with each packet that has room.
 struct LongAnswer {
     LongAnswer(const rma::Record& record, std::span<const rma::Run> layout)
         : cookie(record.cookie), position(record.position), left(record.bytes), runs(layout.begin(), layout.end()),
@@ -82,7 +82,7 @@ struct Peer {
     rma::FrameWriter frame;       // the open frame
     ListNode by_use;              // linked while there is one
     std::uint32_t sequence = 0;   // of the next frame
-    bool unflushed = false;       // records whose execution no flush has been asked about
+    bool unflushed = false;       // records that no kFlush has followed yet
     bool touched = false;         // it is in Window::touched_
     bool eager = false;           // somebody waits for results of the open frame
     Generations operations;       // results, RDMA reads and answers that are missing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What all windows of this process share: parameters, fault injection, counters (those of operations: counts.h).
+// What all windows of this process share: parameters, fault injection, counters (those of operations: counts.h),
+// staging memory, and the number of RDMA operations under way.
 //
 // Threading: parameters are read only; counters are atomic if `threads`.
 #pragma once

@@ -4,8 +4,8 @@
 // epoch permits operations on the target (coop/rma/ready_targets.h), and the access lies inside of the window. Whatever
 // is not as they expect is left to the general calls, which also find out what is wrong.
 //
-// Threading: any. They need the mutex for nothing: what they read does not change, but for ReadyTargets; only the end of
-// an epoch, which no operation of the program runs beside, makes a target unready. flush_quickly() does need it, and is
+// Threading: any, without the mutex: what they read does not change, except for ReadyTargets, where only the end of an
+// epoch makes a target unready, and no operation of the program runs beside that. flush_quickly() does need it, and is
 // not for programs with MPI_THREAD_MULTIPLE. Errors: none.
 #pragma once
 
@@ -62,8 +62,8 @@ inline void Window::progress_sometimes() noexcept {
     return true;
 }
 
-// Where all processes have mapped the window, both sides have the same predefined type without gaps, and the operation is
-// defined for it.
+// Only if all processes have mapped the window, both sides have the same predefined type without gaps, and the
+// operation is defined for it.
 [[gnu::always_inline]] inline bool Window::accumulate_quickly(const Origin& origin, const Origin* result,
                                                               const Target& target, ompi_op_t& op) noexcept {
     const std::uint64_t bytes = target.bytes();

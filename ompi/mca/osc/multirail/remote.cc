@@ -109,8 +109,8 @@ void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool
     }
 }
 
-// The transport may delay the release while it has much to do, for this window or for others, and then until this process
-// calls MPI again. Somebody could wait that long for the lock, so in this case wait for the release.
+// A transport that has much to do, for this window or for others, may post the release only when this process calls MPI
+// again. Somebody could wait that long for the lock, so in this case wait for the release.
 void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     const std::uint64_t operand = rma::RemoteLock::release(type);
     add_later(lock, peer, word, operand);
@@ -119,8 +119,8 @@ void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     wait_for(lock, [&] { return peer.operations.is_over(released); });
 }
 
-// Carries out the transfers, and waits for their end. The HCA that changes the lock moves the data, too: what one HCA has
-// written may be visible to another one only later, and then the next holder of the lock would read old data.
+// Carries out the transfers, and waits for their end. The HCA that changes the lock moves the data, too: another HCA
+// may see what this one has written only later, and then the next holder of the lock would read old data.
 void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
     auto missing = static_cast<std::uint32_t>(transfers.size());
     for (const rma::Transfer& each : transfers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Long puts and gets that the target has to take part in, as messages of the PML. A record asks the target to receive or to
-// send the block; the PML then moves it as any long message, for example with the CPUs of both processes inside of a node.
+// Long puts and gets that the target has to take part in, as messages of the PML. A record asks the target to receive
+// or to send the block; the PML moves it as any long message, for example with the CPUs of both processes of a node.
 //
 //     put:  record, isend ─────────► irecv; answer when it is complete ─► the operation has ended
 //     get:  irecv, record ─────────► isend ─► the irecv is complete: the operation has ended

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ends of active epochs. A target learns of them from a signal behind the RDMA writes on each rail, and from one in a
-// record behind the records (coop/rma/sync_counters.h).
+// The ends of active epochs. A target learns of them from a signal behind the RDMA writes on each rail, and from one
+// that is the last record (coop/rma/sync_counters.h).
 //
 //     MPI_Win_complete   results have come ─► signals ─► writes are acknowledged
-//     fence (signals 2)  2 processes: results have come ─► signals ─► those of the other one, and writes are acknowledged
+//     fence (signals 2)  2 processes: results have come ─► signals ─► those of the other one; writes are acknowledged
 //                        more: results have come, and writes are acknowledged ─► signals to all ─► those of all others
 //                        if any process has sent records in the epoch, then a barrier
 //
-// The results come first, because the target may change its memory as soon as it knows of the end. After a complete, the
-// acknowledgements only tell that the program may use its buffers again. After a fence, they tell also that operations of
-// the next epoch find the data of this one, wherever it is. For the records of others a barrier tells that.
+// The results come first, because the target may change its memory as soon as it knows of the end. After a complete,
+// acknowledgements tell only that the program may use its buffers again. After a fence, they also tell that operations
+// of the next epoch find the data of this one, on whichever target. For the records of others, a barrier tells that.
 #include <algorithm>
 #include <cstring>
 #include <utility>

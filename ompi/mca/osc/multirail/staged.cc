@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Puts and gets of passive epochs by RDMA through staging memory: short ones, and those of several blocks. The target does
-// nothing.
+// Puts and gets of passive epochs by RDMA through staging memory: short ones, and those of several blocks. The CPU of
+// the target does nothing.
 //
-// An operation starts at once if no other one is under way to the same process. While one is, those that follow wait and
-// become one part, in which the transport posts many at once: writes in one part, reads in another. Of neighbours one
-// transfer is made: a write grows by writes to the bytes behind it, a read by reads of bytes close behind it
-// (coop/rma/cover.h). A part starts when the one before has ended, when it is full, or with a flush.
+// An operation starts at once if no other one is under way to the same process. While one is, those that follow wait in
+// two parts, one of writes and one of reads; the transport posts a part in few lists. Neighbours become one transfer: a
+// write grows by writes to the bytes behind it, a read by reads of bytes close behind it
+// (coop/rma/cover.h).
+//
+//     put_block(), get_block(), … ─► part that waits ─► start_part() ─► transport ─► on_staged_done() ─► end_staged()
+//         started: by put_staged() and get_staged() if none is under way, by end_staged() when the last one has ended,
+//         by part_for() when it is full, and by close_block(): flush, unlock, a full block, no free block in any window
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -76,7 +80,7 @@ void Window::close_blocks() {
     for (Peer* const each : peers) close_block(lock, *each);
 }
 
-// Programs often flush after each operation: the block serves the next one.
+// The block stays open for the next operation, because programs often flush after each one.
 void Window::finish_rdma(Lock& lock, Peer& peer, bool remote) {
     start_waiting_parts(lock, peer);
     if (remote) read_behind(lock, peer);
@@ -137,12 +141,12 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     if (is_write) peer.unread_writes = true;  // another thread may have read behind the writes before this one
 }
 
-// A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later: not after a read
-// through the same HCA. What waits for the operations of the peer waits for the read, too.
+// A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later; when a read
+// through the same HCA has ended, it is. What waits for the operations of the peer waits for the read, too.
 void Window::read_behind(Lock& lock, Peer& peer) {
     if (!std::exchange(peer.unread_writes, false) || !process.config.read_behind) return;
     if (!extension_->needs_read_behind(rdma_, peer.rdma, peer.read_since)) return;
-    if (!process.staging.open(*rdma_)) return;  // too little memory may be locked
+    if (!process.staging.open(*rdma_)) return;  // no memory for the reads: the acknowledgements have to do
     // Before the mutex is released: other threads that flush now wait for this read.
     const Generations::Number generation = peer.operations.begin();
     if (!read_bytes_) {

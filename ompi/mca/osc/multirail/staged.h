@@ -8,8 +8,8 @@
 
 namespace coop::osc {
 
-// Writes, or reads, through a staging block that are posted together; on_staged_done() gives it back to the window, which
-// keeps unused ones. Guarded by the mutex of the window.
+// Writes, or reads, through a staging block that are posted together. on_staged_done() gives the part back to the
+// window, which keeps unused ones. Guarded by the mutex of the window.
 struct StagedPart {
     // Of gets: where the pieces of the block go.
     struct Piece {

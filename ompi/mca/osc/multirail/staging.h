@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registered memory through which short and scattered transfers go, because registering the program's own memory for them
-// would take longer than copying. All windows of the process share it.
+// Registered memory through which short and scattered transfers go, because copying takes less time than registering
+// the program's own memory. All windows of the process share it.
 //
 // Units: bytes. Threading: all functions but close() have a lock of their own, which is taken last; a block that was
 // taken belongs to one window and is guarded by its mutex. Ownership: Staging owns the memory and

@@ -12,7 +12,8 @@
 namespace coop::osc {
 namespace {
 
-// Packets of answers to one process, so that few bytes of a frame do not need much memory here.
+// Answers to one process that wait for the transport, in packets. Gets beyond that are kept as records, which need less
+// memory than their answers.
 constexpr std::size_t kMostPackets = 4;
 
 }  // namespace

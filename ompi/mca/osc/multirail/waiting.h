@@ -19,8 +19,8 @@ bool soon(F done) {
     return false;
 }
 
-// In passive epochs of HCAs, threads wait for their transport. So all others, and what else Open MPI progresses, get one
-// round of so many.
+// In passive epochs of HCAs, threads wait for one transport, and let it alone progress. Other transports, and what else
+// Open MPI progresses, get one round of so many.
 constexpr std::uint32_t kRoundsOfRdma = 8;
 
 // Lets transports progress until done() returns true. done() is called with the mutex held.

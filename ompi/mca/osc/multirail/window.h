@@ -36,7 +36,7 @@
 //     rendezvous.cc    long ones by the PML           signals.cc              ends of epochs over several rails
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
-// transport is called, opal_progress() runs or a request completes, since those may call back into the window.
+// transport starts or sends anything, opal_progress() runs or a request completes: those may call back into the window.
 // Functions that take a Lock& are called with the mutex held, and may release and retake it. Ownership: the module owns
 // the window; the window owns its communicator and the memory that it allocated. Errors: functions that MPI calls
 // return Open MPI's codes; damage in a packet, or a transport that fails, ends the job.
@@ -91,15 +91,15 @@ struct Operation {
 
 class Window {
 public:
-    // Makes the window together with all processes of `comm`. Returns one of Open MPI's codes, the same in all processes
-    // except where memory is lacking for the communicator itself.
+    // Makes the window together with all processes of `comm`. Returns one of Open MPI's codes, the same in all
+    // processes, unless memory is lacking for the communicator itself.
     static int create(ompi_win_t& win, void** base, std::size_t size, int unit, ompi_communicator_t& comm,
                       opal_info_t* info, int flavor, std::unique_ptr<Window>& made);
     ~Window();
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
-    // --- quick.h: short calls on memory that is mapped here. False: the call needs a closer look, and nothing is done ---
+    // --- quick.h: short calls on memory that is mapped here. False: nothing is done, and the general call follows ---
     bool put_quickly(const Origin& origin, const Target& target) noexcept;
     bool get_quickly(const Origin& origin, const Target& target) noexcept;
     // Null `result`: the old values are not wanted.
@@ -142,6 +142,8 @@ public:
     // --- called by transports and by the progress function (frames.cc, unless another file is named) ---
     // The window, retained; null: none has this context id.
     static Window* find(std::uint32_t context) noexcept;
+    // Returns what is wrong with the packet, which ends the job, like all text that functions here return; null:
+    // nothing.
     const char* on_packet(const rma::Packet& packet, std::span<const std::byte> bytes) noexcept;
     bool has_waiting() const noexcept { return any_waiting_.load(std::memory_order_acquire); }
     // Sends packets that had no room in a transport, frames whose results somebody waits for, and parts of long
@@ -198,7 +200,7 @@ private:
     // Checks epoch and range, and waits until the target permits the access. OMPI_SUCCESS: `place` is valid.
     int enter(Lock& lock, const Target& target, Place* place);
     void wait_until_ready(Lock& lock, Peer& peer);
-    // The first operation of an epoch on a target. False: the epoch does not permit it, or there is no memory.
+    // Before the first operation of an epoch on a target. False: the epoch does not permit it.
     bool make_ready(std::uint32_t rank) noexcept;
     struct Choice {
         Way way;
@@ -292,8 +294,8 @@ private:
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                    std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
                    bool beside_atomics = false);
-    // The same for several, whose remote addresses are offsets in the window, and become addresses. They stay until `done`
-    // is called.
+    // The same for several. Their remote addresses are offsets in the window, and become addresses. The pieces stay
+    // until `done` is called.
     int start_pieces(Peer& peer, bool puts, std::span<RdmaPiece> pieces, mca_btl_base_registration_handle_t* handle,
                      mca_btl_base_rdma_completion_fn_t done, void* context);
     // Calls start() again as long as it returns a shortage.
@@ -314,6 +316,8 @@ private:
     // A block with room for so many bytes.
     Staging::Block& open_block(Lock& lock, Peer& peer, std::uint32_t room);
     void close_block(Lock& lock, Peer& peer);
+    // If RDMA writes to the peer may not be visible to all of its HCAs: starts reads behind them, as operations of the
+    // peer. Releases the mutex.
     void read_behind(Lock& lock, Peer& peer);
     static void drop(Staging::Block& block) noexcept;
     StagedPartPtr new_part(Peer& peer, Staging::Block& block, bool puts);
@@ -397,8 +401,8 @@ private:
     }
 
     // --- signals.cc ---
-    // Tells the peer, behind all operations on it, that an epoch has ended. RDMA writes may still be under way, all else
-    // has ended or is in frames.
+    // Tells the peer, behind all operations on it, that an epoch has ended. RDMA writes may still be under way; all
+    // else has ended or is in frames.
     void end_epoch(Lock& lock, Peer& peer, rma::End end, bool touched, std::vector<Outgoing>& out);
     std::uint32_t signal_writes(Lock& lock, Peer& peer, const rma::Signal& signal);
     const char* on_signal(std::uint32_t source, const rma::Signal& signal);
@@ -407,14 +411,15 @@ private:
     // --- passive.cc ---
     void take_mapped_lock(Lock& lock, Peer& peer, rma::LockType type);
     void release_mapped_lock(Peer& peer) noexcept;
+    // Where HCAs control the window, ask_for_lock() only notes the request, and wait_for_lock() takes the lock.
     void ask_for_lock(Lock& lock, Peer& peer, rma::LockType type);
     void wait_for_lock(Lock& lock, Peer& peer);
     void wait_for_asked_lock(Lock& lock);
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
     // Waits for all earlier operations on the peers. With `remote`, until they are complete at the target, too. Returns
-    // OMPI_ERR_RMA_RANGE if a target has refused one, because its memory is not attached. Without writes: RDMA writes may
-    // still be under way.
+    // OMPI_ERR_RMA_RANGE if a target has refused one, because its memory is not attached. Without `with_writes`, RDMA
+    // writes may still be under way.
     int finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool with_writes = true);
     // The same for one peer to which there is only RDMA. Keeps its staging block open.
     void finish_rdma(Lock& lock, Peer& peer, bool remote);

@@ -8,7 +8,7 @@
 namespace coop::ib {
 namespace {
 
-// The range of tags reserved for the PML, and coll/rdmaag.
+// The range of tags reserved for the PML, coll/rdmaag and osc/multirail.
 bool expects_handler(const Header& header) noexcept {
     return (header.tag >= MCA_BTL_TAG_PML && header.tag < MCA_BTL_TAG_OSC_RDMA) || header.tag == kAllgatherTag ||
            header.tag == kOneSidedTag;

@@ -5,7 +5,7 @@
 //
 // Which thread may make a call depends on the component that is called. The asynchronous
 // handler may call pml/coop and coll/rdmaag, whose operations are recognized by their
-// marker and their messages by their tag. Other parts of Open MPI (osc/rdma) do not
+// marker and their messages by their tag, and osc/multirail for messages. Other parts of Open MPI (osc/rdma) do not
 // expect calls from another thread below MPI_THREAD_MULTIPLE: the application may be
 // executing their code without the handler knowing it. Calls for them that the handler
 // finds are kept, and the application's next progress() makes them, in the order of

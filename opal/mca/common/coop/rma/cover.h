@@ -3,13 +3,13 @@
 // Groups scattered blocks of a target into few RDMA operations through a piece of registered memory.
 //
 // A write must not touch what lies between the blocks, so only blocks without a gap share one. A read may: one read
-// covers blocks and the gaps between them if at least 1/8 of its bytes are wanted (kDensity), because a small read takes
-// as long as one that is some hundred bytes longer.
+// covers blocks and the gaps between them if at least 1/8 of its bytes are wanted (kDensity), because a read takes
+// hardly longer with some hundred bytes more.
 //
 //     blocks     ██····██·██··········································██
 //     reads      [          ]                                         [ ]
 //
-// Units: bytes. Threading: none. Errors: add() may throw std::bad_alloc.
+// Units: bytes. Threading: none. Errors: take() may throw std::bad_alloc.
 #pragma once
 
 #include <algorithm>
@@ -40,9 +40,9 @@ class Cover {
 public:
     static constexpr std::uint64_t kDensity = 8;
 
-    // Takes blocks from the cursor as long as they fit into [at, at + room) of the registered memory. Blocks longer than
-    // what is left are cut, at a multiple of `granule` from their start. Returns the bytes of the registered memory that
-    // are used: more than 0 if room >= granule.
+    // Takes blocks from the cursor as long as they fit into [at, at + room) of the registered memory. Blocks that are
+    // longer are cut, at a multiple of `granule` from their start. Returns how many bytes of the registered memory are
+    // used: more than 0 if room >= granule.
     std::uint32_t take(RunCursor& cursor, std::uint32_t at, std::uint32_t room, bool reads, std::uint32_t granule = 1) {
         transfers_.clear();
         pieces_.clear();

@@ -82,7 +82,7 @@ COOP_EXPORT const char* name(Call call) noexcept;
 
 enum class If : std::uint8_t { kNever, kAlways, kInGroup, kLocked, kNotLocked };  // the target of the call
 
-// Whether the call is permitted in one state of access, and the state after it. kLocks becomes kNone with the last target.
+// Whether the call is permitted in one state of access, and the state after it. kLocks ends with the last target.
 struct Cell {
     If condition = If::kNever;
     Access next{};  // valid unless kNever

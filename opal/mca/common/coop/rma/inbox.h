@@ -24,7 +24,7 @@ public:
     // `first` is the number of the first frame.
     explicit Inbox(std::uint32_t first = 0) noexcept : next_(first) {}
 
-    // Calls execute(frame) for this frame and those that waited for it, in order; keeps a copy of a frame that comes too
+    // Calls execute(frame) for this frame and those that waited for it, in order; keeps a copy of one that comes too
     // early. Returns false if the frame came before or is too far ahead.
     template <class F>
     bool on_frame(std::uint32_t sequence, std::span<const std::byte> frame, F&& execute) {

@@ -8,7 +8,7 @@
 //     bit 31          somebody holds the lock exclusively
 //     bits  0 … 30    shared holders
 //
-// As in a bakery. Where nobody waits and no holder excludes the request, it takes the lock at once: one atomic operation.
+// As in a bakery. Where nobody waits and no holder excludes the request, it takes the lock at once, in one atomic step.
 // Otherwise it draws a ticket, waits for its turn, then until no holder excludes it, and takes the lock and passes the
 // turn on in one step. So requests are granted in their order. One that overtakes draws no ticket, and waits for an
 // exclusive holder only; processes that hold other locks of the window ask so (lock_queue.h says why).
@@ -38,7 +38,7 @@ public:
     bool ask(Request& request) noexcept {
         for (std::uint64_t word = without_holders(request.seen);;) {
             const bool takes = !excludes(word, request.type) && (request.overtakes || nobody_waits(word));
-            if (!takes && request.overtakes) return false;  // not a guess: that has no holders
+            if (!takes && request.overtakes) return false;  // the word was read: a guess has no holders
             if (!word_.compare_exchange_weak(word, word + (takes ? share_of(request.type) : kTicket),
                                              std::memory_order_acquire, std::memory_order_relaxed))
                 continue;

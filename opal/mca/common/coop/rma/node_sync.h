@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Synchronization of the processes of a window that all share memory: post, start, complete and wait, and a barrier. The
+// Synchronization of the processes of a window that all share memory: post, start, complete, wait, and a barrier. The
 // counterpart of pscw.h, without packets.
 //
 //     exposed process                           accessing process

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packets of one-sided communication. There are two kinds. A frame carries records from an origin to a target,
+// The packets of one-sided communication. There are three kinds. A frame carries records from an origin to a target,
 // which executes them in order, and the frames of an origin in the order of their numbers. A reply packet carries
-// results back. Both begin with the header Packet.
+// results back. A signal ends an epoch, and travels behind RDMA writes (sync_counters.h); it is not in the sequence of
+// frames. All begin with the header Packet.
 //
 //     frame: Packet | Record [runs] [data] | Record … |
 //     reply: Packet | Reply [data] | Reply … |
 //     signal: Packet | Signal
 //
-// A signal ends an epoch, and travels behind RDMA writes (sync_counters.h). It does not belong to the sequence of frames.
-//
 // A record names its place in the target's memory by `at`, or by runs (runs.h) if it has several blocks; the data is
-// packed, and padded to 8 bytes. One check word covers the packet, the headers of all records and their runs. The
+// packed, and padded to 8 bytes. One check word covers all headers and the runs, but not the data. The
 // receiver checks the whole packet before it executes anything. It compares places with its window when it executes a
 // record, because a frame does not know the window.
 //
@@ -72,10 +71,9 @@ constexpr bool has_position(Kind kind) noexcept {
     return kind == Kind::kGet || kind == Kind::kFetch || kind == Kind::kSwap || is_message(kind);
 }
 
-// The most that a message of a kReceive or a kSend has: PMLs count its bytes with an int.
-
 enum Flags : std::uint8_t { kHasRuns = 1, kHasData = 2, kAllFlags = kHasRuns | kHasData };
 
+// kComplete and kFence carry a Signal in `type` and `cookie`: record_of(), signal_of().
 struct Record {
     Kind kind;
     std::uint8_t type;       // accumulates: number of the predefined datatype; kLock: LockType

@@ -16,9 +16,9 @@
 //
 // arrivals() changes with each arrival.
 //
-// Units: ranks, packets. Memory: one entry for each peer with a number other than 0. Threading: none; the caller holds the
-// lock of the window. A group names each rank once. Errors: ranks are checked by the caller; on_post(), on_complete() and
-// a take_post() before the post pass on std::bad_alloc, and nothing has changed.
+// Units: ranks, packets. Memory: one entry for each peer with a number other than 0. Threading: none; the caller holds
+// the lock of the window. A group names each rank once. Errors: the caller checks ranks; on_post(), on_complete() and a
+// take_post() before the post pass on std::bad_alloc, and nothing has changed.
 #pragma once
 
 #include <algorithm>

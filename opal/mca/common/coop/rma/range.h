@@ -16,7 +16,7 @@ struct Extent {
     std::uint64_t bytes = 0;
 };
 
-// The offset of the displacement in a window of `size` bytes, if all of `extent` lies inside. An empty extent may lie at
+// The offset of the displacement in a window of `size` bytes, if all of `extent` lies inside. An empty one may lie at
 // the end.
 constexpr std::optional<std::uint64_t> offset_in(std::int64_t displacement, std::uint32_t unit, const Extent& extent,
                                                  std::uint64_t size) noexcept {

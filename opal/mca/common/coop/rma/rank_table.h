@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ranks of processes by their names: a group of a program names processes, and a window has them by rank. (To compare
-// each process of the group with each of the window, as MPI_Group_translate_ranks may do, takes the product of both.)
+// The ranks of processes by their names: a group of a program names processes, and a window has them by rank. (To
+// compare each process of the group with each of the window, as MPI_Group_translate_ranks may do, takes the product of
+// both.)
 //
 // Names are mostly consecutive numbers in the order of the ranks. Then a rank is found by one look; else by a search.
 //
-// Memory: 16 bytes per process, or 8 if the names are ascending. Threading: none; the caller holds the lock of the window.
+// Memory: 12 bytes per process, or 8 if the names are ascending. Threading: the caller holds the lock of the window.
 // Errors: the constructor passes on std::bad_alloc.
 #pragma once
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Which targets have been found ready in the access epoch that is open: the state machine of epochs (epoch.h) permits
-// operations on them without a change of state, and they have posted, or are locked. The next operation on such a target
-// needs one comparison instead of all that.
+// operations on them without a change of state, and they have posted, or are locked. The next operation on such a
+// target needs one comparison instead of all that.
 //
 //     begin_epoch()                 fence, start, complete, lock_all, unlock_all: nobody is ready
 //     add(target), remove(target)   found ready; its lock is asked for, or given back
 //     has(target)                   before each operation
 //
-// Units: ranks. Memory: 8 bytes for each process. Threading: has() may run beside all other functions; what a thread did
-// before add() comes before what another one does after has() said true. The others: the caller's lock. Errors: the
+// Units: ranks. Memory: 8 bytes for each process. Threading: has() may run beside all other functions; what a thread
+// did before add() comes before what another one does after has() said true. The others: the caller's lock. Errors: the
 // constructor passes on std::bad_alloc; a target is a process of the window.
 #pragma once
 

@@ -7,10 +7,10 @@
 //     writes ── rail 1 ── signal 2 of 3 ──────────► on_signal()
 //     records ─ frame ─── signal 0 of 3, in a record ──────────► on_signal(): the epoch is over
 //
-// A rail keeps the order of what it carries: a signal behind writes arrives when they are in the memory of the target. Rails
-// keep no order among each other. So the origin sends a signal on each rail that has carried a write, and behind its
-// records, and each signal says how many there are. The epoch is over when the target has all of them. They may come
-// in any order, before the target exposes its memory, and mixed with those of the next epochs of the same origin.
+// A rail keeps the order of what it carries: a signal behind writes arrives when they are in the memory of the target.
+// Rails keep no order among each other. So the origin sends a signal on each rail that has carried a write, and behind
+// its records, and each signal says how many there are. The epoch is over when the target has all of them. They may
+// come in any order, before the target exposes its memory, and mixed with those of the next epochs of the same origin.
 //
 // Epochs are numbered for each origin and target from 0, whichever call ends them.
 //
@@ -87,7 +87,7 @@ private:
 
 // The fences of a window in which each process tells each other one of its end. A process that has got all of them is
 // sure that the others have called the fence, and that their operations on its own memory have ended. Those on other
-// targets may go on: if any process has touched memory without knowing that, all have to meet once more.
+// targets may go on: if any process has records that its target may not have executed, all have to meet once more.
 //
 // A process may be one fence ahead of this one, but not two, because it needs this one's end of the next one.
 class Fences {
