@@ -9,7 +9,9 @@
  *       stream   only rank 0 sends
  *       one      one message at a time, there and back
  *       put, get, fence: rank 0 writes into a window of rank 1, or reads from it; fence: both write, with fences
+ *       epoch    rank 0 writes into a window of rank 1 in epochs of post, start, complete and wait
  *       add      both ranks add to a counter in the memory of rank 1
+ * After it has checked messages of 'both' and 'epoch', a rank changes its memory, and no late write may change it back.
  * Rank 0 prints 'started' and at the end the bytes per second of each tenth of a second. Exit code 1 on failure. */
 #include <mpi.h>
 #include <stdint.h>
@@ -48,6 +50,16 @@ static uint64_t check(const char* what, const uint64_t* words, size_t bytes, uin
     return words[1];
 }
 
+/* The program has changed the memory; nobody else may. */
+static const uint64_t own = 0xA5A5A5A5A5A5A5A5u;
+static void change(uint64_t* words, size_t bytes) {
+    for (size_t i = 0; i < bytes / 8; ++i) words[i] = own;
+}
+static void check_own(const uint64_t* words, size_t bytes, uint64_t number) {
+    for (size_t i = 0; i < bytes / 8; ++i)
+        if (words[i] != own) fail("a late write", number, i, words[i], own);
+}
+
 static void count_bytes(size_t bytes) {
     const double now = MPI_Wtime() - begun;
     const int tenth = (int)(now * 10);
@@ -64,6 +76,7 @@ static uint64_t exchange(int back) {
     for (int i = 0; i < WINDOW; ++i) {
         out[i] = malloc(most);
         in[i] = malloc(most);
+        if (back) change(in[i], most);
     }
     while (!last) {
         const uint64_t mine = rank == 0 && is_last();
@@ -71,6 +84,8 @@ static uint64_t exchange(int back) {
         size_t bytes = 0;
         for (int i = 0; i < WINDOW; ++i) {
             const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            if (back)
+                check_own(in[i], number == 0 ? most : sizes[(number - WINDOW + (uint64_t)i) % (uint64_t)kinds], number);
             if (rank == 1 || back)
                 MPI_Irecv(in[i], (int)size, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, &requests[count++]);
         }
@@ -87,6 +102,7 @@ static uint64_t exchange(int back) {
             const uint64_t theirs = check("a message", in[i], sizes[(number + (uint64_t)i) % (uint64_t)kinds],
                                           number + (uint64_t)i);
             if (rank == 1) last |= theirs;
+            if (back) change(in[i], sizes[(number + (uint64_t)i) % (uint64_t)kinds]);
         }
         number += WINDOW;
         count_bytes(bytes);
@@ -180,6 +196,52 @@ static uint64_t fences(void) {
     return number;
 }
 
+/* Rank 1 looks at its memory as soon as its epoch is over, and changes it. */
+static uint64_t epochs(void) {
+    uint64_t *window, *local = malloc(most * WINDOW), number = 0;
+    int last = 0, other = 1 - rank;
+    MPI_Win win;
+    MPI_Group all, peer;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &other, &peer);
+    MPI_Win_allocate((MPI_Aint)(most * WINDOW), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    change(window, most * WINDOW);
+    while (!last) {
+        size_t bytes = 0;
+        last = rank == 0 && is_last();
+        MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (rank == 1) {
+            check_own(window, most * WINDOW, number);
+            MPI_Win_post(peer, 0, win);
+            MPI_Win_wait(win);
+        } else {
+            for (int i = 0; i < WINDOW; ++i)
+                fill(local + (size_t)i * most / 8, sizes[(number + (uint64_t)i) % (uint64_t)kinds],
+                     number + (uint64_t)i, 0);
+            MPI_Win_start(peer, 0, win);
+            for (int i = 0; i < WINDOW; ++i) {
+                const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+                MPI_Put(local + (size_t)i * most / 8, (int)size, MPI_BYTE, 1, (MPI_Aint)((size_t)i * most), (int)size,
+                        MPI_BYTE, win);
+            }
+            MPI_Win_complete(win);
+        }
+        for (int i = 0; i < WINDOW; ++i) {
+            const size_t size = sizes[(number + (uint64_t)i) % (uint64_t)kinds];
+            if (rank == 1) check("a put of an epoch", window + (size_t)i * most / 8, size, number + (uint64_t)i);
+            bytes += size;
+        }
+        if (rank == 1) change(window, most * WINDOW);
+        number += WINDOW;
+        count_bytes(bytes);
+    }
+    if (rank == 1) check_own(window, most * WINDOW, number);
+    MPI_Win_free(&win);
+    MPI_Group_free(&peer);
+    MPI_Group_free(&all);
+    return number;
+}
+
 static uint64_t additions(void) {
     uint64_t *counter, number = 0, sum = 0, one = 1, before = 0, all = 0;
     int last = 0;
@@ -226,6 +288,7 @@ int main(int argc, char** argv) {
     else if (strcmp(kind, "put") == 0) number = one_sided(1);
     else if (strcmp(kind, "get") == 0) number = one_sided(0);
     else if (strcmp(kind, "fence") == 0) number = fences();
+    else if (strcmp(kind, "epoch") == 0) number = epochs();
     else if (strcmp(kind, "add") == 0) number = additions();
     else MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Barrier(MPI_COMM_WORLD);

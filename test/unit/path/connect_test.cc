@@ -229,6 +229,15 @@ TEST(Connection, tells_its_end_of_each_rail) {
     EXPECT_EQ(std::get<Datagram>(decode(encode(d))), d);
 }
 
+TEST(Datagram, tells_what_has_arrived_over_a_rail_that_is_closed) {
+    Datagram closed{Kind::kClosed, kSelf, kPeer, 0, kOurs, 0, {}, 3, true, 2, 100, 20, std::nullopt};
+    EXPECT_EQ(std::get<Datagram>(decode(encode(closed))), closed);
+    closed.follower = 0;
+    EXPECT_EQ(std::get<Datagram>(decode(encode(closed))), closed);
+    closed.follower = 19;
+    EXPECT_EQ(std::get<Datagram>(decode(encode(closed))), closed);
+}
+
 TEST(Connection, refusal_has_no_rails) { EXPECT_TRUE(in_state(State::kGivenUp).datagram(Kind::kReply).rails.empty()); }
 
 TEST(Connection, without_a_path_gives_up_at_once) {

@@ -52,6 +52,7 @@ struct FakeWork {
     WorkKind kind = WorkKind::kSend;
     RailIndex rail = 0;
     bool ordered = false, wants_credit = false, has_token = false, waits = false, apart = false;
+    bool follows = false, displaced = false;
 };
 
 using FakeRail = Rail<FakeQueuePair, FakeWork>;
@@ -570,6 +571,120 @@ TEST_F(ChannelTest, uses_a_rail_by_its_number_whatever_others_do) {
     EXPECT_EQ(channel.rails[3].number(), 3);
     complete(3);
     EXPECT_EQ(channel.rails[3].in_flight(), 1u);
+}
+
+// --- repair -----------------------------------------------------------------------------------------------------------
+
+// What the transport does when a rail fails: its own queue pair is drained, and then the peer's.
+class RepairTest : public ChannelTest {
+protected:
+    void SetUp() override {
+        open({kUp, kUp});
+        channel.repairs = true;
+    }
+    FakeWork& submit(WorkKind kind, bool follows = false) {
+        FakeWork& work = new_work(kind);
+        work.follows = follows;
+        if (kind == WorkKind::kSend) channel.submit(work);
+        else channel.submit_stripe(work, false);
+        return work;
+    }
+    void stop() {
+        channel.shut(0);
+        channel.displace_posted(channel.rails[0]);
+        channel.resubmit_waiting(channel.rails[0]);
+    }
+    void repeat() {
+        channel.resubmit_posted(channel.rails[0], [](FakeWork&) { return true; });
+    }
+    bool is_posted(const FakeWork& work) const {
+        for (const auto& each : channel.rails[1].qp.posted)
+            if (each.id == &work) return true;
+        return false;
+    }
+};
+
+TEST_F(RepairTest, a_message_behind_stripes_waits_until_they_have_ended_on_other_rails) {
+    FakeWork& first = submit(WorkKind::kPut);
+    FakeWork& signal = submit(WorkKind::kSend, true);
+    FakeWork& message = submit(WorkKind::kSend);
+    FakeWork& second = submit(WorkKind::kPut);
+    stop();
+    EXPECT_EQ(channel.displaced(), 2u);
+    repeat();
+    EXPECT_TRUE(is_posted(first) && is_posted(second) && is_posted(message));
+    EXPECT_FALSE(is_posted(signal));
+    complete(1);
+    EXPECT_FALSE(is_posted(signal)) << "the second put has not ended";
+    complete(1);
+    complete(1);
+    EXPECT_EQ(channel.displaced(), 0u);
+    EXPECT_TRUE(is_posted(signal));
+}
+
+// It was never posted, so that it could be sent at once.
+TEST_F(RepairTest, a_message_that_waited_behind_stripes_waits_for_them) {
+    for (std::uint32_t i = 0; i < kDepth; ++i) submit(WorkKind::kPut);
+    FakeWork& put = submit(WorkKind::kPut);
+    FakeWork& signal = submit(WorkKind::kSend, true);
+    stop();
+    EXPECT_TRUE(is_posted(put));
+    EXPECT_FALSE(is_posted(signal));
+    EXPECT_EQ(channel.displaced(), kDepth + 1);
+    repeat();
+    for (std::uint32_t i = 0; i <= kDepth; ++i) complete(1);
+    EXPECT_TRUE(is_posted(signal));
+}
+
+TEST_F(RepairTest, a_message_behind_stripes_that_have_ended_goes_at_once) {
+    submit(WorkKind::kPut);
+    FakeWork& signal = submit(WorkKind::kSend, true);
+    complete(0);
+    stop();
+    repeat();
+    EXPECT_TRUE(is_posted(signal));
+}
+
+TEST_F(RepairTest, a_read_behind_writes_waits_until_they_have_ended) {
+    FakeWork& put = submit(WorkKind::kPut);
+    stop();
+    FakeWork& read = new_work(WorkKind::kGet);
+    read.follows = true;
+    read.rail = 1;
+    channel.submit_stripe(read, true);
+    EXPECT_FALSE(is_posted(read));
+    repeat();
+    EXPECT_TRUE(is_posted(put));
+    complete(1);
+    EXPECT_TRUE(is_posted(read));
+}
+
+// The peer says that it has got what is behind the stripe.
+TEST_F(RepairTest, a_stripe_that_has_ended_at_the_peer_holds_up_nothing) {
+    FakeWork& put = submit(WorkKind::kPut);
+    FakeWork& signal = submit(WorkKind::kSend, true);
+    stop();
+    channel.rails[0].on_completed(put);
+    repeat();
+    EXPECT_FALSE(is_posted(signal));
+    channel.settle(put);
+    EXPECT_TRUE(is_posted(signal));
+}
+
+TEST_F(RepairTest, a_refused_list_counts_as_posted_because_a_part_of_it_may_have_been) {
+    channel.rails[0].qp.refuses = ENOMEM;
+    FakeWork& list = new_work(WorkKind::kPut);
+    list.requests = 4;
+    channel.submit_stripe(list, false);
+    EXPECT_EQ(channel.refused, std::vector<FakeWork*>{&channel.rails[0].mark});
+    EXPECT_EQ(channel.decision, RailDecision::kRepair);
+    EXPECT_EQ(channel.rails[0].posted.front(), &list);
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).outstanding_bytes, list.bytes);
+    stop();
+    EXPECT_FALSE(is_posted(list));
+    repeat();
+    EXPECT_TRUE(is_posted(list));
+    EXPECT_EQ(known(0).in(sched::Direction::kOut).outstanding_bytes, 0u);
 }
 
 TEST_F(ChannelTest, a_flushed_request_is_no_longer_outstanding) {

@@ -99,6 +99,15 @@ std::optional<sched::RailIndex> rail_for_atomics(const Endpoint& endpoint) {
     return std::nullopt;
 }
 
+std::uint32_t most_pieces(const Channel& channel) {
+    std::uint32_t most = kMostPieces;
+    for (const Rail& rail : channel.rails) {
+        const Rail* const reader = channel.rails.reader(rail.number());
+        most = std::min({most, rail.depth(), reader != nullptr ? reader->depth() : most});
+    }
+    return most;
+}
+
 // Both sides have opened the rails, which carry data from now on.
 void on_established(Module& m, Endpoint& endpoint, News& news) {
     Channel& channel = *endpoint.channel;
@@ -109,6 +118,7 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
     for (const Rail& rail : channel.rails) channel.has_own_receives |= !rail.receives.empty();
     channel.atomic_rail = rail_for_atomics(endpoint);
     channel.scheduler.emplace(m.sched, describe_rails(m, endpoint, news.paths));
+    channel.most_pieces = most_pieces(channel);
     if (endpoint.survives) prepare_repairs(endpoint, paths);
     end_connecting(m, channel, ChannelState::kConnected);
     endpoint.connected.store(true, std::memory_order_release);

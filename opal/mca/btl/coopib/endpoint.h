@@ -51,6 +51,7 @@ struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint32_t in_use = 0;     // own receive buffers that hold messages
     bool drained = false;         // valid while it is closing: `last` has come back, or cannot
     std::uint64_t closed_ns = 0;  // when it was drained
+    std::optional<sched::SequenceNumber> last_follower;  // the last message behind stripes that has arrived over it
 
     bool can_receive() const noexcept { return state == rail::RailState::kUp || state == rail::RailState::kOpening; }
 };
@@ -70,6 +71,7 @@ struct RailRepair {
     bool wants_reader = false;
     std::uint32_t way = 0;  // selects the ports of the next datagram; changes with each repetition
     std::uint64_t lost_ns = 0;
+    std::optional<sched::SequenceNumber> arrived;  // the peer's Rail::last_follower; valid when it has closed the rail
     // Since the start.
     std::uint64_t failures = 0, recoveries = 0, repeated = 0, repeated_bytes = 0, down_ns = 0;
 };
@@ -81,10 +83,10 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     Channel& operator=(const Channel&) = delete;
 
     // For rail::Channel.
-    void prepare(Work& message);                                 // message.cc
-    void build(Rail& rail, Work& work, Request& request);        // request.cc
-    void on_refused(Rail& rail, Work& work, int error);          // failure.cc
-    std::optional<sched::RailIndex> rail_for(const Work& work);  // failover.cc
+    void prepare(Work& message);                           // message.cc
+    void build(Rail& rail, Work& work, Request& request);  // request.cc
+    void on_refused(Rail& rail, Work& work, int error);    // failure.cc
+    std::optional<sched::RailIndex> rail_for(Work& work);  // failover.cc
 
     Module& module;
     Endpoint& endpoint;
@@ -122,6 +124,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     std::uint64_t ring_messages = 0,
                   credit_messages = 0;  // messages written into the peer's ring; messages that carried only credits
     std::uint64_t signals = 0;          // copies of signals behind writes
+    std::uint32_t most_pieces = 0;      // of a list: every queue pair can take as many
 };
 
 // Calls each(rail) for the rails that are up or were.

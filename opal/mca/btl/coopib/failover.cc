@@ -7,6 +7,7 @@
 
 #include "connect.h"
 #include "diagnose.h"
+#include "loopback.h"
 #include "message.h"
 #include "module.h"
 #include "operation.h"
@@ -59,19 +60,30 @@ void begin_partition(Channel& channel) {
     partitioned(channel.endpoint, channel.module.given.partition_timeout);
 }
 
+// What has been learned with other rails may be wrong now, and what is repeated takes longer.
+void forget_times(Channel& channel) {
+    channel.trials = {};
+    channel.timed = {};
+}
+
 void stop(Channel& channel, sched::RailIndex number) {
     watch(channel);
+    forget_times(channel);
     if (channel.rails[number].state == rail::RailState::kUp) channel.shut(number);
     for_both(channel, number, stop_queue_pair);
     if (channel.partition_ns == 0 && !channel.has_usable_rail()) begin_partition(channel);
+    for_both(channel, number, [&](Rail& rail) { channel.displace_posted(rail); });
     for_both(channel, number, [&](Rail& rail) { channel.resubmit_waiting(rail); });
 }
 
 // --- repeating -------------------------------------------------------------------------------------------------------
 
+// A message behind stripes follows them, and tells what has become of them. If it has arrived, the peer may have changed
+// what a read behind which it is fenced would find.
 bool is_safe(const Channel& channel, Work& work) {
+    if (work.follows) return false;
     switch (work.kind) {
-    case WorkKind::kGet: return true;
+    case WorkKind::kGet: return !static_cast<StripeWork&>(work).op->has_riders;
     case WorkKind::kSend: return Fragment::of(work).ring_address == 0;
     case WorkKind::kAtomic: atomic_in_doubt(channel.endpoint);
     case WorkKind::kPut:
@@ -104,8 +116,38 @@ void end_those_that_have_arrived(Channel& channel, Rail& rail) {
     }
 }
 
+// The request has completed, as the peer says. Its own completion was lost.
+void end_stripe(Channel& channel, Rail& rail, StripeWork& stripe) {
+    Module& m = channel.module;
+    rail.on_completed(stripe);
+    channel.scheduler->on_aborted(stripe.rail, stripe.bytes, stripe.posted_ns, rail::direction_of(stripe.kind));
+    count_completed(m, stripe);
+    if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) m.kept.keep(m, *stripe.op);
+    channel.settle(stripe);
+}
+
+// A message behind stripes has arrived: the peer may use the memory of these stripes for something else now. So they must
+// not be executed again. Writes before it have been executed, and reads before one that is fenced.
+void end_stripes_before(Channel& channel, Rail& rail, sched::SequenceNumber follower) {
+    std::vector<StripeWork*> ended, reads;
+    bool found = false;
+    for (Work* work = rail.posted.front(); work != nullptr && !found; work = rail.posted.next(work)) {
+        const bool message = work->kind == WorkKind::kSend;
+        if (work->kind == WorkKind::kPut) ended.push_back(static_cast<StripeWork*>(work));
+        if (work->kind == WorkKind::kGet && !work->follows) reads.push_back(static_cast<StripeWork*>(work));
+        if (message && work->follows && Fragment::of(*work).fenced) {
+            ended.insert(ended.end(), reads.begin(), reads.end());
+            reads.clear();
+        }
+        found = message && work->follows && work->psn == follower;
+    }
+    if (!found) return;
+    for (StripeWork* const stripe : ended) end_stripe(channel, rail, *stripe);
+}
+
 void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
     RailRepair& repair = channel.repair[number];
+    if (all && repair.arrived) end_stripes_before(channel, channel.rails[number], *repair.arrived);
     for_both(channel, number, [&](Rail& rail) {
         end_those_that_have_arrived(channel, rail);
         channel.resubmit_posted(rail, [&](Work& work) {
@@ -212,6 +254,8 @@ void use(Channel& channel, sched::RailIndex number) {
     RailRepair& repair = channel.repair[number];
     const std::uint64_t now = now_ns(), away = now - repair.lost_ns;
     ++repair.recoveries;
+    repair.arrived.reset();
+    forget_times(channel);
     repair.down_ns += away;
     rail_back(channel, number, away);
     const std::uint64_t since = std::exchange(channel.partition_ns, 0);
@@ -251,6 +295,7 @@ void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
     datagram.life = repair.life.generation();
     datagram.expected = channel.arrivals.expected();
     datagram.unordered = channel.seen_unordered.expected();
+    datagram.follower = channel.rails[number].last_follower;
     channel.module.connections->send(
         channel.endpoint.remote, datagram,
         {repair.way++, without_rail(channel, &Rail::local_hca), without_rail(channel, &Rail::remote_hca)});
@@ -286,6 +331,14 @@ void happen(Channel& channel, sched::RailIndex number, LifeEvent event, std::uin
     for (const LifeDo action : life.on(event, now_ns(), generation, wants_answer)) carry_out(channel, number, action);
 }
 
+// A read behind writes whose rail has failed is executed over every rail, one after the other: the writes may have been
+// repeated over any of them.
+sched::RailIndex begin_reading(const Channel& channel, StripeWork& read) {
+    const sched::RailIndex first = *sched::each(channel.rails.up()).begin();
+    read.left = channel.rails.up() & ~sched::bit_of(first);
+    return first;
+}
+
 // Whether the rail was up when the channel was connected.
 bool is_part(const Channel& channel, sched::RailIndex number) {
     const Rail* const rail = number < channel.repair.size() ? channel.rails.find(number) : nullptr;
@@ -305,6 +358,8 @@ void on_closing(Channel& channel, const path::Datagram& datagram) {
     take_acknowledgement(channel.module, channel.endpoint, {datagram.expected, datagram.unordered});
     const path::RailLife& life = channel.repair[number].life;
     if (life.carries_data() && datagram.life == life.generation()) note_loss(channel, number, "the peer has closed it");
+    if (datagram.kind == path::Kind::kClosed && datagram.life == life.generation())
+        channel.repair[number].arrived = datagram.follower;
     happen(channel, number, datagram.kind == path::Kind::kDown ? LifeEvent::kPeerDown : LifeEvent::kPeerClosed,
            datagram.life, datagram.wants_answer);
 }
@@ -322,6 +377,10 @@ void on_reopened(Channel& channel, News& news) {
         return retire(channel, std::move(news.rails));
     install(channel, news.rail, std::move(news.rails));
     happen(channel, news.rail, LifeEvent::kEstablished);
+    // The completion queue has no place for more as long as the old queue pair has some.
+    bool takes_lists = true;
+    for_both(channel, news.rail, [&](const Rail& rail) { takes_lists &= rail.depth() >= channel.most_pieces; });
+    if (!takes_lists) begin_repair(channel, news.rail, "its send queue is too short");
 }
 
 void on_attempt_failed(Channel& channel, News& news) {
@@ -346,6 +405,14 @@ void forget_retired(Module& m, Channel& channel) {
     });
 }
 
+// Arrivals over the queue pair have been taken. In a sweep inside of another one, the outer one may still have some.
+void note_drained(Channel& channel, sched::RailIndex number) {
+    if (channel.repair[number].life.state() != path::LifeState::kClosing) return;
+    bool both = true;
+    for_both(channel, number, [&](const Rail& each) { both &= each.drained; });
+    if (both) happen(channel, number, LifeEvent::kDrained);
+}
+
 // A queue pair that does not drain is not destroyed before its completions had a chance to be polled.
 bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, std::uint64_t now) {
     const path::RailLife& life = channel.repair[number].life;
@@ -361,6 +428,8 @@ bool is_well(const Channel& channel) {
 }
 
 void look_after(Module& m, Channel& channel, std::uint64_t now) {
+    for (sched::RailIndex number = 0; number < channel.repair.size() && m.sweeps == 0; ++number)
+        if (is_part(channel, number)) note_drained(channel, number);
     for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
         if (may_tick(m, channel, number, now)) happen(channel, number, LifeEvent::kTick);
     const auto limit = static_cast<std::uint64_t>(m.given.partition_timeout) * 1'000'000'000u;
@@ -375,18 +444,17 @@ void look_after(Module& m, Channel& channel, std::uint64_t now) {
 
 }  // namespace
 
-std::optional<sched::RailIndex> Channel::rail_for(const Work& work) {
+std::optional<sched::RailIndex> Channel::rail_for(Work& work) {
     if (!has_usable_rail()) return std::nullopt;
     if (work.kind == WorkKind::kAtomic) {
         for (const Rail& rail : rails)
             if (rail.remote_hca == endpoint.atomic_hca) return rail.number();
         return std::nullopt;
     }
-    const StripeWork* const behind = work.kind == WorkKind::kSend ? Fragment::of(const_cast<Work&>(work)).behind
-                                                                  : nullptr;
-    if (behind != nullptr)
-        return rails[behind->rail].state == rail::RailState::kUp ? std::optional(behind->rail) : std::nullopt;
-    return scheduler->rail_of_small(work.bytes, rail::direction_of(work.kind));
+    if (work.kind == WorkKind::kGet && work.follows) return begin_reading(*this, static_cast<StripeWork&>(work));
+    const sched::RailIndex rail = scheduler->rail_of_small(work.bytes, rail::direction_of(work.kind));
+    if (work.kind == WorkKind::kPut) writes.on_write(rail);  // what comes behind it has to take this rail, too
+    return rail;
 }
 
 void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& paths) {
@@ -402,6 +470,17 @@ void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& pa
     }
 }
 
+bool read_further(Channel& channel, StripeWork& read, std::uint64_t now) {
+    const sched::RailMask left = std::exchange(read.left, 0) & channel.rails.up();
+    if (left == 0) return false;
+    channel.on_completed(read, now);
+    const sched::RailIndex next = *sched::each(left).begin();
+    read.left = left & ~sched::bit_of(next);
+    read.rail = next;
+    channel.submit_stripe(read, read.has_token);
+    return true;
+}
+
 void begin_repair(Channel& channel, sched::RailIndex number, const char* why) {
     if (!is_part(channel, number) || !channel.repair[number].life.carries_data()) return;
     note_loss(channel, number, why);
@@ -409,11 +488,8 @@ void begin_repair(Channel& channel, sched::RailIndex number, const char* why) {
 }
 
 void on_drained(Channel& channel, Rail& rail) {
-    const sched::RailIndex number = rail.number();
     rail.drained = true;
-    bool both = true;
-    for_both(channel, number, [&](const Rail& each) { both &= each.drained; });
-    if (both) happen(channel, number, LifeEvent::kDrained);
+    if (channel.module.sweeps == 1) note_drained(channel, rail.number());
 }
 
 void on_port_down(Channel& channel, sched::RailIndex number, const char* why) {

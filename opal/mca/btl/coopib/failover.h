@@ -11,9 +11,11 @@
 //
 //     message         the same bytes with the same number: the peer drops the second one, with the credits in it. It
 //                     is kept until the peer's process has acknowledged it (sched/held.h)
+//     signal, rider   as a message, and only when the stripes before it on its rail have ended elsewhere (rail/channel.h)
 //     RDMA read       has no effect at the peer
 //     RDMA write      the same bytes to the same place, and only after the peer has closed its end: until then an
-//                     earlier attempt might still land, in memory that the peer uses for something else by now
+//                     earlier attempt might still land, in memory that the peer uses for something else by now. Not if
+//                     the peer says that it has got the signal behind it: then it was executed
 //     atomic          never: nobody knows whether it was executed. The job ends
 //
 // Without a usable rail, requests wait (`parked`, and as before the first connection) for partition_timeout.
@@ -41,6 +43,8 @@ void on_port_down(Channel& channel, sched::RailIndex rail, const char* why);
 void on_port_active(Channel& channel, sched::RailIndex rail);
 // A datagram about a rail, or the result of an attempt to connect it again.
 void on_repair_news(Module& m, Endpoint& endpoint, News& news);
+// A read behind writes has ended over one rail. Returns false if that was the last one, and it is complete.
+bool read_further(Channel& channel, StripeWork& read, std::uint64_t now);
 // A write that repeats an earlier one to the ring has ended.
 void end_repetition(Channel& channel, Fragment& fragment) noexcept;
 // The upper layer uses a fragment again whose message the peer's process has not acknowledged: it is not kept any longer.

@@ -31,17 +31,6 @@ std::uint64_t enter_ring(Channel& channel, Header& header, std::uint32_t length,
     return channel.outbox->end_of(place->slot) - sched::written(length);
 }
 
-// Messages that do not have a place in the sequence get a number, by which the peer recognizes a repetition. Returns false
-// if there are too many that the peer has not acknowledged.
-bool number_unordered(Channel& channel, Fragment& fragment) {
-    if (!channel.repairs) return true;
-    if (!channel.unordered.has_room()) return false;
-    fragment.header->psn = fragment.work.psn = channel.unordered.take();
-    fragment.held = true;
-    channel.held_unordered.hold(fragment.work.psn, fragment);
-    return true;
-}
-
 // Keeps a copy of an inline message, which has no other memory.
 void keep(Channel& channel, const Header& header, std::uint32_t length, std::uint64_t address, sched::RailIndex rail) {
     const std::uint32_t bytes = address != 0 ? sched::written(length) : length;
@@ -130,7 +119,9 @@ void post_credits(Module& m, Endpoint& endpoint) {
     Fragment* fragment = make_control(m, endpoint, Kind::kCredits,
                                       std::span(kNothingYet).first(channel.repairs ? sizeof kNothingYet : 0));
     if (fragment == nullptr) return;
-    if (!number_unordered(channel, *fragment)) return m.fragments.give_back(*fragment);
+    Fragment* const fragments[] = {fragment};
+    if (!number_unordered(channel, fragments)) return m.fragments.give_back(*fragment);
+    fragment->header->psn = fragment->work.psn;
     fragment->header->check = check_of(*fragment->header);
     channel.arrived = channel.arrived_bytes = 0;  // load_credits() acknowledges them
     ++channel.credit_messages;
@@ -139,9 +130,14 @@ void post_credits(Module& m, Endpoint& endpoint) {
     channel.send_first(fragment->work);
 }
 
-bool number_riders(Channel& channel, Fragment* const* riders, std::uint32_t count) {
-    if (channel.repairs && sched::kSendWindow - channel.unordered.under_way() < count) return false;
-    for (std::uint32_t i = 0; i < count; ++i) static_cast<void>(number_unordered(channel, *riders[i]));
+bool number_unordered(Channel& channel, std::span<Fragment* const> fragments) {
+    if (channel.repairs && sched::kSendWindow - channel.unordered.under_way() < fragments.size()) return false;
+    for (Fragment* const fragment : fragments) {
+        fragment->work.psn = channel.repairs ? channel.unordered.take() : 0;
+        if (!channel.repairs) continue;
+        fragment->held = true;
+        channel.held_unordered.hold(fragment->work.psn, *fragment);
+    }
     return true;
 }
 

@@ -26,8 +26,9 @@ bool post_control(Module& m, Endpoint& endpoint, Kind kind, std::span<const std:
 // Sends a control message that only returns credits: those of the ring, and those of the rail that owes the largest
 // part of its receive buffers. If there is no memory for it, a later message carries them.
 void post_credits(Module& m, Endpoint& endpoint);
-// Gives riders numbers. Returns false, and does nothing, if there are too few.
-bool number_riders(Channel& channel, Fragment* const* riders, std::uint32_t count);
+// Gives messages without a place in the sequence their numbers, by which the peer recognizes repetitions; 0 without
+// failover. Returns false, and does nothing, if the peer has not acknowledged too many.
+bool number_unordered(Channel& channel, std::span<Fragment* const> fragments);
 // Returns the credits of each rail that owes half of its receive buffers or more.
 void post_receive_credits(Module& m, Endpoint& endpoint);
 // Puts owed credits into a header that is about to be posted.

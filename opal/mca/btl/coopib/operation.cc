@@ -17,22 +17,12 @@ namespace {
 // Makes a fragment with the rider's packet for each stripe. Returns false, and takes nothing, if there is no memory.
 bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
     Rider& rider = *op.rider;
-    for (std::uint32_t i = 0; i < stripes; ++i) {
-        op.riders[i] = m.fragments.take();
-        if (op.riders[i] != nullptr) continue;
-        while (i-- > 0) m.fragments.give_back(*op.riders[i]);
-        return false;
-    }
-    if (!number_riders(*op.endpoint->channel, op.riders, stripes)) {
-        for (std::uint32_t i = 0; i < stripes; ++i) m.fragments.give_back(*op.riders[i]);
-        return false;
-    }
+    if (!take_fragments(m, *op.endpoint->channel, std::span(op.riders).first(stripes))) return false;
     rider.set_parts(rider.packet, stripes);
     rider.taken = true;
     for (std::uint32_t i = 0; i < stripes; ++i) {
         Fragment& fragment = *op.riders[i];
-        fill_unordered(fragment, rider.packet, rider.bytes, rider.tag,
-                       op.endpoint->channel->repairs ? fragment.work.psn : 0);
+        fill_unordered(fragment, rider.packet, rider.bytes, rider.tag);
         fragment.fenced = op.kind == WorkKind::kGet;
     }
     // No process has to notice the end of the operation now. Without a marker it was not counted.
@@ -43,7 +33,6 @@ bool fill_riders(Module& m, RdmaOp& op, std::uint32_t stripes) {
 // Submits both to the same rail, which posts the stripe before the rider.
 void submit_with_rider(Channel& channel, StripeWork& stripe, Fragment& rider) {
     rider.work.endpoint = stripe.endpoint;
-    rider.behind = &stripe;
     channel.submit_stripe(stripe, false);
     rider.work.rail = stripe.rail;  // another one than before if the queue pair has refused the stripe
     channel.submit(rider.work);
@@ -72,6 +61,8 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.remote_address = op.remote_address + (op.behind != 0 ? 0 : offset);
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     stripe.requests = 1;
+    stripe.follows = op.behind != 0;
+    stripe.left = 0;
     // A rider must be on the queue pair of its read, and is a message.
     stripe.apart = op.kind == WorkKind::kGet && !op.has_riders && op.behind == 0;
     Channel& channel = *op.endpoint->channel;
@@ -89,15 +80,11 @@ std::uint64_t bytes_of(std::span<const RdmaPiece> pieces) {
     return bytes;
 }
 
-// How many pieces go to one rail together. A queue pair must be able to take them at once.
+// How many pieces go to one rail together. A queue pair must be able to take them at once, also one to which they go when
+// their rail fails.
 std::uint32_t pieces_of_list(const Channel& channel, std::uint32_t count) {
     constexpr std::uint32_t kLeast = 8;  // fewer are not worth a second rail
-    if (channel.repairs) return 1;       // part of a list could have been posted when its rail fails
-    std::uint32_t most = kMostPieces;
-    for (const Rail& rail : channel.rails) {
-        const Rail* const reader = channel.rails.reader(rail.number());
-        most = std::min({most, rail.depth(), reader != nullptr ? reader->depth() : most});
-    }
+    const std::uint32_t most = channel.most_pieces;
     const auto rails = static_cast<std::uint32_t>(sched::count_of(channel.rails.up()));
     const std::uint32_t each = std::clamp((count + rails - 1) / rails, std::min(kLeast, most), most);
     const std::uint32_t lists = (count + each - 1) / each;
@@ -114,6 +101,7 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
     stripe.op = &op;
     stripe.stripe = index;
     stripe.pieces = pieces.data();
+    stripe.follows = false;
     stripe.requests = static_cast<std::uint32_t>(pieces.size());
     stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
     stripe.remote_address = pieces[0].remote_address;
@@ -191,7 +179,6 @@ void try_whole(Module& m, RdmaOp& op) {
     sched::StripeTrials& trials = channel.trials[index];
     const bool alone = channel.scheduler->backlog_bytes(direction) == 0;
     channel.timed[index] = nullptr;
-    if (channel.repairs) return;  // an operation that is repeated would be timed wrongly
     if (op.whole || !op.now || op.rider != nullptr || op.bytes < m.sched.striping_threshold) return;
     trials.set_limit(kLatencies * m.sched.latency_ns);
     const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);

@@ -57,8 +57,7 @@ Fragment* FragmentPool::take() {
     free_ = fragment->next_free;
     fragment->fenced = fragment->urgent = fragment->sealed = fragment->landed = false;
     fragment->repeats = false;
-    fragment->behind = nullptr;
-    fragment->work.repeated = false;
+    fragment->work.repeated = fragment->work.follows = false;
     return fragment;
 }
 

@@ -56,7 +56,8 @@ Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std:
         finished.fragment = &fragment;
     } else {
         auto& stripe = static_cast<StripeWork&>(work);
-        if (stripe.op->has_riders) stripe.op->riders[stripe.stripe]->behind = nullptr;
+        if (stripe.left != 0 && read_further(channel, stripe, now)) [[unlikely]]
+            return finished;
         count_completed(m, stripe);
         if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) {
             finished.op = stripe.op;

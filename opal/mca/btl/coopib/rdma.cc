@@ -111,7 +111,10 @@ namespace {
 sched::RailMask rails_to_read_behind(const Endpoint& endpoint, std::uint64_t since) {
     if (has_one_hca(endpoint.remote)) return 0;
     if (!endpoint.connected.load(std::memory_order_relaxed)) return ~sched::RailMask{0};
-    return endpoint.channel->writes.since(since) & endpoint.channel->rails.up();
+    const Channel& channel = *endpoint.channel;
+    // Writes that are repeated may take any rail.
+    const sched::RailMask written = channel.displaced() != 0 ? ~sched::RailMask{0} : channel.writes.since(since);
+    return written & channel.rails.up();
 }
 
 }  // namespace

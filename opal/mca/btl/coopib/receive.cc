@@ -154,10 +154,20 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     return arrival;
 }
 
+// Remembers it for the case that the rail fails: what was posted before it on the rail has been executed.
+void note_follower(const Module& m, Channel& channel, sched::SequenceNumber number, Origin origin) {
+    for (sched::RailIndex i = 0; i < channel.rails.numbers(); ++i)
+        if (Rail* const rail = channel.rails.find(i);
+            rail != nullptr && rail->qp.number() == origin.qp_number && rail->local_hca == hca_of(m, *origin.use))
+            rail->last_follower = number;
+}
+
 // Recognizes repetitions of a message that has no place in the sequence.
-sched::Arrival take_unordered(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer) {
+sched::Arrival take_unordered(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, Origin origin) {
     if (!endpoint.channel->repairs) return sched::Arrival::kInOrder;
     const sched::SequenceNumber number = header_of(buffer).psn;
+    if (header_of(buffer).kind == static_cast<std::uint8_t>(Kind::kUnordered))
+        note_follower(m, *endpoint.channel, number, origin);
     switch (endpoint.channel->seen_unordered.on_arrival(number)) {
     case sched::SeenNumbers::Seen::kFirst: return sched::Arrival::kInOrder;
     case sched::SeenNumbers::Seen::kAgain: release(m, endpoint, buffer); return sched::Arrival::kDuplicate;
@@ -190,7 +200,7 @@ Then take_in(Module& m, Endpoint& endpoint, ReceiveBuffer& buffer, std::uint32_t
         channel.arrived_bytes += arrived;
     }
     const sched::Arrival arrival = ordered ? take_in_order(m, endpoint, buffer, arrived, origin)
-                                           : take_unordered(m, endpoint, buffer);
+                                           : take_unordered(m, endpoint, buffer, origin);
     if (arrival == sched::Arrival::kDuplicate) return ++channel.duplicates, Then::kNothing;
     if (channel.repairs && header.kind == static_cast<std::uint8_t>(Kind::kCredits)) {
         Acknowledgement got;

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "extension.h"
+#include "message.h"
 #include "module.h"
 #include "operation.h"
 
@@ -13,29 +15,27 @@ namespace {
 
 using Copies = std::array<Fragment*, sched::kMaxRails>;
 
-// Returns false, and takes nothing, if there is no memory.
-bool take_fragments(Module& m, Copies& copies, std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-        copies[i] = m.fragments.take();
-        if (copies[i] != nullptr) continue;
-        while (i-- > 0) m.fragments.give_back(*copies[i]);
-        return false;
-    }
-    return true;
-}
-
 }  // namespace
 
-void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag,
-                    sched::SequenceNumber number) noexcept {
+bool take_fragments(Module& m, Channel& channel, std::span<Fragment*> fragments) {
+    const auto count = static_cast<std::uint32_t>(fragments.size());
+    std::uint32_t taken = 0;
+    while (taken < count && (fragments[taken] = m.fragments.take()) != nullptr) ++taken;
+    if (taken == count && number_unordered(channel, fragments)) return true;
+    while (taken-- > 0) m.fragments.give_back(*fragments[taken]);
+    return false;
+}
+
+void fill_unordered(Fragment& fragment, const void* packet, std::uint32_t bytes, std::uint8_t tag) noexcept {
     fragment.base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
     fragment.base.des_cbfunc = nullptr;
     fragment.work.kind = WorkKind::kSend;
     fragment.work.bytes = static_cast<std::uint32_t>(sizeof(Header)) + bytes;
     fragment.work.ordered = false;
     fragment.work.wants_credit = true;
+    fragment.work.follows = true;
     fragment.ring_address = 0;
-    *fragment.header = {number, bytes, tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
+    *fragment.header = {fragment.work.psn, bytes, tag, static_cast<std::uint8_t>(Kind::kUnordered), 0, 0, 0};
     fragment.header->check = check_of(*fragment.header);
     std::memcpy(fragment.data(), packet, bytes);
 }
@@ -47,13 +47,14 @@ bool signal(mca_btl_base_module_t* btl, Endpoint* endpoint, RailSignal& signal) 
     Guard guard(m);
     if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
     Channel& channel = *endpoint->channel;
-    // A write that is repeated on another rail would come behind its signal.
-    if (channel.repairs) return false;
     cut_writes(m, channel);
-    const sched::RailMask rails = channel.writes.since(signal.since);
+    // A write that is repeated on another rail could come behind its signal.
+    if (channel.displaced() != 0) return false;
+    // All writes on a rail that is gone have completed.
+    const sched::RailMask rails = channel.writes.since(signal.since) & channel.rails.up();
     const auto count = static_cast<std::uint32_t>(sched::count_of(rails));
     Copies copies;
-    if (!take_fragments(m, copies, count)) return false;
+    if (!take_fragments(m, channel, std::span(copies).first(count))) return false;
     std::uint32_t place = 0;
     for (const sched::RailIndex rail : sched::each(rails)) {
         Fragment& copy = *copies[place];

@@ -54,6 +54,7 @@ struct Work {
     sched::RailIndex rail = 0;
     bool ordered = false, wants_credit = false;
     bool has_token = false, waits = false, apart = false;
+    bool follows = false, displaced = false;
     bool repeated = false;  // has failed once with an error that may be the work's own fault
 };
 using WorkList = List<Work, &Work::node>;
@@ -69,12 +70,11 @@ struct Fragment {
     std::uint64_t ring_address = 0;  // address in the peer's ring to which it is written; 0: it is sent
     bool fenced = false;             // waits for the reads that were posted before it
     bool urgent = false;             // interrupts the receiver if it has requested interrupts
-    bool sealed = false;           // was posted: its bytes must not change any more, because a repetition must be equal
-    bool landed = false;           // has completed
-    bool held = false;             // the peer's process has not acknowledged it yet (sched/held.h)
-    bool returned = false;         // held, and the upper layer does not use it any more
-    bool repeats = false;          // writes a slot of the ring once more: Outbox::repeating counts it
-    StripeWork* behind = nullptr;  // a rider: the stripe behind which it is posted, until that completes
+    bool sealed = false;    // was posted: its bytes must not change any more, because a repetition must be equal
+    bool landed = false;    // has completed
+    bool held = false;      // the peer's process has not acknowledged it yet (sched/held.h)
+    bool returned = false;  // held, and the upper layer does not use it any more
+    bool repeats = false;   // writes a slot of the ring once more: Outbox::repeating counts it
     FragmentChunk* chunk = nullptr;
     Fragment* next_free = nullptr;
 
@@ -93,6 +93,7 @@ struct StripeWork : Work {
     const RdmaPiece* pieces = nullptr;  // the first one of a list; valid if requests > 1
     std::uint32_t stripe = 0;
     std::uint32_t load_place = 0;  // entry of the load board that counts it, from 1; 0: it is not counted
+    sched::RailMask left = 0;      // of a read behind writes whose rail has failed: further rails that it has to take
 };
 
 struct RdmaOp {

@@ -32,7 +32,8 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
     const std::uint16_t check = datagram_check(bytes);
     fields.in("check word", h.check, check, check)
         .in("generation", h.generation, 1, UINT32_MAX)
-        .in("question", h.wants, 0, 1);
+        .in("question", h.wants, 0, 1)
+        .in("mark of a follower", h.has_follower, 0, 1);
     if (h.rail == kAllRails && !is_about_closing(h.kind)) fields.in("generation of the rail", h.life, 0, 0);
     else fields.in("rail", h.rail, 0, kMaxConnectionRails - 1).in("generation of the rail", h.life, 1, UINT32_MAX);
 }
@@ -64,14 +65,24 @@ const char* name(Kind kind) noexcept {
 std::vector<std::byte> encode(const Datagram& d) {
     const std::size_t rails = std::min(d.rails.size(), kMaxConnectionRails);
     std::vector<std::byte> bytes(bytes_of(rails));
-    DatagramHeader header{kMagic,      kDatagramVersion,
-                          d.kind,      static_cast<std::uint16_t>(rails),
-                          d.sender,    d.receiver,
-                          d.word,      d.generation,
-                          d.echo,      0,
-                          d.rail,      static_cast<std::uint8_t>(d.wants_answer ? 1 : 0),
-                          d.life,      d.expected,
-                          d.unordered, {}};
+    DatagramHeader header{kMagic,
+                          kDatagramVersion,
+                          d.kind,
+                          static_cast<std::uint16_t>(rails),
+                          d.sender,
+                          d.receiver,
+                          d.word,
+                          d.generation,
+                          d.echo,
+                          0,
+                          d.rail,
+                          static_cast<std::uint8_t>(d.wants_answer ? 1 : 0),
+                          d.life,
+                          d.expected,
+                          d.unordered,
+                          d.follower.value_or(0),
+                          static_cast<std::uint8_t>(d.follower ? 1 : 0),
+                          {}};
     std::memcpy(bytes.data(), &header, sizeof header);
     if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
     header.check = datagram_check(bytes);
@@ -98,7 +109,8 @@ Decoded decode(std::span<const std::byte> bytes) {
                header.wants != 0,
                header.life,
                header.expected,
-               header.unordered};
+               header.unordered,
+               header.has_follower != 0 ? std::optional(header.follower) : std::nullopt};
     for (std::size_t i = 0; i < d.rails.size(); ++i) {
         std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
         check_entry(fields, d.rails[i]);

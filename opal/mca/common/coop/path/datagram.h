@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -21,7 +22,7 @@
 
 namespace coop::path {
 
-constexpr std::uint8_t kDatagramVersion = 3;
+constexpr std::uint8_t kDatagramVersion = 4;
 constexpr std::size_t kMaxDatagramBytes = 2048;
 
 enum class Kind : std::uint8_t {
@@ -46,15 +47,17 @@ struct DatagramHeader {
     std::uint64_t sender;  // a process: job and rank
     std::uint64_t receiver;
     std::uint64_t word;  // address of the word that identifies the sender, for the receiver to read over each rail
-    std::uint32_t generation;  // of the sender's connection
-    std::uint32_t echo;        // generation of the receiver's connection; 0: unknown
-    std::uint16_t check;       // over the whole datagram, with this field as zero
-    std::uint8_t rail;         // kAllRails, or the rail that it is about
-    std::uint8_t wants;        // kClosed: 1: the sender does not know that the receiver is closed; otherwise 0
-    std::uint32_t life;        // generation of the rail that it is about; 0 for kAllRails
-    std::uint32_t expected;    // kDown, kClosed: the first message of the sequence that the sender has not got
-    std::uint32_t unordered;   // kDown, kClosed: the same, of messages without a place in the sequence
-    std::uint8_t reserved[8];  // zero
+    std::uint32_t generation;   // of the sender's connection
+    std::uint32_t echo;         // generation of the receiver's connection; 0: unknown
+    std::uint16_t check;        // over the whole datagram, with this field as zero
+    std::uint8_t rail;          // kAllRails, or the rail that it is about
+    std::uint8_t wants;         // kClosed: 1: the sender does not know that the receiver is closed; otherwise 0
+    std::uint32_t life;         // generation of the rail that it is about; 0 for kAllRails
+    std::uint32_t expected;     // kDown, kClosed: the first message of the sequence that the sender has not got
+    std::uint32_t unordered;    // kDown, kClosed: the same, of messages without a place in the sequence
+    std::uint32_t follower;     // kClosed: the last message behind stripes that the sender has got over this rail
+    std::uint8_t has_follower;  // 1: there was one; otherwise 0
+    std::uint8_t reserved[3];   // zero
 };
 static_assert(sizeof(DatagramHeader) == 64 && offsetof(DatagramHeader, sender) == 8 &&
               offsetof(DatagramHeader, check) == 40 && offsetof(DatagramHeader, life) == 44);
@@ -86,6 +89,7 @@ struct Datagram {
     std::uint8_t rail = kAllRails;
     bool wants_answer = false;
     std::uint32_t life = 0, expected = 0, unordered = 0;
+    std::optional<std::uint32_t> follower;
 
     bool operator==(const Datagram&) const = default;
 };

@@ -150,19 +150,18 @@ LifeActions RailLife::on_peer_closed(std::uint64_t now, std::uint32_t generation
     return {};
 }
 
-// The peer asks only after it has closed the generation before.
+// The peer asks only after both sides have closed the generation before. If its CLOSED was lost, it has to come again:
+// what this side repeats depends on what it says.
 LifeActions RailLife::on_peer_asks(std::uint64_t now, std::uint32_t generation) noexcept {
     if (!concerns_attempt(generation)) return {};
     switch (state_) {
     case LifeState::kUp:
-    case LifeState::kSuspect: return close(now, true);
-    case LifeState::kClosing: peer_closed_ = true; return {};
-    case LifeState::kDown: {
-        LifeActions actions = learn_peer_closed(now);
-        if (port_down_) return actions;  // an attempt would fail, and could not be repeated at once
-        reopen();
-        return actions.add(LifeDo::kReopen);
-    }
+    case LifeState::kSuspect: return close(now, false).add(LifeDo::kSendDown);
+    case LifeState::kClosing: return {};
+    case LifeState::kDown:
+        if (!peer_closed_) return LifeActions().add(LifeDo::kSendClosed);
+        if (port_down_) return {};  // an attempt would fail, and could not be repeated at once
+        return reopen();
     case LifeState::kReopening: break;  // the attempt handles it
     }
     return {};

@@ -16,6 +16,11 @@
 // If the channel `repairs`, a rail that fails is shut, and its requests go to other rails (resubmit()): those that
 // were never posted at once, the others when path/rail_life.h says so. Without a usable rail they are parked.
 //
+// Some messages say that the stripes before them on their rail have ended. A queue pair keeps that order, several do
+// not. So such a message, if its rail fails, waits until all stripes have completed that had to leave their rail:
+//
+//     rail fails: its stripes are displaced ─► repeated on other rails ─► all completed ─► followers go
+//
 // `Self` is the transport's channel, which derives from this and has
 //
 //     void prepare(Work& message)                  a message has its sequence number: complete its header
@@ -31,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "coop/rail/failure.h"
 #include "coop/rail/rail.h"
@@ -50,8 +56,9 @@ public:
     std::array<sched::SendCredits, sched::kMaxRails>
         credits;  // by rail number; the peer may grant some before this side is connected
     std::array<std::uint32_t, sched::kMaxRails> credit_generation{};  // of the rail that `credits` are for, less 1
-    List<Work, &Work::node> beyond;  // messages that wait for room in the window, in order
-    List<Work, &Work::node> parked;  // requests that wait for a rail, in order
+    List<Work, &Work::node> beyond;     // messages that wait for room in the window, in order
+    List<Work, &Work::node> parked;     // requests that wait for a rail, in order
+    List<Work, &Work::node> followers;  // requests that wait until no stripe is displaced
     std::uint64_t window_waits = 0;
     bool repairs = false;  // both processes can continue without a rail that has failed
 
@@ -89,8 +96,9 @@ public:
     // Posts or queues a stripe of an operation. `with_token`: it needs a read token, because a queue pair can have only
     // a few reads outstanding.
     void submit_stripe(Work& stripe, bool with_token) {
-        count_waiting(stripe);
         stripe.has_token = with_token;
+        if (stripe.follows && displaced_ != 0) return followers.push_back(&stripe);
+        count_waiting(stripe);
         Rail& rail = queue_of(stripe);
         if (repairs && rail.state != RailState::kUp) return resubmit(stripe);
         if (!with_token || rail.reads.take_or_queue(&stripe)) return submit(stripe);
@@ -135,6 +143,8 @@ public:
         scheduler->on_completed(work.rail, work.bytes, work.posted_ns, now_ns, direction_of(work.kind));
         Rail& rail = queue_of(work);
         rail.on_completed(work);
+        if (work.displaced) [[unlikely]]
+            settle(work);
         if (work.has_token)
             if (Work* next = rail.reads.give_back()) submit(*next);
         if (work.ordered && !repairs) window.landed(work.psn);
@@ -214,10 +224,30 @@ public:
 
     bool has_usable_rail() const noexcept { return scheduler->rails().usable() != 0; }
 
+    // Stripes that have left their rail, or will, and have not completed.
+    std::uint32_t displaced() const noexcept { return displaced_; }
+
+    // The stripes that were posted on the rail will leave it.
+    void displace_posted(Rail& rail) {
+        for (Work* work = rail.posted.front(); work != nullptr; work = rail.posted.next(work)) displace(*work);
+    }
+
+    // The stripe has ended, or its place on the rail has been given up because the peer has it.
+    void settle(Work& stripe) {
+        if (!std::exchange(stripe.displaced, false) || --displaced_ != 0) return;
+        Work* const last = followers.back();
+        while (Work* const work = last != nullptr ? followers.pop_front() : nullptr) {
+            resubmit(*work);
+            if (work == last) break;
+        }
+    }
+
     // Posts or queues the request on another rail than before, or parks it.
     void resubmit(Work& work) {
         if (work.waits) scheduler->on_waited(work.rail, work.bytes, direction_of(work.kind));
         work.waits = false;
+        displace(work);
+        if (work.follows && displaced_ != 0) return followers.push_back(&work);
         const std::optional<sched::RailIndex> rail = self().rail_for(work);
         if (!rail) return parked.push_back(&work);
         work.rail = *rail;
@@ -343,8 +373,17 @@ private:
         self().build(rail, work, request);
         if (work.waits) scheduler->on_waited(work.rail, work.bytes, direction_of(work.kind));
         work.waits = false;
-        if (const int error = rail.post(request, work); error != 0) return self().on_refused(rail, work, error);
-        scheduler->on_posted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
+        const int error = rail.post(request, work);
+        // A part of a list may have been posted, so all of it is treated as if it had been.
+        const bool counts = error == 0 || (repairs && work.requests > 1);
+        if (counts) scheduler->on_posted(work.rail, work.bytes, work.posted_ns, direction_of(work.kind));
+        if (error != 0 && counts) rail.count_posted(work);
+        if (error != 0) self().on_refused(rail, counts ? rail.mark : work, error);
+    }
+
+    void displace(Work& work) noexcept {
+        const bool stripe = work.kind == WorkKind::kPut || work.kind == WorkKind::kGet;
+        if (stripe && !work.follows && !std::exchange(work.displaced, true)) ++displaced_;
     }
 
     void count_waiting(Work& work) noexcept {
@@ -352,6 +391,8 @@ private:
         work.waits = true;
         scheduler->on_waiting(work.rail, work.bytes, direction_of(work.kind));
     }
+
+    std::uint32_t displaced_ = 0;
 };
 
 }  // namespace coop::rail

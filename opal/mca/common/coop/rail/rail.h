@@ -63,7 +63,9 @@ concept RailWork = requires(W& work) {
     { work.has_token } -> std::same_as<bool&>;             // it holds or waits for a read token of its rail
     { work.requests } -> std::same_as<std::uint32_t&>;     // work requests that it consists of; the last one completes
     { work.waits } -> std::same_as<bool&>;                 // the scheduler counts its bytes as waiting
-    { work.apart } -> std::same_as<bool&>;  // a read that takes the queue pair for reads, if there is one
+    { work.apart } -> std::same_as<bool&>;      // a read that takes the queue pair for reads, if there is one
+    { work.follows } -> std::same_as<bool&>;    // it must not overtake the stripes before it on its rail
+    { work.displaced } -> std::same_as<bool&>;  // a stripe that has to leave the rail on which it was
 };
 
 struct RailCounts {
@@ -109,11 +111,14 @@ public:
     // Posts the request, or the list of requests, that completes with `work`. Precondition: has_room(work.requests).
     [[nodiscard]] int post(Request& request, Work& work) noexcept {
         if (const int error = qp.post(request, &work, true); error != 0) return error;
+        count_posted(work);
+        return 0;
+    }
+    void count_posted(Work& work) noexcept {
         in_flight_ += work.requests;
         posted.push_back(&work);
         counts.bytes += work.bytes;
         (work.kind == WorkKind::kSend ? counts.sends : counts.stripes) += work.requests;
-        return 0;
     }
     void on_completed(Work& work) noexcept {
         posted.remove(&work);
