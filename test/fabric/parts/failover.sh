@@ -38,6 +38,10 @@ survives() {
         { [ "${back:-yes}" = no ] || grep -q '^btl/coopib: .* is back after ' "$log.job"; }
 }
 
+loses_no_rail() {
+    failing "$@" && cat "$log.job" && grep -q '^failover: all right' "$log.job" && ! grep -q ' is lost: ' "$log.job"
+}
+
 # ends_saying LINE FAULTS …: the job ends with this message, not by the time limit.
 ends_saying() {
     local line=$1 status=0
@@ -134,6 +138,11 @@ failover_of_faults() {
         check "remote_port.$pml" survives 'sleep 0.5; f port h1/coop0/1 down; sleep 0.5; f port h1/coop0/1 up' "${rails[@]}" -- --mca pml "$pml" -- both 2 $sizes
         check "hca.$pml" survives 'sleep 0.5; f hca h0/coop1 down; sleep 0.5; f hca h0/coop1 up' "${rails[@]}" -- --mca pml "$pml" -- both 3 $sizes
         check "link_without_an_event.$pml" survives 'sleep 0.5; f fault h0/coop1/1 drop --for 1s; sleep 1' "${rails[@]}" -- "${quick[@]}" -- both 4 $sizes
+        # One message at a time: a later one would reveal the loss before the timer expires.
+        check "timeout_of_two_rails.$pml" survives 'sleep 0.5; f fault h0/coop1/1 drop --for 2s; sleep 2' "${rails[@]}" -- --mca pml "$pml" -- one 4 16 200
+        check "timeout_of_one_rail.$pml" loses_no_rail 'sleep 0.5; f fault h0/coop0/1 drop --for 2s' --hosts 2 -- --mca pml "$pml" -- one 2 16 200
+        check "timeout_of_the_user.$pml" loses_no_rail 'sleep 0.5; f fault h0/coop1/1 drop --for 2s' "${rails[@]}" -- --mca pml "$pml" \
+            --mca btl_coopib_timeout 20 -- one 2 16 200
         check "killed_queue_pairs.$pml" survives 'for i in 1 2 3; do sleep 0.5; f fault h0/coop1 kill-qp; done' "${rails[@]}" -- --mca pml "$pml" -- both 2.5 $sizes
         check "repetitions_are_dropped.$pml" repetitions_are_dropped "$pml"
         check "rails_lost_one_by_one.$pml" survives 'for i in 0 1 2; do sleep 0.3; f port h0/coop$i/1 down; done; sleep 0.3

@@ -180,7 +180,8 @@ Connections::Link* Connections::find(std::uint64_t peer, const path::PortList* r
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
     path::Connection connection(m_.id, peer, generation, path::choose_paths(m_.own, *remote), patience_of(m_),
                                 probe_memory_.own_word());
-    auto link = std::make_unique<Link>(Link{peer, *remote, std::move(connection), {}, {}, 0, {}, path::kAllRails, 0});
+    auto link = std::make_unique<Link>(
+        Link{peer, *remote, std::move(connection), {}, {}, 0, {}, path::kAllRails, 0, timeout_for(m_, *remote)});
     return (links_[peer] = std::move(link)).get();
 }
 
@@ -242,7 +243,8 @@ void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::
              0,
              {},
              rail,
-             life});
+             life,
+             timeout_for(m_, remote)});
     carry_out(*link, link->connection.on_want(now_ns()));
 }
 
@@ -342,7 +344,8 @@ void Connections::connect_rails(Link& link) {
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live(), i) || link.rails[i] == nullptr) continue;
         const path::PathChoice& path = connection.path(i);
-        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i)))
+        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i),
+                          link.timeout))
             failed |= path::RailMask{1} << i;
     }
     carry_out(link, connection.on_connected(failed, now_ns()));

@@ -120,6 +120,7 @@ private:
         std::optional<path::Nanoseconds> due;  // the entry in timers_
         std::uint8_t rail = path::kAllRails;   // kAllRails, or the rail that is connected once more
         std::uint32_t life = 0;                // its generation
+        std::uint8_t timeout = 0;              // of its queue pairs (queue_pairs.h)
     };
     using RailName = std::pair<std::uint64_t, std::uint8_t>;  // peer, rail
 

@@ -12,6 +12,7 @@
 #include "module.h"
 #include "operation.h"
 #include "progress.h"
+#include "queue_pairs.h"
 
 namespace coop::ib {
 namespace {
@@ -394,7 +395,7 @@ void on_attempt_failed(Channel& channel, News& news) {
 // --- time ------------------------------------------------------------------------------------------------------------
 
 void forget_retired(Module& m, Channel& channel) {
-    const auto retry_ns = (std::uint64_t{4096} << m.given.timeout) *
+    const auto retry_ns = (std::uint64_t{4096} << channel.timeout) *
                           static_cast<std::uint64_t>(m.given.retry_count + 1);
     const std::uint64_t least = std::max(retry_ns, kLeastRetired);
     std::erase_if(channel.retired, [&](const std::unique_ptr<Rail>& rail) {
@@ -461,6 +462,7 @@ void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& pa
     Channel& channel = *endpoint.channel;
     const std::size_t rails = channel.rails.numbers();
     channel.repair.resize(rails);
+    channel.timeout = timeout_for(channel.module, endpoint.remote);
     for (std::size_t i = 0; i < rails; ++i) {
         RailRepair& repair = channel.repair[i];
         repair.life = path::RailLife(patience_of(channel.module.given));

@@ -250,11 +250,12 @@ constexpr ParamRow kParams[] = {
      .level = 5},
     {.name = "timeout",
      .type = ParamType::kInt,
-     .default_value = 20,
-     .min = 1,
+     .default_value = 0,
+     .min = 0,
      .max = 31,
      .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of this value. With 20 "
-             "and 7 retries, a rail that does not answer counts as broken after about 34 seconds, as with btl_openib.",
+             "and 7 retries, a rail that does not answer counts as broken after about 34 seconds, as with btl_openib; "
+             "with 14, after half a second. 0: 14 for a peer to which several rails lead, with failover; otherwise 20.",
      .level = 5},
     {.name = "retry_count",
      .type = ParamType::kInt,

@@ -54,7 +54,7 @@ struct Config {
     std::int64_t ring_bytes = 0;
     const char* ring_in_order_name = nullptr;
     std::int64_t ring_in_order = 0;  // RingInOrder
-    std::int64_t timeout = 0;
+    std::int64_t timeout = 0;        // 0: timeout_for() decides
     std::int64_t retry_count = 0;
     std::int64_t min_rnr_timer = 0;
     std::int64_t failover = 0;

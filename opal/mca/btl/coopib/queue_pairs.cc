@@ -80,9 +80,9 @@ rail::RcCaps caps_for(const Module& m, std::uint32_t hca) {
     return caps;
 }
 
-rail::RcTimes times_for(const Module& m) {
+rail::RcTimes times_for(const Module& m, std::uint8_t timeout) {
     rail::RcTimes times;
-    times.timeout = static_cast<std::uint8_t>(m.given.timeout);
+    times.timeout = timeout;
     times.retries = static_cast<std::uint8_t>(m.given.retry_count);
     times.min_rnr_timer = static_cast<std::uint8_t>(m.given.min_rnr_timer);
     times.address = address_options(m.given);
@@ -137,10 +137,19 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     return nullptr;
 }
 
+// Another rail takes over if there is one, so a rail that is only slow may count as lost.
+std::uint8_t timeout_for(const Module& m, const path::PortList& remote) {
+    constexpr std::uint8_t kAlone = 20, kOfSeveral = 14;
+    if (m.given.timeout != 0) return static_cast<std::uint8_t>(m.given.timeout);
+    const std::vector<path::PathChoice> paths = path::choose_paths(m.own, remote);
+    const auto rails = std::count_if(paths.begin(), paths.end(), [](const auto& each) { return !each.is_for_reads(); });
+    return m.given.failover != 0 && rails > 1 ? kOfSeveral : kAlone;
+}
+
 bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
-                  const path::RailEnds& ends) {
+                  const path::RailEnds& ends, std::uint8_t timeout) {
     const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote,
-                                          path, ends, times_for(m));
+                                          path, ends, times_for(m, timeout));
     if (!done) not_used(done.trouble().sentence);
     return static_cast<bool>(done);
 }
