@@ -340,6 +340,11 @@ sched::RailIndex begin_reading(const Channel& channel, StripeWork& read) {
     return first;
 }
 
+bool needs_hca_of_atomics(Work& work) {
+    const bool stripe = work.kind == WorkKind::kPut || work.kind == WorkKind::kGet;
+    return work.kind == WorkKind::kAtomic || (stripe && static_cast<StripeWork&>(work).op->beside_atomics);
+}
+
 // Whether the rail was up when the channel was connected.
 bool is_part(const Channel& channel, sched::RailIndex number) {
     const Rail* const rail = number < channel.repair.size() ? channel.rails.find(number) : nullptr;
@@ -422,6 +427,16 @@ bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, 
            (m.sweeps == 0 && m.emptied_ns > channel.rails[number].closed_ns);
 }
 
+// Without a rail. Some requests need one to the HCA of the peer that executes atomic operations.
+void end_if_partitioned(Channel& channel, std::uint64_t now) {
+    const std::int64_t given = channel.module.given.partition_timeout;
+    const auto limit = static_cast<std::uint64_t>(given) * 1'000'000'000u;
+    if (channel.parked.empty()) channel.parked_ns = 0;
+    else if (channel.parked_ns == 0) channel.parked_ns = now;
+    const std::uint64_t since = channel.partition_ns != 0 ? channel.partition_ns : channel.parked_ns;
+    if (since != 0 && limit != 0 && now - since > limit) partition_too_long(channel.endpoint, given);
+}
+
 bool is_well(const Channel& channel) {
     return channel.retired.empty() && std::all_of(channel.repair.begin(), channel.repair.end(), [](const auto& each) {
                return each.life.state() == path::LifeState::kUp;
@@ -433,9 +448,7 @@ void look_after(Module& m, Channel& channel, std::uint64_t now) {
         if (is_part(channel, number)) note_drained(channel, number);
     for (sched::RailIndex number = 0; number < channel.repair.size(); ++number)
         if (may_tick(m, channel, number, now)) happen(channel, number, LifeEvent::kTick);
-    const auto limit = static_cast<std::uint64_t>(m.given.partition_timeout) * 1'000'000'000u;
-    if (channel.partition_ns != 0 && limit != 0 && now - channel.partition_ns > limit)
-        partition_too_long(channel.endpoint, m.given.partition_timeout);
+    end_if_partitioned(channel, now);
     forget_retired(m, channel);
     if (is_well(channel)) {
         channel.watched = false;
@@ -447,7 +460,7 @@ void look_after(Module& m, Channel& channel, std::uint64_t now) {
 
 std::optional<sched::RailIndex> Channel::rail_for(Work& work) {
     if (!has_usable_rail()) return std::nullopt;
-    if (work.kind == WorkKind::kAtomic) {
+    if (needs_hca_of_atomics(work)) {
         for (const Rail& rail : rails)
             if (rail.remote_hca == endpoint.atomic_hca) return rail.number();
         return std::nullopt;
