@@ -71,9 +71,17 @@ struct RailRepair {
     bool wants_reader = false;
     std::uint32_t way = 0;  // selects the ports of the next datagram; changes with each repetition
     std::uint64_t lost_ns = 0;
+    std::optional<sched::SequenceNumber> attempt_follower;  // Rail::last_follower of the attempt that has failed last
     std::optional<sched::SequenceNumber> arrived;  // the peer's Rail::last_follower; valid when it has closed the rail
     // Since the start.
     std::uint64_t failures = 0, recoveries = 0, repeated = 0, repeated_bytes = 0, down_ns = 0;
+};
+
+// The last message behind stripes that has arrived over a queue pair that is not in the channel yet: the peer may use it
+// earlier.
+struct EarlyFollower {
+    std::uint32_t hca, qp_number;
+    sched::SequenceNumber number;
 };
 
 struct Channel : rail::Channel<Channel, Rail, Work> {
@@ -109,6 +117,7 @@ struct Channel : rail::Channel<Channel, Rail, Work> {
     sched::SeenNumbers seen_unordered;             // those of the peer
     std::uint32_t arrived = 0, arrived_bytes = 0;  // not through the ring, since the last acknowledgement
     std::uint64_t duplicates = 0;                  // arrivals that were dropped
+    std::vector<EarlyFollower> early_followers;    // at most one of each queue pair
     bool watched = false;                          // repair() looks after it
     // Operations that will be cut into stripes when a rail has less to do, by direction.
     std::array<OpList, sched::kDirections> uncut;

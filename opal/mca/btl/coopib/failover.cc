@@ -239,12 +239,31 @@ void set_up(Channel& channel, sched::RailIndex number, Rail& rail, const Rail* o
     rail.early = old->early;
 }
 
+std::optional<sched::SequenceNumber> take_early_follower(Channel& channel, const Rail& rail) {
+    std::optional<sched::SequenceNumber> number;
+    std::erase_if(channel.early_followers, [&](const EarlyFollower& each) {
+        const bool same = each.hca == rail.local_hca && each.qp_number == rail.qp.number();
+        if (same) number = each.number;
+        return same;
+    });
+    return number;
+}
+
+// The peer may have used the queue pairs of an attempt that has failed here.
+void retire_attempt(Channel& channel, sched::RailIndex number, std::vector<std::unique_ptr<Rail>> rails) {
+    for (const auto& rail : rails)
+        if (const auto follower = rail != nullptr ? take_early_follower(channel, *rail) : std::nullopt)
+            channel.repair[number].attempt_follower = follower;
+    retire(channel, std::move(rails));
+}
+
 // Puts the queue pairs of a successful attempt into the channel.
 void install(Channel& channel, sched::RailIndex number, std::vector<std::unique_ptr<Rail>> rails) {
     rails.resize(2);
     std::unique_ptr<Rail> rail = std::move(rails[0]), reader = std::move(rails[1]);
     if (reader != nullptr && reader->state == rail::RailState::kClosed) retire(channel, std::move(reader));
     set_up(channel, number, *rail, channel.rails.find(number));
+    rail->last_follower = take_early_follower(channel, *rail);
     if (reader != nullptr) set_up(channel, number, *reader, channel.rails.any_reader(number));
     auto old = channel.rails.replace(number, std::move(rail), std::move(reader));
     retire(channel, std::move(old.first));
@@ -269,7 +288,8 @@ void use(Channel& channel, sched::RailIndex number) {
 }
 
 void reopen(Channel& channel, sched::RailIndex number) {
-    const RailRepair& repair = channel.repair[number];
+    RailRepair& repair = channel.repair[number];
+    repair.attempt_follower.reset();
     std::vector<path::PathChoice> paths{repair.path};
     if (repair.wants_reader) paths.push_back(repair.reader_path);
     channel.module.connections->reopen(channel.endpoint.id, channel.endpoint.remote, number,
@@ -296,7 +316,8 @@ void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
     datagram.life = repair.life.generation();
     datagram.expected = channel.arrivals.expected();
     datagram.unordered = channel.seen_unordered.expected();
-    datagram.follower = channel.rails[number].last_follower;
+    const Rail& rail = channel.rails[number];
+    datagram.follower = rail.generation == datagram.life ? rail.last_follower : repair.attempt_follower;
     channel.module.connections->send(
         channel.endpoint.remote, datagram,
         {repair.way++, without_rail(channel, &Rail::local_hca), without_rail(channel, &Rail::remote_hca)});
@@ -320,7 +341,8 @@ void carry_out(Channel& channel, sched::RailIndex number, LifeDo action) {
     case LifeDo::kSendDown: return tell_peer(channel, number, path::Kind::kDown);
     case LifeDo::kSendClosed: return tell_peer(channel, number, path::Kind::kClosed);
     case LifeDo::kReopen: return reopen(channel, number);
-    case LifeDo::kAbandon: return retire(channel, channel.module.connections->abandon(channel.endpoint.id, number));
+    case LifeDo::kAbandon:
+        return retire_attempt(channel, number, channel.module.connections->abandon(channel.endpoint.id, number));
     case LifeDo::kUse: return use(channel, number);
     case LifeDo::kTrust: return channel.scheduler->set_state(number, sched::RailState::kUp);
     }
@@ -391,7 +413,7 @@ void on_reopened(Channel& channel, News& news) {
 
 void on_attempt_failed(Channel& channel, News& news) {
     const path::RailLife& life = channel.repair[news.rail].life;
-    retire(channel, std::move(news.rails));
+    retire_attempt(channel, news.rail, std::move(news.rails));
     if (news.life == life.generation() + 1) happen(channel, news.rail, LifeEvent::kGivenUp);
     // The peer has ended the attempt after this side had taken it for a success.
     else if (news.life == life.generation()) begin_repair(channel, news.rail, "the peer does not use it");

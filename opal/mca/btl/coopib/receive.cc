@@ -13,6 +13,7 @@
 
 #include "connect.h"
 #include "diagnose.h"
+#include "failover.h"
 #include "failure.h"
 #include "message.h"
 #include "module.h"
@@ -156,10 +157,16 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
 
 // Remembers it for the case that the rail fails: what was posted before it on the rail has been executed.
 void note_follower(const Module& m, Channel& channel, sched::SequenceNumber number, Origin origin) {
+    const std::uint32_t hca = hca_of(m, *origin.use);
     for (sched::RailIndex i = 0; i < channel.rails.numbers(); ++i)
         if (Rail* const rail = channel.rails.find(i);
-            rail != nullptr && rail->qp.number() == origin.qp_number && rail->local_hca == hca_of(m, *origin.use))
+            rail != nullptr && rail->qp.number() == origin.qp_number && rail->local_hca == hca) {
             rail->last_follower = number;
+            return;
+        }
+    for (EarlyFollower& early : channel.early_followers)
+        if (early.hca == hca && early.qp_number == origin.qp_number) return void(early.number = number);
+    channel.early_followers.push_back({hca, origin.qp_number, number});
 }
 
 // Recognizes repetitions of a message that has no place in the sequence.
@@ -272,6 +279,9 @@ int on_received(Module& m, HcaUse& use, ReceiveBuffer& buffer, const ibv_wc& wc)
         endpoint = find_user(m, use, wc.qp_num);
         if (endpoint == nullptr) return give_up_arrival(m, buffer, wc.status), 0;
         if (wc.status != IBV_WC_SUCCESS) return on_receive_error(*endpoint, hca_of(m, use), wc), 0;
+        // The peer knows that the queue pair is closed, and sends the message again.
+        if (is_retired(*endpoint->channel, hca_of(m, use), wc.qp_num)) [[unlikely]]
+            return give_up_arrival(m, buffer, wc.status), 0;
         if (buffer.rail != nullptr) ++buffer.rail->in_use;
         then = take_in(m, *endpoint, buffer, wc.byte_len, {&use, wc.qp_num});
     }
