@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,22 +133,59 @@ TEST(RemoteCopy, a_process_that_has_ended_is_named) {
     RemoteCopy reads(other.pid, To::kHere);
     EXPECT_FALSE(reads.add(&word, address_of(&word), sizeof word) && reads.flush());
     EXPECT_EQ(reads.error(), ESRCH);
-    EXPECT_EQ(try_write(other.pid, address_of(&word), 3), ESRCH);
+    EXPECT_EQ(try_both({other.pid, 1, address_of(&word), 1}), ESRCH);
     EXPECT_EQ(try_read(other.pid, address_of(&word)), ESRCH);
 }
 
-TEST(RemoteCopy, a_test_writes_only_to_the_word) {
+TEST(RemoteCopy, a_test_leaves_other_processes_alone) {
     NEEDS_CMA();
     static std::uint64_t words[3] = {1, 2, 3};
     const Other other;
-    EXPECT_EQ(try_write(other.pid, address_of(&words[1]), 77), 0);
-    EXPECT_EQ(try_copy(other.pid, address_of(&words[0]), 1), 0);
-    EXPECT_EQ(try_copy(other.pid, address_of(&words[1]), 77), 0);
-    EXPECT_EQ(try_copy(other.pid, address_of(&words[2]), 3), 0);
-    EXPECT_EQ(words[1], 2);
+    const auto try_word = [&](std::uint64_t number) { return try_both({other.pid, 1, address_of(&words[1]), number}); };
+    EXPECT_EQ(try_word(2), 0);
+    EXPECT_EQ(try_word(77), ESRCH);  // a stranger has something else there
+    for (const std::uint64_t& word : words) EXPECT_EQ(try_copy(other.pid, address_of(&word), word), 0);
     EXPECT_EQ(try_read(other.pid, 8), EFAULT);
     static const std::uint64_t constant = 4;
-    EXPECT_EQ(try_write(other.pid, address_of(&constant), 5), EFAULT);
+    EXPECT_EQ(try_both({other.pid, 1, address_of(&constant), 4}), EFAULT);
+    EXPECT_EQ(try_both({other.pid, 1, 8, 4}), EFAULT);
+}
+
+TEST(RemoteCopy, each_process_is_tried_once) {
+    NEEDS_CMA();
+    static CopyTrials trials;
+    EXPECT_EQ(try_both(trials.own()), 0);
+    EXPECT_EQ(trials.own().pid, getpid());
+    Other other, stranger;
+    CopyProbe its = trials.own();
+    its.pid = other.pid;
+    EXPECT_EQ(trials.attempt(its), 0);
+    const CopyProbe others[] = {{stranger.pid, its.dumpable, its.address, its.number},
+                                {other.pid, 1 - its.dumpable, its.address, its.number},
+                                {other.pid, its.dumpable, its.address, its.number + 1}};
+    EXPECT_EQ(trials.attempt(others[2]), ESRCH);
+    other.end();
+    stranger.end();
+    EXPECT_EQ(trials.attempt(its), 0);
+    for (const CopyProbe& each : others) EXPECT_EQ(trials.attempt(each), ESRCH);
+}
+
+TEST(RemoteCopy, a_process_that_is_no_longer_dumpable_is_tried_again) {
+    NEEDS_CMA();
+    static CopyTrials trials;
+    const int before = trials.own().dumpable;
+    ASSERT_EQ(prctl(PR_SET_DUMPABLE, 0), 0);
+    EXPECT_EQ(trials.own().dumpable, 0);
+    ASSERT_EQ(prctl(PR_SET_DUMPABLE, before), 0);
+    CopyProbe its = trials.own();
+    Other other;
+    its.pid = other.pid;
+    EXPECT_EQ(trials.attempt(its), 0);
+    other.end();
+    ASSERT_EQ(prctl(PR_SET_DUMPABLE, 0), 0);
+    EXPECT_EQ(trials.attempt(its), ESRCH);
+    ASSERT_EQ(prctl(PR_SET_DUMPABLE, before), 0);
+    EXPECT_EQ(trials.attempt(its), 0);
 }
 
 }  // namespace coop::node

@@ -8,7 +8,6 @@
 #include <new>
 
 #include <sched.h>
-#include <unistd.h>
 
 #include "codes.h"
 #include "coop/extension/registry.h"
@@ -84,22 +83,21 @@ std::size_t most_unreported_by(const mca_btl_base_module_t& btl) noexcept {
 
 // What the processes of a node need of each other; the segment is that of the first one.
 struct Window::Ticket {
-    std::int32_t pid;
     std::int32_t fd;
-    std::uint64_t nonce;
-    std::uint64_t probes;  // WindowMemory::probes
-    std::uint64_t base;    // of the part; 0: none, or dynamic
-    std::uint64_t bytes;
+    std::uint64_t nonce;  // of the segment
+    node::CopyProbe probe;
 };
 
 namespace {
 
-// Tries to read and to write memory of the process, and to read its part of the window. Returns 0, or an errno.
-int try_copies(std::int32_t pid, std::uint64_t word, std::uint64_t base, std::uint64_t bytes) {
-    if (const int error = node::try_write(pid, word, node::random_word())) return error;
-    if (bytes == 0) return 0;
-    if (const int error = node::try_read(pid, base)) return error;
-    return node::try_read(pid, base + bytes - 1);
+// Whether CMA may reach this process's part of the window, as far as it can tell itself: memory of devices cannot be read so,
+// not even by their own process. `base`: 0: none, or dynamic. Returns 0, or an errno.
+int try_own_part(std::uint64_t base, std::uint64_t bytes) {
+    const node::CopyProbe own = process.copies.own();
+    if (const int error = node::try_both(own)) return error;
+    if (base == 0 || bytes == 0) return 0;
+    if (const int error = node::try_read(own.pid, base)) return error;
+    return node::try_read(own.pid, base + bytes - 1);
 }
 
 }  // namespace
@@ -348,18 +346,11 @@ bool Window::join_segment(const SegmentPlan& plan, bool is_possible, std::vector
         rma::NodeSync::prepare(memory_.segment.memory() + plan.sync_offset(), count);
     }
     const node::SegmentTicket made = memory_.segment.ticket();
-    memory_.probes.assign(count, 0);
-    const Card& own = cards_[rank_];
-    const Ticket mine{static_cast<std::int32_t>(getpid()),
-                      made.fd,
-                      made.nonce,
-                      reinterpret_cast<std::uintptr_t>(memory_.probes.data()),
-                      own.base,
-                      own.base ? own.bytes : 0};
+    const Ticket mine{made.fd, made.nonce, process.copies.own()};
     if (!exchange(*comm_, mine, tickets)) return false;
     const Ticket& ticket = tickets[members.front()];
     if (!leads && is_possible && ticket.fd >= 0)
-        memory_.segment = node::Segment::attach({ticket.pid, ticket.fd, ticket.nonce}, plan.bytes());
+        memory_.segment = node::Segment::attach({ticket.probe.pid, ticket.fd, ticket.nonce}, plan.bytes());
     if (!memory_.segment) return false;
     memory_.sync = memory_.segment.memory() + plan.sync_offset();
     memory_.locks.assign(processes_, nullptr);
@@ -399,14 +390,12 @@ std::int32_t Window::share_words(const std::vector<Share>& parts) {
     const bool has_segment = join_segment(plan, !alone && !fails, tickets);
     if (alone) return kNoNode;
     for (const std::uint32_t rank : members)
-        if (rank != rank_ && !tickets.empty()) cards_[rank].pid = tickets[rank].pid;
+        if (rank != rank_ && !tickets.empty()) cards_[rank].pid = tickets[rank].probe.pid;
     if (!has_segment) return kNoSegment;
-    const auto own = static_cast<std::uint64_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+    if (const int error = try_own_part(cards_[rank_].base, cards_[rank_].bytes)) return error;
     for (const std::uint32_t rank : members) {
-        const Ticket& its = tickets[rank];
         if (rank == rank_) continue;
-        if (const int error = try_copies(its.pid, its.probes + own * sizeof(std::uint64_t), its.base, its.bytes))
-            return error;
+        if (const int error = process.copies.attempt(tickets[rank].probe)) return error;
     }
     return 0;
 }

@@ -85,9 +85,8 @@ private:
 
 struct WindowMemory {
     node::Segment segment;
-    std::vector<SharedLocks*> locks;    // by rank; null: not of this node. Empty: no segment
-    std::byte* sync = nullptr;          // rma::NodeSync of this node; valid if there is a segment
-    std::vector<std::uint64_t> probes;  // by member of this node: which other processes write when they try CMA
+    std::vector<SharedLocks*> locks;  // by rank; null: not of this node. Empty: no segment
+    std::byte* sync = nullptr;        // rma::NodeSync of this node; valid if there is a segment
     std::unique_ptr<std::byte[], void (*)(void*)> own{nullptr, std::free};
     // The registration of the own part for RDMA, and the transport that has it; null: none.
     mca_btl_base_module_t* rdma = nullptr;

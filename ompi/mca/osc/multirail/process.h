@@ -12,6 +12,7 @@
 #include "coop/base/fault.h"
 #include "coop/base/tally.h"
 #include "coop/base/undestroyed.h"
+#include "coop/node/remote_copy.h"
 #include "params.h"
 #include "staging.h"
 #include "variables.h"
@@ -25,6 +26,7 @@ struct Process {
     bool threads = false;  // MPI_THREAD_MULTIPLE: several threads may use windows at once
     std::array<Tally, static_cast<std::size_t>(Count::kCount)> counts{};
     Staging staging;
+    node::CopyTrials copies;                  // which processes of the node CMA reaches
     std::atomic<std::uint32_t> transfers{0};  // RDMA reads and writes under way
 
     void count(Count what, std::uint64_t n = 1) noexcept { counts[static_cast<std::size_t>(what)].add(n, threads); }

@@ -4,6 +4,9 @@
 #include <cerrno>
 #include <span>
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include "coop/node/neighbour.h"
 
 namespace coop::node {
@@ -37,16 +40,33 @@ bool RemoteCopy::flush() noexcept {
             error_ = copied < 0 ? errno : EFAULT;
             return false;
         }
+        has_copied_ = true;
         here = behind(here, static_cast<std::size_t>(copied));
         there = behind(there, static_cast<std::size_t>(copied));
     }
     return true;
 }
 
-int try_write(std::int32_t pid, std::uint64_t address, std::uint64_t value) noexcept {
-    RemoteCopy copy(pid, RemoteCopy::To::kThere);
-    if (!copy.add(&value, address, sizeof value) || !copy.flush()) return copy.error();
-    return try_copy(pid, address, value);
+int try_both(const CopyProbe& process) noexcept {
+    if (const int error = try_copy(process.pid, process.address, process.number)) return error;
+    std::uint64_t same = process.number;
+    RemoteCopy copy(process.pid, RemoteCopy::To::kThere);
+    return copy.add(&same, process.address, sizeof same) && copy.flush() ? 0 : copy.error();
+}
+
+CopyTrials::CopyTrials() noexcept : number_(random_word()) {}
+
+CopyProbe CopyTrials::own() const noexcept {
+    return {getpid(), prctl(PR_GET_DUMPABLE), reinterpret_cast<std::uintptr_t>(&number_), number_};
+}
+
+int CopyTrials::attempt(const CopyProbe& process) {
+    const Pair pair{process.pid, process.number, process.dumpable, prctl(PR_GET_DUMPABLE)};
+    const std::lock_guard lock(mutex_);
+    if (passed_.contains(pair)) return 0;
+    const int error = try_both(process);
+    if (error == 0) passed_.insert(pair);
+    return error;
 }
 
 int try_read(std::int32_t pid, std::uint64_t address) noexcept {

@@ -14,6 +14,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <set>
+#include <tuple>
 
 #include <sys/uio.h>
 
@@ -40,6 +43,8 @@ public:
     // Everything that was added has been copied.
     COOP_EXPORT bool flush() noexcept;
     int error() const noexcept { return error_; }
+    // Whether some bytes have been copied; with an error, perhaps not all.
+    bool has_copied() const noexcept { return has_copied_; }
 
 private:
     struct List {
@@ -63,12 +68,45 @@ private:
     const std::int32_t pid_;
     const To to_;
     int error_ = 0;
+    bool has_copied_ = false;
     List here_, there_;
 };
 
-// Tests writing to another process: writes `value` to the word at `address` of `pid`, which belongs to this process alone,
-// and reads it back. Returns 0, or an errno; ESRCH if another value comes back, and so it is another process.
-COOP_EXPORT int try_write(std::int32_t pid, std::uint64_t address, std::uint64_t value) noexcept;
+// What a process tells others, so that they can try to copy from and to it: a word of it that holds a random number. The
+// number shows that the process is the one that was meant: in another PID namespace, another process may have this id.
+struct CopyProbe {
+    std::int32_t pid;
+    std::int32_t dumpable;  // PR_GET_DUMPABLE, on which the kernel's permission depends
+    std::uint64_t address;
+    std::uint64_t number;
+};
+
+// Tests copies from and to the process: reads the word, and if it holds the number, writes the same number there. Returns 0,
+// or an errno; ESRCH if it holds another one. Then nothing is written.
+COOP_EXPORT int try_both(const CopyProbe& process) noexcept;
+
+// Tests copies once for each process: between the same two, the kernel does not change its mind unless one of them becomes
+// dumpable, or no longer is. (A program that installs a seccomp filter refuses its own copies: try_both() with its own probe
+// notices that.) Threading: any. Errors: attempt() may throw std::bad_alloc.
+class CopyTrials {
+public:
+    COOP_EXPORT CopyTrials() noexcept;
+    CopyTrials(const CopyTrials&) = delete;
+    CopyTrials& operator=(const CopyTrials&) = delete;
+
+    // Of this process. Valid as long as this object.
+    COOP_EXPORT CopyProbe own() const noexcept;
+    // As try_both().
+    COOP_EXPORT int attempt(const CopyProbe& process);
+
+private:
+    using Pair = std::tuple<std::int32_t, std::uint64_t, std::int32_t, std::int32_t>;
+
+    std::uint64_t number_;  // others write it, but no other value
+    std::mutex mutex_;
+    std::set<Pair> passed_;
+};
+
 // Tests whether the byte at `address` of `pid` can be read. Returns 0, or an errno.
 COOP_EXPORT int try_read(std::int32_t pid, std::uint64_t address) noexcept;
 
