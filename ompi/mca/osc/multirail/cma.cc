@@ -109,14 +109,17 @@ bool Window::change_attached(bool attaches, const void* base, std::size_t bytes)
         SharedLocks* const words;
         const rma::Attachments& attachments;
         Change(SharedLocks* of, const rma::Attachments& all) noexcept : words(of), attachments(all) {
-            if (words) words->attached_version.fetch_add(1, std::memory_order_seq_cst);
+            if (!words) return;
+            words->attached_version.fetch_add(1, std::memory_order_relaxed);
+            // Who copies one of the changes that follow also finds another version.
+            std::atomic_thread_fence(std::memory_order_release);
         }
         ~Change() {
             if (!words) return;
             words->attached_at.store(reinterpret_cast<std::uintptr_t>(attachments.regions().data()),
                                      std::memory_order_relaxed);
             words->attached_count.store(attachments.size(), std::memory_order_relaxed);
-            words->attached_version.fetch_add(1, std::memory_order_seq_cst);
+            words->attached_version.fetch_add(1, std::memory_order_release);
         }
         Change(const Change&) = delete;
         Change& operator=(const Change&) = delete;
