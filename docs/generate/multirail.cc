@@ -89,7 +89,7 @@ Meaning meaning(Reason reason) {
     case Reason::kRefused:
         return {Way::kMessage, Way::kStaged,
                 "what is left of a put or get after RDMA was refused, for example because the memory of the origin "
-                "could not be registered, or after the kernel has refused a copy"};
+                "could not be registered; or an operation for which the kernel has refused a copy"};
     }
     fail("a reason without a meaning");
 }

@@ -94,7 +94,7 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 179; return; }
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 181; return; }
     for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
@@ -135,8 +135,9 @@ rma_near() {
     if [ $status = 0 ]; then
         check rma.near.denied_to_one rma_denied_copies 1
         check rma.near.denied_to_all rma_denied_copies all
+        check rma.near.denied_later rma_start vader 3 coop "$bin/rma_near" --only the_kernel_refuses_one_process_later denied
     else
-        report_skip rma.near.denied "the kernel has no seccomp filters" 2
+        report_skip rma.near.denied "the kernel has no seccomp filters" 3
     fi
     check rma.near.refused_later rma_start vader 3 coop --mca osc_multirail_fault put:3,get:4 "$bin/rma_calls"
     check rma.near.refused_later.layouts rma_start vader 3 ob1 --mca osc_multirail_fault put:3,get:4 "$bin/rma_near"

@@ -54,6 +54,8 @@ rma_storm_everywhere() {
         [ "$osc" != multirail ] || for of_pml in "${pmls[@]}"; do
             OMPI_MCA_osc_multirail_cma=0 OMPI_MCA_osc_multirail_rendezvous_min=16 rma_storm "messages_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed 7
         done
+        # The kernel refuses some copies, also of accumulates.
+        [ "$osc/$ground" != multirail/vader ] || OMPI_MCA_osc_multirail_fault=put:3,get:4 rma_storm "refused_copies_over_$ground" "$ground" "$pml" 3000 --seed 8
         # Only short operations, but many more of them.
         rma_storm "short_operations_over_$ground" "$ground" "$pml" 6000 --seed 6 --max-bytes 200
     done

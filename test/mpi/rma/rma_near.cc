@@ -2,11 +2,13 @@
 // Processes of a node that read and write each other's memory: layouts of both sides, attached memory that changes meanwhile,
 // accumulates of all processes with the owner among them, more long blocks than may be under way.
 //
-// Argument `killed`: only for the case of that name, which ends the job.
+// Arguments: `killed`: only for the case of that name, which ends the job; `denied`: only for the case in which the kernel
+// refuses copies by one process from then on.
 #include <csignal>
 
 #include <unistd.h>
 
+#include "../../lib/deny.h"
 #include "window.h"
 
 namespace {
@@ -112,6 +114,32 @@ CASE(accumulates_of_all_and_of_the_owner_exclude_each_other) {
     }
 }
 
+// Some may be executed here and others by the target.
+CASE(accumulates_keep_their_order) {
+    const int rounds = rounds_of(100);
+    constexpr Word kSteps = 7;
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kDynamic}) {
+        Window window(flavor, env.comm, as_size(env.size) * sizeof(Word));
+        window.reset([&](unsigned char* memory) { std::memset(memory, 0, window.bytes); });
+        const int target = (window.rank + 1) % window.processes;
+        const MPI_Aint at = window.at(target, as_size(window.rank) * sizeof(Word));
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        for (Word round = 1; round <= static_cast<Word>(rounds); ++round) {
+            Word values[kSteps], found = 0;
+            for (Word i = 0; i < kSteps; ++i) {
+                values[i] = round * kSteps + i;
+                CHECK_MPI(
+                    MPI_Accumulate(&values[i], 1, MPI_UINT64_T, target, at, 1, MPI_UINT64_T, MPI_REPLACE, window.win));
+            }
+            CHECK_MPI(MPI_Fetch_and_op(nullptr, &found, MPI_UINT64_T, target, at, MPI_NO_OP, window.win));
+            CHECK_MPI(MPI_Win_flush(target, window.win));
+            CHECK_EQ(found, values[kSteps - 1]);
+        }
+        CHECK_MPI(MPI_Win_unlock_all(window.win));
+        MPI_Barrier(window.comm);
+    }
+}
+
 // Locks and accumulates in alternating kinds of epochs: those that the target executes, and those that the origin does.
 CASE(active_and_passive_epochs_alternate) {
     const int rounds = rounds_of(50);
@@ -176,6 +204,38 @@ CASE(many_long_blocks_in_an_epoch) {
                           window.win));
     CHECK_MPI(MPI_Win_fence(0, window.win));
     check_bytes(found.data(), data, "got");
+}
+
+// The kernel refuses rank 1 further copies, so that its accumulates are executed by the target. They stay atomic with those
+// of the others.
+CASE(the_kernel_refuses_one_process_later) {
+    if (!has_argument("denied")) return;
+    const int rounds = rounds_of(3000);
+    Window created(Flavor::kCreate, env.comm, 64), dynamic(Flavor::kDynamic, env.comm, 64);
+    for (Window* const each : {&created, &dynamic})
+        each->reset([](unsigned char* memory) { std::memset(memory, 0, 64); });
+    if (env.rank == 1) CHECK_EQ(deny(SYS_process_vm_readv, SYS_process_vm_writev), 0);
+    // Others have to ask again what is attached.
+    Bytes more(64);
+    CHECK_MPI(MPI_Win_attach(dynamic.win, more.data(), 64));
+    MPI_Barrier(env.comm);
+    for (Window* const each : {&dynamic, &created}) {
+        CHECK_MPI(MPI_Win_lock_all(0, each->win));
+        fetch_and_add(*each, 0, rounds);
+        for (Word seen = 0; env.rank != 0;) {
+            const Word next = seen + 1, expected = seen;
+            CHECK_MPI(MPI_Compare_and_swap(&next, &expected, &seen, MPI_UINT64_T, 0, each->at(0, 8), each->win));
+            CHECK_MPI(MPI_Win_flush(0, each->win));
+            if (seen == expected) break;
+        }
+        CHECK_MPI(MPI_Win_unlock_all(each->win));
+        each->inspect([&](const unsigned char* memory) {
+            if (each->rank != 0) return;
+            CHECK_EQ(first_word(memory), static_cast<Word>(rounds * each->processes));
+            CHECK_EQ(first_word(memory + 8), static_cast<Word>(each->processes - 1));
+        });
+    }
+    CHECK_MPI(MPI_Win_detach(dynamic.win, more.data()));
 }
 
 // The job must end by itself. Locks, copies and accumulates are under way when the target dies.

@@ -58,20 +58,14 @@ bool copy_lists(RemoteCopy& copy, rma::RunCursor here, rma::RunCursor there, std
     return copy.flush();
 }
 
-// Returns 0, or an errno.
+// Returns 0, or an errno: EPERM if the kernel refuses and nothing has been copied.
 int copy_transfers(const Card& card, RemoteCopy::To to, std::byte* memory,
                    std::span<const rma::Transfer> transfers) noexcept {
     RemoteCopy copy(card.pid, to);
     for (const rma::Transfer& each : transfers)
-        if (!copy.add(memory + each.at, card.base + each.offset, each.bytes)) return copy.error();
-    copy.flush();
-    return copy.error();
-}
-
-// Of an accumulate: other processes of the node may be waiting for the lock.
-void copy_or_end(std::uint32_t rank, const Card& card, RemoteCopy::To to, std::byte* memory,
-                 std::span<const rma::Transfer> transfers) {
-    if (const int error = copy_transfers(card, to, memory, transfers)) copy_failed(rank, error);
+        if (!copy.add(memory + each.at, card.base + each.offset, each.bytes)) break;
+    if (copy.error() == 0) copy.flush();
+    return copy.error() == EPERM && copy.has_copied() ? EACCES : copy.error();
 }
 
 }  // namespace
@@ -225,17 +219,23 @@ void Window::copy_near(Lock& lock, bool puts, const Origin& origin, const Target
 
 bool Window::accumulates_near(const Target& target, const Place& place) const {
     if (!by_words()) return false;
+    // Accumulates keep their order.
+    if (const Peer* const there = peers_[target.rank].get(); there && there->is_behind()) return false;
     rma::RunBuilder layout;
     if (is_dynamic()) flatten(target, place.offset, target.bytes(), layout);
     return may_copy(target.rank, layout.runs());
 }
 
-void Window::accumulate_near(const Origin& origin, const Origin* result, const Target& target, const Place& place,
-                             const ElementType& element, std::uint8_t operation) {
+bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* result, const Target& target,
+                             const Place& place, const ElementType& element, std::uint8_t operation) {
     const Card& card = cards_[target.rank];
     SharedLocks* const words = memory_.locks[target.rank];
     rma::RunBuilder layout;
     flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
+    const bool reads = result || operation != kReplace;
+    if (process.faults.hit(reads ? Fault::kGet : Fault::kPut)) return false;
+    lock.unlock();
+    progress_sometimes();
     std::vector<std::byte> packed;
     const std::byte* from = nullptr;
     if (operation != kNoOp) {
@@ -247,7 +247,6 @@ void Window::accumulate_near(const Origin& origin, const Origin* result, const T
     }
     std::optional<Unpacker> unpacker;
     if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
-    const bool reads = result || operation != kReplace;
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostUnderLock);
     rma::Cover cover;
     std::uint64_t position = 0;
@@ -255,30 +254,56 @@ void Window::accumulate_near(const Origin& origin, const Origin* result, const T
         cover.take(cursor, 0, kMostUnderLock, reads, element.span);
         std::vector<rma::Transfer> writes;
         if (from) writes = writes_of(cover, element);
-        const AccumulateLock lock(words, mutex_);
-        if (reads) copy_or_end(target.rank, card, RemoteCopy::To::kHere, buffer.get(), cover.transfers());
-        for (const rma::Piece& piece : cover.pieces()) {
-            std::byte* const there = buffer.get() + piece.at;
-            if (unpacker) unpacker->put(position, there, piece.bytes);
-            if (from) reduce(operation, element, from + position, there, piece.bytes);
-            position += piece.bytes;
+        const std::uint64_t start = position;
+        int error = 0;
+        {
+            const AccumulateLock word(words, mutex_);
+            if (reads) error = copy_transfers(card, RemoteCopy::To::kHere, buffer.get(), cover.transfers());
+            if (error == 0) {
+                for (const rma::Piece& piece : cover.pieces()) {
+                    std::byte* const there = buffer.get() + piece.at;
+                    if (unpacker) unpacker->put(position, there, piece.bytes);
+                    if (from) reduce(operation, element, from + position, there, piece.bytes);
+                    position += piece.bytes;
+                }
+                if (from) error = copy_transfers(card, RemoteCopy::To::kThere, buffer.get(), writes);
+            }
         }
-        if (from) copy_or_end(target.rank, card, RemoteCopy::To::kThere, buffer.get(), writes);
+        if (error == EPERM && start == 0) {
+            lock.lock();
+            return false;
+        }
+        if (error) copy_failed(target.rank, error);
     }
     if (unpacker) unpacker->finish();
+    counts_.count(Way::kCma, Reason::kAtOrigin, target.bytes());
+    return true;
 }
 
-void Window::swap_near(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
-                       const Place& place) {
+bool Window::swap_near(Lock& lock, const void* value, const void* comparand, void* result, std::size_t bytes,
+                       std::uint32_t rank, const Place& place) {
     const Card& card = cards_[rank];
     const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
+    if (process.faults.hit(Fault::kGet)) return false;
+    lock.unlock();
+    progress_sometimes();
     alignas(16) std::array<std::byte, 64> found, given;
     std::memcpy(given.data(), value, bytes);
-    const AccumulateLock lock(memory_.locks[rank], mutex_);
-    copy_or_end(rank, card, RemoteCopy::To::kHere, found.data(), {&all, 1});
+    int error = 0;
+    {
+        const AccumulateLock word(memory_.locks[rank], mutex_);
+        error = copy_transfers(card, RemoteCopy::To::kHere, found.data(), {&all, 1});
+        if (error == 0 && std::memcmp(found.data(), comparand, bytes) == 0)
+            error = copy_transfers(card, RemoteCopy::To::kThere, given.data(), {&all, 1});
+    }
+    if (error == EPERM) {
+        lock.lock();
+        return false;
+    }
+    if (error) copy_failed(rank, error);
     std::memcpy(result, found.data(), bytes);
-    if (std::memcmp(found.data(), comparand, bytes) == 0)
-        copy_or_end(rank, card, RemoteCopy::To::kThere, given.data(), {&all, 1});
+    counts_.count(Way::kCma, Reason::kAtOrigin, bytes);
+    return true;
 }
 
 }  // namespace coop::osc

@@ -273,15 +273,12 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
         accumulate_mapped(origin, result, target, place.mapped, *element, operation, words);
         return OMPI_SUCCESS;
     }
-    if (accumulates_near(target, place)) {
-        lock.unlock();
+    const bool near = accumulates_near(target, place);
+    if (near && accumulate_near(lock, origin, result, target, place, *element, operation)) {
         done_at_once(request);
-        counts_.count(Way::kCma, Reason::kAtOrigin, target.bytes());
-        progress_sometimes();
-        accumulate_near(origin, result, target, place, *element, operation);
         return OMPI_SUCCESS;
     }
-    counts_.count(Way::kMessage, Reason::kAtTarget, target.bytes());
+    counts_.count(Way::kMessage, near ? Reason::kRefused : Reason::kAtTarget, target.bytes());
     Wanted wanted(win_, result ? request : nullptr);
     accumulate_message(lock, peer(target.rank), origin, result, target, place.offset, *element, operation,
                        wanted.get());
@@ -315,14 +312,9 @@ int Window::compare_and_swap(const void* value, const void* comparand, void* res
         swap_mapped(value, comparand, result, element->size, place.mapped, words);
         return OMPI_SUCCESS;
     }
-    if (accumulates_near(target, place)) {
-        lock.unlock();
-        counts_.count(Way::kCma, Reason::kAtOrigin, element->size);
-        progress_sometimes();
-        swap_near(value, comparand, result, element->size, rank, place);
-        return OMPI_SUCCESS;
-    }
-    counts_.count(Way::kMessage, Reason::kAtTarget, element->size);
+    const bool near = accumulates_near(target, place);
+    if (near && swap_near(lock, value, comparand, result, element->size, rank, place)) return OMPI_SUCCESS;
+    counts_.count(Way::kMessage, near ? Reason::kRefused : Reason::kAtTarget, element->size);
     swap_message(lock, peer(rank), {const_cast<void*>(value), 1, &type}, comparand, {result, 1, &type}, place.offset);
     return OMPI_SUCCESS;
 }

@@ -46,6 +46,26 @@ private:
     Mutex& mutex_;
 };
 
+// The same for records of accumulates, where some origins execute theirs under the lock in shared memory. (null: none do.)
+// Precondition: this thread holds the mutex. So transports must not progress while it waits.
+class RecordLock {
+public:
+    explicit RecordLock(SharedLocks* shared) noexcept : shared_(shared) {
+        constexpr int kYield = 64;
+        if (!shared_) return;
+        for (int spins = 1; shared_->accumulate.exchange(1, std::memory_order_acquire) != 0; ++spins)
+            if (spins % kYield == 0) sched_yield();
+    }
+    ~RecordLock() {
+        if (shared_) shared_->accumulate.store(0, std::memory_order_release);
+    }
+    RecordLock(const RecordLock&) = delete;
+    RecordLock& operator=(const RecordLock&) = delete;
+
+private:
+    SharedLocks* const shared_;
+};
+
 // Copies a block; one of 8 bytes without a call. The two may overlap.
 inline void copy_block(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
     if (bytes == 8) std::memmove(to, from, 8);

@@ -104,6 +104,8 @@ struct Peer {
     StagedPartPtr& waiting_part(bool puts) noexcept { return waiting_parts[puts]; }
     // No records have been collected or sent that a flush has to ask about.
     bool has_only_rdma() const noexcept { return !buffer.bytes && !unflushed && !refused; }
+    // As far as this process knows, records have not been executed, or results are missing.
+    bool is_behind() const noexcept { return buffer.bytes || unflushed || !operations.idle(); }
     bool has_waiting_part() const noexcept { return waiting_parts[0] || waiting_parts[1]; }
     // What it has attached to a dynamic window, as far as this process knows.
     std::vector<rma::Region> attached;

@@ -7,6 +7,7 @@
 
 #include "diagnose.h"
 #include "frames.h"
+#include "mapped.h"
 #include "window.h"
 
 namespace coop::osc {
@@ -193,6 +194,9 @@ const char* Window::apply(std::uint32_t source, const rma::ReadRecord& read, std
             room -= part, bytes -= part;
         }
     };
+    // The kernel may have begun to refuse copies by this origin, while others go on.
+    const bool beside_origins = has_words_ && record.kind >= rma::Kind::kAccumulate;
+    const RecordLock word(beside_origins ? memory_.locks[rank_] : nullptr);
     for (rma::RunCursor cursor(runs); !cursor.at_end();) {
         const rma::Block block = cursor.next(UINT64_MAX);
         std::byte* const at = address_of(block.offset);

@@ -14,8 +14,9 @@
 // each other. The locks of passive synchronization are kept in the same place:
 //
 //     all processes have mapped the window    the origin executes them under a lock in that memory
-//     all are on one node, and may copy by    passive epochs: the origin, under a lock in shared memory
-//     CMA (has_words_, not all_mapped_)       active epochs: the target, in the order of the frames
+//     all are on one node, and may copy by    passive epochs: the origin, under a lock in shared memory; the target
+//     CMA (has_words_, not all_mapped_)       takes it, too, for an origin that the kernel refuses later
+//                                             active epochs: the target, in the order of the frames
 //     HCAs control it (has_control_)          passive epochs: the origin, under a lock that HCAs change (remote.cc)
 //                                             active epochs: the target, in the order of the frames
 //     otherwise                               the target, in the order of the frames
@@ -384,10 +385,11 @@ private:
     static int get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout);
     // Whether an accumulate is executed here; the mutex is held.
     bool accumulates_near(const Target& target, const Place& place) const;
-    void accumulate_near(const Origin& origin, const Origin* result, const Target& target, const Place& place,
-                         const ElementType& element, std::uint8_t operation);
-    void swap_near(const void* value, const void* comparand, void* result, std::size_t bytes, std::uint32_t rank,
-                   const Place& place);
+    // Both are counted, and release the mutex. False: the kernel refuses, nothing has changed, and the mutex is held.
+    bool accumulate_near(Lock& lock, const Origin& origin, const Origin* result, const Target& target,
+                         const Place& place, const ElementType& element, std::uint8_t operation);
+    bool swap_near(Lock& lock, const void* value, const void* comparand, void* result, std::size_t bytes,
+                   std::uint32_t rank, const Place& place);
     bool change_attached(bool attaches, const void* base, std::size_t bytes);
 
     // --- active.cc ---
