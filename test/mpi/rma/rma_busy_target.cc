@@ -2,6 +2,9 @@
 // A target that computes: rank 0 watches its own memory without calling MPI until all others have ended everything that
 // passive target synchronization offers. Arguments: `seconds=N`: the first time, it computes for at least as long;
 // `dynamic`: with windows of dynamic memory, too.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <thread>
 
@@ -137,14 +140,124 @@ void by_locks(const Window& window, int type) {
     }
 }
 
-void for_all_flavors(const mpitest::Env& env, void (*use)(const Window&)) {
+bool with_dynamic() {
     const auto& all = mpitest::settings().arguments;
+    return std::find(all.begin(), all.end(), "dynamic") != all.end();
+}
+
+void for_all_flavors(const mpitest::Env& env, void (*use)(const Window&)) {
     std::vector<Flavor> flavors = {Flavor::kCreate, Flavor::kAllocate};
-    if (std::find(all.begin(), all.end(), "dynamic") != all.end()) flavors.push_back(Flavor::kDynamic);
+    if (with_dynamic()) flavors.push_back(Flavor::kDynamic);
     for (const Flavor flavor : flavors) with_a_busy_target(env, flavor, use);
 }
 
+// A dynamic window, to which rank 0 has attached two pages. Nobody may read the page between them.
+class Pages {
+public:
+    explicit Pages(MPI_Comm of) : comm(of), rank(rank_in(of)) {
+        CHECK_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win));
+        CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+        if (rank == 0) {
+            void* const all = mmap(nullptr, 3 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            CHECK(all != MAP_FAILED);
+            memory = static_cast<unsigned char*>(all);
+            CHECK_EQ(mprotect(memory + bytes, bytes, PROT_NONE), 0);
+            for (unsigned char* const page : {memory, memory + 2 * bytes})
+                CHECK_MPI(MPI_Win_attach(win, page, static_cast<MPI_Aint>(bytes)));
+            MPI_Get_address(memory, &start);
+        }
+        MPI_Bcast(&start, 1, MPI_AINT, 0, comm);
+    }
+    ~Pages() {
+        if (rank == 0) {
+            for (unsigned char* const page : {memory, memory + 2 * bytes}) CHECK_MPI(MPI_Win_detach(win, page));
+            munmap(memory, 3 * bytes);
+        }
+        CHECK_MPI(MPI_Win_free(&win));
+    }
+    Pages(const Pages&) = delete;
+
+    const MPI_Comm comm;
+    const int rank;
+    const std::size_t bytes = as_size(static_cast<int>(sysconf(_SC_PAGESIZE)));
+    MPI_Win win = MPI_WIN_NULL;
+    unsigned char* memory = nullptr;
+    MPI_Aint start = 0;
+};
+
+// 8 blocks before the end of the first page, and 8 from the start of the last one. Between two are 8 bytes, and once
+// a page.
+class InnerEnds {
+public:
+    static constexpr int kWords = 31, kBlocks = 16;
+    explicit InnerEnds(std::size_t page) {
+        for (std::size_t i = 0; i < kBlocks; ++i) {
+            const std::size_t byte = i < kBlocks / 2 ? page - kBlocks / 2 * kStride + i * kStride
+                                                     : 2 * page + (i - kBlocks / 2) * kStride;
+            places[i] = static_cast<MPI_Aint>(byte);
+        }
+        MPI_Type_create_hindexed_block(kBlocks, kWords, places, MPI_UINT64_T, &type);
+        MPI_Type_commit(&type);
+    }
+    ~InnerEnds() { MPI_Type_free(&type); }
+    InnerEnds(const InnerEnds&) = delete;
+
+    MPI_Aint places[kBlocks];
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+
+private:
+    static constexpr std::size_t kStride = (kWords + 1) * sizeof(Word);
+};
+
+void use_inner_ends(const Pages& pages, const InnerEnds& ends, int rounds) {
+    constexpr int kAll = InnerEnds::kWords * InnerEnds::kBlocks;
+    const std::vector<Word> ones(kAll, 1);
+    std::vector<Word> found(kAll), before(kAll);
+    for (int round = 1; round <= rounds; ++round) {
+        CHECK_MPI(MPI_Accumulate(ones.data(), kAll, MPI_UINT64_T, 0, pages.start, 1, ends.type, MPI_SUM, pages.win));
+        CHECK_MPI(MPI_Win_flush(0, pages.win));
+        CHECK_MPI(MPI_Get(found.data(), kAll, MPI_UINT64_T, 0, pages.start, 1, ends.type, pages.win));
+        CHECK_MPI(MPI_Win_flush(0, pages.win));
+        CHECK_MPI(MPI_Get_accumulate(nullptr, 0, MPI_UINT64_T, before.data(), kAll, MPI_UINT64_T, 0, pages.start, 1,
+                                     ends.type, MPI_NO_OP, pages.win));
+        CHECK_MPI(MPI_Win_flush(0, pages.win));
+        for (std::size_t i = 0; i < kAll; ++i) {
+            CHECK(found[i] >= static_cast<Word>(round));
+            CHECK(before[i] >= found[i]);
+        }
+    }
+}
+
 }  // namespace
+
+CASE(what_lies_between_blocks_need_not_be_attached) {
+    if (!with_dynamic()) return;
+    const int rounds = rounds_of(50);
+    const Pages pages(env.comm);
+    const InnerEnds ends(pages.bytes);
+    // The first words tell the end.
+    if (pages.rank == 0) {
+        for (int rank = 1; rank < env.size; ++rank)
+            while (__atomic_load_n(reinterpret_cast<const Word*>(pages.memory) + rank, __ATOMIC_ACQUIRE) == 0)
+                std::this_thread::yield();
+    } else {
+        const Word end = 1;
+        CHECK_MPI(MPI_Win_lock_all(0, pages.win));
+        use_inner_ends(pages, ends, rounds);
+        CHECK_MPI(MPI_Put(&end, 1, MPI_UINT64_T, 0, pages.start + 8 * pages.rank, 1, MPI_UINT64_T, pages.win));
+        CHECK_MPI(MPI_Win_unlock_all(pages.win));
+    }
+    MPI_Barrier(pages.comm);
+    if (pages.rank != 0) return;
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, pages.win));
+    for (const MPI_Aint place : ends.places)
+        for (int i = 0; i <= InnerEnds::kWords; ++i) {
+            Word is;
+            std::memcpy(&is, pages.memory + place + 8 * i, sizeof is);
+            CHECK_EQ(is, i < InnerEnds::kWords ? static_cast<Word>(rounds * (env.size - 1)) : Word{0});
+        }
+    CHECK_MPI(MPI_Win_unlock(0, pages.win));
+}
 
 CASE(exclusive_locks_need_nothing_of_a_busy_target) {
     for_all_flavors(env, [](const Window& window) { by_locks(window, MPI_LOCK_EXCLUSIVE); });

@@ -55,6 +55,22 @@ TEST(RmaAttachments, a_copy_of_the_regions_answers_for_blocks) {
     EXPECT_FALSE(are_attached({&gone, 1}, attachments.regions()));
 }
 
+TEST(RmaAttachments, what_lies_between_blocks_may_be_attached) {
+    const Region regions[] = {{100, 100}, {200, 50}, {300, 10}};
+    const auto all = [&](std::vector<rma::Run> runs) {
+        EXPECT_TRUE(are_attached(runs, regions));
+        return is_all_attached(runs, regions);
+    };
+    EXPECT_TRUE(all({}));
+    EXPECT_TRUE(all({{110, 8, 16, 8}}));
+    EXPECT_TRUE(all({{240, 10, -140, 2}}));
+    EXPECT_FALSE(all({{240, 10, 60, 2}}));
+    EXPECT_FALSE(all({{300, 10, -60, 2}}));
+    EXPECT_TRUE(all({{248, 2, 0, 1}, {100, 1, 0, 1}}));
+    EXPECT_FALSE(all({{248, 2, 0, 1}, {300, 1, 0, 1}, {100, 1, 0, 1}}));
+    EXPECT_FALSE(all({{300, 1, 0, 1}, {248, 2, 0, 1}}));
+}
+
 TEST(RmaAttachments, memory_without_bytes) {
     Attachments attachments;
     EXPECT_TRUE(attachments.attach(100, 10));

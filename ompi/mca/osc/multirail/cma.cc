@@ -129,6 +129,10 @@ bool Window::may_copy(std::uint32_t rank, std::span<const rma::Run> runs) const 
     return knows_attached(there) && rma::are_attached(runs, there.attached);
 }
 
+bool Window::may_read_gaps(std::uint32_t rank, std::span<const rma::Run> runs) const noexcept {
+    return !is_dynamic() || rma::is_all_attached(runs, peers_[rank]->attached);
+}
+
 std::optional<Window::Choice> Window::choose_near(const Origin& origin, std::uint32_t rank,
                                                   const rma::RunBuilder& layout) const {
     if (!may_copy(rank, layout.runs())) {
@@ -169,8 +173,9 @@ int Window::put_near(const Card& card, const Origin& origin, const rma::RunBuild
     return 0;
 }
 
-// Returns 0, or an errno. Short blocks that are close together are read with what lies between them.
-int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout) {
+// Returns 0, or an errno. Short blocks that are close together are read with what lies between them (`gaps`), if that may be
+// read.
+int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout, bool gaps) {
     RemoteCopy copy(card.pid, RemoteCopy::To::kHere);
     rma::RunBuilder here;
     if (has_long_blocks(layout) && list_origin(origin, layout.bytes(), here)) {
@@ -184,7 +189,7 @@ int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuild
     rma::Cover cover;
     std::uint64_t position = 0;
     for (rma::RunCursor there(layout.runs()); !there.at_end();) {
-        cover.take(there, 0, kBuffer, true);
+        cover.take(there, 0, kBuffer, gaps);
         for (const rma::Transfer& each : cover.transfers())
             if (!copy.add(buffer.get() + each.at, card.base + each.offset, each.bytes)) return copy.error();
         if (!copy.flush()) return copy.error();
@@ -201,10 +206,11 @@ int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuild
 void Window::copy_near(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
                        Request* request) {
     const Card& card = cards_[target.rank];
+    const bool gaps = !puts && may_read_gaps(target.rank, layout.runs());
     lock.unlock();
     const int error = process.faults.hit(puts ? Fault::kPut : Fault::kGet) ? EPERM
                       : puts                                               ? put_near(card, origin, layout)
-                                                                           : get_near(card, origin, layout);
+                                                                           : get_near(card, origin, layout, gaps);
     if (error == ESRCH) copy_failed(target.rank, error);
     if (error == 0) {
         counts_.count(Way::kCma, Reason::kNotShared, layout.bytes());
@@ -233,6 +239,7 @@ bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* res
     rma::RunBuilder layout;
     flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     const bool reads = result || operation != kReplace;
+    const bool gaps = reads && may_read_gaps(target.rank, layout.runs());
     if (process.faults.hit(reads ? Fault::kGet : Fault::kPut)) return false;
     lock.unlock();
     progress_sometimes();
@@ -251,7 +258,7 @@ bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* res
     rma::Cover cover;
     std::uint64_t position = 0;
     for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        cover.take(cursor, 0, kMostUnderLock, reads, element.span);
+        cover.take(cursor, 0, kMostUnderLock, gaps, element.span);
         std::vector<rma::Transfer> writes;
         if (from) writes = writes_of(cover, element);
         const std::uint64_t start = position;

@@ -382,7 +382,9 @@ private:
     void copy_near(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
                    Request* request);
     static int put_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout);
-    static int get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout);
+    static int get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout, bool gaps);
+    // Whether what lies between the blocks may be read, too. Precondition: may_copy(), with the mutex held since.
+    bool may_read_gaps(std::uint32_t rank, std::span<const rma::Run> runs) const noexcept;
     // Whether an accumulate is executed here; the mutex is held.
     bool accumulates_near(const Target& target, const Place& place) const;
     // Both are counted, and release the mutex. False: the kernel refuses, nothing has changed, and the mutex is held.

@@ -55,6 +55,18 @@ inline bool are_attached(std::span<const Run> runs, std::span<const Region> regi
     return true;
 }
 
+// Whether everything from the lowest block to the end of the highest one is attached. Precondition: are_attached(), and so the
+// blocks are inside of the address space.
+inline bool is_all_attached(std::span<const Run> runs, std::span<const Region> regions) noexcept {
+    std::uint64_t low = UINT64_MAX, end = 0;
+    for (const Run& run : runs) {
+        const std::uint64_t last = run.offset + static_cast<std::uint64_t>(run.stride) * (run.repeat - 1);
+        low = std::min({low, run.offset, last});
+        end = std::max(end, std::max(run.offset, last) + run.bytes);
+    }
+    return runs.empty() || covers(regions, low, end - low);
+}
+
 class Attachments {
 public:
     // False: it overlaps attached memory, or ends beyond the address space. 0 bytes may be attached any number of times
