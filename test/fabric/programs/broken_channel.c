@@ -17,6 +17,7 @@ __attribute__((visibility("default"))) struct ibv_comp_channel* ibv_create_comp_
     if (!channel || !broken || strcmp(ibv_get_device_name(context->device), broken) != 0 || pipe(ends) != 0)
         return channel;
     close(ends[1]);
+    dup(channel->fd); /* stays open: who writes to a pipe without a reader gets SIGPIPE */
     dup2(ends[0], channel->fd);
     close(ends[0]);
     return channel;
