@@ -102,11 +102,12 @@ void begin_repetition(Channel& channel, Fragment& fragment) noexcept {
 // Whether the peer's process has the message, so that it must not be sent again: its slot may have the next one by now.
 bool has_arrived(Work& work) { return work.kind == WorkKind::kSend && !Fragment::of(work).held; }
 
-// Their completions were lost with the queue pair.
-void end_those_that_have_arrived(Channel& channel, Rail& rail) {
+// Their completions were lost with the queue pair. Before the peer has closed the rail (`all`), a message behind stripes stays:
+// end_stripes_before() looks for it.
+void end_those_that_have_arrived(Channel& channel, Rail& rail, bool all) {
     for (Work* work = rail.posted.front(); work != nullptr;) {
         Work* const next = rail.posted.next(work);
-        if (has_arrived(*work)) {
+        if (has_arrived(*work) && (all || !work->follows)) {
             rail.on_completed(*work);
             channel.scheduler->on_aborted(work->rail, work->bytes, work->posted_ns);
             Fragment& fragment = Fragment::of(*work);
@@ -150,7 +151,7 @@ void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
     RailRepair& repair = channel.repair[number];
     if (all && repair.arrived) end_stripes_before(channel, channel.rails[number], *repair.arrived);
     for_both(channel, number, [&](Rail& rail) {
-        end_those_that_have_arrived(channel, rail);
+        end_those_that_have_arrived(channel, rail, all);
         channel.resubmit_posted(rail, [&](Work& work) {
             if (!all && !is_safe(channel, work)) return false;
             if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
