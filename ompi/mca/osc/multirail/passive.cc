@@ -294,8 +294,13 @@ int Window::flush_all(bool local) {
 
 int Window::sync() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (all_mapped_) progress_sometimes();
-    else opal_progress();
+    if (all_mapped_) {
+        progress_sometimes();
+        return OMPI_SUCCESS;
+    }
+    opal_progress();
+    // What other threads have executed for this process is visible then.
+    const Lock lock(mutex_);
     return OMPI_SUCCESS;
 }
 
