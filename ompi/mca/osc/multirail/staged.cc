@@ -11,6 +11,7 @@
 //     put_block(), get_block(), … ─► part that waits ─► start_part() ─► transport ─► on_staged_done() ─► end_staged()
 //         started: by put_staged() and get_staged() if none is under way, by end_staged() when the last one has ended,
 //         by part_for() when it is full, and by close_block(): flush, unlock, a full block, no free block in any window
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -158,15 +159,17 @@ void Window::read_behind(Lock& lock, Peer& peer) {
     part->generation = generation;
     ++peer.staged_parts;
     add_transfer(peer);
+    std::uint64_t since = peer.read_since;
     lock.unlock();
     const Card& card = cards_[peer.rank];
     auto* const remote = reinterpret_cast<mca_btl_base_registration_handle_t*>(const_cast<std::byte*>(card.handle));
     const bool reads = extension_->read_behind(rdma_, peer.rdma, read_bytes_->memory, card.base, read_bytes_->handle,
-                                               remote, peer.read_since, on_staged_done, part.get());
+                                               remote, since, on_staged_done, part.get());
     if (reads) process.count(Count::kReadsBehind);
     if (reads) part.release();  // on_staged_done() owns it
     else end_staged(std::move(part));
     lock.lock();
+    peer.read_since = std::max(peer.read_since, since);  // another thread may have read behind later writes
 }
 
 void Window::start_waiting_part(Lock& lock, Peer& peer, bool puts) {
