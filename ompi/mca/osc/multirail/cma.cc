@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Operations on memory of other processes of the node that is not shared: windows of MPI_Win_create and dynamic memory. The
-// origin reads and writes it by system calls (CMA); the target does nothing.
+// Operations on memory of other processes of the node that is not shared: windows of MPI_Win_create and dynamic memory.
+// The origin reads and writes it by system calls (CMA); the target does nothing.
 //
-// A call costs a system call, and a quarter of one for each further block. So in active epochs, where the target takes part
-// anyway, short blocks are collected as messages, and both processes copy a long one (rendezvous.cc).
+// A call costs a system call, and a quarter of one for each further block. So in active epochs, where the target takes
+// part anyway, short blocks are collected as messages, and both processes copy a long one (rendezvous.cc).
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -173,8 +173,7 @@ int Window::put_near(const Card& card, const Origin& origin, const rma::RunBuild
     return 0;
 }
 
-// Returns 0, or an errno. Short blocks that are close together are read with what lies between them (`gaps`), if that may be
-// read.
+// Returns 0, or an errno. With `gaps`, short blocks that are close together are read with what lies between them.
 int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout, bool gaps) {
     RemoteCopy copy(card.pid, RemoteCopy::To::kHere);
     rma::RunBuilder here;
@@ -243,15 +242,8 @@ bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* res
     if (process.faults.hit(reads ? Fault::kGet : Fault::kPut)) return false;
     lock.unlock();
     progress_sometimes();
-    std::vector<std::byte> packed;
-    const std::byte* from = nullptr;
-    if (operation != kNoOp) {
-        from = element.has_gap() ? nullptr : origin.contiguous();
-        if (!from) {
-            packed = pack_elements(origin, element);
-            from = packed.data();
-        }
-    }
+    const Operand operand(origin, element, operation);
+    const std::byte* const from = operand.data();
     std::optional<Unpacker> unpacker;
     if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostUnderLock);
@@ -267,12 +259,7 @@ bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* res
             const AccumulateLock word(words, mutex_);
             if (reads) error = copy_transfers(card, RemoteCopy::To::kHere, buffer.get(), cover.transfers());
             if (error == 0) {
-                for (const rma::Piece& piece : cover.pieces()) {
-                    std::byte* const there = buffer.get() + piece.at;
-                    if (unpacker) unpacker->put(position, there, piece.bytes);
-                    if (from) reduce(operation, element, from + position, there, piece.bytes);
-                    position += piece.bytes;
-                }
+                position = compute(cover, buffer.get(), from, operation, element, unpacker, position);
                 if (from) error = copy_transfers(card, RemoteCopy::To::kThere, buffer.get(), writes);
             }
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What has to be written back after an accumulate at its origin.
+// Accumulates that the origin executes on a copy of the target's elements, and what it has to write back.
 //
 // Threading: pure. Errors: std::bad_alloc.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,19 @@
 #include "layout.h"
 
 namespace coop::osc {
+
+// Executes the operation on the pieces in `copy`, after their old values have gone to the result, if there is one.
+// `position`: bytes of elements before them; returns the same with them. Null `from`: nothing is changed.
+inline std::uint64_t compute(const rma::Cover& cover, std::byte* copy, const std::byte* from, std::uint8_t operation,
+                             const ElementType& element, std::optional<Unpacker>& unpacker, std::uint64_t position) {
+    for (const rma::Piece& piece : cover.pieces()) {
+        std::byte* const there = copy + piece.at;
+        if (unpacker) unpacker->put(position, there, piece.bytes);
+        if (from) reduce(operation, element, from + position, there, piece.bytes);
+        position += piece.bytes;
+    }
+    return position;
+}
 
 // The writes that leave alone what lies between the pieces, and the gaps of elements.
 inline std::vector<rma::Transfer> writes_of(const rma::Cover& cover, const ElementType& element) {

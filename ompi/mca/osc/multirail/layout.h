@@ -127,4 +127,26 @@ bool is_defined(std::uint8_t operation, const ompi_datatype_t& type) noexcept;
 void reduce(std::uint8_t operation, const ElementType& element, const std::byte* from, std::byte* to,
             std::uint64_t bytes) noexcept;
 
+// The elements that an operation takes from the origin: a span there, if they lie there without gaps, or a packed copy.
+// The origin's memory must outlive this object.
+class Operand {
+public:
+    Operand(const Origin& origin, const ElementType& element, std::uint8_t operation) {
+        if (operation == kNoOp) return;
+        data_ = element.has_gap() ? nullptr : origin.contiguous();
+        if (data_) return;
+        packed_ = pack_elements(origin, element);
+        data_ = packed_.data();
+    }
+    Operand(const Operand&) = delete;
+    Operand& operator=(const Operand&) = delete;
+
+    // Null: the operation is kNoOp and takes none.
+    const std::byte* data() const noexcept { return data_; }
+
+private:
+    std::vector<std::byte> packed_;
+    const std::byte* data_ = nullptr;
+};
+
 }  // namespace coop::osc

@@ -96,15 +96,8 @@ void Window::accumulate_mapped(const Origin& origin, const Origin* result, const
     }
     rma::RunBuilder layout;
     flatten_elements(target, element, reinterpret_cast<std::uintptr_t>(at), bytes, layout);
-    std::vector<std::byte> packed;
-    const std::byte* from = nullptr;
-    if (operation != kNoOp) {
-        from = element.has_gap() ? nullptr : origin.contiguous();
-        if (!from) {
-            packed = pack_elements(origin, element);
-            from = packed.data();
-        }
-    }
+    const Operand operand(origin, element, operation);
+    const std::byte* const from = operand.data();
     std::byte* to = result && !element.has_gap() ? result->contiguous() : nullptr;
     std::optional<Unpacker> unpacker;
     if (result && !to) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);

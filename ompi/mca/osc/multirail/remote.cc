@@ -147,15 +147,8 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
     }
     rma::RunBuilder layout;
     flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
-    std::vector<std::byte> packed;
-    const std::byte* from = nullptr;
-    if (operation != kNoOp) {
-        from = element.has_gap() ? nullptr : origin.contiguous();
-        if (!from) {
-            packed = pack_elements(origin, element);
-            from = packed.data();
-        }
-    }
+    const Operand operand(origin, element, operation);
+    const std::byte* const from = operand.data();
     std::optional<Unpacker> unpacker;
     if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
     const bool reads = result || operation != kReplace;
@@ -168,12 +161,7 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
             for (int turn = 0; turn < kTurns && !cursor.at_end(); ++turn) {
                 cover.take(cursor, 0, Staging::kBlockBytes, reads, element.span);
                 if (reads) move(lock, peer, false, block, cover.transfers());
-                for (const rma::Piece& piece : cover.pieces()) {
-                    std::byte* const there = block.memory + piece.at;
-                    if (unpacker) unpacker->put(position, there, piece.bytes);
-                    if (from) reduce(operation, element, from + position, there, piece.bytes);
-                    position += piece.bytes;
-                }
+                position = compute(cover, block.memory, from, operation, element, unpacker, position);
                 if (from) move(lock, peer, true, block, writes_of(cover, element));
             }
             release(lock, peer, Word::kAccumulate, kExclusive);
