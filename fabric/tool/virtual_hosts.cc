@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 
 #include "fabric/tool/environment.h"
@@ -72,8 +73,8 @@ std::string virtual_host_refusal() {
 }
 
 VirtualHosts::~VirtualHosts() {
-    if (!host_file_.empty()) unlink(host_file_.c_str());
-    if (!folder_.empty()) rmdir(folder_.c_str());
+    std::error_code nothing_to_do;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, nothing_to_do);
 }
 
 Error VirtualHosts::prepare(const Segment& subnet, unsigned slots) {
@@ -103,6 +104,10 @@ Error VirtualHosts::enter() const {
     setenv("PRTE_MCA_plm_ssh_agent", (own + " agent").c_str(), 1);
     set_default("OMPI_MCA_orte_default_hostfile", host_file_);
     set_default("PRTE_MCA_prte_default_hostfile", host_file_);
+    // Daemons keep files in a folder that is named after the host, and the last one to end removes it. In /tmp, it would be the
+    // folder of every other run with a host of this name: a daemon then fails if another one ends while it starts.
+    set_default("OMPI_MCA_orte_tmpdir_base", folder_);
+    set_default("PRTE_MCA_prte_tmpdir_base", folder_);
     // By default every daemon binds its first rank to the machine's first core.
     set_default("OMPI_MCA_hwloc_base_binding_policy", "none");
     set_default("PRTE_MCA_hwloc_default_binding_policy", "none");

@@ -78,6 +78,11 @@ run_fails a_program_that_stops_early_fails 'neither passed nor failed nor skippe
     'program "case \$1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1;; esac"; topic'
 run_fails a_case_that_exits_with_0_fails 'neither passed nor failed nor skipped: b$' \
     'program "case \$1 in --list) echo a; echo b;; *) echo RUN a; echo OK a 0.1; echo RUN b;; esac"; topic'
+run_says a_case_in_which_mpirun_dies_is_tried_again '^RETRIED vader\.fake\.b: mpirun died in b, attempt 1$' 'rm -f "$results/tried"
+    program "case \$1 in --list) echo a; echo b;; *) echo RUN b; [ -e $results/tried ] || { : >$results/tried; echo mpirun does not answer 7; exit 124; }; echo OK b 1;; esac"
+    pattern="*.b"; topic'
+run_fails a_case_in_which_mpirun_always_dies_fails '^FAIL vader\.fake\.a$' \
+    'program "case \$1 in --list) echo a;; *) echo RUN a; echo mpirun does not answer 7; exit 124;; esac"; topic'
 run_fails a_part_without_a_test_fails '^FAIL empty\.has_a_test$' 'part_empty() { :; }; run_part empty "*"'
 run_fails a_pattern_without_a_test_fails "no test of part some is called 'nosuch\.\*'" \
     'part_some() { check some.test true; }; run_part some "nosuch.*"'

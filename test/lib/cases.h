@@ -29,11 +29,14 @@ std::vector<Case<Body>>& all() {
 
 inline char current[160] = "start";  // for the hang guard, which may not allocate
 
+inline void (*more_about_hang)() = nullptr;  // says more, if not null; a signal handler
+
 inline void on_hang(int) {
     constexpr char text[] = "HANG in ";
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
     (void)!write(STDERR_FILENO, current, strlen(current));
     (void)!write(STDERR_FILENO, "\n", 1);
+    if (more_about_hang != nullptr) more_about_hang();
     _exit(124);
 }
 

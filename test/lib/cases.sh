@@ -7,7 +7,7 @@
 # which '--from CASE' or '--only CASE' is appended. A case that ends the program (a failed check, a crash, a hang) is a failure; the
 # program is then started again with the case after it.
 run_topic() {
-    local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from
+    local test=$1 program=$2 start=("${@:3}") all chosen=() name from status which=--from attempts=0
     local -A seen=()
     list_cases || return 0
     for name in "${all[@]}"; do
@@ -70,6 +70,11 @@ report_cases() {
     if [ -z "$running" ]; then
         # No case was running: MPI_Init, the subnet, MPI_Finalize or a sanitizer's final report failed.
         report_fail "$test.start_and_end"
+        return
+    fi
+    if mpirun_died "$topic_log" && [ $((++attempts)) -lt 4 ]; then
+        retried "mpirun died in $running, attempt $attempts"
+        from=$running
         return
     fi
     log=$results/log/$test.$running.log

@@ -26,7 +26,7 @@ report_fail() { # NAME
     echo "FAIL $1"
     # For a sanitizer report show its start, for other logs the end.
     {
-        grep -aE -m 1 -A 20 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || tail -n 25 "$log"
+        grep -aE -m 1 -A 20 'ERROR: AddressSanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || tail -n 45 "$log"
     } | cut -c 1-300 | sed 's/^/    /'
     failed=$((failed + 1)) reported=$((reported + 1))
     after_failure
@@ -35,11 +35,23 @@ report_fail() { # NAME
 # Override this to clean up after a failure.
 after_failure() { :; }
 
-# asked NAME: true if the pattern on the command line selects the test. Sets its log.
+# in_turn NAME: a part that sets by_turns has tests that differ only in the PML, .ob1 or .coop in their names. Unless --long or a pattern
+# is given, one of the two runs: the length of the rest of the name decides.
+in_turn() {
+    [ "${by_turns:-no}" = yes ] && [ "${long:-no}" = no ] && [ "$pattern" = '*' ] || return 0
+    local name=.$1.
+    case $name in
+    *.ob1.*) [ $((${#name} % 2)) = 0 ] ;;
+    *.coop.*) [ $(((${#name} - 1) % 2)) = 1 ] ;;
+    esac
+}
+
+# asked NAME: true if the pattern on the command line selects the test. Sets its log. A part whose tests have the names of another one's
+# sets log_prefix, because the two may run at the same time.
 asked() {
     # shellcheck disable=SC2053 # it is a pattern
-    [[ $1 == $pattern ]] || return 1
-    log=$results/log/${1//\//_}.log
+    [[ $1 == $pattern ]] && in_turn "$1" || return 1
+    log=$results/log/${log_prefix:-}${1//\//_}.log
     export COOP_TEST_RETRIES=$results/log/retries.$$
 }
 
@@ -62,9 +74,9 @@ report_retries() { # NAME
     rm -f "$COOP_TEST_RETRIES"
 }
 
-# mpirun of Open MPI 4.1.4 sometimes crashes in pmix_server_log_fn when a process sends it a message, with every pml. This is not a
-# failure of the tested code, so such a job is tried again.
-mpirun_died() { grep -aq pmix_server_log_fn "$1"; }
+# mpirun of Open MPI 4.1.4 sometimes crashes in pmix_server_log_fn when a process sends it a message, and sometimes does not answer a
+# process that starts (mpi/lib/mpi_test.cc), with every pml. This is not a failure of the tested code, so such a job is tried again.
+mpirun_died() { grep -aqE 'pmix_server_log_fn|mpirun does not answer' "$1"; }
 
 # check NAME COMMAND…: one test; it passes if the command does. Output goes to the log.
 check() {

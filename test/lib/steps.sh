@@ -43,7 +43,7 @@ step() {
     echo "end $name ${counted:-$pass}" >>"$tally"
     printf '%-28s %4d passed %3d failed %3d skipped  %4d s\n' "$name" "$pass" "$fail" "$skip" $((SECONDS - start))
     [ "$fail" != 0 ] || return 0
-    grep -a -A 25 '^FAIL ' "$log" | head -n 200 | sed 's/^/    | /'
+    grep -a -A 45 '^FAIL ' "$log" | head -n 200 | sed 's/^/    | /'
     tail -n 25 "$log" | sed 's/^/    > /'
     echo "    full log: $log"
     return 1

@@ -21,6 +21,10 @@ export COOP_TEST_RUN=$$-$RANDOM
 prepare() {
     results=$PWD/_results/fabric
     bin=$results/bin
+    # Session folders of the jobs. In /tmp, two runs at once would share a folder, which the end of one job removes while the
+    # other's job starts. The name is short (it holds sockets).
+    sessions=$(mktemp -d /tmp/cf.XXXXXX) || return 1
+    export OMPI_MCA_orte_tmpdir_base=$sessions
     mkdir -p "$results/log" "$bin" || return 1
     unset COOP_FABRIC COOP_FABRIC_HOST COOP_TEST_GROUND
     export COOP_FABRIC_TOOL=$prefix/bin/coop-fabric
@@ -69,4 +73,5 @@ clean_jobs() {
 
 clean_up() {
     clean_jobs
+    rm -rf "${sessions:?}"
 }

@@ -54,6 +54,11 @@ launch() {
     tcp) where=(--oversubscribe --mca btl "tcp,self") ;;
     both) where=(--oversubscribe --mca btl "vader,tcp,self") ;;
     any) where=(--oversubscribe) ;;
+    full)
+        # No room for shared memory of the transports.
+        where=(--oversubscribe --mca btl "vader,tcp,self")
+        on=("$here/lib/full_shm" "$shm")
+        ;;
     cluster)
         where=(--host "v0:4,v1:4,v2:4" --mca plm_rsh_agent "$here/vcluster/agent" --map-by node
             --mca btl "vader,tcp,self" --mca mpi_yield_when_idle 1)
