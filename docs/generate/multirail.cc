@@ -115,6 +115,16 @@ void print_multirail_variables_short() {
         print("**" + (kPrefix + v.name) + "**\n    " + v.help + "\n\n");
 }
 
+void print_multirail_words() {
+    std::string ways;
+    for (const char* const word : coop::osc::kWayTexts) ways += (ways.empty() ? "" : ", ") + code(word);
+    std::vector<std::vector<std::string>> rows = {{"Words", "Number of"}};
+    rows.push_back({ways, "Operations of this process, by their way. In the lines of windows also bytes of data."});
+    rows.push_back({code("reason:"), "Operations of this process, by the reason for their way."});
+    for (const coop::osc::CountRow& row : coop::osc::kCountRows) rows.push_back({code(row.name), row.help});
+    print_table("30 70", rows);
+}
+
 void print_multirail_reasons() {
     std::vector<std::vector<std::string>> rows = {{"Reason", "Way", "Meaning"}};
     for (std::size_t i = 0; i < coop::osc::kReasons; ++i) {

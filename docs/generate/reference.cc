@@ -10,6 +10,7 @@
 //     rdmaag-algorithms  the choice of an algorithm by coll/rdmaag
 //     multirail-parameters, multirail-parameters-short, multirail-variables, multirail-variables-short  those of
 //                       osc/multirail
+//     multirail-words   the words of the report of osc/multirail
 //     multirail-reasons  the reasons for the ways of one-sided operations
 //     rma-epochs        the calls that each state of a window permits
 //     faults            the names that pml_coop_fault knows
@@ -271,8 +272,8 @@ void print_packets() {
 
 // --- decisions -------------------------------------------------------------
 
-using coop::rndv::Choice, coop::rndv::Reason, coop::rndv::RecvCall, coop::rndv::Row, coop::rndv::SendCall,
-    coop::rndv::Situation, coop::rndv::Split, coop::rndv::Wish;
+using coop::rndv::Choice, coop::rndv::Link, coop::rndv::Reason, coop::rndv::RecvCall, coop::rndv::Row,
+    coop::rndv::SendCall, coop::rndv::Situation, coop::rndv::Split, coop::rndv::Wish;
 
 bool gets(const Situation& s) { return s.can_get && !s.get_refused; }
 bool puts(const Situation& s) { return s.can_put && !s.put_refused; }
@@ -305,11 +306,23 @@ bool nobody_decides(const Situation& s) {
     return (!receiver_waits(s) && s.send_call == SendCall::kIsend) || (both_wait(s) && s.crowded);
 }
 
+bool is_stream(const Situation& s) {
+    return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) && s.bytes < s.isend_rdma_min;
+}
+
 struct Case {
     const char* condition;
     bool (*holds)(const Situation&);
 };
 constexpr Case kCases[] = {
+    {"*lane*, fits one packet of it", [](const Situation& s) { return s.lane_max > 0 && short_message(s); }},
+    {"*lane*, at most ``pml_coop_lane_max``: ``send``; or ``hybrid``, and the sender waits or the transport does not "
+     "get",
+     [](const Situation& s) {
+         return s.bytes <= s.lane_max &&
+                (s.wish == Wish::kSend ||
+                 (s.wish == Wish::kHybrid && (coop::rndv::sender_waits(s.send_call) || !s.can_get)));
+     }},
     {"fits the eager limit, standard send", [](const Situation& s) { return short_message(s) && !s.synchronous; }},
     {"fits the eager limit, synchronous send", [](const Situation& s) { return short_message(s) && s.synchronous; }},
     {"``hybrid``, both boards are mapped, *one way*, at most ``pml_coop_bounce_max``",
@@ -322,11 +335,12 @@ constexpr Case kCases[] = {
     {"``send``", [](const Situation& s) { return s.wish == Wish::kSend; }},
     {"*free*, shorter than ``pml_coop_rdma_min``",
      [](const Situation& s) { return !forced(s) && s.bytes < s.rdma_min; }},
+    {"*free*, RDMA is possible, on different nodes, the sender does not wait, ``pml_coop_isend_rdma_min`` is 0, "
+     "shorter "
+     "than 64 KiB, and the link is *slow*",
+     [](const Situation& s) { return is_stream(s) && s.link == Link::kSlow; }},
     {"*free*, RDMA is possible, on different nodes, the sender does not wait, shorter than ``pml_coop_isend_rdma_min``",
-     [](const Situation& s) {
-         return !forced(s) && (s.can_get || s.can_put) && !s.same_node && !sender_waits(s) &&
-                s.bytes < s.isend_rdma_min;
-     }},
+     [](const Situation& s) { return is_stream(s) && s.link == Link::kDoesNotMatter; }},
     {"*free*, the RDMA transport has less than half of the bandwidth to the peer",
      [](const Situation& s) { return !forced(s) && (s.can_get || s.can_put) && s.rdma_share < 0.5; }},
 
@@ -382,6 +396,10 @@ constexpr Case kCases[] = {
     {"``rget``, the transport gets", [](const Situation& s) { return s.wish == Wish::kRget && gets(s); }},
     {"``rput``, the transport puts; on one node, only if it does not get",
      [](const Situation& s) { return s.wish == Wish::kRput && puts(s) && !(s.same_node && gets(s)); }},
+    {"*free*, the transport gets, on different nodes, the sender does not wait, ``pml_coop_isend_rdma_min`` is 0, "
+     "shorter "
+     "than 64 KiB, and the link is *fast*",
+     [](const Situation& s) { return !forced(s) && gets(s) && s.link == Link::kFast; }},
     {"*free*, the transport gets", [](const Situation& s) { return !forced(s) && gets(s); }},
     {"``rput``, the transport gets", gets},
     {"the transport puts, and get was refused", [](const Situation& s) { return puts(s) && s.get_refused; }},
@@ -476,8 +494,22 @@ bool pick_apart(Situation& s, unsigned long number) {
     s.can_put = digits.bit();
     s.same_node = digits.bit();
     s.kernel_copy_denied = digits.bit();
-    s.isend_rdma_min = digits.bit() ? 2 << 20 : 0;
+    const unsigned limit = digits.pick(4);
+    s.isend_rdma_min = limit == 1 || limit == 2 ? 2 << 20 : 0;
     s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));
+    if (limit >= 2 && !s.same_node && !sender_waits(s)) s.link = limit == 2 ? Link::kSlow : Link::kFast;
+    return digits.used_up();
+}
+
+// Two processes of one node with a lane; what else differs between rows is varied below.
+bool pick_lane(Situation& s, unsigned long number) {
+    Digits digits(number);
+    pick_common(s, digits);
+    s.same_node = true;
+    s.can_get = digits.bit();
+    s.can_put = digits.bit();
+    s.send_call = static_cast<SendCall>(digits.pick(coop::rndv::kSendCalls));
+    s.lane_max = digits.bit() ? 2 << 20 : 8192;
     return digits.used_up();
 }
 
@@ -486,7 +518,7 @@ void print_decisions() {
     std::vector<std::optional<Choice>> answers(std::size(kCases));
     std::vector<bool> shown(coop::rndv::kReasons, false);
     shown[static_cast<std::size_t>(Reason::kNothingLeft)] = true;  // decided by the receiver alone: the last line
-    for (auto pick : {pick_apart, pick_sharing})
+    for (auto pick : {pick_apart, pick_lane, pick_sharing})
         for (unsigned long n = 0;; ++n) {
             Situation s;
             if (!pick(s, n)) break;
@@ -535,6 +567,7 @@ constexpr Part kParts[] = {
     {"multirail-parameters-short", print_multirail_parameters_short},
     {"multirail-variables", print_multirail_variables},
     {"multirail-variables-short", print_multirail_variables_short},
+    {"multirail-words", print_multirail_words},
     {"multirail-reasons", print_multirail_reasons},
     {"rma-epochs", print_rma_epochs},
     {"faults", print_faults},

@@ -33,12 +33,13 @@ bool can_affect(FaultKind kind, const Struck& chunk) {
 
 bool meets(const Segment& subnet, const Fault& fault, const Route& route, const Struck& chunk) {
     if (!can_affect(fault.kind, chunk)) return false;
-    const auto on_port = [&](std::uint32_t port) { return route.from == port || route.to == port; };
+    // The receiving HCA goes down. So the rule spares messages that the HCA or port of its target sends.
+    const bool either_end = fault.kind != FaultKind::ack_and_die;
     const auto on_hca = [&](std::uint32_t port) { return subnet.ports()[port].hca == fault.target; };
     switch (fault.scope) {
     case FaultScope::all: return true;
-    case FaultScope::hca: return on_hca(route.from) || on_hca(route.to);
-    case FaultScope::port: return on_port(fault.target);
+    case FaultScope::hca: return on_hca(route.to) || (either_end && on_hca(route.from));
+    case FaultScope::port: return route.to == fault.target || (either_end && route.from == fault.target);
     case FaultScope::lid: return route.slid == fault.target || route.dlid == fault.target;
     case FaultScope::qp: return chunk.source_qp == fault.target || chunk.destination_qp == fault.target;
     case FaultScope::link:

@@ -262,7 +262,8 @@ void LocalQp::execute_datagram(SendWork& work, const Strike& strike) {
     const Route& route = work.to.route;
     Buffers local;
     bool good = find_local(subnet_, shared_, work, work.bytes, 0, local);
-    const std::int64_t late_ns = strike.reorder ? kOvertakenNs : strike.late_ns;
+    // A datagram that another rule loses is not late.
+    const std::int64_t late_ns = strike.is_lost() ? 0 : strike.reorder ? kOvertakenNs : strike.late_ns;
     if (good && route.leads_somewhere() && (late_ns > 0 || strike.twice))
         send_again_later(work, late_ns > 0 ? late_ns : kSecondNs);
     if (good && late_ns > 0) return finish(work, IBV_WC_SUCCESS, work.first_link.end_ns);

@@ -146,7 +146,8 @@ TARGET is 'all', HOST/HCA, HOST/HCA/PORT, a LID, a QP (qp:0x12), or 'link A-B[:K
   mute-qp-for-good   the same, but it completes nothing there either: only destroying it helps
   late T         it is executed, but only a time T after the sender has given up on it (status 12, or a flush); dropped
                  if the receiving QP is in the error state, reset or destroyed by then. Datagrams arrive T later
-  ack-and-die    it is acknowledged, but does not reach memory; after the last one the receiving HCA goes down
+  ack-and-die    it is acknowledged, but does not reach memory; after the last one the receiving HCA goes down. Spares
+                 what an HCA or a port as TARGET sends
   kill-qp        the receiving QP fails
   kill-process   the receiving process dies
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
 
 #include "fabric/engine/dice.h"
 #include "fabric/engine/outage.h"
@@ -37,6 +38,7 @@ struct Victim {
 // The action that begins a fault, and the one that ends it; empty: it ends by itself.
 struct Words {
     std::string begin, end;
+    bool strikes_later = false;  // a rule that takes something down; on a busy machine it may do that after `end`
 };
 
 std::string cable_name(const Segment& subnet, std::uint32_t port) {
@@ -113,7 +115,7 @@ constexpr std::array kKinds = {
          }},
     Kind{"cut", true, true, false,
          [](const Segment&, const Victim& v, std::int64_t ns, Random& random) {
-             return Words{rule(v, "cut", few(random, 5), ns), "port " + v.name + " up"};
+             return Words{rule(v, "cut", few(random, 5), ns / 2), "port " + v.name + " up", true};
          }},
     Kind{"late", true, true, false,
          [](const Segment&, const Victim& v, std::int64_t ns, Random& random) {
@@ -136,9 +138,11 @@ constexpr std::array kKinds = {
             Random&) { return Words{"port " + v.name + " down", "port " + v.name + " up --gid new"}; }},
     Kind{"hca", false, true, false,
          [](const Segment&, const Victim& v, std::int64_t, Random&) { return down_and_up("hca " + v.hca); }},
-    Kind{"ack-and-die", false, true, false,
-         [](const Segment&, const Victim& v, std::int64_t ns,
-            Random& random) { return Words{rule(v, "ack-and-die", few(random, 3), ns), "hca " + v.hca + " up"}; }},
+    Kind{
+        "ack-and-die", false, true, false,
+        [](const Segment&, const Victim& v, std::int64_t ns,
+           Random&
+               random) { return Words{rule(v, "ack-and-die", few(random, 3), ns / 2), "hca " + v.hca + " up", true}; }},
 };
 
 bool is_ethernet(const Segment& subnet) { return subnet.ports()[0].link_layer == IBV_LINK_LAYER_ETHERNET; }
@@ -176,7 +180,9 @@ public:
         std::ranges::stable_sort(lines_, {}, &Line::at_ns);
         std::string text;
         for (const Line& line : lines_) text += "at " + time_text(line.at_ns) + " " + line.action + "\n";
-        return text + "at " + time_text(end_ns_) + " fault clear\n";
+        text += "at " + time_text(end_ns_) + " fault clear\n";
+        for (const std::string& repair : repairs_) text += "at " + time_text(end_ns_) + " " + repair + "\n";
+        return text;
     }
 
 private:
@@ -227,6 +233,7 @@ private:
         if (kind.word == std::string("new-lid")) moved_[victim.port] = true;
         lines_.push_back({now_ns_, words.begin});
         if (!words.end.empty()) lines_.push_back({over_ns, words.end});
+        if (words.strikes_later) repairs_.insert(words.end);
         if (kind.impairs) whole_from_ns_[rail] = std::max(whole_from_ns_[rail], over_ns + plan_.settle_ns);
         end_ns_ = std::max(end_ns_, over_ns);
     }
@@ -238,6 +245,7 @@ private:
     std::vector<std::int64_t> whole_from_ns_;  // of each rail
     std::vector<bool> moved_;                  // ports that get other LIDs
     std::vector<Line> lines_;
+    std::set<std::string> repairs_;  // actions that follow when all rules are removed
     std::int64_t now_ns_ = 0, end_ns_ = 0;
 };
 

@@ -72,8 +72,8 @@ const Command kStormCommand = {"storm", "random faults, for soak tests",
                                R"(coop-fabric storm [OPTION…]
 
 Prints a scenario of random faults on the ports of all hosts, with its seed, and performs it. The same seed on the same
-subnet gives the same faults. Each ends after an outage: what went down comes up, and rules expire. The last action
-removes all rules. Unless --all-rails is given, at least one HCA of every host is left alone at any time.
+subnet gives the same faults. Each ends after an outage: what went down comes up, and rules expire. The last actions
+remove all rules, and bring up what rules may have taken down. Unless --all-rails is given, at least one HCA of every host is left alone at any time.
 
   --seed N        of the random numbers (default: from the clock)
   --faults N      number of faults (20)

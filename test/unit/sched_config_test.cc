@@ -48,7 +48,6 @@ TEST(SchedConfig, names_a_wrong_setting_its_value_and_the_allowed_ones) {
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_batch = 5; }), "n_batch: 5 is more than n_paths, which is 4");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 5; }), "n_paths: 5 wanted, but there are 4 rails");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.bss_paths = 33; }), "n_paths: 33 is not allowed (at most 32)");
-    EXPECT_EQ(wrong([](SchedConfig& c) { c.min_stripe = 0; }), "min_stripe: 0 is not allowed (at least 1 byte)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alignment = 96; }), "alignment: 96 is not a power of two");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.window = 0; }), "window: 0 is not allowed (at least 1 message)");
     EXPECT_EQ(wrong([](SchedConfig& c) { c.alpha_percent = 0; }),

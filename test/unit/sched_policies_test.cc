@@ -290,6 +290,58 @@ TEST(Whole, goes_over_the_rail_of_its_lane_whatever_is_queued) {
     EXPECT_TRUE(scheduler.make_whole(kMiB, 1).empty());
 }
 
+TEST(Whole, because_stripes_have_taken_longer_takes_the_rail_that_is_done_first) {
+    SchedConfig config;
+    config.weights = {{3, 1}, 2};
+    Scheduler scheduler(config, rails_of(2));
+    const auto next = [&] {
+        const Schedule schedule = scheduler.make_whole(kMiB, kNoLane, Direction::kOut, Reason::kNotWorth);
+        scheduler.on_posted(schedule[0].rail, kMiB, kNotMeasured);
+        return static_cast<int>(schedule[0].rail);
+    };
+    std::map<int, int> count;
+    for (int i = 0; i < 40; ++i) ++count[next()];
+    EXPECT_EQ(count[0], 30);
+    EXPECT_EQ(count[1], 10);
+}
+
+TEST(Whole, because_stripes_have_taken_longer_takes_equal_idle_rails_in_turn) {
+    const SchedConfig config;
+    Scheduler scheduler(config, rails_of(3));
+    Rails rails;
+    for (int i = 0; i < 4; ++i)
+        rails.push_back(scheduler.make_whole(kMiB, kNoLane, Direction::kIn, Reason::kNotWorth)[0].rail);
+    EXPECT_EQ(rails, (Rails{0, 1, 2, 0}));
+}
+
+TEST(Weights, that_are_forgotten_are_the_first_ones) {
+    SchedConfig config = large_by(Policy::kAdaptiveStriping);
+    config.weights = {{3, 1}, 2};
+    Scheduler scheduler(config, rails_of(2));
+    for (std::uint64_t now = 1'000'000; now < 20'000'000; now += 2'000'000) {
+        for (const RailIndex rail : {0, 1}) scheduler.on_posted(rail, kMiB, now);
+        scheduler.on_completed(0, kMiB, now, now + 1'000'000);
+        scheduler.on_completed(1, kMiB, now, now + 1'000'000);
+    }
+    EXPECT_LT(scheduler.rails().share(0), 0.6) << "they are equally fast";
+    scheduler.forget_weights();
+    EXPECT_DOUBLE_EQ(scheduler.rails().share(0), 0.75);
+}
+
+TEST(ShortestStripe, is_what_the_fastest_rail_carries_in_the_time_of_a_request) {
+    const SchedConfig config;
+    const auto shortest = [&](std::uint64_t bytes_per_s) {
+        return Scheduler(config, rails_of(2, bytes_per_s)).limits().min;
+    };
+    EXPECT_EQ(shortest(0), 8 * kKiB) << "unknown";
+    EXPECT_EQ(shortest(250'000'000), 4 * kKiB);
+    EXPECT_EQ(shortest(12'500'000'000), 16 * kKiB) << "12500 bytes, in whole packets";
+    EXPECT_EQ(shortest(100'000'000'000), 64 * kKiB);
+    SchedConfig given;
+    given.min_stripe = 5000;
+    EXPECT_EQ(Scheduler(given, rails_of(2, 12'500'000'000)).limits().min, 8 * kKiB) << "of the user, in whole packets";
+}
+
 TEST(Whole, is_described) {
     const SchedConfig config;
     Scheduler scheduler(config, rails_of(2));

@@ -13,7 +13,7 @@ constexpr std::uint64_t kBytes = 64 * 1024, kLimitNs = 32'000;
 
 class SchedTrials : public testing::Test {
 protected:
-    SchedTrials() { trials.set_limit(kLimitNs); }
+    SchedTrials() { trials.set_limits(kLimitNs, 0); }
 
     // Operations one after the other, as long as these times say. Returns how many went whole.
     std::uint32_t run(std::uint32_t count, std::uint64_t striped_ns, std::uint64_t whole_ns,
@@ -50,13 +50,37 @@ TEST_F(SchedTrials, stripes_where_that_is_faster_and_tries_the_other_way_again) 
 
 TEST_F(SchedTrials, never_goes_whole_where_the_links_need_the_time) {
     EXPECT_EQ(run(1000, kLimitNs + 1, 1), 0u);
-    trials.set_limit(0);
+    trials.set_limits(0, 0);
     EXPECT_EQ(run(1000, 1, 1, 2 * kBytes), 0u);
+}
+
+TEST_F(SchedTrials, never_goes_whole_where_a_single_rail_cannot_be_faster) {
+    constexpr std::uint64_t kBytesPerS = 4'000'000'000;  // 16.4 us for the whole operation
+    trials.set_limits(kLimitNs, kBytesPerS);
+    EXPECT_EQ(run(1000, 16'000, 12'000), 0u);
+    EXPECT_GT(run(1000, 17'000, 12'000, kBytes / 2), 0u) << "8.2 us for a whole one";
+}
+
+TEST_F(SchedTrials, tells_whether_the_links_decide) {
+    EXPECT_TRUE(trials.links_matter(kBytes)) << "nothing is known yet";
+    run(2 * StripeTrials::kFirst, 20'000, 21'000);
+    EXPECT_FALSE(trials.links_matter(kBytes));
+    EXPECT_TRUE(trials.links_matter(2 * kBytes)) << "longer ones may need the links";
+    run(2 * StripeTrials::kFirst, 30'000, 60'000, 2 * kBytes);
+    EXPECT_TRUE(trials.links_matter(2 * kBytes));
+    EXPECT_FALSE(trials.links_matter(kBytes));
+}
+
+TEST_F(SchedTrials, saturated_links_decide) {
+    trials.set_limits(kLimitNs, 4'000'000'000);
+    run(2 * StripeTrials::kFirst, 9'000, 16'500);
+    EXPECT_TRUE(trials.links_matter(kBytes)) << "faster than a single rail can be";
 }
 
 TEST_F(SchedTrials, a_small_difference_does_not_matter) {
     run(2 * StripeTrials::kFirst, 20'000, 19'000);
-    EXPECT_EQ(trials.known(kBytes), Way::kStriped);
+    EXPECT_EQ(run(StripeTrials::kEvery, 20'000, 19'000), 1u);
+    EXPECT_EQ(trials.known(kBytes), Way::kWhole) << "beside others, stripes would be in vain";
 }
 
 TEST_F(SchedTrials, an_interrupted_operation_does_not_decide) {
@@ -70,7 +94,7 @@ TEST_F(SchedTrials, an_interrupted_operation_does_not_decide) {
 TEST_F(SchedTrials, follows_rails_that_become_slower) {
     run(2 * StripeTrials::kFirst, 20'000, 12'000);
     EXPECT_EQ(trials.known(kBytes), Way::kWhole);
-    run(100, 25'000, 45'000);
+    run(300, 25'000, 45'000);
     EXPECT_EQ(trials.known(kBytes), Way::kStriped);
 }
 
@@ -79,7 +103,7 @@ TEST_F(SchedTrials, lengths_are_judged_by_themselves) {
     EXPECT_EQ(trials.known(kBytes + kBytes - 1), Way::kWhole);
     EXPECT_EQ(trials.known(2 * kBytes), Way::kStriped);
     EXPECT_EQ(trials.known(kBytes - 1), Way::kStriped);
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{4095}, std::uint64_t{4} << 20, ~std::uint64_t{0}})
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{4095}, std::uint64_t{8} << 20, ~std::uint64_t{0}})
         EXPECT_EQ(run(100, 2, 1, bytes), 0u) << bytes;
 }
 

@@ -97,7 +97,8 @@ eight_hcas_serve() { # [COMMAND that starts its arguments…]
 }
 
 part_contact() {
-    local pml level hcas inside
+    # shellcheck disable=SC2034 # by_turns is for lib/report.sh
+    local pml level hcas inside by_turns=yes
     log=$results/log/contact.build.log
     prepare_contact >"$log" 2>&1 || { report_fail contact.build; return; }
     for pml in ob1 coop; do

@@ -280,7 +280,7 @@ coopib_bad_input() {
     check bad_input.more_paths_than_num_rails says_what_is_wrong bss_paths 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.batch_above_num_rails says_what_is_wrong bss_batch 3 "0..2 (btl_coopib_num_rails)" --mca btl_coopib_num_rails 2
     check bad_input.max_send_size says_what_is_wrong max_send_size 100 "256..1048576 bytes"
-    check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16384 "at most btl_coopib_max_send_size, 12288 bytes"
+    check bad_input.eager_limit_above_max_send_size says_what_is_wrong eager_limit 16513 "at most btl_coopib_max_send_size, 16512 bytes"
     check bad_input.max_reads says_what_is_wrong max_reads 256 "0..255 reads"
     check bad_input.ring_of_one_slot says_what_is_wrong ring_slots 1 "2..4096 slots"
     check bad_input.ring_slots_too_small says_what_is_wrong ring_bytes 127 "128..65536 bytes"
@@ -484,7 +484,7 @@ calls() { # PML PROTOCOL [ARGUMENT…] of coopib_kinds
     local pml=$1 protocol=$2
     shift 2
     limit=100 on_subnet --hosts 2 --hcas 2 --lmc 1 --rate 250MB/s --virtual-hosts -- mpirun -np 2 --mca pml "$pml" --mca btl coopib,self \
-        --mca pml_coop_protocol "$protocol" --mca btl_coopib_report 1 --mca mpi_yield_when_idle 1 "$kinds" "$@"
+        --mca pml_coop_protocol "$protocol" --mca btl_coopib_report 1 --mca btl_coopib_striping_threshold 16k --mca mpi_yield_when_idle 1 "$kinds" "$@"
 }
 
 coopib_calls() {
@@ -684,7 +684,8 @@ coopib_puts() {
 }
 
 part_coopib() {
-    local pml policy ground
+    # shellcheck disable=SC2034 # by_turns is for lib/report.sh
+    local pml policy ground by_turns=yes
     log=$results/log/coopib.build.log
     prepare_storm >"$log" 2>&1 || { report_fail coopib.build; return; }
     coopib_bad_input

@@ -6,13 +6,15 @@
 prepare_failover() {
     mkdir -p "$results/bin-mpi"
     failover=$results/bin-mpi/failover
-    mpicc -O1 -Wall -Wextra -Werror -o "$failover" "$here/programs/failover.c" || return 1
+    # Two runs may go on at the same time: one must not see the other's program half written.
+    mpicc -O1 -Wall -Wextra -Werror -o "$failover.$$" "$here/programs/failover.c" && mv -f "$failover.$$" "$failover" || return 1
     eval "$("$prefix/bin/coop-env")"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
 # failing FAULTS [SUBNET OPTION…] -- [MPIRUN ARGUMENT…] -- ARGUMENT…: runs the program on a subnet, and the shell commands FAULTS when it
-# has started: 'f' stands for coop-fabric. Writes the job's output to $log.job and returns its status.
+# has started, those of $at_first earlier: 'f' stands for coop-fabric. Writes the job's output to $log.job and returns its status.
+# Without the lane, because both ranks are in one node.
 failing() {
     local faults=$1 options=() extra=()
     shift
@@ -20,13 +22,15 @@ failing() {
     shift
     while [ "$1" != -- ]; do extra+=("$1"); shift; done
     shift
-    limit=${limit:-60} on_subnet "${options[@]}" -- sh -c 'faults=$1 output=$2; shift 2
+    limit=${limit:-60} on_subnet "${options[@]}" -- sh -c 'at_first=$1 faults=$2 output=$3; shift 3
         f() { "$COOP_FABRIC_TOOL" "$@"; }
+        eval "$at_first"
+        : >"$output" # the last job of this name has started, too
         "$@" >"$output" 2>&1 & job=$!
         until grep -q "^started" "$output" || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
         eval "$faults"; wait $job' \
-        sh "$faults" "$log.job" mpirun -np 2 --oversubscribe --mca btl coopib,self --mca btl_coopib_failover "${on:-1}" --mca btl_coopib_report 1 \
-        --mca mpi_yield_when_idle 1 "${extra[@]}" "$failover" "$@"
+        sh "${at_first:-}" "$faults" "$log.job" mpirun -np 2 --oversubscribe --mca btl coopib,self --mca btl_coopib_failover "${on:-1}" --mca btl_coopib_report 1 \
+        --mca mpi_yield_when_idle 1 --mca pml_coop_lane 0 "${extra[@]}" "$failover" "$@"
 }
 
 # survives FAULTS …: the job ends well, and a rail was lost and is back where that is expected ($back, default: yes).
@@ -52,31 +56,13 @@ ends_saying() {
     [ $status != 0 ] && [ $status != 124 ] && grep -q "^$line" "$log.job"
 }
 
-# The mean of the tenths of a second FROM..TO, in MB/s.
-rate() { # FROM TO
-    grep '^MB/s:' "$log.job" | cut -d' ' -f"$(($1 + 2))-$(($2 + 2))" | tr ' ' '\n' | awk '{ sum += $1 } END { print sum / NR }'
-}
-
-# Two rails of 200 MB/s. One is lost after 1.5 s, for 1.5 s. A tenth of a second holds only 19 rounds, so rates are means of about ten of
-# them: a median would be a multiple of 10 MB/s. The requirement is 0.95 of what one rail alone carries with this program.
-stream_goes_on_at_the_rate_of_the_other_rail() { # PML
-    local one two
-    limit=40 failing true --hosts 2 --rate 200MB/s -- --mca pml "$1" -- stream 2 65536 || return 1
-    one=$(rate 5 15)
-    survives 'sleep 1.5; f port h0/coop1/1 down; sleep 1.5; f port h0/coop1/1 up' --hosts 2 --hcas 2 --rate 200MB/s -- --mca pml "$1" -- \
-        stream 4.5 65536 || return 1
-    two="$(rate 5 13) $(rate 17 28) $(rate 36 43)"
-    echo "one rail: $one MB/s; before, without and with the rail again: $two"
-    awk -v one="$one" -v two="$two" 'BEGIN { split(two, r, " "); exit !(r[1] > 1.6 * one && r[2] >= 0.95 * one && r[3] > 1.6 * one) }'
-}
-
 # Messages that were executed, but whose acknowledgements were lost, are sent again and must be dropped. Messages that the peer's process has
 # acknowledged meanwhile are not sent again, so that one of several jobs has to show it.
 repetitions_are_dropped() { # PML
     local attempt
-    for attempt in 1 2 3 4; do
-        survives 'for i in 1 2 3; do sleep 0.5; f fault h1/coop1 lose-ack --for 1s; sleep 0.1; f port h0/coop1/1 down; f fault clear; sleep 0.3
-            f port h0/coop1/1 up; done' --hosts 2 --hcas 2 -- --mca pml "$1" --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000 || return 1
+    for attempt in 1 2 3 4 5 6 7 8; do
+        survives 'for i in 1 2 3 4; do sleep 0.3; f fault h1/coop1/1 cut --count $i; sleep 0.3; f port h1/coop1/1 up; done' --hosts 2 --hcas 2 -- \
+            --mca pml "$1" --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000 || return 1
         echo "job $attempt"
         awk '/arrived twice and dropped/ { split($0, w, /[:;]/); n += w[2] } END { print n " dropped"; exit !(n > 0) }' "$log.job" && return
     done
@@ -85,7 +71,7 @@ repetitions_are_dropped() { # PML
 
 failover_of_kinds() {
     local pml flaps='for i in 1 2 3; do sleep 0.4; f port h0/coop1/1 down; sleep 0.3; f port h0/coop1/1 up; done'
-    local rails=(--hosts 2 --hcas 2) osc
+    local rails=(--hosts 2 --hcas 2) apart=(--hosts 2 --virtual-hosts --hcas 2) rdma=(--map-by node --mca osc rdma)
     for pml in ob1 coop; do
         check "messages.$pml" survives "$flaps" "${rails[@]}" -- --mca pml "$pml" -- both 3 16 200 4096 12000 65536 1048576
         check "ping_pong.$pml" survives "$flaps" "${rails[@]}" -- --mca pml "$pml" -- one 3 16 200 4096
@@ -95,16 +81,16 @@ failover_of_kinds() {
             --mca btl_coopib_ring_threshold 0 -- both 3 16 200 4096 12000
         check "roce.$pml" survives "$flaps" "${rails[@]}" --link-layer roce -- --mca pml "$pml" -- both 3 16 200 4096 65536
     done
-    check "puts.rdma" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml coop --mca osc rdma -- put 3 16 4096 65536 1048576
-    check "gets.rdma" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml coop --mca osc rdma -- get 3 16 4096 65536 1048576
-    check "atomics_are_never_repeated" survives_or_atomic "$flaps" "${rails[@]}" -- --mca pml ob1 --mca osc rdma -- add 3 16
+    check "puts.rdma" survives_or_atomic "$flaps" "${apart[@]}" -- --mca pml coop "${rdma[@]}" -- put 3 16 4096 65536 1048576
+    check "gets.rdma" survives_or_atomic "$flaps" "${apart[@]}" -- --mca pml coop "${rdma[@]}" -- get 3 16 4096 65536 1048576
+    check "atomics_are_never_repeated" survives_or_atomic "$flaps" "${apart[@]}" -- --mca pml ob1 "${rdma[@]}" -- add 3 16
 }
 
-# The target has time to change its memory: it learns of the end of the only rail after that. The last cut may come after the last
-# `up` of its loop, if the machine is busy.
+# The target has time to change its memory: it learns of the end of the only rail after that. On a busy machine, a cut may come later than
+# the `up` of its round; so the rules that are left are removed at the end.
 failover_of_windows_over_one_rail() {
     check "windows.epoch.one_rail.cut" survives 'for i in 1 2 3 4 5 6 7 8; do sleep 0.2; f fault h1/coop0/1 cut --count $i; sleep 0.2
-        f port h1/coop0/1 up; done; for i in 1 2 3 4; do sleep 0.4; f port h1/coop0/1 up; done' --hosts 2 --virtual-hosts -- "${osc[@]}" -- epoch 5 16 200 4096 65536
+        f port h1/coop0/1 up; done; f fault clear; f port h1/coop0/1 up' --hosts 2 --virtual-hosts -- "${osc[@]}" -- epoch 5 16 200 4096 65536
 }
 
 # Windows of two nodes, because one node would map them. The names of kinds are those of programs/failover.c. 'cut': the last requests are
@@ -137,7 +123,7 @@ survives_or_atomic() {
 
 # shellcheck disable=SC2086 # lengths are words
 failover_of_faults() {
-    local pml sizes='16 200 4096 12000 65536'
+    local pml sizes='16 200 4096 12000 65536' goes_on='until grep -q " works again after " "$output"; do sleep 0.1; done'
     local rails=(--hosts 2 --hcas 2) four=(--hosts 2 --hcas 4)
     for pml in ob1 coop; do
         local quick=(--mca pml "$pml" --mca btl_coopib_timeout 11)
@@ -157,6 +143,11 @@ failover_of_faults() {
             sleep 0.2; f port h1/coop2/1 up; f port h0/coop0/1 up; f port h0/coop1/1 up; done' "${four[@]}" -- --mca pml "$pml" -- both 3 $sizes
         check "all_rails.$pml" survives 'sleep 0.5; f port h0/coop1/1 down; f port h1/coop0/1 down; sleep 5; f port h1/coop0/1 up; sleep 0.3; f port h0/coop1/1 up' \
             "${rails[@]}" -- --mca pml "$pml" -- both 7 $sizes
+        # A port of either side works again first. The other rail does not help.
+        check "all_rails.remote_first.$pml" survives "f port h0/coop0/1 down; f port h1/coop1/1 down; sleep 1; f port h1/coop1/1 up; $goes_on; f port h0/coop0/1 up" \
+            "${rails[@]}" -- --mca pml "$pml" -- both 4 $sizes
+        check "all_rails.local_first.$pml" survives "f port h1/coop0/1 down; f port h0/coop1/1 down; sleep 1; f port h0/coop1/1 up; $goes_on; f port h1/coop0/1 up" \
+            "${rails[@]}" -- --mca pml "$pml" -- both 4 $sizes
         check "all_rails_for_too_long.$pml" ends_saying 'No rail between two processes has worked for too long' 'sleep 0.5; f port h0/coop1/1 down; f port h1/coop0/1 down' \
             "${rails[@]}" -- --mca pml "$pml" --mca btl_coopib_partition_timeout 1 -- both 7 $sizes
         back=no check "end_of_job_without_a_rail.$pml" survives 'sleep 0.5; f port h0/coop1/1 down' "${rails[@]}" -- --mca pml "$pml" -- both 1.5 $sizes
@@ -166,12 +157,10 @@ failover_of_faults() {
 }
 
 part_failover() {
-    local pml
+    # shellcheck disable=SC2034 # for lib/report.sh
+    local by_turns=yes log_prefix=failover.
     log=$results/log/failover.build.log
     prepare_failover >"$log" 2>&1 || { report_fail failover.build; return; }
-    for pml in ob1 coop; do
-        check "stream_goes_on_at_the_rate_of_the_other_rail.$pml" stream_goes_on_at_the_rate_of_the_other_rail "$pml"
-    done
     failover_of_kinds
     failover_of_windows
     failover_of_faults

@@ -124,9 +124,90 @@ striping_waits() {
     done
 }
 
+# --- short messages for which nobody waits -----------------------------------------------------------------------------------
+
+# stream_of REASON SUBNET-OPTION… -- MPIRUN-ARGUMENT…: 192 nonblocking messages of 32 KiB, too few for an attempt of the other way. The
+# report must give REASON, the beginning of its text, for all of them (the bandwidth test also sends short ones).
+stream_of() {
+    local output reason=$1 subnet=()
+    shift
+    while [ "$1" != -- ]; do subnet+=("$1") && shift; done
+    shift
+    output=$(limit=60 on_subnet --hosts 2 --hcas 1 "${subnet[@]}" --virtual-hosts -- mpirun -np 2 --map-by node --mca pml coop --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca pml_coop_report 1 "$@" "$bench/coop_bw" -w 16 -x 2 -i 5 -b 2 -m 32K:32K 2>&1) ||
+        { local status=$?; echo "$output"; return $status; }
+    echo "$output"
+    grep -q "192 .*$reason" <<<"$output" || { echo "not 192 messages because: $reason"; return 1; }
+}
+
+# Ports of a link without a rate say 12 GB/s; the slowest speed that ports can say is 250 MB/s.
+striping_streams() {
+    check streams.a_fast_link_is_read stream_of 'the link is faster than' --
+    check streams.a_slow_link_gets_fragments stream_of 'the link is slower than' --rate 50MB/s --
+    check streams.a_limit_of_the_user_decides.rdma stream_of 'the receiver reads the send buffer' --rate 50MB/s -- --mca pml_coop_isend_rdma_min 1
+    check streams.a_limit_of_the_user_decides.fragments stream_of 'nobody waits, and it is below' -- --mca pml_coop_isend_rdma_min 40k
+    check streams.interrupts_read stream_of 'the receiver reads the send buffer' --rate 50MB/s -- --mca pml_coop_async interrupt
+}
+
+# --- thresholds that follow the rails -----------------------------------------------------------------------------------------
+
+# said_of SIZE SUBNET-OPTION… -- MPIRUN-ARGUMENT…: messages of one size go back and forth over two rails, one at a time, 600 each
+# way. Leaves the report of rank 0 in the variable `said`.
+said_of() {
+    local size=$1 subnet=()
+    shift
+    while [ "$1" != -- ]; do subnet+=("$1") && shift; done
+    shift
+    said=$(limit=60 on_subnet --hosts 2 --hcas 2 "${subnet[@]}" --virtual-hosts -- mpirun -np 2 --map-by node --mca pml coop --mca btl coopib,self \
+        --mca mpi_yield_when_idle 1 --mca btl_coopib_report 1 --mca pml_coop_report 1 "$@" "$bench/coop_latency" -x 0 -i 150 -b 4 -m "$size:$size" 2>&1) ||
+        { local status=$?; echo "$said"; return $status; }
+    echo "$said"
+    said=$(sed -n '/^btl.coopib: rank 0 to rank 1/,/last large message/p' <<<"$said")
+}
+
+# operations REASON: prints how many RDMA operations of rank 0 went whole, and how many in stripes, for this reason.
+operations() { awk -v reason="$1" '/RDMA operations: / && substr($0, length($0) - length(reason) + 1) == reason { print $3, $5; found = 1 } END { if (!found) print 0, 0 }' <<<"$said"; }
+
+# Stripes are compared with whole messages where one rail could be faster, that is, where the links have no limit. At least the
+# first four messages after the striped ones go whole; how many more depends on the machine.
+compares() {
+    said_of 64K -- "$@" || return
+    local whole
+    whole=$(operations 'stripes have taken longer')
+    [ "${whole% *}" -ge 4 ]
+}
+
+# stripes_all SIZE SUBNET-OPTION… -- MPIRUN-ARGUMENT…: all messages but a twentieth are striped.
+stripes_all() {
+    said_of "$@" || return
+    local counts
+    counts=$(operations 'the call is blocking')
+    [ "${counts#* }" -ge 570 ]
+}
+
+# says TEXT SUBNET-OPTION… -- MPIRUN-ARGUMENT…
+says() {
+    said_of 64K "${@:2}" || return
+    grep -qF "$1" <<<"$said" || { echo "the report does not say: $1"; return 1; }
+}
+
+striping_thresholds() {
+    check thresholds.stripes_are_compared_on_fast_links compares
+    check thresholds.slow_links_stripe stripes_all 64K --rate 250MB/s --
+    check thresholds.messages_of_two_shortest_stripes_are_striped stripes_all 16K --rate 250MB/s --
+    check thresholds.a_threshold_of_the_user_decides stripes_all 64K -- --mca btl_coopib_striping_threshold 16k
+    check thresholds.shortest_stripe_of_slow_rails says 'shortest stripe: 4096 bytes (the fastest rail has 250 MB/s)' --rate 250MB/s --
+    check thresholds.shortest_stripe_of_the_user says 'shortest stripe: 8192 bytes (btl_coopib_min_stripe)' --rate 250MB/s -- --mca btl_coopib_min_stripe 8k
+    check thresholds.packets_of_slow_rails says 'if the sender waits: of up to 12288 bytes (longer ones are faster in stripes on ports this slow)' --rate 250MB/s --
+    check thresholds.packets_of_fast_rails says 'packets of up to 16512 bytes go without a handshake (what a packet can carry)' --
+    check thresholds.packets_of_the_user says 'packets of up to 16000 bytes go without a handshake (btl_coopib_eager_limit)' --rate 250MB/s -- --mca btl_coopib_eager_limit 16000
+}
+
 part_striping() {
     log=$results/log/striping.build.log
     striping_build >"$log" 2>&1 || { report_fail striping.build; return; }
     striping_pairs
     striping_waits
+    striping_streams
+    striping_thresholds
 }

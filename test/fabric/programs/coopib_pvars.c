@@ -11,7 +11,7 @@
 
 #include "counter.h"
 
-enum { BYTES = 4 << 20, HCAS = 8, RAILS = 32, MANY = 256, EACH = 16 << 10 };
+enum { BYTES = 4 << 20, HCAS = 8, RAILS = 32, MANY = 128, EACH = 32 << 10 };
 
 static int failed;
 

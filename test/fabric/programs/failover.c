@@ -3,6 +3,10 @@
  * lost, repeated, overtaken or damaged message is found.
  *
  *     failover KIND SECONDS BYTES...
+ *     failover KIND FILE BYTES...
+ *
+ * FILE is a path that begins with '/': rank 0 goes on until the file exists and as many rails are up as at the start.
+ * If they are not all up after 60 seconds, it is a failure.
  *
  * A length is at least 16. KIND:
  *       both     both ranks send, a window of messages at a time, of the given lengths in turn
@@ -18,6 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "counter.h"
 
 enum { WINDOW = 16, MOST_SIZES = 8, TENTHS = 3000 };
 
@@ -66,7 +73,22 @@ static void count_bytes(size_t bytes) {
     if (tenth < TENTHS) tenths[tenth] += bytes;
 }
 
-static int is_last(void) { return MPI_Wtime() - begun >= seconds; }
+static const char* file;     /* null: the time decides */
+static MPI_T_pvar_handle up; /* the rails that work; this and the rest are valid if there is a file */
+static unsigned long long most_up;
+static double ended; /* when the file was seen first; 0: it was not */
+
+static int are_rails_back(void) {
+    const unsigned long long now = value_of(up);
+    if (now < most_up && MPI_Wtime() - ended > 60) fail("rails stay away", 0, 0, now, most_up);
+    return now >= most_up;
+}
+
+static int is_last(void) {
+    if (file == NULL) return MPI_Wtime() - begun >= seconds;
+    if (ended == 0 && access(file, F_OK) == 0) ended = MPI_Wtime();
+    return ended != 0 && are_rails_back();
+}
 
 static uint64_t exchange(int back) {
     static uint64_t* out[WINDOW];
@@ -267,10 +289,17 @@ static uint64_t additions(void) {
 }
 
 int main(int argc, char** argv) {
+    int provided;
+    if (argc > 2 && argv[2][0] == '/') file = argv[2];
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    if (file != NULL) up = handle_of_class("btl_coopib_rails_up", MPI_T_PVAR_CLASS_LEVEL, 1);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc < 4) MPI_Abort(MPI_COMM_WORLD, 2);
     seconds = atof(argv[2]);
+    MPI_Barrier(MPI_COMM_WORLD); /* connects the ranks */
+    if (file != NULL) most_up = value_of(up);
     for (kinds = 0; kinds < MOST_SIZES && kinds + 3 < argc; ++kinds) {
         sizes[kinds] = strtoull(argv[kinds + 3], NULL, 10) / 8 * 8;
         if (sizes[kinds] > most) most = sizes[kinds];
@@ -299,6 +328,8 @@ int main(int argc, char** argv) {
         printf("\nfailover: all right, %llu messages\n", (unsigned long long)number);
         fflush(stdout);
     }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
     MPI_Finalize();
     return 0;
 }

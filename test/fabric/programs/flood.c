@@ -13,7 +13,7 @@
 
 #include "counter.h"
 
-enum { WINDOW = 1024, FRAGMENT = 12 * 1024 + 16 };
+enum { WINDOW = 1024, FRAGMENT = 16 * 1024 + 128 + 16 };
 
 static void send_all(int count, int bytes, int to) {
     char* message = malloc((size_t)bytes);

@@ -198,6 +198,17 @@ CASE(acknowledged_messages_are_gone_with_the_hca_that_had_them) {
     pair.a.scq.expect(4, IBV_WC_RETRY_EXC_ERR);
 }
 
+// The HCA that the rule names is the one that fails, so that `hca … up` of the same one ends it.
+CASE(hca_that_is_to_fail_after_acknowledgements_may_send) {
+    if (devices() < 2 && !far()) skip("needs a second HCA");
+    Pair pair;
+    const std::string port = pair.a.port_name(), hca = port.substr(0, port.rfind('/'));
+    for (const std::string& target : {port, hca}) {
+        const Meanwhile rule({"fault", target, "ack-and-die", "--count", "1"}, {"fault", "clear"});
+        pair.exchange(1);
+    }
+}
+
 CASE(acknowledged_send_needs_a_receive_although_it_will_be_lost) {
     Pair::Options options;
     options.from_a.rnr_retry = 1;

@@ -3,8 +3,10 @@
 // completion).
 #include <arpa/inet.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "end.h"
 
@@ -350,4 +352,18 @@ CASE(reordered_datagram_comes_after_the_next) {
     send_two_with_a_rule(pair, "reorder");
     CHECK_EQ(next_imm(pair, 1), 2);
     CHECK_EQ(next_imm(pair, 2), 1);
+}
+
+CASE(datagram_that_is_lost_is_not_late) {
+    Pair::Options options;
+    options.a.qp.type = options.b.qp.type = IBV_QPT_UD;
+    Pair pair(options);
+    for (std::uint64_t id = 1; id <= 2; ++id) pair.b->receive(id, id * 1024, 256);
+    char name[32];
+    snprintf(name, sizeof name, "qp:0x%x", pair.at_a.qpn);
+    tool({"fault", name, "late", "1ms"});
+    send_two_with_a_rule(pair, "drop");
+    CHECK_EQ(next_imm(pair, 1), 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    pair.b->expect_no_receive();
 }

@@ -100,6 +100,25 @@ TEST_F(Storm, leaves_a_rail_at_any_time) {
     }
 }
 
+// A rule that takes something down may do that late.
+TEST_F(Storm, brings_up_at_the_end_what_rules_may_have_taken_down) {
+    install_subnet({.hcas = 2});
+    const std::string actions = text({.faults = 50, .kinds = {"cut", "ack-and-die"}});
+    const std::string end = actions.substr(actions.find(" fault clear"));
+    int rules = 0;
+    std::istringstream lines(actions);
+    for (std::string line, at, time, what, port, kind; std::getline(lines, line);) {
+        std::istringstream words(line);
+        words >> at >> time >> what >> port >> kind;
+        if (kind != "cut" && kind != "ack-and-die") continue;
+        ++rules;
+        const std::string hca = port.substr(0, port.rfind('/'));
+        EXPECT_NE(end.find(kind == "cut" ? " port " + port + " up\n" : " hca " + hca + " up\n"), std::string::npos)
+            << line;
+    }
+    EXPECT_EQ(rules, 50);
+}
+
 TEST_F(Storm, takes_all_rails_if_asked_to) {
     install_subnet({.hcas = 3});
     EXPECT_GT(alone({.faults = 100, .every_ns = 50'000'000, .all_rails = true, .kinds = {"port"}}, 3), 0);

@@ -407,6 +407,19 @@ TEST(Connection, the_request_of_the_lower_number_counts) {
     EXPECT_EQ(c.state(), State::kJoining);
 }
 
+// A peer that asks now has not got our request: it could not be reached, as long as its port was down.
+TEST(Connection, request_that_was_repeated_in_vain_goes_again_when_the_peer_asks) {
+    Connection c = in_state(State::kRequested);
+    Nanoseconds now = 0;
+    for (int i = 0; i < 3; ++i) {
+        now = *c.next_tick();
+        EXPECT_EQ(text(c.on_tick(now)), "send request");
+    }
+    EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kRequest, 0), now)), "send request");
+    EXPECT_EQ(*c.next_tick(), now + kPatience.first);
+    EXPECT_EQ(text(c.on_datagram(from_peer(Kind::kRequest, 0), now)), "");
+}
+
 TEST(Connection, process_connects_to_itself) {
     const std::vector<PathChoice> own = {{0, 0, 0, 0, 0}, {1, 1, 0, 0, 0}};
     Connection c(kSelf, kSelf, kOurs, own, kPatience, kOurWord);
@@ -422,6 +435,15 @@ TEST(Connection, process_connects_to_itself) {
 }
 
 // --- datagrams -----------------------------------------------------------------------------------------------------
+
+TEST(Datagram, carries_the_address_that_a_port_has_now) {
+    Datagram d = from_peer(Kind::kRequest);
+    d.rail = 1;
+    d.life = 2;
+    EXPECT_EQ(std::get<Datagram>(decode(encode(d))).address, std::nullopt);
+    d.address = PortAddress{3, 0xbfff, {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}};
+    EXPECT_EQ(std::get<Datagram>(decode(encode(d))), d);
+}
 
 TEST(Datagram, every_flipped_bit_is_seen) {
     const auto whole = encode(from_peer(Kind::kReply));
@@ -462,6 +484,11 @@ TEST(Datagram, field_out_of_bounds_or_other_length_is_named) {
     EXPECT_NE(wrong(encode(d)).find("generation of the rail"), std::string::npos);
     d = from_peer(Kind::kDown);
     EXPECT_NE(wrong(encode(d)).find("rail is 255"), std::string::npos);
+    d = from_peer(Kind::kRequest);
+    d.address = PortAddress{kMaxPorts, 5, {}};
+    EXPECT_NE(wrong(encode(d)).find("port with an address"), std::string::npos);
+    d.address = PortAddress{1, 0xc000, {}};  // of a multicast group
+    EXPECT_NE(wrong(encode(d)).find("LID of a port"), std::string::npos);
     auto bytes = encode(from_peer(Kind::kReply));
     bytes.push_back(std::byte{0});
     EXPECT_NE(wrong(bytes).find("length"), std::string::npos);

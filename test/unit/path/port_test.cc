@@ -58,7 +58,7 @@ TEST(Port, other_length_or_version_or_magic_is_named) {
     EXPECT_EQ(wrong(bytes), "list of ports: length in bytes is 119, expected 120");
     bytes = pack(two_ports());
     bytes[4] = std::byte{9};
-    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 4");
+    EXPECT_EQ(wrong(bytes), "list of ports: version is 9, expected 5");
     bytes[0] = std::byte{0};
     EXPECT_NE(wrong(bytes).find("magic number"), std::string::npos);
     EXPECT_NE(wrong({}).find("length"), std::string::npos);
@@ -73,6 +73,8 @@ TEST(Port, each_field_out_of_bounds_is_named) {
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].lid = 9; }).find("part that the LMC takes"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].lid = 0xC000; }).find("LID"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].roce = 1; }).find("RoCE"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].apm = 4; }).find("alternate paths is 4"), std::string::npos);
+    EXPECT_NE(wrong_with([](PortList& l) { l.ports[0].migrates = 2; }).find("path migration"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].roce = 0; }).find("RoCE"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].lmc = 1; }).find("LMC"), std::string::npos);
     EXPECT_NE(wrong_with([](PortList& l) { l.ports[1].link_layer = LinkLayer{3}; }).find("link layer"),

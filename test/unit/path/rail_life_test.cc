@@ -224,6 +224,26 @@ TEST(RailLife, makes_few_attempts_while_its_port_is_down) {
     EXPECT_EQ(list(life.on(On::kPeerAsks, kStart, 2)), std::vector{Do::kReopen});
 }
 
+TEST(RailLife, tries_to_open_a_rail_that_has_never_opened_less_often) {
+    RailLife life = RailLife::of_unopened(kPatience, kStart);
+    EXPECT_EQ(life.state(), Is::kDown);
+    EXPECT_EQ(*life.next_tick(), kStart + (kPatience.retry << kPatience.first_unopened));
+    std::uint64_t pause = 0;
+    for (int i = 0; i < 20; ++i) {
+        const std::uint64_t now = *life.next_tick();
+        EXPECT_EQ(list(life.on(On::kTick, now)), std::vector{Do::kReopen});
+        EXPECT_EQ(list(life.on(On::kGivenUp, now)), std::vector<Do>());
+        pause = *life.next_tick() - now;
+    }
+    EXPECT_EQ(pause, kPatience.longest_unopened);
+    EXPECT_EQ(list(life.on(On::kPeerAsks, kStart, 2)), std::vector{Do::kReopen});
+    EXPECT_EQ(list(life.on(On::kEstablished, kStart)), std::vector{Do::kUse});
+    // From now on it is as any other.
+    EXPECT_EQ(life.generation(), 2u);
+    static_cast<void>(fails_and_returns(life, kStart));
+    EXPECT_EQ(life.generation(), 3u);
+}
+
 // --- both sides -----------------------------------------------------------------------------------------------------
 
 // What a side has sent: CLOSED or DOWN of a generation, or the REQUEST of one.
@@ -238,6 +258,14 @@ struct Sent {
 class Pair {
 public:
     explicit Pair(std::uint32_t seed) : dice_(seed) {}
+
+    // The rail did not open when the two connected.
+    void did_not_open() {
+        for (Side& side : sides_) {
+            side.life = RailLife::of_unopened(kPatience, now_);
+            side.stopped = side.told = side.repeated = 1;
+        }
+    }
 
     // Both sides repeat writes before the peer has closed its end.
     void repeat_early() {
@@ -392,6 +420,7 @@ TEST(RailLifeOfBothSides, comes_back_and_never_repeats_a_write_that_may_still_la
     for (std::uint32_t seed = 1; seed <= 3000 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Pair pair(seed);
+        if (seed % 4 == 0) pair.did_not_open();
         pair.run();
         EXPECT_EQ(pair.ghosts(), 0);
         EXPECT_EQ(pair.untold(), 0);

@@ -22,14 +22,39 @@ bool reaches_atomics(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     return *endpoint->may_reach_atomics;
 }
 
+namespace {
+
+bool has_waiting(const Rail& rail) noexcept { return !rail.waiting.empty() || rail.reads.has_waiting(); }
+
+// Atomic operations whose rail has failed wait for it, or have gone to another one to the same HCA.
+bool wait_after_failure(const Channel& channel) noexcept {
+    if (!channel.repairs) return false;
+    if (!channel.parked.empty()) return true;
+    for (const Rail& rail : channel.rails)
+        if (rail.remote_hca == channel.endpoint.atomic_hca && has_waiting(rail)) return true;
+    return false;
+}
+
+}  // namespace
+
 // Requests of other kinds count, too, since atomic operations keep their order behind them.
 bool atomics_wait(mca_btl_base_module_t* btl, Endpoint* endpoint) {
     Module& m = Module::of(btl);
     Guard guard(m);
-    if (!endpoint->connected.load(std::memory_order_relaxed)) return !endpoint->waiting_ops.empty();
-    Channel& channel = *endpoint->channel;
-    Rail* const rail = channel.atomic_rail ? channel.rails.find(*channel.atomic_rail) : nullptr;
-    return rail != nullptr && (!rail->waiting.empty() || rail->reads.has_waiting());
+    if (!endpoint->connected.load(std::memory_order_relaxed) && !endpoint->waiting_ops.empty()) return true;
+    if (!endpoint->channel || endpoint->channel->state != ChannelState::kConnected) return false;
+    const Channel& channel = *endpoint->channel;
+    const Rail* const rail = channel.atomic_rail ? channel.rails.find(*channel.atomic_rail) : nullptr;
+    return (rail != nullptr && has_waiting(*rail)) || wait_after_failure(channel);
+}
+
+// All are on one queue pair, in order. If another rail may take over from it, its requests may go there one by one.
+bool atomics_keep_order(mca_btl_base_module_t* btl, Endpoint* endpoint) {
+    Module& m = Module::of(btl);
+    Guard guard(m);
+    if (!endpoint->connected.load(std::memory_order_relaxed)) return false;
+    const Channel& channel = *endpoint->channel;
+    return channel.state == ChannelState::kConnected && channel.atomic_rail && !channel.repairs;
 }
 
 }  // namespace coop::ib

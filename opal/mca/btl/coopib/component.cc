@@ -12,9 +12,11 @@
 
 #include "coop_config.h"
 #include "coop/rail/verbs/fork.h"
+#include "coop/sched/packet_limit.h"
 #include "diagnose.h"
 #include "entry.h"
 #include "extension.h"
+#include "migration.h"
 #include "module.h"
 #include "nearness.h"
 #include "procs.h"
@@ -37,7 +39,7 @@ std::uint32_t local_rank() noexcept {
 
 namespace {
 
-constexpr std::size_t kFragmentBytes = 12 * 1024;
+constexpr std::size_t kFragmentBytes = 16 * 1024 + 128;  // 16 KiB with the headers of the upper layer
 constexpr std::size_t kMostFragmentBytes = 1 << 20, kLeastFragmentBytes = 256;
 constexpr int kFirstCqEntries = 1024;
 constexpr std::uint32_t kFixedCqEntries = 1 << 16;
@@ -178,8 +180,7 @@ bool open_devices(Module& m) {
     options.include = m.given.if_include ? m.given.if_include : "";
     options.exclude = m.given.if_exclude ? m.given.if_exclude : "";
     if (m.given.max_reads != 0) options.most_reads = static_cast<std::uint32_t>(m.given.max_reads);
-    options.ports = {static_cast<std::uint16_t>(m.given.pkey), static_cast<int>(m.given.gid_index),
-                     m.given.allow_different_subnets != 0};
+    options.ports = wishes_for_ports(m.given);
     std::vector<rail::Diagnostic> said;
     m.hcas = rail::open_hcas(options, said);
     if (m.hcas.size() > kMaxHcas) keep_near_hcas(m);
@@ -187,14 +188,14 @@ bool open_devices(Module& m) {
 }
 
 // Bytes that are registered before the first message: receive buffers, a first chunk
-// of fragments, and the connector's datagrams, each on every HCA.
+// of fragments, each on every HCA, and the connector's datagrams on every port.
 std::uint64_t bytes_to_start(const Module& m) {
     std::uint64_t buffers = FragmentPool::kPerChunk;
     for (const rail::Hca& hca : m.hcas)
         if (hca.caps().has_srq())
             buffers += std::min(static_cast<std::uint32_t>(m.given.receives), hca.caps().max_srq_wr);
-    constexpr std::uint64_t kDatagrams = 1 << 20;
-    return m.hcas.size() * (buffers * (m.buffer_bytes() + 64) + kDatagrams);
+    constexpr std::uint64_t kDatagrams = 1 << 19;
+    return m.hcas.size() * buffers * (m.buffer_bytes() + 64) + rail::ports_of(m.hcas).size() * kDatagrams;
 }
 
 // Reports the error `number`, an errno, and returns false.
@@ -257,17 +258,41 @@ bool limit_operations(Module& m) {
     return true;
 }
 
+// Whether the user has set a parameter of all transports for this one.
+bool is_set(const char* name) {
+    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+    const int index = mca_base_var_find("opal", "btl", "coopib", name);
+    return index >= 0 && mca_base_var_get_value(index, nullptr, &source, nullptr) == OPAL_SUCCESS &&
+           source != MCA_BASE_VAR_SOURCE_DEFAULT;
+}
+
+// A message that goes in one packet uses one rail. If its sender waits for it, stripes of a shorter one pay on slow ports.
+// A sender that does not wait keeps the rails busy with other messages.
+void limit_packets(Module& m, std::size_t ports, std::uint64_t slowest_mbytes_per_s) {
+    m.awaited_packet_max = m.base.btl_eager_limit;
+    m.limit_set = is_set("eager_limit");
+    if (m.limit_set) return;
+    const auto most = m.given.num_rails == 0 ? ports : std::min(ports, static_cast<std::size_t>(m.given.num_rails));
+    m.awaited_packet_max = sched::packet_limit(m.base.btl_eager_limit, most, slowest_mbytes_per_s * 1'000'000);
+}
+
 // The module has only the abilities that all HCAs have.
 void set_abilities(Module& m) {
     std::uint32_t inline_bytes = UINT32_MAX;
     bool reads = true, atomics = true;
-    std::uint64_t rate = 0;
+    std::uint64_t rate = 0, slowest = UINT64_MAX;
+    std::size_t ports = 0;
     for (const rail::Hca& hca : m.hcas) {
         inline_bytes = std::min(inline_bytes, hca.caps().max_inline);
         reads &= hca.caps().max_rd_atomic > 0;
         atomics &= hca.caps().atomics && hca.caps().max_rd_atomic > 0;
-        for (const path::PortRecord& port : hca.ports()) rate += port.rate_mbytes_per_s;
+        for (const path::PortRecord& port : hca.ports()) {
+            rate += port.rate_mbytes_per_s;
+            slowest = std::min<std::uint64_t>(slowest, port.rate_mbytes_per_s);
+            ++ports;
+        }
     }
+    limit_packets(m, ports, slowest);
     mca_btl_base_module_t& b = m.base;
     if (!reads) b.btl_flags &= ~static_cast<std::uint32_t>(MCA_BTL_FLAGS_GET);
     // With fewer rails than ports, a peer may have no rail to the HCA that is named for atomic operations.
@@ -286,6 +311,7 @@ bool start(Module& m) {
     m.id = id_of(OPAL_PROC_MY_NAME);
     std::vector<rail::Hca*> all;
     for (rail::Hca& hca : m.hcas) all.push_back(&hca);
+    if (m.given.apm != static_cast<std::int64_t>(path::Apm::kOff)) m.migrations = std::make_unique<Migrations>();
     if (!m.fragments.open(m.buffer_bytes(), all)) return refused(m, errno, "cannot register buffers to send from");
     if (!open_queues(m) || !open_connections(m)) return false;
     if (!open_registration(m)) return cannot_start("Open MPI's registration cache (rcache/grdma) is missing"), false;
@@ -295,6 +321,7 @@ bool start(Module& m) {
         .reads_apart = static_cast<std::uint8_t>(m.given.interleave),
         .max_paths = static_cast<std::uint16_t>(m.given.max_paths)};
     if (const auto wrong = order_ports(m)) return parameter_out_of_range(*wrong), false;
+    want_alternates(m);
     set_abilities(m);
     for (std::size_t i = 0; i < m.hcas.size(); ++i) m.uses[i].guid = ibv_get_device_guid(m.hcas[i].context()->device);
     if (const auto why = m.connections->start_thread()) answers_by_polling(*why);

@@ -8,6 +8,7 @@
 #include "failover.h"
 #include "failure.h"
 #include "message.h"
+#include "migration.h"
 #include "module.h"
 #include "operation.h"
 #include "procs.h"
@@ -114,6 +115,7 @@ void on_established(Module& m, Endpoint& endpoint, News& news) {
     const std::vector<path::PathChoice> paths = news.paths;
     take_rails(m, endpoint, news);
     check_settings(m, endpoint);
+    check_alternates(m, endpoint);
     if (!news.silent.empty()) rail_is_silent(endpoint.proc, news.silent.front(), news.silent.size());
     for (const Rail& rail : channel.rails) channel.has_own_receives |= !rail.receives.empty();
     channel.atomic_rail = rail_for_atomics(endpoint);
@@ -151,6 +153,7 @@ void on_event(Module& m, const News& news) {
 
 void on_news(Module& m, News& news) {
     if (news.what == News::What::kEvent) return on_event(m, news);
+    if (news.what == News::What::kMoved) return note_moved(m, news.moved);
     Endpoint* endpoint = endpoint_of(m, news.peer);
     if (endpoint == nullptr) return;
     if (news.rail != path::kAllRails && news.what != News::What::kQueuePairs) return on_repair_news(m, *endpoint, news);
@@ -162,6 +165,7 @@ void on_news(Module& m, News& news) {
         if (is_waited_for(*endpoint)) peer_is_late(endpoint->proc, m.given.connect_timeout);
         return;
     case News::What::kEvent:
+    case News::What::kMoved:
     case News::What::kClosing:
     case News::What::kAsked: return;
     }
@@ -170,10 +174,11 @@ void on_news(Module& m, News& news) {
 }  // namespace
 
 void set_mark(Endpoint& endpoint, Rail& rail, std::size_t number) {
-    for (Work* mark : {&rail.mark, &rail.last}) {
+    for (Work* mark : {&rail.mark, &rail.last, &rail.pulse}) {
         mark->rail = static_cast<sched::RailIndex>(number);
         mark->endpoint = &endpoint;
     }
+    if (endpoint.channel->module.migrations) endpoint.channel->module.migrations->adopt(rail);
 }
 
 // A rail may fail meanwhile, so that the rest has to wait again.

@@ -16,6 +16,7 @@
 #include "procs.h"
 #include "progress.h"
 #include "queue_pairs.h"
+#include "rules.h"
 
 namespace coop::ib {
 namespace {
@@ -25,6 +26,7 @@ constexpr path::Nanoseconds kAskQueuePairAfter = 50'000'000;
 
 // Of attempts to connect a rail once more.
 constexpr path::Nanoseconds kFirstPauseOfAttempt = 1'000'000;
+constexpr path::Nanoseconds kLongestPauseOfAttempt = 100'000'000;  // perhaps the peer has no other rail
 constexpr path::Nanoseconds kProbeOfAttempt = 500'000'000;
 
 path::Patience patience_of(const Module& m) {
@@ -33,6 +35,10 @@ path::Patience patience_of(const Module& m) {
     patience.probe = static_cast<std::uint64_t>(m.given.probe_timeout) * 1'000'000u;
     return patience;
 }
+
+// With failover, the thread looks for datagrams at least as often as this: a peer without a rail waits for the answer, and
+// the notification of a datagram may be lost.
+constexpr path::Nanoseconds kLongestSleep = 100'000'000;
 
 // If there is no thread, the application reads the HCAs' events. This takes a system call for each HCA, so it is done
 // rarely.
@@ -56,7 +62,8 @@ void Connections::stop_thread() noexcept {
 
 rail::Status Connections::open() {
     std::vector<rail::Diagnostic> said;
-    auto connector = rail::Connector::open(m_.hcas, {.address = address_options(m_.given)}, said);
+    auto connector = rail::Connector::open(
+        m_.hcas, {.every_port = holds(Rule::kPorts), .address = address_options(m_.given)}, said);
     if (!connector) return connector.trouble();
     connector_.emplace(std::move(*connector));
     std::vector<rail::Hca*> hcas;
@@ -67,6 +74,7 @@ rail::Status Connections::open() {
 }
 
 std::optional<std::string> Connections::start_thread() {
+    own_ = m_.own.ports;
     for (const rail::Hca& hca : m_.hcas)
         event_sources_.push_back(rail::make_events_nonblocking(hca.context()) ? hca.context()->async_fd : -1);
     arrivals_ = connector_->descriptors();
@@ -100,7 +108,9 @@ void Connections::run() noexcept {
 
 std::optional<path::Nanoseconds> Connections::until_first_timer() const noexcept {
     const std::lock_guard guard(lock_);
-    const auto first = timers_.first();
+    auto first = timers_.first();
+    if (const auto moves = m_.migrations ? m_.migrations->next_tick() : std::nullopt; moves)
+        first = first ? std::min(*first, *moves) : *moves;
     if (!first) return std::nullopt;
     const path::Nanoseconds now = now_ns();
     return *first > now ? *first - now : 0;
@@ -111,7 +121,8 @@ void Connections::sleep() noexcept {
     std::vector<pollfd> all{{wake_, POLLIN, 0}};
     for (const int descriptor : event_sources_) all.push_back({descriptor, POLLIN, 0});  // poll() ignores -1
     for (const int descriptor : arrivals_) all.push_back({descriptor, POLLIN, 0});
-    const auto wait = until_first_timer();
+    auto wait = until_first_timer();
+    if (m_.given.failover != 0) wait = std::min(wait.value_or(kLongestSleep), kLongestSleep);
     timespec pause{};
     if (wait) pause = {static_cast<time_t>(*wait / 1'000'000'000), static_cast<long>(*wait % 1'000'000'000)};
     if (ppoll(all.data(), all.size(), wait ? &pause : nullptr, nullptr) <= 0) return;
@@ -144,9 +155,65 @@ void Connections::take_events(std::size_t hca) {
     const std::lock_guard guard(lock_);
     for (const rail::HcaEvent& event : events) {
         ++events_[hca];
+        if (rail::meaning_of(event.type) == rail::Meaning::kNotice) look_at_own_ports(hca);
+        // Before the application learns that a port is down: it repairs only what is still on that port.
+        if (m_.migrations) m_.migrations->on_event(static_cast<std::uint32_t>(hca), event, now_ns());
+        tell_moved();
         if (rail::meaning_of(event.type) == rail::Meaning::kNothing) continue;
         tell({.what = News::What::kEvent, .hca = static_cast<std::uint32_t>(hca), .event = event});
     }
+}
+
+void Connections::tell_moved() {
+    if (!m_.migrations) return;
+    for (const Moved& moved : m_.migrations->take_moved()) tell({.what = News::What::kMoved, .moved = moved});
+}
+
+// A port may have another address. What else its record says was agreed with all peers, and does not change.
+void Connections::look_at_own_ports(std::size_t hca) {
+    for (path::PortRecord& port : own_) {
+        std::uint32_t unused = 0;
+        if (port.hca != hca) continue;
+        const auto found = rail::query_port(m_.hcas[hca].context(), port.port, wishes_for_ports(m_.given), unused);
+        const auto* now = std::get_if<path::PortRecord>(&found);
+        if (now == nullptr || (now->lid == port.lid && now->gid == port.gid && now->gid_index == port.gid_index))
+            continue;
+        port.lid = now->lid;
+        port.gid = now->gid;
+        port.gid_index = now->gid_index;
+        connector_->on_moved(port);
+    }
+}
+
+path::PortAddress Connections::own_address(std::size_t port) const {
+    return {static_cast<std::uint8_t>(port), own_[port].lid, own_[port].gid};
+}
+
+path::PortAddress Connections::address_of(std::uint8_t own_port) const {
+    const std::lock_guard guard(lock_);
+    return own_address(own_port);
+}
+
+// That of the port of the rail. If it is about all rails: of a port that has moved, another one with each repetition.
+std::optional<path::PortAddress> Connections::address_to_tell(const Link& link) const {
+    if (link.rail != path::kAllRails) return own_address(link.connection.path(0).local_port);
+    std::vector<std::size_t> moved;
+    for (std::size_t i = 0; i < own_.size(); ++i)
+        if (own_[i].lid != m_.own.ports[i].lid || own_[i].gid != m_.own.ports[i].gid) moved.push_back(i);
+    if (moved.empty()) return std::nullopt;
+    return own_address(moved[link.connection.attempt() % moved.size()]);
+}
+
+std::vector<path::PortRecord> Connections::ports_now(std::uint64_t peer, const path::PortList& remote) const {
+    std::vector<path::PortRecord> ports = remote.ports;
+    const auto told = addresses_.find(peer);
+    if (told == addresses_.end()) return ports;
+    for (const auto& [port, address] : told->second) {
+        if (port >= ports.size()) continue;
+        ports[port].lid = address.lid;
+        ports[port].gid = address.gid;
+    }
+    return ports;
 }
 
 // Handles all datagrams and timers. Call it with the lock held.
@@ -155,6 +222,8 @@ void Connections::serve() noexcept {
     }
     const path::Nanoseconds now = now_ns();
     while (Link* link = timers_.due(now)) carry_out(*link, link->connection.on_tick(now));
+    if (m_.migrations) m_.migrations->on_tick(now);
+    tell_moved();
 }
 
 void Connections::poll() noexcept {
@@ -196,6 +265,8 @@ void Connections::take_datagram(std::span<const std::byte> bytes) {
     const auto* datagram = std::get_if<path::Datagram>(&decoded);
     if (datagram == nullptr || datagram->receiver != m_.id)
         return;  // of another job, or damaged: the sender repeats it
+    if (datagram->address && holds(Rule::kAddress))
+        addresses_[datagram->sender][datagram->address->port] = *datagram->address;
     if (datagram->rail != path::kAllRails) return take_datagram_of_rail(*datagram);
     Link* link = find(datagram->sender, nullptr);
     if (link != nullptr) carry_out(*link, link->connection.on_datagram(*datagram, now_ns()));
@@ -230,7 +301,9 @@ void Connections::reopen(std::uint64_t peer, const path::PortList& remote, std::
     const std::lock_guard guard(lock_);
     path::Patience patience = patience_of(m_);
     patience.first = kFirstPauseOfAttempt;
+    patience.longest = kLongestPauseOfAttempt;
     patience.notice = 0;
+    for (const path::PathChoice& path : paths) look_at_own_ports(m_.own.ports[path.local_port].hca);
     std::unique_ptr<Link>& link = attempts_[{peer, rail}];
     if (link != nullptr) timers_.set(*link, link->due, std::nullopt);
     const auto generation = static_cast<std::uint32_t>(now_ns() >> 10) | 1;
@@ -262,7 +335,7 @@ std::vector<std::unique_ptr<Rail>> Connections::abandon(std::uint64_t peer, std:
     for (News& news : news_) {
         if (news.peer != peer || news.rail != rail || news.what != News::What::kEstablished) continue;
         for (auto& each : news.rails) {
-            if (each != nullptr) each->qp.stop();
+            if (each != nullptr) each->stop();
             rails.push_back(std::move(each));
         }
         news.what = News::What::kGivenUp;
@@ -274,7 +347,7 @@ std::vector<std::unique_ptr<Rail>> Connections::abandon(std::uint64_t peer, std:
 
 void Connections::send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way) {
     const std::lock_guard guard(lock_);
-    static_cast<void>(connector_->send(remote.ports, encode(datagram), way));
+    static_cast<void>(connector_->send(remote.ports, encode(datagram), way, ports_now(datagram.receiver, remote)));
 }
 
 void Connections::return_places(const Rail& rail) {
@@ -300,8 +373,10 @@ void Connections::carry_out(Link& link, const path::Action& action) {
         path::Datagram datagram = link.connection.datagram(action.kind);
         datagram.rail = link.rail;
         datagram.life = link.life;
+        datagram.address = address_to_tell(link);
         // A datagram that cannot be sent is repeated later.
-        static_cast<void>(connector_->send(link.remote.ports, encode(datagram), {link.connection.attempt(), 0, 0}));
+        static_cast<void>(connector_->send(link.remote.ports, encode(datagram), {link.connection.attempt(), 0, 0},
+                                           ports_now(link.peer, link.remote)));
         return;
     }
     case path::Do::kEstablished: return establish(link);
@@ -340,13 +415,16 @@ void Connections::make_rails(Link& link) {
 
 void Connections::connect_rails(Link& link) {
     path::Connection& connection = link.connection;
+    const std::vector<path::PortRecord> remote = ports_now(link.peer, link.remote);
     path::RailMask failed = 0;
     for (std::size_t i = 0; i < connection.rails(); ++i) {
         if (!is_in(connection.live(), i) || link.rails[i] == nullptr) continue;
         const path::PathChoice& path = connection.path(i);
-        if (!connect_rail(m_, *link.rails[i], path, link.remote.ports[path.remote_port], connection.rail(i),
+        if (!connect_rail(m_, *link.rails[i], path, own_[path.local_port], remote[path.remote_port], connection.rail(i),
                           link.timeout))
             failed |= path::RailMask{1} << i;
+        else if (m_.migrations && link.peer != m_.id)
+            m_.migrations->begin(m_, *link.rails[i], path, {link.remote.limits, remote}, link.timeout);
     }
     carry_out(link, connection.on_connected(failed, now_ns()));
 }
@@ -394,7 +472,7 @@ void Connections::close_rails(Link& link, path::RailMask which) {
     bool quiet = true;
     for (std::size_t i = 0; i < link.rails.size(); ++i) {
         if (!is_in(which, i) || link.rails[i] == nullptr) continue;
-        quiet &= link.rails[i]->qp.stop();
+        quiet &= link.rails[i]->stop();
         link.rails[i]->state = rail::RailState::kClosed;
     }
     if (quiet && link.block.places != nullptr) probe_memory_.give_back(link.block);

@@ -34,6 +34,7 @@
 #include "coop/rail/verbs/async_events.h"
 #include "coop/rail/verbs/connector.h"
 #include "endpoint.h"
+#include "migration.h"
 #include "probe.h"
 
 namespace coop::ib {
@@ -55,6 +56,7 @@ struct News {
         kEvent,        // HCA `hca` has reported `event`
         kClosing,      // the peer has sent `datagram`: a rail is to be closed, or is
         kAsked,        // the peer wants to connect `rail` again
+        kMoved,        // a queue pair is on another path: `moved`
     };
     What what;
     std::uint64_t peer = 0;  // id of the peer
@@ -69,6 +71,7 @@ struct News {
     std::uint8_t rail = path::kAllRails;  // kAllRails: the connection of two processes; else one rail, once more
     std::uint32_t life = 0;               // the generation of that rail
     path::Datagram datagram;
+    Moved moved;
 };
 
 class Connections {
@@ -103,6 +106,8 @@ public:
     std::vector<std::unique_ptr<Rail>> abandon(std::uint64_t peer, std::uint8_t rail);
     // A datagram that cannot be sent is lost.
     void send(const path::PortList& remote, const path::Datagram& datagram, const rail::Way& way);
+    // The present address of a port of this process.
+    path::PortAddress address_of(std::uint8_t own_port) const;
     // The rail is about to be destroyed: its places in the completion queue are free.
     void return_places(const Rail& rail);
 
@@ -112,7 +117,7 @@ public:
 private:
     struct Link {
         std::uint64_t peer;
-        path::PortList remote;
+        path::PortList remote;  // as the peer has published it: the same paths follow from it on both sides
         path::Connection connection;
         std::vector<std::unique_ptr<Rail>> rails;  // one for each path; null if it could not be made
         ProbeMemory::Block block;
@@ -130,6 +135,11 @@ private:
     void serve() noexcept;
     void wake() noexcept;
     void take_events(std::size_t hca);
+    void tell_moved();
+    void look_at_own_ports(std::size_t hca);
+    path::PortAddress own_address(std::size_t port) const;
+    std::optional<path::PortAddress> address_to_tell(const Link& link) const;
+    std::vector<path::PortRecord> ports_now(std::uint64_t peer, const path::PortList& remote) const;
     Link* find(std::uint64_t peer, const path::PortList* remote);
     void take_datagram(std::span<const std::byte> bytes);
     void take_datagram_of_rail(const path::Datagram& datagram);
@@ -154,6 +164,8 @@ private:
     std::map<RailName, std::unique_ptr<Link>> attempts_;  // the last one of each rail
     path::Timers<Link> timers_;
     std::array<std::uint64_t, kMaxHcas> events_{};
+    std::vector<path::PortRecord> own_;  // Module::own with present addresses
+    std::unordered_map<std::uint64_t, std::map<std::uint8_t, path::PortAddress>> addresses_;  // that peers have told
     std::vector<News> news_;
     std::atomic<bool> has_news_{false};
     int wake_ = -1;                   // an eventfd

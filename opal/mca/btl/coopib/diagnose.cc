@@ -178,6 +178,26 @@ void rail_back(const Channel& channel, sched::RailIndex number, std::uint64_t aw
              port, name_of(channel.endpoint.proc).c_str(), seconds_of(away_ns));
 }
 
+// `rail` knows the path that it has left.
+void rail_moved(const Channel& channel, const Rail& rail, const Moved& moved) {
+    static OneOfMany named[kMaxHcas][2];  // under Module::lock
+    if (!named[rail.local_hca][rail.port & 1].is_named(channel.endpoint)) return;
+    say_line("rail-moved", host(), &rail == channel.rails.find(rail.number()) ? "" : "the reads of ",
+             static_cast<unsigned>(rail.number()), channel.module.hcas[rail.local_hca].name().c_str(),
+             static_cast<unsigned>(rail.port), static_cast<unsigned>(rail.path_bits),
+             name_of(channel.endpoint.proc).c_str(), static_cast<unsigned>(moved.port),
+             static_cast<unsigned>(moved.path_bits), path::describe(moved.cause));
+}
+
+void path_not_loaded(const Channel& channel, const Rail& rail, const char* why) {
+    static bool said = false;  // under Module::lock
+    if (std::exchange(said, true)) return;
+    say("path-not-loaded", host(), name_of(channel.endpoint.proc).c_str(), static_cast<unsigned>(rail.number()),
+        channel.module.hcas[rail.local_hca].name().c_str(), static_cast<unsigned>(rail.port), why,
+        channel.repairs ? "If the path of this rail fails, failover goes on over other rails."
+                        : "If the path of this rail fails, the job ends (btl_coopib_failover 0).");
+}
+
 void partitioned(const Endpoint& endpoint, std::int64_t seconds) {
     static OneOfMany named;  // under Module::lock
     if (!named.is_named(endpoint)) return;

@@ -52,6 +52,8 @@ const char* operation_of(const Work& work) noexcept;
 // Notices. A process reports each at most once, or only one process of the node reports it.
 void rail_lost(const Channel& channel, sched::RailIndex rail, const char* why);
 void rail_back(const Channel& channel, sched::RailIndex rail, std::uint64_t away_ns);
+void rail_moved(const Channel& channel, const Rail& rail, const Moved& moved);
+void path_not_loaded(const Channel& channel, const Rail& rail, const char* why);
 void partitioned(const Endpoint& endpoint, std::int64_t seconds);
 void partition_over(const Endpoint& endpoint, std::uint64_t lasted_ns);
 void port_changed(const Module& m, std::uint32_t hca, const rail::HcaEvent& event);

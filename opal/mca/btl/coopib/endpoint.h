@@ -24,11 +24,13 @@
 #include "coop/path/pairing.h"
 #include "coop/path/port.h"
 #include "coop/path/rail_life.h"
+#include "coop/path/silence.h"
 #include "coop/rail/channel.h"
 #include "coop/rail/writes.h"
 #include "coop/sched/delivery.h"
 #include "coop/sched/held.h"
 #include "coop/sched/trials.h"
+#include "migration.h"
 #include "params.h"
 #include "queue_pair.h"
 #include "ring.h"
@@ -51,8 +53,17 @@ struct Rail : RailReceives, rail::Rail<QueuePair, Work> {
     std::uint32_t in_use = 0;     // own receive buffers that hold messages
     bool drained = false;         // valid while it is closing: `last` has come back, or cannot
     std::uint64_t closed_ns = 0;  // when it was drained
+    std::uint8_t port = 0, path_bits = 0;  // of the path that it is on, as far as the application knows
+    std::uint64_t moves = 0;               // to another path
+    path::NoAlternate no_alternate = path::NoAlternate::kNone;
+    std::unique_ptr<MigratingQp> migrating;              // null: it does not migrate
     std::optional<sched::SequenceNumber> last_follower;  // the last message behind stripes that has arrived over it
 
+    // Brings the queue pair to the error state.
+    bool stop() noexcept {
+        migrating.reset();
+        return qp.stop();
+    }
     bool can_receive() const noexcept { return state == rail::RailState::kUp || state == rail::RailState::kOpening; }
 };
 
@@ -69,6 +80,7 @@ struct RailRepair {
     path::RailLife life;
     path::PathChoice path, reader_path;
     bool wants_reader = false;
+    path::Silence silence, reader_silence;
     std::uint32_t way = 0;  // selects the ports of the next datagram; changes with each repetition
     std::uint64_t lost_ns = 0;
     std::optional<sched::SequenceNumber> attempt_follower;  // Rail::last_follower of the attempt that has failed last
@@ -150,6 +162,12 @@ void for_each_used_rail(const Channel& channel, Each each) {
 inline rail::RailCounts counts_of(const Channel& channel, const Rail& rail) noexcept {
     const Rail* const reader = channel.rails.reader(rail.number());
     return reader != nullptr ? rail.counts + reader->counts : rail.counts;
+}
+
+// Moves of the rail and of its queue pair for reads to another path.
+inline std::uint64_t moves_of(const Channel& channel, const Rail& rail) noexcept {
+    const Rail* const reader = channel.rails.reader(rail.number());
+    return rail.moves + (reader != nullptr ? reader->moves : 0);
 }
 
 // Counts a message that arrived before an earlier one. The HCA is needed because queue pairs of two HCAs may have the

@@ -9,11 +9,16 @@
 namespace coop::ib {
 namespace {
 
+std::size_t awaited_packet_max(const mca_btl_base_module_t* btl) {
+    return reinterpret_cast<const Module*>(btl)->awaited_packet_max;
+}
+
 constexpr BtlExtension kTable{
     .put = put_with,
     .get = get_with,
     .send_urgent = send_urgent,
     .make_urgent = make_urgent,
+    .awaited_packet_max = awaited_packet_max,
     .loopback_way = loopback_way,
     .hca_operations = hca_operations,
     .share_hca_loads = share_hca_loads,
@@ -23,6 +28,7 @@ constexpr BtlExtension kTable{
     .signal = signal,
     .reaches_atomics = reaches_atomics,
     .atomics_wait = atomics_wait,
+    .atomics_keep_order = atomics_keep_order,
     .needs_read_behind = needs_read_behind,
     .read_behind = read_behind,
 };

@@ -48,5 +48,6 @@ bool signal(mca_btl_base_module_t*, Endpoint*, RailSignal&);
 // atomics.cc
 bool reaches_atomics(mca_btl_base_module_t*, Endpoint*);
 bool atomics_wait(mca_btl_base_module_t*, Endpoint*);
+bool atomics_keep_order(mca_btl_base_module_t*, Endpoint*);
 
 }  // namespace coop::ib

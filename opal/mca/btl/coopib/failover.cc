@@ -2,17 +2,18 @@
 #include "failover.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "connect.h"
 #include "diagnose.h"
-#include "loopback.h"
 #include "message.h"
 #include "module.h"
+#include "mute.h"
 #include "operation.h"
 #include "progress.h"
 #include "queue_pairs.h"
+#include "replay.h"
+#include "rules.h"
 
 namespace coop::ib {
 namespace {
@@ -21,6 +22,7 @@ using path::LifeDo;
 using path::LifeEvent;
 
 constexpr std::uint64_t kPause = 100'000;               // ns between two looks at timers
+constexpr std::uint64_t kLongPause = 100'000'000;       // the same, of channels that are not watched
 constexpr std::uint64_t kLeastRetired = 2'000'000'000;  // ns that a queue pair stays in the error state
 
 path::LifePatience patience_of(const Config& given) {
@@ -30,13 +32,6 @@ path::LifePatience patience_of(const Config& given) {
 }
 
 Rail* reader_of(const Channel& channel, sched::RailIndex number) { return channel.rails.reader(number); }
-
-// Calls each(rail) for the rail and for its queue pair for reads.
-template <class Each>
-void for_both(Channel& channel, sched::RailIndex number, Each each) {
-    each(channel.rails[number]);
-    if (Rail* const reader = reader_of(channel, number)) each(*reader);
-}
 
 void watch(Channel& channel) {
     if (!std::exchange(channel.watched, true)) ++channel.module.repairing;
@@ -48,7 +43,7 @@ void watch(Channel& channel) {
 void stop_queue_pair(Rail& rail) {
     rail.drained = false;
     rail.closed_ns = now_ns();
-    rail.qp.stop();
+    rail.stop();
     static_cast<void>(rail.qp.post_empty_write(&rail.last));
 }
 
@@ -73,146 +68,12 @@ void stop(Channel& channel, sched::RailIndex number) {
     if (channel.rails[number].state == rail::RailState::kUp) channel.shut(number);
     for_both(channel, number, stop_queue_pair);
     if (channel.partition_ns == 0 && !channel.has_usable_rail()) begin_partition(channel);
+    if (!holds(Rule::kFollowers))
+        for (Work* work = channel.rails[number].posted.front(); work != nullptr;
+             work = channel.rails[number].posted.next(work))
+            work->follows = false;
     for_both(channel, number, [&](Rail& rail) { channel.displace_posted(rail); });
     for_both(channel, number, [&](Rail& rail) { channel.resubmit_waiting(rail); });
-}
-
-// --- repeating -------------------------------------------------------------------------------------------------------
-
-// A message behind stripes follows them, and tells what has become of them. If it has arrived, the peer may have changed
-// what a read behind which it is fenced would find.
-bool is_safe(const Channel& channel, Work& work) {
-    if (work.follows) return false;
-    switch (work.kind) {
-    case WorkKind::kGet: return !static_cast<StripeWork&>(work).op->has_riders;
-    case WorkKind::kSend: return Fragment::of(work).ring_address == 0;
-    case WorkKind::kAtomic: atomic_in_doubt(channel.endpoint);
-    case WorkKind::kPut:
-    case WorkKind::kMark: break;
-    }
-    return false;
-}
-
-// While a slot of the ring is written once more, it must not get its next message.
-void begin_repetition(Channel& channel, Fragment& fragment) noexcept {
-    if (fragment.ring_address == 0 || std::exchange(fragment.repeats, true)) return;
-    ++channel.outbox->repeating;
-}
-
-// Whether the peer's process has the message, so that it must not be sent again: its slot may have the next one by now.
-bool has_arrived(Work& work) { return work.kind == WorkKind::kSend && !Fragment::of(work).held; }
-
-// Their completions were lost with the queue pair. Before the peer has closed the rail (`all`), a message behind stripes stays:
-// end_stripes_before() looks for it.
-void end_those_that_have_arrived(Channel& channel, Rail& rail, bool all) {
-    for (Work* work = rail.posted.front(); work != nullptr;) {
-        Work* const next = rail.posted.next(work);
-        if (has_arrived(*work) && (all || !work->follows)) {
-            rail.on_completed(*work);
-            channel.scheduler->on_aborted(work->rail, work->bytes, work->posted_ns);
-            Fragment& fragment = Fragment::of(*work);
-            if (fragment.repeats) end_repetition(channel, fragment);
-            channel.module.kept.keep(channel.module, fragment);  // the upper layer is called without the lock
-        }
-        work = next;
-    }
-}
-
-// The request has completed, as the peer says. Its own completion was lost.
-void end_stripe(Channel& channel, Rail& rail, StripeWork& stripe) {
-    Module& m = channel.module;
-    rail.on_completed(stripe);
-    channel.scheduler->on_aborted(stripe.rail, stripe.bytes, stripe.posted_ns, rail::direction_of(stripe.kind));
-    count_completed(m, stripe);
-    if (stripe.op->missing.on_completed(stripe.stripe) == sched::Landed::kComplete) m.kept.keep(m, *stripe.op);
-    channel.settle(stripe);
-}
-
-// A message behind stripes has arrived: the peer may use the memory of these stripes for something else now. So they must
-// not be executed again. Writes before it have been executed, and reads before one that is fenced.
-void end_stripes_before(Channel& channel, Rail& rail, sched::SequenceNumber follower) {
-    std::vector<StripeWork*> ended, reads;
-    bool found = false;
-    for (Work* work = rail.posted.front(); work != nullptr && !found; work = rail.posted.next(work)) {
-        const bool message = work->kind == WorkKind::kSend;
-        if (work->kind == WorkKind::kPut) ended.push_back(static_cast<StripeWork*>(work));
-        if (work->kind == WorkKind::kGet && !work->follows) reads.push_back(static_cast<StripeWork*>(work));
-        if (message && work->follows && Fragment::of(*work).fenced) {
-            ended.insert(ended.end(), reads.begin(), reads.end());
-            reads.clear();
-        }
-        found = message && work->follows && work->psn == follower;
-    }
-    if (!found) return;
-    for (StripeWork* const stripe : ended) end_stripe(channel, rail, *stripe);
-}
-
-void repeat_posted(Channel& channel, sched::RailIndex number, bool all) {
-    RailRepair& repair = channel.repair[number];
-    if (all && repair.arrived) end_stripes_before(channel, channel.rails[number], *repair.arrived);
-    for_both(channel, number, [&](Rail& rail) {
-        end_those_that_have_arrived(channel, rail, all);
-        channel.resubmit_posted(rail, [&](Work& work) {
-            if (!all && !is_safe(channel, work)) return false;
-            if (work.kind == WorkKind::kSend) begin_repetition(channel, Fragment::of(work));
-            ++repair.repeated;
-            repair.repeated_bytes += work.bytes;
-            return true;
-        });
-    });
-}
-
-// Makes a fragment that repeats a message: the same bytes, to the same place in the ring.
-Fragment& repetition_of(Channel& channel, const void* message, std::uint64_t ring_address) {
-    Fragment* const again = channel.module.fragments.take();
-    if (again == nullptr) cannot_repeat(channel.endpoint);
-    const Header& header = *static_cast<const Header*>(message);
-    const auto length = static_cast<std::uint32_t>(sizeof(Header)) + header.bytes;
-    std::memcpy(static_cast<void*>(again->header), message, ring_address != 0 ? sched::written(length) : length);
-    again->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
-    again->base.des_cbfunc = nullptr;
-    again->ring_address = ring_address;
-    again->sealed = again->held = true;
-    Work& work = again->work;
-    work.kind = WorkKind::kSend;
-    work.endpoint = &channel.endpoint;
-    work.bytes = length;
-    work.psn = header.psn;
-    work.ordered = is_ordered(header.kind);
-    work.wants_credit = ring_address == 0 && header.kind != static_cast<std::uint8_t>(Kind::kCredits);
-    work.has_token = work.apart = work.waits = false;
-    work.posted_ns = sched::kNotMeasured;
-    return *again;
-}
-
-// Messages that have left the send queue of the rail, or whose copy was sent inline, and that the peer's process does not
-// have: its HCA may have failed after it had acknowledged them.
-void repeat_held(Channel& channel, sched::RailIndex number, sched::Held<Fragment>& held) {
-    RailRepair& repair = channel.repair[number];
-    std::vector<Fragment*> all;
-    held.for_each([&](sched::SequenceNumber, sched::Held<Fragment>::Place& place) {
-        Fragment* const old = place.packet;
-        if (old != nullptr ? !old->landed || old->work.rail != number : place.copy == nullptr || place.rail != number)
-            return;
-        const bool urgent = old != nullptr && old->urgent;
-        Fragment& again = old != nullptr ? repetition_of(channel, old->header, old->ring_address)
-                                         : repetition_of(channel, place.copy, place.address);
-        again.urgent = urgent;
-        begin_repetition(channel, again);
-        again.work.rail = number;
-        place = {&again, nullptr, 0, 0, 0};
-        if (old != nullptr) channel.module.fragments.let_go(*old);
-        ++repair.repeated;
-        repair.repeated_bytes += again.work.bytes;
-        all.push_back(&again);
-    });
-    for (Fragment* again : all) channel.resubmit(again->work);
-}
-
-void repeat_all(Channel& channel, sched::RailIndex number) {
-    repeat_posted(channel, number, true);
-    repeat_held(channel, number, channel.held);
-    repeat_held(channel, number, channel.held_unordered);
 }
 
 // --- coming back -----------------------------------------------------------------------------------------------------
@@ -221,7 +82,7 @@ void repeat_all(Channel& channel, sched::RailIndex number) {
 void retire(Channel& channel, std::unique_ptr<Rail> rail) {
     if (rail == nullptr) return;
     watch(channel);
-    rail->qp.stop();
+    rail->stop();
     rail->state = rail::RailState::kFailed;
     rail->closed_ns = now_ns();
     channel.retired.push_back(std::move(rail));
@@ -238,6 +99,7 @@ void set_up(Channel& channel, sched::RailIndex number, Rail& rail, const Rail* o
     if (old == nullptr) return;
     rail.counts = old->counts;
     rail.early = old->early;
+    rail.moves = old->moves;
 }
 
 std::optional<sched::SequenceNumber> take_early_follower(Channel& channel, const Rail& rail) {
@@ -265,6 +127,7 @@ void install(Channel& channel, sched::RailIndex number, std::vector<std::unique_
     if (reader != nullptr && reader->state == rail::RailState::kClosed) retire(channel, std::move(reader));
     set_up(channel, number, *rail, channel.rails.find(number));
     rail->last_follower = take_early_follower(channel, *rail);
+    channel.has_own_receives |= !rail->receives.empty();
     if (reader != nullptr) set_up(channel, number, *reader, channel.rails.any_reader(number));
     auto old = channel.rails.replace(number, std::move(rail), std::move(reader));
     retire(channel, std::move(old.first));
@@ -276,6 +139,7 @@ void use(Channel& channel, sched::RailIndex number) {
     const std::uint64_t now = now_ns(), away = now - repair.lost_ns;
     ++repair.recoveries;
     repair.arrived.reset();
+    repair.silence = repair.reader_silence = {};  // that of the queue pairs before says nothing about these
     forget_times(channel);
     repair.down_ns += away;
     rail_back(channel, number, away);
@@ -299,14 +163,15 @@ void reopen(Channel& channel, sched::RailIndex number) {
 
 // --- datagrams -------------------------------------------------------------------------------------------------------
 
-// Our HCAs that have no rail to the peer, or the peer's; 0 if that would be all.
-path::HcaSet without_rail(const Channel& channel, std::uint32_t Rail::*hca) {
-    path::HcaSet with = 0, all = 0;
-    for (sched::RailIndex i = 0; i < channel.rails.numbers(); ++i)
-        if (const Rail* const rail = channel.rails.find(i)) {
-            all |= path::HcaSet{1} << rail->*hca;
-            if (rail->state == rail::RailState::kUp) with |= path::HcaSet{1} << rail->*hca;
-        }
+// The ports without a rail that works; 0 if that would be all. `port`: the member of a path that selects it.
+path::PortSet without_rail(const Channel& channel, const path::PortList& list, std::uint8_t path::PathChoice::*port) {
+    path::PortSet with = 0, all = 0;
+    for (sched::RailIndex i = 0; i < channel.repair.size(); ++i) {
+        const path::PortSet ends = set_of(list.ports[channel.repair[i].path.*port]);
+        const Rail* const rail = channel.rails.find(i);
+        all |= ends;
+        if (rail != nullptr && rail->state == rail::RailState::kUp) with |= ends;
+    }
     return with == 0 ? 0 : all & ~with;
 }
 
@@ -317,11 +182,15 @@ void tell_peer(Channel& channel, sched::RailIndex number, path::Kind kind) {
     datagram.life = repair.life.generation();
     datagram.expected = channel.arrivals.expected();
     datagram.unordered = channel.seen_unordered.expected();
-    const Rail& rail = channel.rails[number];
-    datagram.follower = rail.generation == datagram.life ? rail.last_follower : repair.attempt_follower;
+    const Rail* const rail = channel.rails.find(number);  // null: it has never opened
+    const bool is_same = rail != nullptr && rail->generation == datagram.life;
+    datagram.follower = is_same ? rail->last_follower : repair.attempt_follower;
+    datagram.address = channel.module.connections->address_of(repair.path.local_port);
+    const path::PortList& remote = channel.endpoint.remote;
     channel.module.connections->send(
-        channel.endpoint.remote, datagram,
-        {repair.way++, without_rail(channel, &Rail::local_hca), without_rail(channel, &Rail::remote_hca)});
+        remote, datagram,
+        {repair.way++, without_rail(channel, channel.module.own, &path::PathChoice::local_port),
+         without_rail(channel, remote, &path::PathChoice::remote_port)});
 }
 
 // --- decisions -------------------------------------------------------------------------------------------------------
@@ -352,6 +221,7 @@ void carry_out(Channel& channel, sched::RailIndex number, LifeDo action) {
 void happen(Channel& channel, sched::RailIndex number, LifeEvent event, std::uint32_t generation = 0,
             bool wants_answer = false) {
     path::RailLife& life = channel.repair[number].life;
+    watch(channel);
     for (const LifeDo action : life.on(event, now_ns(), generation, wants_answer)) carry_out(channel, number, action);
 }
 
@@ -368,11 +238,7 @@ bool needs_hca_of_atomics(Work& work) {
     return work.kind == WorkKind::kAtomic || (stripe && static_cast<StripeWork&>(work).op->beside_atomics);
 }
 
-// Whether the rail was up when the channel was connected.
-bool is_part(const Channel& channel, sched::RailIndex number) {
-    const Rail* const rail = number < channel.repair.size() ? channel.rails.find(number) : nullptr;
-    return rail != nullptr && rail->state != rail::RailState::kClosed;
-}
+bool is_part(const Channel& channel, sched::RailIndex number) { return number < channel.repair.size(); }
 
 void note_loss(Channel& channel, sched::RailIndex number, const char* why) {
     RailRepair& repair = channel.repair[number];
@@ -423,9 +289,8 @@ void on_attempt_failed(Channel& channel, News& news) {
 // --- time ------------------------------------------------------------------------------------------------------------
 
 void forget_retired(Module& m, Channel& channel) {
-    const auto retry_ns = (std::uint64_t{4096} << channel.timeout) *
-                          static_cast<std::uint64_t>(m.given.retry_count + 1);
-    const std::uint64_t least = std::max(retry_ns, kLeastRetired);
+    const std::uint64_t least = std::max(
+        path::retry_time_ns(channel.timeout, static_cast<unsigned>(m.given.retry_count)), kLeastRetired);
     std::erase_if(channel.retired, [&](const std::unique_ptr<Rail>& rail) {
         if (m.sweeps != 0 || rail->in_use != 0 || m.emptied_ns < rail->closed_ns + least) return false;
         m.uses[rail->local_hca].qp_users.erase(rail->qp.number());
@@ -446,6 +311,7 @@ void note_drained(Channel& channel, sched::RailIndex number) {
 bool may_tick(const Module& m, const Channel& channel, sched::RailIndex number, std::uint64_t now) {
     const path::RailLife& life = channel.repair[number].life;
     if (!life.next_tick() || *life.next_tick() > now) return false;
+    if (life.state() == path::LifeState::kClosing && !holds(Rule::kDestroy)) return false;
     return life.state() != path::LifeState::kClosing ||
            (m.sweeps == 0 && m.emptied_ns > channel.rails[number].closed_ns);
 }
@@ -457,13 +323,20 @@ void end_if_partitioned(Channel& channel, std::uint64_t now) {
     if (channel.parked.empty()) channel.parked_ns = 0;
     else if (channel.parked_ns == 0) channel.parked_ns = now;
     const std::uint64_t since = channel.partition_ns != 0 ? channel.partition_ns : channel.parked_ns;
-    if (since != 0 && limit != 0 && now - since > limit) partition_too_long(channel.endpoint, given);
+    // The last rail may have failed after `now`: then no time is over.
+    if (since != 0 && limit != 0 && now > since + limit) partition_too_long(channel.endpoint, given);
 }
 
-bool is_well(const Channel& channel) {
-    return channel.retired.empty() && std::all_of(channel.repair.begin(), channel.repair.end(), [](const auto& each) {
-               return each.life.state() == path::LifeState::kUp;
-           });
+// Whether nothing happens to the rail before the next look at all channels.
+bool rests(const path::RailLife& life, std::uint64_t now) {
+    if (life.state() == path::LifeState::kUp) return true;
+    return life.state() == path::LifeState::kDown && life.next_tick() && *life.next_tick() > now + kLongPause;
+}
+
+bool is_well(const Channel& channel, std::uint64_t now) {
+    return channel.retired.empty() && channel.partition_ns == 0 && channel.parked.empty() &&
+           std::all_of(channel.repair.begin(), channel.repair.end(),
+                       [&](const RailRepair& each) { return rests(each.life, now); });
 }
 
 void look_after(Module& m, Channel& channel, std::uint64_t now) {
@@ -473,9 +346,23 @@ void look_after(Module& m, Channel& channel, std::uint64_t now) {
         if (may_tick(m, channel, number, now)) happen(channel, number, LifeEvent::kTick);
     end_if_partitioned(channel, now);
     forget_retired(m, channel);
-    if (is_well(channel)) {
+    if (is_well(channel, now)) {
         channel.watched = false;
         --m.repairing;
+    }
+}
+
+// Looks at all channels, some of which may have to be watched.
+void look_around(Module& m, std::uint64_t now) {
+    m.next_look_ns = now + kLongPause;
+    for (const auto& [id, endpoint] : m.endpoints) {
+        if (!endpoint->channel || !endpoint->channel->repairs || endpoint->channel->state != ChannelState::kConnected)
+            continue;
+        Channel& channel = *endpoint->channel;
+        look_for_mute_rails(channel, now);
+        if (!holds(Rule::kUnopened)) continue;
+        for (const RailRepair& each : channel.repair)
+            if (!rests(each.life, now)) watch(channel);
     }
 }
 
@@ -499,11 +386,17 @@ void prepare_repairs(Endpoint& endpoint, const std::vector<path::PathChoice>& pa
     const std::size_t rails = channel.rails.numbers();
     channel.repair.resize(rails);
     channel.timeout = timeout_for(channel.module, endpoint.remote);
+    const std::uint64_t now = now_ns();
     for (std::size_t i = 0; i < rails; ++i) {
         RailRepair& repair = channel.repair[i];
-        repair.life = path::RailLife(patience_of(channel.module.given));
+        const auto number = static_cast<sched::RailIndex>(i);
+        const bool opened = (channel.rails.up() & sched::bit_of(number)) != 0;
+        const path::LifePatience patience = patience_of(channel.module.given);
+        repair.life = opened ? path::RailLife(patience) : path::RailLife::of_unopened(patience, now);
+        if (!holds(Rule::kClosed)) repair.life.repeat_early_for_test();
+        repair.lost_ns = now;
         repair.path = paths[i];
-        repair.wants_reader = reader_of(channel, static_cast<sched::RailIndex>(i)) != nullptr;
+        repair.wants_reader = opened ? reader_of(channel, number) != nullptr : paths.size() > rails;
         if (repair.wants_reader) repair.reader_path = paths[rails + i];
     }
 }
@@ -550,6 +443,7 @@ void on_repair_news(Module&, Endpoint& endpoint, News& news) {
     case News::What::kGivenUp: return on_attempt_failed(channel, news);
     case News::What::kQueuePairs:
     case News::What::kLate:
+    case News::What::kMoved:
     case News::What::kEvent: return;
     }
 }
@@ -570,6 +464,7 @@ void repair(Module& m) {
     if (now < m.next_repair_ns) return;
     Guard guard(m);
     m.next_repair_ns = now + kPause;
+    if (now >= m.next_look_ns) look_around(m, now);
     for (const auto& [id, endpoint] : m.endpoints)
         if (endpoint->channel && endpoint->channel->watched) look_after(m, *endpoint->channel, now);
 }

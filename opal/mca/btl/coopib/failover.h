@@ -51,19 +51,28 @@ void end_repetition(Channel& channel, Fragment& fragment) noexcept;
 void forget_held(Module& m, Fragment& fragment);
 
 // While Module::repairing is not 0: call repair() after each sweep, and note_sweep() when it has polled the queues.
+// Otherwise call repair() after some of the sweeps: it finds mute rails (mute.h), and tries to open those that have never
+// opened.
 void repair(Module& m);
 void note_sweep(Module& m, bool emptied) noexcept;
 
 // Whether the queue pair belonged to a rail that was replaced.
 bool is_retired(const Channel& channel, std::uint32_t hca, std::uint32_t qp_number) noexcept;
 
+// Whether the rail is over this port of its HCA. A rail that carries data may have moved there; its queue pair for reads moves
+// by itself.
+inline bool is_over(const Channel& channel, sched::RailIndex number, std::uint32_t port) {
+    if (!channel.repair[number].life.carries_data()) return channel.scheduler->rails()[number].info.port == port;
+    const Rail* const reader = channel.rails.reader(number);
+    return channel.rails[number].port == port || (reader != nullptr && reader->port == port);
+}
+
 // Calls each(channel, rail) for the rails over a port of our HCA; port 0: any.
 template <class Each>
 void for_each_rail_on(Channel& channel, std::uint32_t hca, std::uint32_t port, Each each) {
     for (sched::RailIndex rail = 0; rail < channel.repair.size(); ++rail) {
         const sched::RailInfo& info = channel.scheduler->rails()[rail].info;
-        if (channel.rails.find(rail) != nullptr && info.hca == hca && (port == 0 || info.port == port))
-            each(channel, rail);
+        if (info.hca == hca && (port == 0 || is_over(channel, rail, port))) each(channel, rail);
     }
 }
 

@@ -9,6 +9,7 @@
 //     connect.cc, connections.cc, queue_pairs.cc: make the rails of a channel
 //     request.cc: builds work requests
 //     failure.cc: carries out what an error of a rail means
+//     migration.cc: lets queue pairs move to another path
 //     failover.cc: takes rails that fail out of service, repeats what was under way, and connects them again
 //
 // Functions take the module as an argument, and channels keep a reference. The
@@ -33,6 +34,7 @@
 #include "coop/rail/verbs/hcas.h"
 #include "endpoint.h"
 #include "interrupts.h"
+#include "migration.h"
 #include "params.h"
 #include "pools.h"
 #include "upcalls.h"
@@ -92,8 +94,12 @@ struct Module {
     std::uint32_t repairing = 0;               // channels with a rail that is not up, or retired rails (failover.h)
     std::uint32_t sweeps = 0;                  // calls that handle completions now: a callback may start another one
     std::uint64_t next_repair_ns = 0;          // when repair() looks at timers again
+    std::uint64_t next_look_ns = 0;            // when it looks at all channels again
     std::uint64_t emptied_ns = 0;              // when a sweep has last emptied all queues; valid while repairing
+    std::size_t awaited_packet_max = 0;        // longest packet of a message whose sender waits
+    bool limit_set = false;                    // the user has set btl_coopib_eager_limit
     std::size_t immediate_bytes = 0;           // the most that every HCA sends inline
+    std::unique_ptr<Migrations> migrations;    // null: no queue pair migrates. Destroyed after the rails
     std::unique_ptr<Connections> connections;  // destroyed before the objects that its rails use
     bool asked_for = false;                    // the parameter btl names this component
     mca_btl_base_module_error_cb_fn_t on_error = nullptr;
@@ -135,6 +141,12 @@ inline std::uint64_t this_thread() noexcept {
 // The address options of all queue pairs.
 inline rail::AddressOptions address_options(const Config& given) noexcept {
     return {static_cast<std::uint8_t>(given.service_level), static_cast<std::uint8_t>(given.traffic_class)};
+}
+
+// What a port must have, so that it is used.
+inline rail::PortWishes wishes_for_ports(const Config& given) noexcept {
+    return {static_cast<std::uint16_t>(given.pkey), static_cast<int>(given.gid_index),
+            given.allow_different_subnets != 0};
 }
 
 }  // namespace coop::ib

@@ -61,10 +61,12 @@ void add_stripe(Module& m, RdmaOp& op, std::uint32_t index, sched::RailIndex rai
     stripe.remote_address = op.remote_address + (op.behind != 0 ? 0 : offset);
     stripe.bytes = static_cast<std::uint32_t>(bytes);
     stripe.requests = 1;
+    stripe.repeated = false;
     stripe.follows = op.behind != 0;
     stripe.left = 0;
-    // A rider must be on the queue pair of its read, and is a message.
-    stripe.apart = op.kind == WorkKind::kGet && !op.has_riders && op.behind == 0;
+    // A rider must be on the queue pair of its read, and is a message; a read beside atomic operations keeps its order with
+    // them.
+    stripe.apart = op.kind == WorkKind::kGet && !op.has_riders && op.behind == 0 && !op.beside_atomics;
     Channel& channel = *op.endpoint->channel;
     if (op.kind == WorkKind::kPut) channel.writes.on_write(rail);
     count_posted(m, stripe, channel.rails[rail].local_hca);
@@ -101,7 +103,7 @@ void add_list(Module& m, RdmaOp& op, std::uint32_t index, std::span<const RdmaPi
     stripe.op = &op;
     stripe.stripe = index;
     stripe.pieces = pieces.data();
-    stripe.follows = false;
+    stripe.follows = stripe.repeated = false;
     stripe.requests = static_cast<std::uint32_t>(pieces.size());
     stripe.local_address = reinterpret_cast<std::uint64_t>(pieces[0].local_address);
     stripe.remote_address = pieces[0].remote_address;
@@ -137,7 +139,7 @@ void cut(Module& m, RdmaOp& op) {
                                                     op.bytes, op.lane, direction,
                                                     op.not_worth ? sched::Reason::kNotWorth : sched::Reason::kWhole)
                                               : channel.scheduler->make_schedule(op.bytes, op.marker, now, direction);
-    const std::uint64_t posted_ns = schedule.is_measured() ? now : sched::kNotMeasured;
+    const std::uint64_t posted_ns = schedule.is_measured() && !op.not_measured ? now : sched::kNotMeasured;
     op.missing = sched::SentStripes(schedule.size());
     ++(schedule.size() == 1 ? channel.whole : channel.striped)[static_cast<std::size_t>(schedule.header.reason)];
     if (op.rider != nullptr) op.has_riders = fill_riders(m, op, static_cast<std::uint32_t>(schedule.size()));
@@ -169,20 +171,31 @@ void start_short(Module& m, RdmaOp& op) {
     add_stripe(m, op, 0, rail, 0, op.bytes, sched::kNotMeasured);
 }
 
-// Lets an operation that is posted at once go whole where stripes have taken longer, and measures one that is alone. (Those
-// of the PML have markers that say more about what else is under way.)
+// Whether the operation goes whole where stripes have taken longer: unless the user has chosen how it is divided.
+bool may_go_whole(const Module& m, const Channel& channel, const RdmaOp& op) {
+    if (op.whole || !m.sched.compare_whole || op.rider != nullptr || op.bytes < m.sched.striping_threshold)
+        return false;
+    return op.now ||
+           (m.sched.large_policy == sched::Policy::kEpc && channel.scheduler->would_measure(op.bytes, op.marker));
+}
+
+// Lets an operation go whole where stripes have taken longer, and measures one that is alone.
 void try_whole(Module& m, RdmaOp& op) {
-    constexpr std::uint64_t kLatencies = 8;  // stripes that take longer save more than they cost
+    // Stripes that take longer save more than they cost. Without a nominal bandwidth, links may be the reason earlier.
+    constexpr std::uint64_t kLatencies = 250, kUnknownLatencies = 8;
     Channel& channel = *op.endpoint->channel;
     const sched::Direction direction = rail::direction_of(op.kind);
     const auto index = static_cast<std::size_t>(direction);
     sched::StripeTrials& trials = channel.trials[index];
     const bool alone = channel.scheduler->backlog_bytes(direction) == 0;
     channel.timed[index] = nullptr;
-    if (op.whole || !op.now || op.rider != nullptr || op.bytes < m.sched.striping_threshold) return;
-    trials.set_limit(kLatencies * m.sched.latency_ns);
+    if (!may_go_whole(m, channel, op)) return;
+    const std::uint64_t link = channel.scheduler->fastest_rail();
+    trials.set_limits((link != 0 ? kLatencies : kUnknownLatencies) * m.sched.latency_ns, link);
     const auto way = alone ? trials.choose(op.bytes) : trials.known(op.bytes);
     op.whole = op.not_worth = way == sched::StripeTrials::Way::kWhole;
+    op.not_measured = !trials.links_matter(op.bytes);
+    if (op.not_measured) channel.scheduler->forget_weights();
     if (!alone) return;
     channel.timed[index] = &op;
     op.begun_ns = now_ns();

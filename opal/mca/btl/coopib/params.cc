@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "coop/path/alternates.h"
 #include "coop/path/planes.h"
 #include "coop/path/port.h"
 #include "coop/sched/ring.h"
@@ -118,18 +119,22 @@ constexpr ParamRow kParams[] = {
     {.name = "striping_threshold",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 16 * kKiB,
-     .min = 1,
+     .default_value = 0,
+     .min = 0,
      .max = kGiB,
-     .help = "Smallest message that uses large_policy.",
+     .help =
+         "Smallest message that uses large_policy. 0: 16 KiB, and with epc, messages of a length that has taken longer "
+         "in stripes go whole.",
      .level = 4},
     {.name = "min_stripe",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 8 * kKiB,
-     .min = 1,
+     .default_value = 0,
+     .min = 0,
      .max = kGiB,
-     .help = "Smallest stripe into which a message is divided.",
+     .help =
+         "Smallest stripe into which a message is divided. 0: what the fastest rail carries in a microsecond, 4 to 64 "
+         "KiB.",
      .level = 4},
     {.name = "window",
      .type = ParamType::kInt,
@@ -232,7 +237,7 @@ constexpr ParamRow kParams[] = {
     {.name = "ring_bytes",
      .type = ParamType::kSize,
      .unit = "bytes",
-     .default_value = 12 * kKiB + 64,
+     .default_value = 16 * kKiB + 192,
      .min = sched::kMinSlotBytes,
      .max = sched::kMaxSlotBytes,
      .help = "Size of a slot: a message, 24 bytes of header and tail, and up to 7 bytes of padding; longer messages do "
@@ -255,7 +260,9 @@ constexpr ParamRow kParams[] = {
      .max = 31,
      .help = "Acknowledgement timer of a queue pair: 4.096 microseconds times 2 to the power of this value. With 20 "
              "and 7 retries, a rail that does not answer counts as broken after about 34 seconds, as with btl_openib; "
-             "with 14, after half a second. 0: 14 for a peer to which several rails lead, with failover; otherwise 20.",
+             "with 14, after half a second. 0: 14 with failover, for a peer to which several rails or alternate paths "
+             "(apm) "
+             "lead; 17 with alternate paths only; otherwise 20.",
      .level = 5},
     {.name = "retry_count",
      .type = ParamType::kInt,
@@ -273,6 +280,16 @@ constexpr ParamRow kParams[] = {
      .max = 31,
      .help = "Code of the time after which a peer that found no receive buffer tries again (6: 80 microseconds).",
      .level = 6},
+    {.name = "apm",
+     .type = ParamType::kChoice,
+     .default_value = static_cast<std::int64_t>(path::Apm::kOff),
+     .choices = path::kApmNames,
+     .help =
+         "Automatic path migration: if the path of a rail fails, the HCAs move its queue pair to an alternate path, "
+         "and nothing has to be sent again by software. lmc: to other LIDs of the same ports; port: to other ports of "
+         "the same HCAs; auto: to another port if both HCAs have one, otherwise to another LID. off: rails do not "
+         "move. InfiniBand only; both processes of a pair must want it.",
+     .level = 3},
     {.name = "failover",
      .type = ParamType::kInt,
      .default_value = 0,
@@ -368,6 +385,7 @@ constexpr ParamPlace<Config> kPlaces[] = {
     {&Config::timeout, nullptr},
     {&Config::retry_count, nullptr},
     {&Config::min_rnr_timer, nullptr},
+    {&Config::apm, &Config::apm_name},
     {&Config::failover, nullptr},
     {&Config::partition_timeout, nullptr},
     {&Config::failback_hold, nullptr},
@@ -430,7 +448,9 @@ static_assert(sched::kMaxWeight == 1'000'000);
 std::optional<ParamError> make_sched_config(const Config& config, sched::SchedConfig& sched) {
     sched.small_policy = static_cast<sched::Policy>(config.small_policy);
     sched.large_policy = static_cast<sched::Policy>(config.large_policy);
-    sched.striping_threshold = static_cast<std::uint64_t>(config.striping_threshold);
+    // The values of sched::SchedConfig are those for 0.
+    sched.compare_whole = config.striping_threshold == 0;
+    if (!sched.compare_whole) sched.striping_threshold = static_cast<std::uint64_t>(config.striping_threshold);
     sched.min_stripe = static_cast<std::uint64_t>(config.min_stripe);
     sched.window = static_cast<std::uint32_t>(config.window);
     sched.alpha_percent = static_cast<std::uint32_t>(config.alpha);

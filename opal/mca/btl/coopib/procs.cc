@@ -146,6 +146,7 @@ int finalize(mca_btl_base_module_t* btl) {
     // Queue pairs go before their completion and receive queues, and registrations before protection domains.
     m.connections.reset();
     m.endpoints.clear();
+    m.migrations.reset();
     m.kept.forget();
     m.fragments.close();
     m.ops.close();

@@ -13,15 +13,18 @@
 #include "failover.h"
 #include "failure.h"
 #include "loopback.h"
+#include "migration.h"
 #include "module.h"
 #include "operation.h"
 #include "receive.h"
+#include "rules.h"
 
 namespace coop::ib {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr unsigned kMostRingsAlone = 8;  // every 8th poll that finds messages in rings sweeps the queues, too
+constexpr unsigned kSweepsPerLook = 1024;  // for mute rails, with failover
+constexpr unsigned kMostRingsAlone = 8;    // every 8th poll that finds messages in rings sweeps the queues, too
 
 // The fragment or operation to report to the upper layer as complete; null: none.
 struct Finished {
@@ -36,16 +39,22 @@ Rail* rail_of(const Module& m, const HcaUse& use, const Work& work, const ibv_wc
     return rail != nullptr && rail->qp.number() == wc.qp_num && &m.uses[rail->local_hca] == &use ? rail : nullptr;
 }
 
+bool was_executed(const Work& work, const ibv_wc& wc) {
+    if (wc.status == IBV_WC_WR_FLUSH_ERR && work.kind != WorkKind::kMark) return !holds(Rule::kFlushed);
+    return wc.status == IBV_WC_SUCCESS;
+}
+
 Finished finish(Module& m, const HcaUse& use, Work& work, const ibv_wc& wc, std::uint64_t now) {
     Guard guard(m);
     if (work.endpoint == nullptr) return {};  // the probe of a rail that is not part of a channel
     Rail* const rail = rail_of(m, use, work, wc);
     if (rail == nullptr) return {};
-    if (wc.status != IBV_WC_SUCCESS) return on_send_error(*rail, work, wc), Finished{};
+    if (!was_executed(work, wc)) return on_send_error(*rail, work, wc), Finished{};
     Channel& channel = *work.endpoint->channel;
     Finished finished;
     if (work.kind == WorkKind::kMark) {
-        channel.on_mark_completed(*rail);
+        if (&work == &rail->pulse) on_pulse(m, *rail);
+        else channel.on_mark_completed(*rail);
         return finished;
     }
     if (work.kind == WorkKind::kSend) {
@@ -153,7 +162,8 @@ int take_arrivals(Module& m) {
     const int events = poll_rings(m);
     if (events != 0 && rings_alone.next() % kMostRingsAlone != 0) return events;
     const int swept = sweep_queues(m) + progress_connections(m);
-    if (m.repairing != 0) [[unlikely]]
+    static Turns looks;
+    if (m.repairing != 0 || (m.given.failover != 0 && looks.next() % kSweepsPerLook == 0)) [[unlikely]]
         repair(m);
     m.handler.swept();
     return events + swept;

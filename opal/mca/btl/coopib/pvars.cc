@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "migration.h"
 #include "module.h"
+#include "progress.h"
 #include "variables.h"
 
 namespace coop::ib {
@@ -28,6 +30,7 @@ std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantit
     case Quantity::kRecoveries: return repair.recoveries;
     case Quantity::kRepeated: return repair.repeated;
     case Quantity::kRepeatedBytes: return repair.repeated_bytes;
+    case Quantity::kMoves: return moves_of(channel, rail);
     case Quantity::kWeight:
         return static_cast<std::uint64_t>(kMillion * channel.scheduler->rails().share(rail.number()));
     case Quantity::kWhole:
@@ -39,6 +42,7 @@ std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantit
     case Quantity::kCreditMessages:
     case Quantity::kConnections:
     case Quantity::kRailsUp:
+    case Quantity::kRailsArmed:
     case Quantity::kDuplicates:
     case Quantity::kPartitions:
     case Quantity::kWindowWaits:
@@ -51,7 +55,14 @@ std::uint64_t of_rail(const Channel& channel, const Rail& rail, Quantity quantit
     return 0;
 }
 
-std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
+std::uint64_t armed_rails(const Channel& channel) {
+    std::uint64_t armed = 0;
+    for (Rail& rail : channel.rails)
+        if (module.migrations && module.migrations->is_armed(rail, now_ns())) ++armed;
+    return armed;
+}
+
+std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) {
     const Channel& channel = *endpoint.channel;
     const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); };
     switch (quantity) {
@@ -64,6 +75,7 @@ std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
     case Quantity::kCreditMessages: return channel.credit_messages;
     case Quantity::kConnections: return 1;
     case Quantity::kRailsUp: return sched::count_of(channel.rails.up());
+    case Quantity::kRailsArmed: return armed_rails(channel);
     case Quantity::kDuplicates: return channel.duplicates;
     case Quantity::kPartitions: return channel.partitions;
     case Quantity::kWindowWaits: return channel.window_waits;
@@ -77,6 +89,7 @@ std::uint64_t of_channel(const Endpoint& endpoint, Quantity quantity) noexcept {
     case Quantity::kRecoveries:
     case Quantity::kRepeated:
     case Quantity::kRepeatedBytes:
+    case Quantity::kMoves:
     case Quantity::kWeight:
     case Quantity::kRegistrations:
     case Quantity::kEvents:

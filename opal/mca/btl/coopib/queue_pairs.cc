@@ -123,8 +123,12 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     auto rail = std::make_unique<Rail>();
     rail->local_hca = local.hca;
     rail->remote_hca = remote.hca;
+    rail->port = local.port;
+    rail->path_bits = path.local_bits;
     // One place is for the request that shows that an unusable queue pair is drained (Rail::last).
-    rail->set_depth(m.given.failover != 0 && caps.sends > 1 ? caps.sends - 1 : caps.sends);
+    // Another one is for the write that lets the peer follow a migration (Rail::pulse).
+    const std::uint32_t reserved = (m.given.failover != 0 ? 1 : 0) + (m.migrations != nullptr ? 1 : 0);
+    rail->set_depth(caps.sends > reserved ? caps.sends - reserved : 1);
     rail->cq_places = places;
     rail->max_inline = made->got.inline_bytes;
     rail->reads.reset(rail::rd_atomic_depth(hca, remote));
@@ -137,19 +141,22 @@ std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const p
     return nullptr;
 }
 
-// Another rail takes over if there is one, so a rail that is only slow may count as lost.
+// Another rail takes over if there is one, so a rail that is only slow may count as lost. A queue pair that is moved
+// without need loses nothing, but has no further alternate path for a while.
 std::uint8_t timeout_for(const Module& m, const path::PortList& remote) {
-    constexpr std::uint8_t kAlone = 20, kOfSeveral = 14;
+    constexpr std::uint8_t kAlone = 20, kOfSeveral = 14, kMoves = 17;
     if (m.given.timeout != 0) return static_cast<std::uint8_t>(m.given.timeout);
     const std::vector<path::PathChoice> paths = path::choose_paths(m.own, remote);
     const auto rails = std::count_if(paths.begin(), paths.end(), [](const auto& each) { return !each.is_for_reads(); });
-    return m.given.failover != 0 && rails > 1 ? kOfSeveral : kAlone;
+    const bool moves = has_alternates(m, remote);
+    if (m.given.failover != 0) return rails > 1 || moves ? kOfSeveral : kAlone;
+    return moves ? kMoves : kAlone;
 }
 
-bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
-                  const path::RailEnds& ends, std::uint8_t timeout) {
-    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), m.own.ports[path.local_port], remote,
-                                          path, ends, times_for(m, timeout));
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& local,
+                  const path::PortRecord& remote, const path::RailEnds& ends, std::uint8_t timeout) {
+    const auto done = rail::connect_rc_qp(m.hcas[rail.local_hca], rail.qp.get(), local, remote, path, ends,
+                                          times_for(m, timeout));
     if (!done) not_used(done.trouble().sentence);
     return static_cast<bool>(done);
 }

@@ -28,11 +28,11 @@ bool open_receives(Module& m, std::uint32_t hca);
 // Returns null if the rail cannot be used.
 std::unique_ptr<Rail> make_rail(Module& m, const path::PathChoice& path, const path::PortRecord& remote);
 
-// Changes the queue pair to RTR and RTS. Returns false if the rail cannot be used.
 // The acknowledgement timer of the rails to this peer, as queue pairs have it.
 std::uint8_t timeout_for(const Module& m, const path::PortList& remote);
 
-bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& remote,
-                  const path::RailEnds& ends, std::uint8_t timeout);
+// Changes the queue pair to RTR and RTS. Returns false if the rail cannot be used.
+bool connect_rail(Module& m, Rail& rail, const path::PathChoice& path, const path::PortRecord& local,
+                  const path::PortRecord& remote, const path::RailEnds& ends, std::uint8_t timeout);
 
 }  // namespace coop::ib

@@ -32,7 +32,7 @@ RdmaOp* make_op(Module& m, WorkKind kind, Endpoint* endpoint, void* local_addres
     op->pieces = nullptr;
     op->has_riders = false;
     op->rider = nullptr;
-    op->whole = op->not_worth = op->now = op->posts_reads = op->beside_atomics = false;
+    op->whole = op->not_worth = op->not_measured = op->now = op->posts_reads = op->beside_atomics = false;
     op->behind = 0;
     op->lane = sched::kNoLane;
     return op;

@@ -18,6 +18,7 @@
 #include "message.h"
 #include "module.h"
 #include "ring.h"
+#include "rules.h"
 
 namespace coop::ib {
 namespace {
@@ -144,6 +145,7 @@ sched::Arrival take_in_order(Module& m, Endpoint& endpoint, ReceiveBuffer& buffe
     switch (arrival) {
     case sched::Arrival::kBeyondWindow: damaged("sequence number", endpoint.proc, psn);
     case sched::Arrival::kDuplicate:
+        if (!holds(Rule::kDuplicates)) return sched::Arrival::kInOrder;
         stop_holding(kept);
         release(m, endpoint, kept);
         break;
@@ -177,7 +179,10 @@ sched::Arrival take_unordered(Module& m, Endpoint& endpoint, ReceiveBuffer& buff
         note_follower(m, *endpoint.channel, number, origin);
     switch (endpoint.channel->seen_unordered.on_arrival(number)) {
     case sched::SeenNumbers::Seen::kFirst: return sched::Arrival::kInOrder;
-    case sched::SeenNumbers::Seen::kAgain: release(m, endpoint, buffer); return sched::Arrival::kDuplicate;
+    case sched::SeenNumbers::Seen::kAgain:
+        if (!holds(Rule::kDuplicates)) return sched::Arrival::kInOrder;
+        release(m, endpoint, buffer);
+        return sched::Arrival::kDuplicate;
     case sched::SeenNumbers::Seen::kBeyond: break;
     }
     damaged("number of a message", endpoint.proc, number);

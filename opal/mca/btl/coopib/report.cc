@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <string>
 
+#include "migration.h"
 #include "module.h"
+#include "progress.h"
 
 namespace coop::ib {
 namespace {
@@ -39,6 +41,23 @@ std::string operations_of(const Channel& channel) {
     return lines;
 }
 
+// The thresholds that follow the rails, and from where they come.
+std::string thresholds_of(const Module& m, const Channel& channel) {
+    const sched::Scheduler& scheduler = *channel.scheduler;
+    std::string line = "  packets of up to " + std::to_string(m.base.btl_eager_limit) +
+                       " bytes go without a handshake (" +
+                       (m.limit_set ? "btl_coopib_eager_limit" : "what a packet can carry") + ")\n";
+    if (m.awaited_packet_max < m.base.btl_eager_limit)
+        line += "  if the sender waits: of up to " + std::to_string(m.awaited_packet_max) +
+                " bytes (longer ones are faster in stripes on ports this slow)\n";
+    if (channel.rails.numbers() < 2) return line;
+    line += "  shortest stripe: " + std::to_string(scheduler.limits().min) + " bytes (";
+    if (m.sched.min_stripe != 0) return line + "btl_coopib_min_stripe)\n";
+    const std::uint64_t fastest = scheduler.fastest_rail() / 1'000'000;
+    if (fastest == 0) return line + "the rates of the rails are unknown)\n";
+    return line + "the fastest rail has " + std::to_string(fastest) + " MB/s)\n";
+}
+
 // Uses the id, because Open MPI may have freed endpoint.proc by now.
 std::string readers_of(const Channel& channel) {
     std::size_t readers = 0;
@@ -58,7 +77,7 @@ std::string failures_of(const Channel& channel) {
     std::string lines;
     for (std::size_t i = 0; i < channel.repair.size(); ++i) {
         const RailRepair& repair = channel.repair[i];
-        if (repair.failures == 0) continue;
+        if (repair.failures == 0 && repair.recoveries == 0) continue;
         lines += "  rail " + std::to_string(i) + " failed " + std::to_string(repair.failures) + " times, came back " +
                  std::to_string(repair.recoveries) + " times, is " + path::name(repair.life.state()) + " (generation " +
                  std::to_string(repair.life.generation()) +
@@ -68,6 +87,25 @@ std::string failures_of(const Channel& channel) {
     if (lines.empty()) return lines;
     return lines + "  arrived twice and dropped: " + std::to_string(channel.duplicates) +
            "; times without a rail: " + std::to_string(channel.partitions) + "\n";
+}
+
+// One line for each rail, if rails are to have alternate paths. Asks the HCAs.
+std::string moves_of(const Module& m, const Channel& channel) {
+    std::string lines;
+    for (Rail& rail : channel.rails) {
+        if (m.migrations == nullptr) break;
+        Rail* const reader = channel.rails.reader(rail.number());
+        const bool armed = m.migrations->is_armed(rail, now_ns()) &&
+                           (reader == nullptr || m.migrations->is_armed(*reader, now_ns()));
+        lines += "  rail " + std::to_string(rail.number()) + " moved " + std::to_string(moves_of(channel, rail)) +
+                 " times, is on port " + std::to_string(rail.port) + ", path bits " + std::to_string(rail.path_bits) +
+                 ", " + (armed ? "armed" : "not armed") +
+                 (rail.no_alternate == path::NoAlternate::kNone
+                      ? ""
+                      : std::string(": ") + path::describe(rail.no_alternate)) +
+                 "\n";
+    }
+    return lines;
 }
 
 std::uint32_t rank_of(const Endpoint& endpoint) { return static_cast<std::uint32_t>(endpoint.id & 0xffffffff); }
@@ -83,7 +121,8 @@ std::string table_of(const Module& m, const Endpoint& endpoint) {
              "; datagrams sent again: " + std::to_string(m.connections->repeated(endpoint.id)) +
              "\n  written into the peer's ring: " + std::to_string(channel.ring_messages) +
              "; messages with nothing but credits: " + std::to_string(channel.credit_messages) + "\n" +
-             readers_of(channel) + failures_of(channel) + operations_of(channel);
+             readers_of(channel) + moves_of(m, channel) + failures_of(channel) + thresholds_of(m, channel) +
+             operations_of(channel);
     if (channel.signals > 0) table += "  signals behind writes: " + std::to_string(channel.signals) + "\n";
     if (!channel.scheduler->last_small().empty())
         table += "  last small message: " + channel.scheduler->describe_last_small() + "\n";

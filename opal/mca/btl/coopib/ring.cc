@@ -22,11 +22,19 @@ std::uint16_t check_of(const RingOffer& offer) {
     return path::check_of(std::as_bytes(std::span(&offer, 1)), offsetof(RingOffer, check), kOfferSeed);
 }
 
-// The number of bytes of a peer's write that arrive in order on every rail.
+// The number of bytes of a peer's write that arrive in order on every rail. Of a rail that may open later, the packet is
+// known.
 std::uint32_t in_order_bytes(const Module& m, const Channel& channel) {
     std::uint32_t bytes = sched::kWholeWrite;
     for (const Rail& rail : channel.rails)
         if (!lands_in_order(m, rail)) bytes = std::min(bytes, rail::path_mtu_bytes(rail.qp.get()));
+    for (sched::RailIndex number = 0; number < channel.repair.size(); ++number) {
+        if ((channel.rails.up() & sched::bit_of(number)) != 0) continue;
+        const path::PathChoice& path = channel.repair[number].path;
+        const std::uint8_t mtu = std::min(m.own.ports[path.local_port].mtu,
+                                          channel.endpoint.remote.ports[path.remote_port].mtu);
+        bytes = std::min<std::uint32_t>(bytes, path::mtu_bytes(mtu));
+    }
     return bytes;
 }
 

@@ -21,6 +21,7 @@ enum class Quantity : std::uint8_t {
     kRecoveries,
     kRepeated,
     kRepeatedBytes,
+    kMoves,
     kWeight,  // the last quantity of a rail
     kWhole,
     kStriped,
@@ -31,6 +32,7 @@ enum class Quantity : std::uint8_t {
     kCreditMessages,
     kConnections,
     kRailsUp,
+    kRailsArmed,
     kDuplicates,
     kPartitions,
     kWindowWaits,  // the last quantity of a peer
@@ -83,6 +85,8 @@ inline constexpr std::array kVariables = {
     Variable{Quantity::kRepeated, Scope::kRail, "rail_repeated",
              "Fragments and stripes that were sent again over another rail because each rail failed."},
     Variable{Quantity::kRepeatedBytes, Scope::kRail, "rail_repeated_bytes", "Bytes in these."},
+    Variable{Quantity::kMoves, Scope::kRail, "rail_migrations",
+             "Migrations of each rail, and of its queue pair for reads, to an alternate path."},
     Variable{Quantity::kWeight, Scope::kRail, "rail_weight",
              "Current weight of each rail in millionths of the weight of its channel; mean over all peers."},
     Variable{Quantity::kWhole, Scope::kProcess, "operations_whole", "RDMA operations that went over one rail."},
@@ -108,6 +112,9 @@ inline constexpr std::array kVariables = {
              "Messages that this process sent only to return credits to a peer."},
     Variable{Quantity::kConnections, Scope::kProcess, "connections", "Peers that this process is connected to."},
     Variable{Quantity::kRailsUp, Scope::kProcess, "rails_up", "Rails to a peer that work; mean over all peers."},
+    Variable{
+        Quantity::kRailsArmed, Scope::kProcess, "rails_armed",
+        "Rails to a peer that would move to an alternate path now; mean over all peers. Reading it asks the HCAs."},
     Variable{Quantity::kDuplicates, Scope::kProcess, "duplicates",
              "Fragments that arrived a second time, after the failure of a rail, and were dropped."},
     Variable{Quantity::kPartitions, Scope::kProcess, "partitions", "Times at which no rail to a peer worked."},
@@ -121,7 +128,8 @@ constexpr bool is_own(Quantity quantity) noexcept { return quantity >= Quantity:
 constexpr bool is_of_rail(Quantity quantity) noexcept { return quantity <= Quantity::kWeight; }
 // A level may fall. The other quantities only grow.
 constexpr bool is_level(Quantity quantity) noexcept {
-    return quantity == Quantity::kWeight || quantity == Quantity::kRailsUp || quantity == Quantity::kEarlyBytes;
+    return quantity == Quantity::kWeight || quantity == Quantity::kRailsUp || quantity == Quantity::kRailsArmed ||
+           quantity == Quantity::kEarlyBytes;
 }
 constexpr bool is_high_water(Quantity quantity) noexcept { return quantity == Quantity::kMostEarlyBytes; }
 

@@ -119,6 +119,7 @@ struct RdmaOp {
     bool has_riders = false;
     bool whole = false;           // never cut into stripes
     bool not_worth = false;       // whole, because stripes have taken longer
+    bool not_measured = false;    // the links do not decide how long it takes
     bool now = false;             // the caller wants it posted at once
     std::uint64_t begun_ns = 0;   // valid while Channel::timed points to this
     bool posts_reads = false;     // as many as there are, instead of as many as may be outstanding

@@ -10,8 +10,8 @@
 // A stock BTL has no table, and a table of another version is not used (registry.h).
 // In both cases the caller uses the BTL interface alone. A null function pointer means that
 // the transport lacks this ability; `put`, `get`, `send_urgent`, `make_urgent`,
-// `transfer_pieces`, `needs_read_behind`, `read_behind` and, if it has atomic operations, `reaches_atomics` and
-// `atomics_wait` are never null.
+// `transfer_pieces`, `needs_read_behind`, `read_behind` and, if it has atomic operations, `reaches_atomics`,
+// `atomics_wait` and `atomics_keep_order` are never null.
 //
 // To extend it, add a function at the end of the table or a field at the end of
 // RdmaOptions, and increment kBtlExtensionAbi. Increment it also when the layout of
@@ -114,7 +114,7 @@ struct BtlExtensionHead {
     std::uint32_t bytes;  // size of the table
 };
 
-constexpr std::uint32_t kBtlExtensionAbi = 6;
+constexpr std::uint32_t kBtlExtensionAbi = 8;
 
 struct BtlExtension {
     using Btl = mca_btl_base_module_t;
@@ -136,6 +136,10 @@ struct BtlExtension {
     // descriptor that the caller is about to send.
     bool (*send_urgent)(Btl*, Endpoint*, const void* packet, std::size_t bytes, std::uint8_t tag) = nullptr;
     void (*make_urgent)(Btl*, mca_btl_base_descriptor_t*) = nullptr;
+
+    // The longest packet of a message whose sender waits for it; at most btl_eager_limit. A longer message arrives sooner
+    // after a handshake, because it can use all rails.
+    std::size_t (*awaited_packet_max)(const Btl*) = nullptr;
 
     // Copies inside a node by HCAs (Cooperative Rendezvous Protocols, section III); a table has both functions or
     // neither. The first call of `loopback_way` starts connecting and does not wait; a broken connection stays broken.
@@ -172,6 +176,9 @@ struct BtlExtension {
     // Whether some atomic operation that has begun may not have been posted. It is posted only while the caller lets the
     // transport progress.
     bool (*atomics_wait)(Btl*, Endpoint*) = nullptr;
+    // Whether the HCA of the peer executes atomic operations, and puts and gets beside_atomics, in the order in which one
+    // thread starts them, so that the next one need not wait for the end of the last. False while not connected.
+    bool (*atomics_keep_order)(Btl*, Endpoint*) = nullptr;
 
     // Whether read_behind() would start a read now. If the peer has one HCA, it never does.
     bool (*needs_read_behind)(Btl*, Endpoint*, std::uint64_t since) = nullptr;

@@ -145,9 +145,17 @@ Actions Connection::on_request(const Datagram& d) {
 
 // Both sides have sent a REQUEST. If a process connects to itself, its own request is also that of its peer.
 Actions Connection::on_crossing_request(const Datagram& d) {
-    if (peer_ > self_) return ignore();  // our request takes precedence; the timer repeats it if it was lost
+    if (peer_ > self_) return insist();  // our request takes precedence
     learn(d);
     return connect(peer_ == self_ ? State::kConfirming : State::kJoining);
+}
+
+// If our request has been repeated already, the peer could not be reached until now. So it gets our request at once.
+Actions Connection::insist() {
+    if (pause_ <= patience_.first) return ignore();
+    pause_ = patience_.first;
+    next_ = now_ + pause_;
+    return repeat(Kind::kRequest);
 }
 
 Actions Connection::on_reply(const Datagram& d) {

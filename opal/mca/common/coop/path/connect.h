@@ -210,6 +210,7 @@ private:
 
     Actions on_request(const Datagram& datagram);
     Actions on_crossing_request(const Datagram& datagram);
+    Actions insist();
     Actions on_reply(const Datagram& datagram);
     Actions on_refusal();
     Actions on_ready();

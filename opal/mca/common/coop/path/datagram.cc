@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x636f6e6e;
 constexpr std::uint32_t kMax24Bits = (1u << 24) - 1;  // queue pair and packet sequence numbers
+constexpr std::uint16_t kMaxLid = 0xbfff;             // the largest unicast LID
 constexpr std::uint8_t kMaxPathBits = (1u << kMaxLmc) - 1;
 
 std::uint16_t datagram_check(std::span<const std::byte> bytes) noexcept {
@@ -33,7 +34,9 @@ void check_header(Fields& fields, const DatagramHeader& h, std::span<const std::
     fields.in("check word", h.check, check, check)
         .in("generation", h.generation, 1, UINT32_MAX)
         .in("question", h.wants, 0, 1)
-        .in("mark of a follower", h.has_follower, 0, 1);
+        .in("mark of a follower", h.has_follower, 0, 1)
+        .in("LID of a port", h.lid, 0, h.port == kNoAddress ? std::uint16_t{0} : kMaxLid);
+    if (h.port != kNoAddress) fields.in("port with an address", h.port, 0, kMaxPorts - 1);
     if (h.rail == kAllRails && !is_about_closing(h.kind)) fields.in("generation of the rail", h.life, 0, 0);
     else fields.in("rail", h.rail, 0, kMaxConnectionRails - 1).in("generation of the rail", h.life, 1, UINT32_MAX);
 }
@@ -82,7 +85,9 @@ std::vector<std::byte> encode(const Datagram& d) {
                           d.unordered,
                           d.follower.value_or(0),
                           static_cast<std::uint8_t>(d.follower ? 1 : 0),
-                          {}};
+                          d.address ? d.address->port : kNoAddress,
+                          d.address ? d.address->lid : std::uint16_t{0},
+                          d.address ? d.address->gid : Gid{}};
     std::memcpy(bytes.data(), &header, sizeof header);
     if (rails != 0) std::memcpy(bytes.data() + sizeof header, d.rails.data(), rails * sizeof(RailEntry));
     header.check = datagram_check(bytes);
@@ -98,19 +103,21 @@ Decoded decode(std::span<const std::byte> bytes) {
     std::memcpy(&header, bytes.data(), sizeof header);
     check_header(fields, header, bytes);
     if (!fields.ok()) return fields.wrong();
-    Datagram d{header.kind,
-               header.sender,
-               header.receiver,
-               header.word,
-               header.generation,
-               header.echo,
-               std::vector<RailEntry>(header.rails),
-               header.rail,
-               header.wants != 0,
-               header.life,
-               header.expected,
-               header.unordered,
-               header.has_follower != 0 ? std::optional(header.follower) : std::nullopt};
+    Datagram d{
+        header.kind,
+        header.sender,
+        header.receiver,
+        header.word,
+        header.generation,
+        header.echo,
+        std::vector<RailEntry>(header.rails),
+        header.rail,
+        header.wants != 0,
+        header.life,
+        header.expected,
+        header.unordered,
+        header.has_follower != 0 ? std::optional(header.follower) : std::nullopt,
+        header.port != kNoAddress ? std::optional(PortAddress{header.port, header.lid, header.gid}) : std::nullopt};
     for (std::size_t i = 0; i < d.rails.size(); ++i) {
         std::memcpy(&d.rails[i], bytes.data() + bytes_of(i), sizeof(RailEntry));
         check_entry(fields, d.rails[i]);

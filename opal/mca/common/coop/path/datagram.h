@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The datagrams that two processes exchange to connect (connect.h describes the protocol), and to take a rail out of
-// service and connect it again (rail_life.h). All kinds have the same form: sender, receiver, and the sender's end of each rail. Byte order: the host's. Datagrams are sealed
-// with a check word, and decode() validates them before any other use. Over UD a datagram may be lost,
+// service and connect it again (rail_life.h). All kinds have the same form: sender, receiver, the present address of a
+// port of the sender, and the sender's end of each rail. Byte order: the host's. Datagrams are sealed with a check word,
+// and decode() validates them before any other use. Over UD a datagram may be lost,
 // duplicated, late, or meant for a process that had the queue pair before.
 //
 // Threading: pure functions. Errors: decode() names the first invalid field.
@@ -22,7 +23,7 @@
 
 namespace coop::path {
 
-constexpr std::uint8_t kDatagramVersion = 4;
+constexpr std::uint8_t kDatagramVersion = 5;
 constexpr std::size_t kMaxDatagramBytes = 2048;
 
 enum class Kind : std::uint8_t {
@@ -36,6 +37,7 @@ enum class Kind : std::uint8_t {
 };
 constexpr bool is_about_closing(Kind kind) noexcept { return kind == Kind::kDown || kind == Kind::kClosed; }
 
+constexpr std::uint8_t kNoAddress = 0xff;
 constexpr std::uint8_t kAllRails = 0xff;  // the datagram connects two processes, not one rail again
 COOP_EXPORT const char* name(Kind kind) noexcept;
 
@@ -57,10 +59,13 @@ struct DatagramHeader {
     std::uint32_t unordered;    // kDown, kClosed: the same, of messages without a place in the sequence
     std::uint32_t follower;     // kClosed: the last message behind stripes that the sender has got over this rail
     std::uint8_t has_follower;  // 1: there was one; otherwise 0
-    std::uint8_t reserved[3];   // zero
+    std::uint8_t port;          // index in the sender's port list; kNoAddress: the datagram has no address
+    std::uint16_t lid;          // of that port, now; 0 without an address, and over Ethernet
+    Gid gid;                    // the same; zero without an address
 };
-static_assert(sizeof(DatagramHeader) == 64 && offsetof(DatagramHeader, sender) == 8 &&
-              offsetof(DatagramHeader, check) == 40 && offsetof(DatagramHeader, life) == 44);
+static_assert(sizeof(DatagramHeader) == 80 && offsetof(DatagramHeader, gid) == 64 &&
+              offsetof(DatagramHeader, sender) == 8 && offsetof(DatagramHeader, check) == 40 &&
+              offsetof(DatagramHeader, life) == 44);
 
 // The sender's end of a rail, and the ports and path bits by which the sender identifies it.
 struct RailEntry {
@@ -78,7 +83,16 @@ static_assert(sizeof(DatagramHeader) + kMaxConnectionRails * sizeof(RailEntry) <
 constexpr std::size_t most_rails(std::uint8_t mtu) noexcept {
     return std::min(kMaxConnectionRails, (mtu_bytes(mtu) - sizeof(DatagramHeader)) / sizeof(RailEntry));
 }
-static_assert(most_rails(1) == 12);
+static_assert(most_rails(1) == 11);
+
+// The address that a port of the sender has now. Ports may get another one when they come up again.
+struct PortAddress {
+    std::uint8_t port = 0;  // index in the sender's port list
+    std::uint16_t lid = 0;
+    Gid gid{};
+
+    bool operator==(const PortAddress&) const = default;
+};
 
 struct Datagram {
     Kind kind = Kind::kRequest;
@@ -90,6 +104,7 @@ struct Datagram {
     bool wants_answer = false;
     std::uint32_t life = 0, expected = 0, unordered = 0;
     std::optional<std::uint32_t> follower;
+    std::optional<PortAddress> address = std::nullopt;
 
     bool operator==(const Datagram&) const = default;
 };

@@ -63,7 +63,9 @@ void check_record(Fields& fields, const PortRecord& r) {
         .in("number of the UD queue pair", r.ud_qpn, 0, kMaxQpNumber)
         .in("partition of the P_Key", partition_of(r.pkey), 1, kPartitionBits)
         .in("needs a global routing header", r.needs_grh, 0, 1)
-        .in("crosses subnets", r.crosses_subnets, 0, 1);
+        .in("crosses subnets", r.crosses_subnets, 0, 1)
+        .in("alternate paths", r.apm, 0, 3)
+        .in("has path migration", r.migrates, 0, 1);
 }
 
 // Prefix lengths for networks that count as similar: the networks of one site usually share this much of their

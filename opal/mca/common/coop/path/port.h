@@ -30,12 +30,10 @@
 
 namespace coop::path {
 
-constexpr std::uint16_t kPortVersion = 4;
+constexpr std::uint16_t kPortVersion = 5;
 constexpr std::size_t kMaxPorts = 32;     // of a process
 constexpr unsigned kMaxLmc = 7;           // IBTA: three bits
 constexpr std::uint32_t kMaxReads = 255;  // outstanding reads of a queue pair: its attributes have eight bits for them
-
-using HcaSet = std::uint32_t;  // bit i: HCA i of a process
 
 using Gid = std::array<std::uint8_t, 16>;
 
@@ -63,13 +61,20 @@ struct PortRecord {
     std::uint8_t crosses_subnets = 0;   // 1: the process permits paths to other InfiniBand subnets
     std::uint16_t position = 0;         // index of the HCA among those of the node, ordered by name
     std::uint16_t plane = 0;            // ports of the same plane are paired first; 0: no plane
-    std::uint16_t reserved = 0;
+    std::uint8_t apm = 0;               // Apm (alternates.h): which alternate paths the process wants
+    std::uint8_t migrates = 0;          // 1: the HCA has automatic path migration
 
     bool operator==(const PortRecord&) const = default;
 };
 static_assert(sizeof(PortRecord) == 52 && offsetof(PortRecord, lid) == 8 && offsetof(PortRecord, ud_qpn) == 16 &&
               offsetof(PortRecord, gid) == 24 && offsetof(PortRecord, pkey) == 40 &&
               offsetof(PortRecord, plane) == 48 && std::is_trivially_copyable_v<PortRecord>);
+
+// Ports of a process, with a bit for each of the first two ports of an HCA. Ports that share a bit are in the set together.
+using PortSet = std::uint64_t;
+constexpr PortSet set_of(const PortRecord& port) noexcept {
+    return PortSet{1} << (port.hca % 32 * 2 + (port.port + 1) % 2);
+}
 
 constexpr unsigned mtu_bytes(std::uint8_t code) noexcept { return 128u << code; }
 

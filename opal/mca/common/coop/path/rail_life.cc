@@ -56,6 +56,16 @@ const char* name(LifeEvent event) noexcept {
     return "?";
 }
 
+RailLife RailLife::of_unopened(const LifePatience& patience, std::uint64_t now) noexcept {
+    RailLife life(patience);
+    life.state_ = LifeState::kDown;
+    life.peer_closed_ = true;
+    life.opened_ = false;
+    life.failed_attempts_ = patience.first_unopened;
+    life.wait(now, life.pause_before_attempt(life.failed_attempts_));
+    return life;
+}
+
 LifeActions RailLife::on(LifeEvent event, std::uint64_t now, std::uint32_t generation, bool wants_answer) noexcept {
     switch (event) {
     case LifeEvent::kTrouble: return on_trouble(now);
@@ -172,6 +182,7 @@ LifeActions RailLife::on_established(std::uint64_t now) noexcept {
     case LifeState::kReopening:
         ++generation_;
         state_ = LifeState::kSuspect;
+        opened_ = true;
         failed_attempts_ = 0;
         used_since_ = now;
         next_ = now + doubled(patience_.hold, early_failures_, patience_.longest_hold);
@@ -286,7 +297,8 @@ LifeActions RailLife::reopen() noexcept {
 }
 
 std::uint64_t RailLife::pause_before_attempt(std::uint32_t failures) const noexcept {
-    return port_down_ ? patience_.longest_retry : doubled(patience_.retry, failures, patience_.longest_retry);
+    const std::uint64_t longest = opened_ ? patience_.longest_retry : patience_.longest_unopened;
+    return port_down_ ? longest : doubled(patience_.retry, failures, longest);
 }
 
 void RailLife::wait(std::uint64_t now, std::uint64_t pause) noexcept {

@@ -22,6 +22,9 @@
 // while: used only if no other rail is there. Pauses before attempts grow while attempts fail, and the time as a
 // suspect grows while the rail fails soon after each recovery; neither ever ends the attempts.
 //
+// A rail that did not open when the two processes connected begins its life as a closed one, on both sides. Attempts to
+// open it are rarer: perhaps there is no cable between the two ports.
+//
 // Source: dissertation 10.3; the four steps are ours. Time: nanoseconds of any steady clock. Threading: the
 // owner's lock. Ownership: values only. Errors: none; an event that does not fit changes nothing.
 #pragma once
@@ -99,7 +102,9 @@ struct LifePatience {
     std::uint64_t drain = 1'000'000'000;  // until a queue pair that does not drain is destroyed
     std::uint64_t retry = 10'000'000;     // before the first attempt; doubles with each that fails
     std::uint64_t longest_retry = 4'000'000'000;
-    std::uint64_t hold = 100'000'000;  // time as a suspect; doubles with each early failure
+    std::uint32_t first_unopened = 6;                 // a rail that has never opened counts as having failed so often
+    std::uint64_t longest_unopened = 60'000'000'000;  // between attempts to open it
+    std::uint64_t hold = 100'000'000;                 // time as a suspect; doubles with each early failure
     std::uint64_t longest_hold = 60'000'000'000;
     std::uint64_t calm = 10'000'000'000;  // without a failure until earlier ones no longer count
 };
@@ -107,6 +112,9 @@ struct LifePatience {
 class RailLife {
 public:
     explicit RailLife(const LifePatience& patience = {}) noexcept : patience_(patience) {}
+
+    // The life of a rail that did not open when the two processes connected.
+    COOP_EXPORT static RailLife of_unopened(const LifePatience& patience, std::uint64_t now) noexcept;
 
     // `generation`: of kPeerDown, kPeerClosed and kPeerAsks. `wants_answer`: of kPeerClosed, the peer does not know
     // yet that this side is closed.
@@ -152,6 +160,7 @@ private:
     LifeState state_ = LifeState::kUp;
     bool peer_closed_ = false;  // valid unless it carries data
     bool repeats_early_ = false;
+    bool opened_ = true;      // it has carried data
     bool port_down_ = false;  // as far as events tell; attempts are rare
     std::uint32_t generation_ = 1;
     std::uint32_t failed_attempts_ = 0;  // since the rail carried data

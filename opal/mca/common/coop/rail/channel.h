@@ -214,7 +214,7 @@ public:
     // The rail whose mark or last request this is; null: it was replaced.
     Rail* rail_of_mark(const Work& mark) const noexcept {
         for (Rail* rail : {rails.find(mark.rail), rails.any_reader(mark.rail)})
-            if (rail != nullptr && (&rail->mark == &mark || &rail->last == &mark)) return rail;
+            if (rail != nullptr && (&rail->mark == &mark || &rail->last == &mark || &rail->pulse == &mark)) return rail;
         return nullptr;
     }
     // The queue pair on which a request is, or was last.

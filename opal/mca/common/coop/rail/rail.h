@@ -83,7 +83,7 @@ class Rail {
 public:
     using Request = typename Qp::Request;
 
-    Rail() { mark.kind = last.kind = WorkKind::kMark; }
+    Rail() { mark.kind = last.kind = pulse.kind = WorkKind::kMark; }
 
     Qp qp;
     RailState state = RailState::kOpening;
@@ -95,13 +95,18 @@ public:
     List<Work, &Work::node> waiting;
     List<Work, &Work::node> posted;  // requests that will complete, in the order of posting
     Work mark;                       // its completion covers the inline sends before it
-    Work last;  // posted when the queue pair is in error: its completion shows that nothing else will complete
+    Work last;   // posted when the queue pair is in error: its completion shows that nothing else will complete
+    Work pulse;  // an empty write of the owner; not counted in in_flight()
     RailCounts counts;
 
     sched::RailIndex number() const noexcept { return mark.rail; }  // valid in a channel
     std::uint32_t in_flight() const noexcept { return in_flight_; }
     std::uint32_t depth() const noexcept { return depth_; }
     bool has_room(std::uint32_t requests = 1) const noexcept { return in_flight_ + requests <= depth_; }
+    // Whether a request is posted whose completion shows something. Others: see make_room().
+    bool expects_completion() noexcept { return !posted.empty() || marked_ != 0; }
+    // Differs from the value before if a request has completed. A mark that is posted changes it, too.
+    std::uint64_t ended() const noexcept { return counts.sends + counts.stripes - in_flight_; }
     bool is_free() noexcept { return waiting.empty() && has_room(); }
 
     void set_depth(std::uint32_t requests) noexcept { depth_ = requests; }

@@ -31,7 +31,6 @@ Defect policies_defect(const SchedConfig& c) {
 }
 
 Defect sizes_defect(const SchedConfig& c) {
-    if (c.min_stripe == 0) return "min_stripe: 0 is not allowed (at least 1 byte)";
     if (c.alignment != 0 && !std::has_single_bit(c.alignment))
         return "alignment: " + number(c.alignment) + " is not a power of two";
     if (c.window == 0) return "window: 0 is not allowed (at least 1 message)";

@@ -6,6 +6,7 @@
 // the setting, its value and the allowed range.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ struct SchedConfig {
     Policy small_policy = Policy::kShortestQueue;  // below striping_threshold; must multiplex
     Policy large_policy = Policy::kEpc;            // from striping_threshold on
     std::uint64_t striping_threshold = 16 * 1024;  // 6.2.3
-    std::uint64_t min_stripe = 8 * 1024;           // rounded up to a multiple of the alignment
+    std::uint64_t min_stripe = 0;      // rounded up to a multiple of the alignment; 0: shortest_stripe() of the rails
+    bool compare_whole = true;         // operations that have taken longer in stripes go whole (trials.h)
     std::uint32_t alignment = 0;       // of all stripes but the last; a power of two; 0: the largest MTU of the rails
     std::uint32_t window = 16;         // W of window_round_robin
     Weights weights;                   // for weighted_*; adaptive policies start with them
@@ -57,6 +59,15 @@ struct SchedConfig {
     std::uint64_t epc_always_stripe =
         128 * 1024;  // nonblocking calls stripe, too, from this size on; 0: never (as in the paper)
 };
+
+// The shortest stripe that is worth its request: what the fastest rail carries in the time that a request and its
+// completion take. 0: the rate is unknown.
+constexpr std::uint64_t kRequestNs = 1'000;
+constexpr std::uint64_t kLeastStripe = 4 * 1024, kUnknownStripe = 8 * 1024, kMostStripe = 64 * 1024;
+constexpr std::uint64_t shortest_stripe(std::uint64_t fastest_bytes_per_s) noexcept {
+    if (fastest_bytes_per_s == 0) return kUnknownStripe;
+    return std::clamp(fastest_bytes_per_s / 1'000 * kRequestNs / 1'000'000, kLeastStripe, kMostStripe);
+}
 
 // More than four stripes cost more than they gain (7.2.2).
 constexpr std::uint32_t kDefaultBatch = 4;

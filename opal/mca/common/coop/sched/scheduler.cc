@@ -10,13 +10,21 @@ constexpr std::uint64_t kBusyBytes = 512 * 1024;  // keeps a rail busy until the
 
 constexpr std::uint64_t kUnitOfNominal = 1'000'000;  // MB/s, so that a weight fits into 32 bits
 
+// The nominal bandwidth of the fastest rail; 0: unknown.
+std::uint64_t fastest(const RailSet& rails) noexcept {
+    std::uint64_t most = 0;
+    for (RailIndex rail : each(rails.all())) most = std::max(most, rails[rail].info.bytes_per_s);
+    return most;
+}
+
 StripeLimits limits_of(const SchedConfig& config, const RailSet& rails) noexcept {
     std::uint64_t alignment = config.alignment;
     if (alignment == 0)
         for (RailIndex rail : each(rails.all()))
             alignment = std::max<std::uint64_t>(alignment, rails[rail].info.mtu_bytes);
     alignment = std::max<std::uint64_t>(alignment, 1);
-    return {(config.min_stripe + alignment - 1) / alignment * alignment, alignment};
+    const std::uint64_t min = config.min_stripe != 0 ? config.min_stripe : shortest_stripe(fastest(rails));
+    return {(min + alignment - 1) / alignment * alignment, alignment};
 }
 
 bool all_nominals_known(const RailSet& rails) noexcept {
@@ -78,8 +86,9 @@ private:
 }  // namespace
 
 Scheduler::Scheduler(const SchedConfig& config, const RailSet& rails) noexcept
-    : config_(&config), rails_(rails), limits_(limits_of(config, rails)), batch_size_(bss_batch(config, rails.size())),
-      bss_paths_(rails.first(bss_paths(config, rails.size()))), first_rail_(rails.first()), next_first_(first_rail_) {
+    : config_(&config), rails_(rails), fastest_(fastest(rails)), limits_(limits_of(config, rails)),
+      batch_size_(bss_batch(config, rails.size())), bss_paths_(rails.first(bss_paths(config, rails.size()))),
+      first_rail_(rails.first()), next_first_(first_rail_) {
     for (Turns& turns : turns_) turns.small.next = turns.large.next = first_rail_;
     feedback_.set_limits(limits_.min, config);
     take_fixed_weights(config.weights);
@@ -115,6 +124,10 @@ void Scheduler::set_weight(RailIndex rail, double weight) noexcept {
     for (RailIndex other : each(rails_.all() & ~bit_of(rail)))
         if (others > 0) rails_[other].weight *= (kTotalWeight - weight) / others;
     rails_[rail].weight = weight;
+}
+
+void Scheduler::forget_weights() noexcept {
+    for (RailIndex rail : each(rails_.all())) rails_[rail].weight = rails_[rail].first_weight;
 }
 
 std::uint32_t Scheduler::weight(Policy policy, RailIndex rail) const noexcept {
@@ -191,15 +204,20 @@ Schedule Scheduler::make_schedule(std::uint64_t bytes, Marker marker, std::uint6
 
 Schedule Scheduler::make_whole(std::uint64_t bytes, std::uint8_t lane, Direction direction, Reason reason) noexcept {
     const RailMask usable = rails_.usable();
+    const bool by_weight = reason == Reason::kNotWorth;
     Schedule schedule;
     schedule.header.bytes = bytes;
     schedule.header.direction = direction;
-    schedule.header.policy = lane == kNoLane ? config_->small_policy : Policy::kBinding;
+    schedule.header.policy = lane != kNoLane ? Policy::kBinding
+                             : by_weight     ? Policy::kShortestQueue
+                                             : config_->small_policy;
     schedule.header.reason = usable != 0 ? reason : Reason::kNoRail;
-    if (usable != 0)
-        schedule.add(lane == kNoLane ? take_turn(config_->small_policy, usable, direction, of(direction).small)
-                                     : nth_of(usable, lane % count_of(usable)),
-                     0, bytes, 1);
+    const auto rail = [&] {
+        if (lane != kNoLane) return nth_of(usable, lane % count_of(usable));
+        return by_weight ? soonest(usable, direction, bytes)
+                         : take_turn(config_->small_policy, usable, direction, of(direction).small);
+    };
+    if (usable != 0) schedule.add(rail(), 0, bytes, 1);
     finish(schedule);
     return schedule;
 }
@@ -274,6 +292,23 @@ RailIndex Scheduler::shortest_queue(RailMask usable, Direction direction, Rotati
     for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
         rail = first_from(left, after(rail));
         if (queued(rail) < queued(best)) best = rail;
+    }
+    rotation.next = after(best);
+    return best;
+}
+
+// The rail that will have carried `bytes` more first, as far as the weights are right; in turn among equal ones.
+RailIndex Scheduler::soonest(RailMask usable, Direction direction, std::uint64_t bytes) noexcept {
+    Rotation& rotation = of(direction).large;
+    const auto end = [&](RailIndex rail) {
+        const auto queued = static_cast<double>(rails_[rail].in(direction).backlog_bytes() + bytes);
+        return queued / std::max(rails_[rail].weight, 1.0);
+    };
+    RailIndex best = first_from(usable, rotation.next);
+    RailMask left = usable & ~bit_of(best);
+    for (RailIndex rail = best; left != 0; left &= ~bit_of(rail)) {
+        rail = first_from(left, after(rail));
+        if (end(rail) < end(best)) best = rail;
     }
     rotation.next = after(best);
     return best;

@@ -39,7 +39,8 @@ public:
     Schedule make_schedule(std::uint64_t bytes, Marker marker, std::uint64_t now_ns,
                            Direction direction = Direction::kOut) noexcept;
     // The schedule of a message that must not be striped, whatever its length. Its rail is that of the lane: lanes take
-    // the usable rails in turn. Without a lane small_policy chooses it.
+    // the usable rails in turn. Without a lane small_policy chooses it, or, if stripes are not worth it (kNotWorth), the
+    // rail is the one that will have carried it first, by weight.
     Schedule make_whole(std::uint64_t bytes, std::uint8_t lane = kNoLane, Direction direction = Direction::kOut,
                         Reason reason = Reason::kWhole) noexcept;
 
@@ -58,6 +59,8 @@ public:
     // Chooses the rail of a message below the threshold, as make_schedule() would. Needs no clock because
     // policies for such messages do not measure. Precondition: at least one rail is not down.
     RailIndex rail_of_small(std::uint64_t bytes, Direction direction = Direction::kOut) noexcept;
+    // The links do not limit what is being sent: what has been measured of them is noise.
+    void forget_weights() noexcept;
     // The rail of a message that goes whole because it is never striped, whatever its length: chosen as for a small
     // one.
     RailIndex rail_of_fragment(std::uint64_t bytes) noexcept {
@@ -91,6 +94,8 @@ public:
         return bytes;
     }
     const StripeLimits& limits() const noexcept { return limits_; }
+    // The nominal bandwidth of the fastest rail; 0: unknown.
+    std::uint64_t fastest_rail() const noexcept { return fastest_; }
     // The last schedule of a message below the striping threshold, and of any other message; without stripes if
     // there was none.
     Schedule last_small() const noexcept;
@@ -120,6 +125,7 @@ private:
     RailIndex window_turn(RailMask usable, Rotation& rotation) noexcept;
     RailIndex weighted_turn(RailMask usable, Rotation& rotation) noexcept;
     RailIndex shortest_queue(RailMask usable, Direction direction, Rotation& rotation) noexcept;
+    RailIndex soonest(RailMask usable, Direction direction, std::uint64_t bytes) noexcept;
 
     void stripe(Policy policy, RailMask usable, std::uint64_t now_ns, Schedule& schedule) noexcept;
     RailMask candidates(Policy policy, RailMask usable) const noexcept;
@@ -144,6 +150,7 @@ private:
     const SchedConfig* config_;
     RailSet rails_;
     Feedback feedback_;
+    std::uint64_t fastest_;  // nominal bandwidth, bytes per second
     StripeLimits limits_;
     std::uint32_t batch_size_;              // n_batch
     RailMask bss_paths_;                    // the n_paths preferred rails

@@ -6,10 +6,11 @@
 //
 //     striped ──kFirst times──► whole ──kFirst times──► the faster way; one of kEvery goes the other way
 //        ▲
-//        └── for ever if stripes take longer than the limit: then the links need most of the time
+//        └── for ever if a single rail cannot be faster: stripes take no longer than the fastest link needs for the whole
+//            operation, or longer than the limit, so that their cost does not matter
 //
 // A time is the least so far; a longer one raises it by at most 1/16, so that an interrupted process does not decide, and
-// a link that has become slower does.
+// a link that has become slower does. Of the way that is rarely taken: by at most 1/4.
 //
 // Not from the dissertation, whose threshold is a constant (6.2.3). Units: bytes, nanoseconds of any monotonic clock.
 // Threading: none. Errors: none.
@@ -20,6 +21,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace coop::sched {
 
@@ -28,64 +30,92 @@ public:
     enum class Way : std::uint8_t { kStriped, kWhole };
     static constexpr std::uint32_t kFirst = 4, kEvery = 64;
 
-    // Stripes that take longer are not compared. 0: none are.
-    void set_limit(std::uint64_t ns) noexcept { limit_ns_ = ns; }
+    // `ns`: stripes that take longer are not compared; 0: none are. `link_bytes_per_s`: nominal bandwidth of the fastest
+    // rail; 0: unknown.
+    void set_limits(std::uint64_t ns, std::uint64_t link_bytes_per_s) noexcept {
+        limit_ns_ = ns;
+        link_ = link_bytes_per_s;
+    }
 
     // The way of an operation that has the rails to itself. on_time() should follow.
     Way choose(std::uint64_t bytes) noexcept {
         Times* const times = of(bytes);
         if (!times) return Way::kStriped;
-        const Way best = times->best(limit_ns_);
-        if (!times->are_compared(limit_ns_)) return best;
+        const Range range = range_of(bytes);
+        const Way best = times->best(range);
+        if (!times->are_compared(range)) return best;
         if (times->whole.count < kFirst) return Way::kWhole;
         if (++times->turn % kEvery != 0) return best;
         return best == Way::kStriped ? Way::kWhole : Way::kStriped;
     }
-    // The way of an operation beside others.
-    Way known(std::uint64_t bytes) noexcept {
+    // The way of an operation beside others. Where the links do not decide, stripes cost without a gain: the rails are busy
+    // in any case.
+    Way known(std::uint64_t bytes) const noexcept { return links_matter(bytes) ? Way::kStriped : Way::kWhole; }
+
+    // Whether the links decide how long such an operation takes, as far as is known: a single rail needs more time than all
+    // of them. If not, the times of stripes say nothing about the rails.
+    bool links_matter(std::uint64_t bytes) const noexcept {
         const Times* const times = of(bytes);
-        return times ? times->best(limit_ns_) : Way::kStriped;
+        if (!times || !times->are_compared(range_of(bytes)) || times->whole.count < kFirst) return true;
+        return times->whole.ns > times->striped.ns + times->striped.ns / 4;
     }
 
     void on_time(std::uint64_t bytes, Way way, std::uint64_t ns) noexcept {
-        if (Times* const times = of(bytes)) (way == Way::kWhole ? times->whole : times->striped).add(ns);
+        Times* const times = of(bytes);
+        if (!times) return;
+        const std::uint64_t rise = way == times->best(range_of(bytes)) ? kRise : kRareRise;
+        (way == Way::kWhole ? times->whole : times->striped).add(ns, rise);
     }
 
 private:
+    static constexpr std::uint64_t kRise = 16, kRareRise = 4;
+
     struct Time {
         std::uint64_t ns = 0;  // valid if count > 0
         std::uint32_t count = 0;
 
-        void add(std::uint64_t sample_ns) noexcept {
-            ns = count == 0 ? sample_ns : std::min(sample_ns, ns + ns / 16 + 1);
+        void add(std::uint64_t sample_ns, std::uint64_t rise) noexcept {
+            ns = count == 0 ? sample_ns : std::min(sample_ns, ns + ns / rise + 1);
             if (count < kFirst) ++count;
         }
+    };
+    // The times of stripes that are compared with those of whole operations.
+    struct Range {
+        std::uint64_t above_ns, up_to_ns;
     };
     struct Times {
         Time striped, whole;
         std::uint32_t turn = 0;
 
-        bool are_compared(std::uint64_t limit_ns) const noexcept {
-            return striped.count == kFirst && striped.ns <= limit_ns;
+        bool are_compared(Range range) const noexcept {
+            return striped.count == kFirst && striped.ns > range.above_ns && striped.ns <= range.up_to_ns;
         }
         // Whole only if that is faster by 1/8, so that chance does not make the ways alternate.
-        Way best(std::uint64_t limit_ns) const noexcept {
-            const bool whole_pays = are_compared(limit_ns) && whole.count == kFirst &&
+        Way best(Range range) const noexcept {
+            const bool whole_pays = are_compared(range) && whole.count == kFirst &&
                                     whole.ns + whole.ns / 8 < striped.ns;
             return whole_pays ? Way::kWhole : Way::kStriped;
         }
     };
 
-    // Lengths up to twice the shortest are of one class. 4 KiB to 4 MiB; others are striped.
+    // Lengths up to twice the shortest are of one class. 4 KiB to 8 MiB; others are striped.
     static constexpr int kFirstBits = 13;
-    Times* of(std::uint64_t bytes) noexcept {
+    const Times* of(std::uint64_t bytes) const noexcept {
         const int bits = std::bit_width(bytes);
         const auto last = kFirstBits + static_cast<int>(classes_.size());
         return bits < kFirstBits || bits >= last ? nullptr : &classes_[static_cast<std::size_t>(bits - kFirstBits)];
     }
+    Times* of(std::uint64_t bytes) noexcept { return const_cast<Times*>(std::as_const(*this).of(bytes)); }
 
-    std::uint64_t limit_ns_ = 0;
-    std::array<Times, 10> classes_{};
+    // The time of stripes is that of the shortest operation of its class.
+    Range range_of(std::uint64_t bytes) const noexcept {
+        constexpr std::uint64_t kNsPerS = 1'000'000'000;
+        const std::uint64_t shortest = std::bit_floor(bytes);
+        return {link_ == 0 ? 0 : shortest * kNsPerS / link_, limit_ns_};
+    }
+
+    std::uint64_t limit_ns_ = 0, link_ = 0;
+    std::array<Times, 11> classes_{};
 };
 
 }  // namespace coop::sched

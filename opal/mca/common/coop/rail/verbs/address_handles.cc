@@ -4,7 +4,7 @@
 namespace coop::rail {
 
 AddressHandles::Handle* AddressHandles::find_or_make(const path::PortRecord& local, const path::PortRecord& remote) {
-    const Key key{remote.lid, remote.gid};
+    const Key key{remote.lid, remote.gid, local.gid_index};
     auto found = handles_.find(key);
     if (found == handles_.end()) {
         if (handles_.size() >= most_ && !make_room()) return nullptr;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <tuple>
 
 #include "coop/path/port.h"
 #include "coop/rail/verbs/address.h"
@@ -34,7 +34,7 @@ public:
     std::size_t size() const noexcept { return handles_.size(); }
 
 private:
-    using Key = std::pair<std::uint16_t, path::Gid>;  // LID and GID of a port
+    using Key = std::tuple<std::uint16_t, path::Gid, std::uint8_t>;  // LID and GID of a port, and the own GID's index
 
     bool make_room();
 

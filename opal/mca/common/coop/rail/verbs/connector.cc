@@ -21,6 +21,11 @@ struct Pair {
     const path::PortRecord* to;
 };
 
+// Other HCAs come before other ports of the same one.
+bool earlier(const path::PortRecord& a, const path::PortRecord& b) noexcept {
+    return std::pair(a.port, a.position) < std::pair(b.port, b.position);
+}
+
 // Returns all ways to the peer. The first ones have no port in common, so that a second attempt avoids both
 // ports of the first. These are between HCAs at the same position on their nodes, as rails are
 // (path/port_pairs.h).
@@ -29,7 +34,7 @@ std::vector<Pair> ways_to(std::span<const path::PortRecord> remote,
     std::vector<const path::PortRecord*> ends;
     for (const path::PortRecord& port : remote)
         if (port.ud_qpn != 0) ends.push_back(&port);
-    std::stable_sort(ends.begin(), ends.end(), [](const auto* a, const auto* b) { return a->position < b->position; });
+    std::stable_sort(ends.begin(), ends.end(), [](const auto* a, const auto* b) { return earlier(*a, *b); });
     std::vector<path::PortRecord> starts;
     for (const auto& qp : qps) starts.push_back(qp->port());
     const path::Reach reach = path::reach_between(starts, remote);
@@ -52,27 +57,36 @@ Connector::~Connector() = default;
 Wanted<Connector> Connector::open(std::span<Hca> hcas, const ConnectorOptions& options,
                                   std::vector<Diagnostic>& diagnostics) {
     auto parts = std::make_unique<Parts>();
-    for (Hca& hca : hcas) {
-        auto qp = DatagramQp::make(hca, options, parts->counts);
-        if (!qp) {
-            diagnostics.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
-            continue;
+    for (Hca& hca : hcas)
+        for (std::size_t port = 0; port < (options.every_port ? hca.ports().size() : 1); ++port) {
+            auto qp = DatagramQp::make(hca, port, options, parts->counts);
+            if (!qp) {
+                diagnostics.push_back({About::kDevice, "no datagrams over " + qp.trouble().sentence});
+                continue;
+            }
+            hca.set_connector(port, (*qp)->qpn(), options.qkey);
+            parts->qps.push_back(std::move(*qp));
         }
-        hca.set_connector((*qp)->qpn(), options.qkey);
-        parts->qps.push_back(std::move(*qp));
-    }
+    std::stable_sort(parts->qps.begin(), parts->qps.end(),
+                     [](const auto& a, const auto& b) { return earlier(a->port(), b->port()); });
     if (parts->qps.empty()) return Trouble{ENODEV, "no HCA can send datagrams: processes cannot connect"};
     return Connector(std::move(parts));
 }
 
-Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way) {
+Status Connector::send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way,
+                       std::span<const path::PortRecord> now) {
     std::vector<Pair> pairs = ways_to(remote, parts_->qps);
     if (pairs.empty()) return Trouble{EHOSTUNREACH, "no local port for datagrams reaches such a port of the peer"};
     std::stable_partition(pairs.begin(), pairs.end(), [&](const Pair& pair) {
-        return (way.avoid_local >> pair.from->port().hca & 1) == 0 && (way.avoid_remote >> pair.to->hca & 1) == 0;
+        return (way.avoid_local & set_of(pair.from->port())) == 0 && (way.avoid_remote & set_of(*pair.to)) == 0;
     });
     const Pair& pair = pairs[way.attempt % pairs.size()];
-    return pair.from->send(*pair.to, datagram);
+    return pair.from->send(now.empty() ? *pair.to : now[static_cast<std::size_t>(pair.to - remote.data())], datagram);
+}
+
+void Connector::on_moved(const path::PortRecord& port) noexcept {
+    for (const auto& qp : parts_->qps)
+        if (qp->port().hca == port.hca && qp->port().port == port.port) qp->on_moved(port);
 }
 
 int Connector::poll(const Arrival& arrival) {

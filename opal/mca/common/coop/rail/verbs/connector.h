@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Carries the datagrams of path/connect.h: one unreliable datagram (UD) queue pair per HCA, on its first active
-// port. Its number and key are stored in the record of that port, which travels in the modex. Memory is per
-// HCA, not per peer; address handles are kept for the most recent peers.
+// Carries the datagrams of path/datagram.h: one unreliable datagram (UD) queue pair on each active port. Its number and
+// key are stored in the record of that port, which travels in the modex. Memory is per port, not per peer; address
+// handles are kept for the most recent peers.
 //
 // Datagrams may be lost, also locally: send() drops a datagram if all send buffers are in flight. The state
-// machine repeats it. Each attempt takes another way between the two processes, so one dead HCA does not
-// prevent a connection.
+// machine repeats it. Each attempt takes another way between the two processes, so one dead HCA or port
+// does not prevent a connection.
 //
 // Threading: the caller's lock; no thread of its own. Ownership: uses the HCAs, which must outlive it and not
 // move. Errors: a Status with an error message.
@@ -27,10 +27,11 @@
 namespace coop::rail {
 
 struct ConnectorOptions {
-    std::uint32_t receives = 256;         // posted on each HCA
-    std::uint32_t sends = 64;             // in flight on each HCA
-    std::uint32_t address_handles = 128;  // kept on each HCA
+    std::uint32_t receives = 256;         // posted on each port
+    std::uint32_t sends = 64;             // in flight on each port
+    std::uint32_t address_handles = 128;  // kept on each port
     std::uint32_t qkey = 0x636f6f70;      // not privileged: the upper bit is 0
+    bool every_port = true;               // false: the first one of each HCA
     AddressOptions address;
 };
 
@@ -41,16 +42,16 @@ struct ConnectorCounts {
     std::uint64_t recovered = 0;     // times a queue pair was recovered after such an error
 };
 
-// Selects the ports of a datagram: another pair for each attempt, first those of HCAs that are not to be avoided.
+// Selects the ports of a datagram: another pair for each attempt, first those that are not to be avoided.
 struct Way {
     std::uint32_t attempt = 0;
-    path::HcaSet avoid_local = 0, avoid_remote = 0;
+    path::PortSet avoid_local = 0, avoid_remote = 0;
 };
 
 class Connector {
 public:
-    // Writes ud_qpn and ud_qkey into the record of each HCA's first port. Reports an HCA whose queue pair
-    // cannot be created in `diagnostics`; returns Trouble if none can.
+    // Writes ud_qpn and ud_qkey into the record of each port. Reports a port whose queue pair cannot be created in
+    // `diagnostics`; returns Trouble if none can.
     static Wanted<Connector> open(std::span<Hca> hcas, const ConnectorOptions& options,
                                   std::vector<Diagnostic>& diagnostics);
 
@@ -58,8 +59,12 @@ public:
     Connector& operator=(Connector&&) noexcept;
     ~Connector();
 
-    // Sends to the process that has these ports. A failure is not fatal.
-    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way = {});
+    // Sends to the process that has these ports. `now`: the same ports with their present addresses, if these differ.
+    // A failure is not fatal.
+    Status send(std::span<const path::PortRecord> remote, std::span<const std::byte> datagram, const Way& way = {},
+                std::span<const path::PortRecord> now = {});
+    // A port of this process has another address.
+    void on_moved(const path::PortRecord& port) noexcept;
 
     // Calls back for each datagram that has arrived; returns their number. The bytes are valid during the
     // callback, which may call send(), and must be validated with path::decode().

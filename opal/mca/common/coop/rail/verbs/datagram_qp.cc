@@ -18,6 +18,8 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxBytes = sizeof(path::DatagramHeader) + path::kMaxConnectionRails * sizeof(path::RailEntry);
 constexpr std::size_t kSlotBytes = (kGrh + kMaxBytes + 63) / 64 * 64;
 constexpr int kBatch = 16;  // completions per poll
+// A datagram needs no answer, so its send completes at once, if the queue pair works.
+constexpr auto kMute = std::chrono::milliseconds(500);
 
 // Returns null if the device has no completion channels; then waiting for a datagram requires polling.
 CompChannel make_nonblocking_channel(ibv_context* device) {
@@ -31,17 +33,17 @@ CompChannel make_nonblocking_channel(ibv_context* device) {
 
 void DatagramQp::FreeMemory::operator()(std::byte* memory) const noexcept { std::free(memory); }
 
-DatagramQp::DatagramQp(const Hca& hca, const ConnectorOptions& options, ConnectorCounts& counts)
-    : port_(hca.ports()[0]), options_(options), counts_(counts),
+DatagramQp::DatagramQp(const Hca& hca, std::size_t port, const ConnectorOptions& options, ConnectorCounts& counts)
+    : port_(hca.ports()[port]), now_(port_), options_(options), counts_(counts),
       handles_(hca.pd(), options.address_handles, options.address) {}
 
-Wanted<std::unique_ptr<DatagramQp>> DatagramQp::make(const Hca& hca, const ConnectorOptions& options,
+Wanted<std::unique_ptr<DatagramQp>> DatagramQp::make(const Hca& hca, std::size_t port, const ConnectorOptions& options,
                                                      ConnectorCounts& counts) {
     ConnectorOptions fitting = options;
     const std::uint32_t most = std::max(hca.caps().max_qp_wr, 1u);
     fitting.receives = std::clamp(options.receives, 1u, most);
     fitting.sends = std::clamp(options.sends, 1u, most);
-    std::unique_ptr<DatagramQp> made(new DatagramQp(hca, fitting, counts));
+    std::unique_ptr<DatagramQp> made(new DatagramQp(hca, port, fitting, counts));
     for (auto step : {&DatagramQp::make_memory, &DatagramQp::make_qp, &DatagramQp::to_rts})
         if (Status status = (made.get()->*step)(hca); !status) return status.trouble();
     return made;
@@ -79,6 +81,12 @@ Status DatagramQp::make_qp(const Hca& hca) {
 }
 
 Status DatagramQp::to_rts(const Hca& hca) {
+    if (const int error = bring_up(); error != 0)
+        return trouble(hca.context(), error, "cannot bring up a queue pair for datagrams");
+    return Done{};
+}
+
+int DatagramQp::bring_up() noexcept {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = port_.port;
@@ -91,8 +99,7 @@ Status DatagramQp::to_rts(const Hca& hca) {
     attr.qp_state = IBV_QPS_RTS;
     attr.sq_psn = 0;
     if (error == 0) error = ibv_modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-    if (error != 0) return trouble(hca.context(), error, "cannot bring up a queue pair for datagrams");
-    return Done{};
+    return error;
 }
 
 std::byte* DatagramQp::slot_address(std::uint32_t slot) const noexcept { return memory_.get() + slot * kSlotBytes; }
@@ -111,7 +118,7 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     const std::size_t most = std::min<std::size_t>(kMaxBytes, path::mtu_bytes(std::min(port_.mtu, remote.mtu)));
     if (datagram.size() > most)
         return trouble(qp_->context, EMSGSIZE, "a datagram of " + std::to_string(datagram.size()) + " bytes");
-    AddressHandles::Handle* handle = free_sends_.empty() ? nullptr : handles_.find_or_make(port_, remote);
+    AddressHandles::Handle* handle = free_sends_.empty() ? nullptr : handles_.find_or_make(now_, remote);
     if (handle == nullptr) {
         ++counts_.dropped_here;
         return trouble(qp_->context, EAGAIN, "no buffer or address handle for a datagram");
@@ -131,6 +138,7 @@ Status DatagramQp::send(const path::PortRecord& remote, std::span<const std::byt
     wr.wr.ud.remote_qkey = remote.ud_qkey;
     if (const int error = ibv_post_send(qp_, &wr, &bad); error != 0)
         return trouble(qp_->context, error, "cannot send a datagram");
+    if (is_idle()) ended_ = std::chrono::steady_clock::now();
     free_sends_.pop_back();
     used_by_[slot - options_.receives] = handle;
     ++handle->in_flight;
@@ -151,9 +159,13 @@ int DatagramQp::poll(const Connector::Arrival& arrival) {
             } else if (wcs[i].status == IBV_WC_SUCCESS) {
                 on_arrival(wcs[i], arrival);
                 ++arrived;
+            } else {
+                in_error_ = true;
             }
         }
     }
+    if (in_error_ && is_idle()) begin_again();
+    if (!is_idle()) stop_if_mute();
     return arrived;
 }
 
@@ -179,9 +191,37 @@ void DatagramQp::on_sent(const ibv_wc& wc) {
     const auto slot = static_cast<std::uint32_t>(wc.wr_id);
     free_sends_.push_back(slot);
     --used_by_[slot - options_.receives]->in_flight;
+    ended_ = std::chrono::steady_clock::now();
     if (wc.status == IBV_WC_SUCCESS) return;
     ++counts_.failed;
     recover();
+}
+
+// In the error state all sends and receives come back, and then the queue pair begins again.
+void DatagramQp::stop_if_mute() noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - ended_ < kMute) return;
+    ended_ = now;
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    (void)ibv_modify_qp(qp_, &attr, IBV_QP_STATE);
+}
+
+// Completions that are still to come do not matter: all slots are posted again, and flushed ones are ignored.
+void DatagramQp::begin_again() noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < again_) return;
+    again_ = now + std::chrono::milliseconds(50);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    if (ibv_query_qp(qp_, &attr, IBV_QP_STATE, &init) != 0) return;
+    in_error_ = attr.qp_state != IBV_QPS_RTS;
+    if (!in_error_) return;
+    attr = {};
+    attr.qp_state = IBV_QPS_RESET;
+    if (ibv_modify_qp(qp_, &attr, IBV_QP_STATE) != 0 || bring_up() != 0) return;
+    in_error_ = false;
+    ++counts_.recovered;
 }
 
 void DatagramQp::recover() {

@@ -166,9 +166,9 @@ void Hca::set_index(std::uint8_t index) noexcept {
     for (path::PortRecord& port : ports_) port.hca = index;
 }
 
-void Hca::set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept {
-    ports_[0].ud_qpn = qpn;
-    ports_[0].ud_qkey = qkey;
+void Hca::set_connector(std::size_t index, std::uint32_t qpn, std::uint32_t qkey) noexcept {
+    ports_[index].ud_qpn = qpn;
+    ports_[index].ud_qkey = qkey;
 }
 
 std::vector<Hca> open_hcas(const HcaOptions& options, std::vector<Diagnostic>& diagnostics) {

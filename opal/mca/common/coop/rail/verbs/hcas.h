@@ -74,8 +74,8 @@ public:
     // Sets the index among the HCAs of the process in the records of the ports.
     void set_index(std::uint8_t index) noexcept;
 
-    // Used by Connector: stores the queue pair for datagrams in the record of ports()[0].
-    void set_connector(std::uint32_t qpn, std::uint32_t qkey) noexcept;
+    // Used by Connector: stores the queue pair for datagrams in the record of ports()[index].
+    void set_connector(std::size_t index, std::uint32_t qpn, std::uint32_t qkey) noexcept;
 
 private:
     Context context_;
