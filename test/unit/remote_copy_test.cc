@@ -119,6 +119,7 @@ TEST(RemoteCopy, memory_that_does_not_exist_is_an_error_after_what_comes_before_
     RemoteCopy writes(other.pid, To::kThere);
     EXPECT_FALSE(writes.add(sent.data(), end - 100, 100) && writes.add(&sent[100], end, 100) && writes.flush());
     EXPECT_EQ(writes.error(), EFAULT);
+    EXPECT_EQ(writes.copied(), 100u);
     RemoteCopy reads(other.pid, To::kHere);
     ASSERT_TRUE(reads.add(found.data(), end - 100, 100) && reads.flush());
     EXPECT_EQ(std::memcmp(found.data(), sent.data(), 100), 0);

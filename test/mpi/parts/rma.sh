@@ -26,7 +26,7 @@ rma_on_ground() { rma_start "$ground" "$np" "$of_pml" "$bin/rma_$of_topic" "$@" 
 
 rma_vader() {
     local of_pml=coop topic
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
+    for topic in calls sizes types ops epochs signals atomics queued windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases vader 3 $of_pml $topic
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -62,9 +62,20 @@ rma_damage_is_diagnosed() { # FAULT
     grep -a 'osc/multirail: a packet of a window is damaged' "$said"
 }
 
+# One process cannot attach to the memory of the other one, so they share none, and no segment is counted.
+rma_counts_no_segment_that_is_not_used() {
+    local said=$log.said
+    # shellcheck disable=SC2016 # expanded where a rank starts
+    rma_start vader 2 coop --mca osc_multirail_report 1 sh -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export OMPI_MCA_osc_multirail_fault=register:1; exec "$@"' sh \
+        "$prefix/libexec/ompi-coop/coop_rma_latency" --op put --window allocate -m 8 -i 4 -b 1 -x 1 >"$said" 2>&1 || { cat "$said" && return 1; }
+    grep -aE 'osc/multirail: rank 0: window 1 \(allocate, ' "$said" && ! grep -aE 'osc/multirail: rank .* (same-node|segments)' "$said"
+}
+
 # Refused packets, memory that cannot be shared, damaged packets. Without CMA, so that there are packets.
 rma_faults() {
-    local fault of_pml topic osc_words=("${osc_words[@]}" --mca osc_multirail_cma 0)
+    local fault of_pml topic
+    check rma.faults.segment_that_is_not_used rma_counts_no_segment_that_is_not_used
+    local osc_words=("${osc_words[@]}" --mca osc_multirail_cma 0)
     for fault in busy:3,alloc:2,sendi:1 register:1 register:2; do
         check "rma.faults.$fault" rma_start vader 3 coop --mca osc_multirail_fault "$fault" "$bin/rma_calls"
         check "rma.faults.storm.$fault" rma_start tcp 3 ob1 --mca osc_multirail_fault "$fault" "$bin/rma_storm" --operations 1500 --seed 31
@@ -85,7 +96,7 @@ rma_faults() {
 # Without CMA, so that operations on created windows are messages.
 rma_tcp() {
     local of_pml=ob1 topic osc_words=("${osc_words[@]}" --mca osc_multirail_cma 0)
-    for topic in calls sizes types ops epochs signals atomics windows dynamic requests threads errors ranges; do
+    for topic in calls sizes types ops epochs signals atomics queued windows dynamic requests threads errors ranges; do
         rma_cases tcp 2 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -94,8 +105,8 @@ rma_tcp() {
 # Windows whose processes are on several hosts, two on each.
 rma_cluster() {
     local of_pml=coop topic
-    cluster_possible || { report_skip rma.cluster "$no_cluster" 181; return; }
-    for topic in calls sizes types ops epochs signals atomics windows shared dynamic requests threads errors ranges finalizing near info; do
+    cluster_possible || { report_skip rma.cluster "$no_cluster" 188; return; }
+    for topic in calls sizes types ops epochs signals atomics queued windows shared dynamic requests threads errors ranges finalizing near info; do
         rma_cases cluster 6 $of_pml $topic few
         if [ $of_pml = ob1 ]; then of_pml=coop; else of_pml=ob1; fi
     done
@@ -116,6 +127,12 @@ rma_long_blocks_are_limited() {
     launch_and_keep vader 3 "${osc_words[@]}" --mca mpi_yield_when_idle 1 --mca osc_multirail_rendezvous_min 1000 --mca osc_multirail_report 1 \
         "$bin/rma_near" --only many_long_blocks_in_an_epoch || return 1
     grep -aE 'osc/multirail: rank 0: .*both-copy 600.* buffer_waits [0-9]+;.* rendezvous 600' "$log.job"
+}
+
+# No operation becomes a message because of memory between its blocks.
+rma_reads_no_gaps_that_cannot_be_copied() {
+    launch_and_keep vader 2 "${osc_words[@]}" --mca mpi_yield_when_idle 1 --mca osc_multirail_report 1 "$bin/rma_near" --only gaps_that_cannot_be_copied || return 1
+    grep -aE 'osc/multirail: rank 1:.* cma [0-9]+' "$log.job" && ! grep -aE 'osc/multirail: rank 1:.*refused-by-transport' "$log.job"
 }
 
 # The job must end by itself, and say which process died.
@@ -141,7 +158,9 @@ rma_near() {
     fi
     check rma.near.refused_later rma_start vader 3 coop --mca osc_multirail_fault put:3,get:4 "$bin/rma_calls"
     check rma.near.refused_later.layouts rma_start vader 3 ob1 --mca osc_multirail_fault put:3,get:4 "$bin/rma_near"
+    check rma.near.refused_later.queued rma_start vader 3 coop --mca osc_multirail_fault put:3,get:4 "$bin/rma_queued" few
     check rma.near.long_blocks_are_limited rma_long_blocks_are_limited
+    check rma.near.reads_no_gaps_that_cannot_be_copied rma_reads_no_gaps_that_cannot_be_copied
     [ -n "$san" ] || check rma.near.names_a_killed_target rma_names_a_killed_target
 }
 
@@ -200,7 +219,7 @@ rma_subnet() {
         report_skip rma.subnet "it takes a software subnet that was built without sanitizers (--fabric P)"
         return
     fi
-    for topic in busy_target threads types; do rma_cases subnet 3 coop $topic few; done
+    for topic in busy_target threads types queued; do rma_cases subnet 3 coop $topic few; done
 }
 
 part_rma() {

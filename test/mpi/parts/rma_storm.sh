@@ -43,9 +43,9 @@ rma_storm_everywhere() {
     for ground in "${grounds[@]}"; do
         # Over tcp without CMA, so that operations on created windows are messages there.
         if [ "$ground" = tcp ]; then export OMPI_MCA_osc_multirail_cma=0; else unset OMPI_MCA_osc_multirail_cma; fi
-        for seed in 1 2 3 4; do
+        for seed in "${seeds[@]}"; do
             for of_pml in "${pmls[@]}"; do
-                rma_storm "seed_${seed}_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed $seed
+                rma_storm "seed_${seed}_over_${ground}_by_$of_pml" "$ground" "$of_pml" 1500 --seed "$seed"
             done
         done
         # osc/pt2pt refuses threads.
@@ -71,10 +71,11 @@ rma_storm_long() {
 }
 
 part_rma_storm() {
-    local how grounds=(vader) pmls=("$pml")
+    local how grounds=(vader) pmls=("$pml") seeds=(1 2)
     [ "$pml" = ob1 ] || ! everywhere || pmls+=(ob1)
+    ! everywhere || seeds+=(3 4)
     if everywhere || ! cluster_possible; then grounds+=(tcp); fi
-    if cluster_possible; then grounds+=(cluster); else report_skip rma_storm.cluster "$no_cluster" $((4 * ${#pmls[@]} + 2)); fi
+    if cluster_possible; then grounds+=(cluster); else report_skip rma_storm.cluster "$no_cluster" $(((${#seeds[@]} + 1) * ${#pmls[@]} + 2)); fi
     # Other components of Open MPI need atomic operations of the transport.
     case $osc in *multirail* | *pt2pt*) ;; *) grounds=(vader) ;; esac
     rma_storm_everywhere

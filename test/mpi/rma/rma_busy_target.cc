@@ -289,3 +289,39 @@ CASE(readers_and_writers_need_nothing_of_a_busy_target) {
         }
     });
 }
+
+// The origin computes after MPI_Win_complete until the target says that it has seen the end of the epoch, and all data.
+CASE(the_end_of_an_epoch_needs_nothing_of_a_busy_origin) {
+    constexpr int kBlock = 256, kBlocks = 2000;
+    const Members members(Flavor::kCreate, env.comm);
+    Window window(Flavor::kCreate, members.comm, kBlock * kBlocks);
+    std::memset(window.memory, 0, window.bytes);
+    MPI_Group all, other;
+    MPI_Comm_group(members.comm, &all);
+    const int origin = 0, target = 1, peer = window.rank == origin ? target : origin;
+    MPI_Group_incl(all, 1, &peer, &other);
+    const Bytes data = message(key_of("busy origin", 1), kBlock * kBlocks);
+    for (int round = 0; round < rounds_of(20); ++round) {
+        MPI_Barrier(members.comm);
+        if (window.rank == origin) {
+            CHECK_MPI(MPI_Win_start(other, 0, window.win));
+            for (int i = 0; i < kBlocks; ++i)
+                CHECK_MPI(MPI_Put(&data[as_size(i * kBlock)], kBlock, MPI_BYTE, target,
+                                  window.at(target, as_size(i * kBlock)), kBlock, MPI_BYTE, window.win));
+            CHECK_MPI(MPI_Win_complete(window.win));
+            const void* const end = window.memory;
+            while (__atomic_load_n(static_cast<const Word*>(end), __ATOMIC_ACQUIRE) != static_cast<Word>(round + 1))
+                std::this_thread::yield();
+        } else if (window.rank == target) {
+            CHECK_MPI(MPI_Win_post(other, 0, window.win));
+            CHECK_MPI(MPI_Win_wait(window.win));
+            check_bytes(window.memory, data, "after the epoch");
+            const Word end = static_cast<Word>(round + 1);
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, origin, 0, window.win));
+            CHECK_MPI(MPI_Put(&end, 1, MPI_UINT64_T, origin, window.at(origin, 0), 1, MPI_UINT64_T, window.win));
+            CHECK_MPI(MPI_Win_unlock(origin, window.win));
+        }
+    }
+    MPI_Group_free(&other);
+    MPI_Group_free(&all);
+}

@@ -76,6 +76,35 @@ CASE(rget) { every_size(env, Flavor::kAllocate, Call::kRget, Sync::kLockAll); }
 CASE(raccumulate) { every_size(env, Flavor::kDynamic, Call::kRaccumulate, Sync::kLockAll); }
 CASE(rget_accumulate) { every_size(env, Flavor::kCreate, Call::kRgetAccumulate, Sync::kLockAll); }
 
+// The transport cannot register what lies between the blocks.
+CASE(long_puts_from_both_sides_of_memory_that_does_not_exist) {
+    constexpr std::size_t kBlock = 64 << 10, kBytes = 3 * kBlock;
+    Window window(Flavor::kAllocate, env.comm, 2 * kBlock);
+    void* const all = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(all != MAP_FAILED);
+    auto* const from = static_cast<unsigned char*>(all);
+    const auto key = [](int rank) { return key_of("both sides", static_cast<std::uint64_t>(rank)); };
+    pattern::fill(key(window.rank), 0, from, kBlock);
+    pattern::fill(key(window.rank), kBlock, from + 2 * kBlock, kBlock);
+    CHECK(munmap(from + kBlock, kBlock) == 0);
+    MPI_Datatype blocks;
+    MPI_Type_vector(2, static_cast<int>(kBlock), static_cast<int>(2 * kBlock), MPI_BYTE, &blocks);
+    MPI_Type_commit(&blocks);
+    const int next = (window.rank + 1) % window.processes,
+              before = (window.rank + window.processes - 1) % window.processes;
+    for (const bool locks : {false, true})
+        for (int round = 0; round < 5; ++round) {
+            window.reset([](unsigned char* memory) { std::memset(memory, 0, 2 * kBlock); });
+            CHECK_MPI(locks ? MPI_Win_lock(MPI_LOCK_SHARED, next, 0, window.win) : MPI_Win_fence(0, window.win));
+            CHECK_MPI(MPI_Put(from, 1, blocks, next, window.at(next, 0), 2 * kBlock, MPI_BYTE, window.win));
+            CHECK_MPI(locks ? MPI_Win_unlock(next, window.win) : MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win));
+            window.inspect([&](const unsigned char* memory) { CHECK_PATTERN(key(before), memory, 2 * kBlock); });
+        }
+    MPI_Type_free(&blocks);
+    munmap(from, kBlock);
+    munmap(from + 2 * kBlock, kBlock);
+}
+
 // HCAs need no right to write to the origin of a put.
 CASE(long_puts_from_memory_that_may_only_be_read) {
     constexpr std::size_t kBytes = 256 << 10;

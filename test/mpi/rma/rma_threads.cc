@@ -127,6 +127,46 @@ CASE(threads_share_an_allocated_window) { share_a_window(env, Flavor::kAllocate)
 CASE(threads_share_a_dynamic_window) { share_a_window(env, Flavor::kDynamic); }
 CASE(threads_share_a_shared_window) { share_a_window(env, Flavor::kShared); }
 
+// Each thread of each process adds to the same elements of all, and flushes at another time than the others.
+CASE(threads_add_to_the_same_elements) {
+    constexpr int kNumber = 20;
+    const int rounds = rounds_of(400);
+    for (const Flavor flavor : {Flavor::kCreate, Flavor::kAllocate}) {
+        Window window(flavor, env.comm, kNumber * sizeof(double));
+        window.reset([&](unsigned char* memory) { std::memset(memory, 0, window.bytes); });
+        const std::vector<double> ones(kNumber, 1);
+        CHECK_MPI(MPI_Win_lock_all(0, window.win));
+        in_threads([&](int thread) {
+            std::vector<double> added(as_size(window.processes), 0);
+            for (int i = 0; i < rounds; ++i) {
+                const int target = i % window.processes;
+                CHECK_MPI(MPI_Accumulate(ones.data(), kNumber, MPI_DOUBLE, target, window.at(target, 0), kNumber,
+                                         MPI_DOUBLE, MPI_SUM, window.win));
+                ++added[as_size(target)];
+                if (i % (7 * (thread + 1)) == 0) CHECK_MPI(MPI_Win_flush(target, window.win));
+                if (i % (11 * (thread + 1)) != 0) continue;
+                // Accumulates of this thread come before the fetching one.
+                double found = 0;
+                CHECK_MPI(
+                    MPI_Fetch_and_op(nullptr, &found, MPI_DOUBLE, target, window.at(target, 0), MPI_NO_OP, window.win));
+                CHECK_MPI(MPI_Win_flush_local(target, window.win));
+                CHECK(found >= added[as_size(target)]);
+            }
+            if (thread != 0) CHECK_MPI(MPI_Win_flush_all(window.win));
+        });
+        CHECK_MPI(MPI_Win_unlock_all(window.win));
+        window.inspect([&](const unsigned char* memory) {
+            int all = 0;  // rounds that went to this process, of each thread
+            for (int i = 0; i < rounds; ++i) all += i % window.processes == window.rank;
+            for (std::size_t i = 0; i < kNumber; ++i) {
+                double value;
+                std::memcpy(&value, memory + i * sizeof value, sizeof value);
+                CHECK_EQ(value, all * kThreads * window.processes);
+            }
+        });
+    }
+}
+
 // Scattered short puts of one thread, while the others only flush: each put must arrive where it belongs.
 CASE(others_flush_while_one_thread_puts) {
     using Word = std::uint64_t;

@@ -267,6 +267,64 @@ CASE(types_of_many_irregular_blocks) {
     MPI_Type_free(&type);
 }
 
+// Long blocks with gaps at the origin, which RDMA reads and writes where they lie: of a regular type, of an irregular one,
+// and so far apart that they are copied. The blocks at the target are as long as those of the origin, longer, or one block.
+CASE(long_blocks_with_gaps_at_the_origin) {
+    constexpr std::size_t kBlocks = 6, kBlock = 20000, kTotal = kBlocks * kBlock;
+    const int next = (env.rank + 1) % env.size, before = (env.rank + env.size - 1) % env.size;
+    const auto sent = [&](int rank) { return message(key_of("gaps", as_number(rank)), kTotal); };
+    struct Layout {
+        std::size_t stride,
+            shift;  // each block lies `shift` bytes further than the stride says, as often as its number is odd
+    };
+    const auto type_of = [&](const Layout& layout, std::size_t block) {
+        std::vector<int> lengths(kTotal / block, static_cast<int>(block));
+        std::vector<MPI_Aint> places;
+        for (std::size_t i = 0; i < lengths.size(); ++i)
+            places.push_back(static_cast<MPI_Aint>(i * layout.stride + i % 2 * layout.shift));
+        MPI_Datatype type;
+        MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        return type;
+    };
+    const auto scattered = [&](const Layout& layout, std::size_t block, const Bytes& packed, unsigned char guard) {
+        Bytes all(kTotal / block * layout.stride + layout.shift, guard);
+        for (std::size_t i = 0; i < kTotal / block; ++i)
+            std::memcpy(&all[i * layout.stride + i % 2 * layout.shift], &packed[i * block], block);
+        return all;
+    };
+    constexpr std::size_t kTargetBlocks[] = {kBlock, 2 * kBlock, kTotal};
+    for (const Layout& layout : {Layout{30000, 0}, Layout{33000, 777}, Layout{200000, 0}})
+        for (const std::size_t block : kTargetBlocks)
+            for (const bool passive : {true, false}) {
+                const Layout there{block + 512, 0};
+                const Bytes mine = sent(env.rank), from = scattered(layout, kBlock, mine, 3);
+                const Bytes expected = scattered(there, block, sent(before), 9);
+                MPI_Datatype here_type = type_of(layout, kBlock), there_type = type_of(there, block);
+                Window window(Flavor::kCreate, env.comm, expected.size());
+                window.reset([&](unsigned char* memory) { std::memset(memory, 9, window.bytes); });
+                const auto open = [&] {
+                    if (passive) CHECK_MPI(MPI_Win_lock_all(0, window.win));
+                    else CHECK_MPI(MPI_Win_fence(0, window.win));
+                };
+                const auto close = [&] {
+                    if (passive) CHECK_MPI(MPI_Win_unlock_all(window.win));
+                    else CHECK_MPI(MPI_Win_fence(0, window.win));
+                };
+                open();
+                CHECK_MPI(MPI_Put(from.data(), 1, here_type, next, 0, 1, there_type, window.win));
+                close();
+                window.inspect([&](const unsigned char* memory) { check_bytes(memory, expected, "memory"); });
+                Bytes back(from.size(), 3);
+                open();
+                CHECK_MPI(MPI_Get(back.data(), 1, here_type, next, 0, 1, there_type, window.win));
+                close();
+                check_bytes(back.data(), from, "back");
+                MPI_Type_free(&here_type);
+                MPI_Type_free(&there_type);
+            }
+}
+
 // What lies in the gap of a pair belongs to somebody else: an accumulate leaves it alone, also where RDMA writes the pair.
 CASE(gaps_of_pairs_stay) {
     struct Pair {

@@ -81,6 +81,17 @@ int Window::start(ompi_group_t& group, int assertion) {
     return OMPI_SUCCESS;
 }
 
+// The transport may keep packets until the connection is open, or the send queue has room, and then needs this process to
+// progress. The program may compute for long, and the targets wait for the end of the epoch. Other transports than that of
+// RDMA report the end of a packet only when the target has taken it, so these are not awaited.
+void Window::wait_until_sent(Lock& lock, std::span<Peer* const> peers) {
+    wait_for(lock, [&] {
+        return std::ranges::all_of(peers, [&](const Peer* each) {
+            return !each->btl || each->btl->btl != rdma_ || each->under_way.load(std::memory_order_acquire) == 0;
+        });
+    });
+}
+
 int Window::complete() {
     order_memory();
     Lock lock(mutex_);
@@ -116,10 +127,9 @@ int Window::complete() {
     ready_.begin_epoch();
     lock.unlock();
     send(std::move(out));
-    if (by_signals) {
-        lock.lock();
-        finish(lock, peers, false);  // the program may use its buffers again
-    }
+    lock.lock();
+    if (by_signals) finish(lock, peers, false);  // the program may use its buffers again
+    wait_until_sent(lock, peers);
     return verdict != rma::Verdict::kProceed ? code_of(verdict) : refused;
 }
 
@@ -127,11 +137,10 @@ int Window::post(ompi_group_t& group, int assertion) {
     order_memory();
     Lock lock(mutex_);
     // Until wait, post_group_ is of the post that it ends.
-    if (epochs_.exposure() == rma::Exposure::kPosted) return code_of(epochs_.post(0));
+    if (epochs_.exposure() == rma::Exposure::kPosted) return code_of(epochs_.post());
     if (!look_up(post_group_, group)) return MPI_ERR_GROUP;
     const std::vector<std::uint32_t>& ranks = post_group_.ranks();
-    if (const auto verdict = epochs_.post(static_cast<std::uint32_t>(ranks.size())); verdict != rma::Verdict::kProceed)
-        return code_of(verdict);
+    if (const auto verdict = epochs_.post(); verdict != rma::Verdict::kProceed) return code_of(verdict);
     std::vector<Outgoing> out;
     if ((assertion & MPI_MODE_NOCHECK) == 0) {
         for (const std::uint32_t rank : ranks) {

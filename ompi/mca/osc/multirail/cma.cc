@@ -3,15 +3,18 @@
 // Operations on memory of other processes of the node that is not shared: windows of MPI_Win_create and dynamic memory.
 // The origin reads and writes it by system calls (CMA); the target does nothing.
 //
-// A call costs a system call, and a quarter of one for each further block. So in active epochs, where the target takes
-// part anyway, short blocks are collected as messages, and both processes copy a long one (rendezvous.cc).
+// A call costs a system call, and a quarter of one for each further block. So in passive epochs, short operations wait until
+// one call executes several of them (cma_queued.cc). In active epochs, where the target takes part anyway, short blocks are
+// collected as messages, and both processes copy a long one (rendezvous.cc).
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include <sched.h>
 
+#include "cma.h"
 #include "coop/node/remote_copy.h"
 #include "diagnose.h"
 #include "element_writes.h"
@@ -24,16 +27,11 @@ namespace {
 using node::RemoteCopy;
 
 constexpr std::uint64_t kShort = 512;       // bytes of a block that is packed here rather than listed
+constexpr std::size_t kShortBlock = 256;    // bytes that an accumulate reads into an array here
 constexpr std::size_t kBuffer = 64 * 1024;  // through which short blocks of the origin go
 
-std::uint64_t count_blocks(std::span<const rma::Run> runs) noexcept {
-    std::uint64_t blocks = 0;
-    for (const rma::Run& run : runs) blocks += run.repeat;
-    return blocks;
-}
-
 bool has_long_blocks(const rma::RunBuilder& layout) noexcept {
-    const std::uint64_t blocks = count_blocks(layout.runs());
+    const std::uint64_t blocks = rma::count_blocks(layout.runs());
     return blocks <= 2 || layout.bytes() / blocks >= kShort;
 }
 
@@ -49,23 +47,18 @@ bool list_origin(const Origin& origin, std::uint64_t bytes, rma::RunBuilder& to)
     return has_long_blocks(to);
 }
 
-bool copy_lists(RemoteCopy& copy, rma::RunCursor here, rma::RunCursor there, std::uint64_t base) noexcept {
+// With `gaps`, a read.
+bool copy_lists(RemoteCopy& copy, rma::RunCursor here, rma::RunCursor there, std::uint64_t base, bool gaps) noexcept {
+    Gap gap;
+    std::uint64_t end = UINT64_MAX;
     while (!there.at_end()) {
         const rma::Block mine = here.next(there.left_of_block());
         const rma::Block its = there.next(mine.bytes);
+        if (gaps && !gap.add(copy, base, end, its.offset)) return false;
         if (!copy.add(reinterpret_cast<void*>(mine.offset), base + its.offset, its.bytes)) return false;
+        end = its.offset + its.bytes;
     }
     return copy.flush();
-}
-
-// Returns 0, or an errno: EPERM if the kernel refuses and nothing has been copied.
-int copy_transfers(const Card& card, RemoteCopy::To to, std::byte* memory,
-                   std::span<const rma::Transfer> transfers) noexcept {
-    RemoteCopy copy(card.pid, to);
-    for (const rma::Transfer& each : transfers)
-        if (!copy.add(memory + each.at, card.base + each.offset, each.bytes)) break;
-    if (copy.error() == 0) copy.flush();
-    return copy.error() == EPERM && copy.has_copied() ? EACCES : copy.error();
 }
 
 }  // namespace
@@ -143,7 +136,7 @@ std::optional<Window::Choice> Window::choose_near(const Origin& origin, std::uin
     constexpr Choice kCopied{Way::kCma, Reason::kNotShared};
     if (is_passive()) return kCopied;
     if (is_long_block(origin, layout)) return Choice{Way::kMessage, Reason::kBothCopy};
-    const std::uint64_t blocks = count_blocks(layout.runs());
+    const std::uint64_t blocks = rma::count_blocks(layout.runs());
     const bool is_short = layout.bytes() / blocks < static_cast<std::uint64_t>(process.config.cma_min);
     return is_short ? Choice{Way::kMessage, Reason::kCollected} : kCopied;
 }
@@ -154,7 +147,7 @@ int Window::put_near(const Card& card, const Origin& origin, const rma::RunBuild
     rma::RunBuilder here;
     rma::RunCursor there(layout.runs());
     if (list_origin(origin, layout.bytes(), here)) {
-        copy_lists(copy, rma::RunCursor(here.runs()), there, card.base);
+        copy_lists(copy, rma::RunCursor(here.runs()), there, card.base, false);
         return copy.error();
     }
     Packer packer(origin);
@@ -173,12 +166,12 @@ int Window::put_near(const Card& card, const Origin& origin, const rma::RunBuild
     return 0;
 }
 
-// Returns 0, or an errno. With `gaps`, short blocks that are close together are read with what lies between them.
+// Returns 0, or an errno. With `gaps`, blocks that are close together are read with what lies between them.
 int Window::get_near(const Card& card, const Origin& origin, const rma::RunBuilder& layout, bool gaps) {
     RemoteCopy copy(card.pid, RemoteCopy::To::kHere);
     rma::RunBuilder here;
     if (has_long_blocks(layout) && list_origin(origin, layout.bytes(), here)) {
-        copy_lists(copy, rma::RunCursor(here.runs()), rma::RunCursor(layout.runs()), card.base);
+        copy_lists(copy, rma::RunCursor(here.runs()), rma::RunCursor(layout.runs()), card.base, gaps);
         return copy.error();
     }
     std::byte* to = origin.contiguous();
@@ -207,9 +200,11 @@ void Window::copy_near(Lock& lock, bool puts, const Origin& origin, const Target
     const Card& card = cards_[target.rank];
     const bool gaps = !puts && may_read_gaps(target.rank, layout.runs());
     lock.unlock();
-    const int error = process.faults.hit(puts ? Fault::kPut : Fault::kGet) ? EPERM
-                      : puts                                               ? put_near(card, origin, layout)
-                                                                           : get_near(card, origin, layout, gaps);
+    int error = process.faults.hit(puts ? Fault::kPut : Fault::kGet) ? EPERM
+                : puts                                               ? put_near(card, origin, layout)
+                                                                     : get_near(card, origin, layout, gaps);
+    // What lies between the blocks may be no memory.
+    if (error == EFAULT && gaps) error = get_near(card, origin, layout, false);
     if (error == ESRCH) copy_failed(target.rank, error);
     if (error == 0) {
         counts_.count(Way::kCma, Reason::kNotShared, layout.bytes());
@@ -231,45 +226,77 @@ bool Window::accumulates_near(const Target& target, const Place& place) const {
     return may_copy(target.rank, layout.runs());
 }
 
+// Returns how many bytes of the elements have been written. Ends the job if the kernel has stopped inside of an element, because
+// nobody could execute the accumulate on it once then.
+std::uint64_t Window::write_elements(std::uint32_t rank, std::byte* from, std::span<const rma::Transfer> writes,
+                                     const ElementType& element) {
+    const auto [error, copied] = copy_transfers(cards_[rank], RemoteCopy::To::kThere, from, writes);
+    if (error == ESRCH || (error && copied % element.size != 0)) copy_failed(rank, error);
+    return copied / element.size * element.span;
+}
+
+std::uint64_t Window::combine_block(std::uint32_t rank, const rma::Block& there, const std::byte* from,
+                                    std::byte* result, const ElementType& element, std::uint8_t operation) {
+    alignas(16) std::array<std::byte, kShortBlock> copy;
+    const rma::Transfer all{there.offset, 0, static_cast<std::uint32_t>(there.bytes)};
+    const AccumulateLock word(memory_.locks[rank], mutex_);
+    if (result || operation != kReplace) {
+        const int error = copy_transfers(cards_[rank], RemoteCopy::To::kHere, copy.data(), {&all, 1}).error;
+        if (error == ESRCH) copy_failed(rank, error);
+        if (error) return 0;
+    }
+    if (result) std::memcpy(result, copy.data(), there.bytes);
+    if (!from) return there.bytes;
+    reduce(operation, element, from, copy.data(), there.bytes);
+    return write_elements(rank, copy.data(), {&all, 1}, element);
+}
+
 bool Window::accumulate_near(Lock& lock, const Origin& origin, const Origin* result, const Target& target,
-                             const Place& place, const ElementType& element, std::uint8_t operation) {
+                             const Place& place, const ElementType& element, std::uint8_t operation, Executed& done) {
     const Card& card = cards_[target.rank];
     SharedLocks* const words = memory_.locks[target.rank];
     rma::RunBuilder layout;
     flatten_elements(target, element, place.offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     const bool reads = result || operation != kReplace;
-    const bool gaps = reads && may_read_gaps(target.rank, layout.runs());
-    if (process.faults.hit(reads ? Fault::kGet : Fault::kPut)) return false;
+    bool gaps = reads && may_read_gaps(target.rank, layout.runs());
     lock.unlock();
     progress_sometimes();
     const Operand operand(origin, element, operation);
     const std::byte* const from = operand.data();
-    std::optional<Unpacker> unpacker;
-    if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostUnderLock);
-    rma::Cover cover;
-    std::uint64_t position = 0;
-    for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-        cover.take(cursor, 0, kMostUnderLock, gaps, element.span);
-        std::vector<rma::Transfer> writes;
-        if (from) writes = writes_of(cover, element);
-        const std::uint64_t start = position;
-        int error = 0;
-        {
+    std::byte* const to = result ? result->contiguous() : nullptr;
+    const std::optional<rma::Block> block = element.has_gap() || (result && !to) ? std::nullopt : layout.single();
+    if (block && block->bytes <= kShortBlock) {
+        done.bytes = combine_block(target.rank, *block, from, to, element, operation);
+    } else {
+        if (result) done.unpacker = std::make_unique<Unpacker>(*result, element.has_gap() ? &element : nullptr);
+        const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostUnderLock);
+        rma::Cover cover;
+        for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
+            const rma::RunCursor before = cursor;
+            cover.take(cursor, 0, kMostUnderLock, gaps, element.span);
+            std::vector<rma::Transfer> writes;
+            if (from) writes = writes_of(cover, element);
+            const std::uint64_t start = done.bytes;
             const AccumulateLock word(words, mutex_);
-            if (reads) error = copy_transfers(card, RemoteCopy::To::kHere, buffer.get(), cover.transfers());
-            if (error == 0) {
-                position = compute(cover, buffer.get(), from, operation, element, unpacker, position);
-                if (from) error = copy_transfers(card, RemoteCopy::To::kThere, buffer.get(), writes);
+            const int error = reads ? copy_transfers(card, RemoteCopy::To::kHere, buffer.get(), cover.transfers()).error
+                                    : 0;
+            if (error == ESRCH) copy_failed(target.rank, error);
+            if (error == EFAULT && std::exchange(gaps, false)) {
+                cursor = before;
+                continue;
             }
+            if (error) break;
+            const std::uint64_t end = compute(cover, buffer.get(), from, operation, element, done.unpacker.get(),
+                                              start);
+            done.bytes = from ? start + write_elements(target.rank, buffer.get(), writes, element) : end;
+            if (done.bytes < end) break;
         }
-        if (error == EPERM && start == 0) {
-            lock.lock();
-            return false;
-        }
-        if (error) copy_failed(target.rank, error);
     }
-    if (unpacker) unpacker->finish();
+    if (done.bytes < layout.bytes()) {
+        lock.lock();
+        return false;
+    }
+    if (done.unpacker) done.unpacker->finish();
     counts_.count(Way::kCma, Reason::kAtOrigin, target.bytes());
     return true;
 }
@@ -278,23 +305,22 @@ bool Window::swap_near(Lock& lock, const void* value, const void* comparand, voi
                        std::uint32_t rank, const Place& place) {
     const Card& card = cards_[rank];
     const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
-    if (process.faults.hit(Fault::kGet)) return false;
     lock.unlock();
     progress_sometimes();
     alignas(16) std::array<std::byte, 64> found, given;
     std::memcpy(given.data(), value, bytes);
-    int error = 0;
+    Copied copied{0, 0};
     {
         const AccumulateLock word(memory_.locks[rank], mutex_);
-        error = copy_transfers(card, RemoteCopy::To::kHere, found.data(), {&all, 1});
-        if (error == 0 && std::memcmp(found.data(), comparand, bytes) == 0)
-            error = copy_transfers(card, RemoteCopy::To::kThere, given.data(), {&all, 1});
+        copied = copy_transfers(card, RemoteCopy::To::kHere, found.data(), {&all, 1});
+        const bool swaps = copied.error == 0 && std::memcmp(found.data(), comparand, bytes) == 0;
+        if (swaps) copied = copy_transfers(card, RemoteCopy::To::kThere, given.data(), {&all, 1});
+        if (copied.error == ESRCH || (swaps && copied.error && copied.bytes > 0)) copy_failed(rank, copied.error);
     }
-    if (error == EPERM) {
+    if (copied.error) {
         lock.lock();
         return false;
     }
-    if (error) copy_failed(rank, error);
     std::memcpy(result, found.data(), bytes);
     counts_.count(Way::kCma, Reason::kAtOrigin, bytes);
     return true;

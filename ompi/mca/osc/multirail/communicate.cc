@@ -114,7 +114,8 @@ bool Window::wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept
     return blocks >= kMany || there->staged_parts > 0 || there->buffer.bytes;
 }
 
-Window::Choice Window::choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const {
+Window::Choice Window::choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout,
+                              OriginBlocks& here) {
     if (const auto near = choose_near(origin, target.rank, layout)) return *near;
     if (is_dynamic()) return {Way::kMessage, Reason::kDynamic};
     if (!rdma_) return {Way::kMessage, Reason::kNoRdma};
@@ -123,38 +124,35 @@ Window::Choice Window::choose(const Origin& origin, const Target& target, const 
     const bool passive = by_hcas();
     if (card.near && !passive) return {Way::kMessage, Reason::kOtherTransport};
     const auto least = static_cast<std::uint64_t>(process.config.direct_min);
-    // RDMA needs an operation for each block.
-    std::uint64_t blocks = 0;
-    for (const rma::Run& run : layout.runs()) blocks += run.repeat;
-    if (origin.contiguous() && layout.bytes() / blocks >= least) return {Way::kDirect, Reason::kLong};
+    // RDMA needs an operation for each block, here and there.
+    const std::uint64_t blocks = rma::count_blocks(layout.runs());
+    const bool is_long = layout.bytes() / blocks >= least && list_long_blocks(origin, layout.bytes(), least, here);
+    const bool is_refused = is_long && refusals_.skips(here.first, here.span);
+    if (is_long && !is_refused) return {Way::kDirect, Reason::kLong};
+    if (is_refused) return {passive ? Way::kStaged : Way::kMessage, Reason::kRefused};
     if (passive && wants_help(target.rank, blocks)) return {Way::kMessage, Reason::kTargetHelps};
     return {passive ? Way::kStaged : Way::kMessage, layout.bytes() < least ? Reason::kShort : Reason::kSeveralBlocks};
 }
 
 // Moves by RDMA; if the transport refuses part of it, the rest goes through staging memory, or by messages.
-void Window::move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target,
+void Window::move_directly(Lock& lock, Peer& there, bool puts, const OriginBlocks& origin,
                            const rma::RunBuilder& layout, Request* request) {
-    std::byte* const local = origin.contiguous();
-    Peer& there = peer(target.rank);
-    rma::RunCursor cursor(layout.runs());
-    const std::uint64_t done = transfer(lock, there, puts, local, cursor, layout.bytes(), request);
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // Origin::count is an int
+    rma::RunCursor here(origin.blocks.runs()), cursor(layout.runs());
+    const std::uint64_t done = transfer(lock, there, puts, origin, here, cursor, request);
     if (done > 0) counts_.count(Way::kDirect, Reason::kLong, done);
     if (done == layout.bytes()) return;
     const bool stages = by_hcas();
     counts_.count(stages ? Way::kStaged : Way::kMessage, Reason::kRefused, layout.bytes() - done);
-    rma::RunBuilder rest;
-    while (!cursor.at_end()) rest.add(cursor.next(UINT64_MAX));
-    if (!stages) return move_blocks(lock, there, puts, local + done, rest, request);
-    ompi_datatype_t& byte = ompi_mpi_byte.dt;
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // Origin::count is an int
-    std::byte* next = local + done;
-    for (rma::RunCursor left(rest.runs()); !left.at_end();) {
+    while (!here.at_end()) {
+        const rma::Block block = here.next(kMost);
         rma::RunBuilder part;
-        while (!left.at_end() && part.bytes() < kMost) part.add(left.next(kMost - part.bytes()));
-        const Origin here{next, static_cast<int>(part.bytes()), &byte};
-        next += part.bytes();
-        if (puts) put_staged(lock, there, here, part);
-        else get_staged(lock, there, here, part, request);
+        while (part.bytes() < block.bytes) part.add(cursor.next(block.bytes - part.bytes()));
+        auto* const local = reinterpret_cast<std::byte*>(block.offset);
+        const Origin bytes{local, static_cast<int>(block.bytes), &ompi_mpi_byte.dt};
+        if (!stages) move_blocks(lock, there, puts, local, part, request);
+        else if (puts) put_staged(lock, there, bytes, part);
+        else get_staged(lock, there, bytes, part, request);
     }
 }
 
@@ -170,9 +168,11 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
         counts_.count(Way::kMapped, why_mapped(target.rank), origin.bytes());
         return put_mapped(origin, target, place.mapped);
     }
+    if (!request && queue_copy(lock, true, origin, target, place)) return OMPI_SUCCESS;
     rma::RunBuilder layout;
     flatten(target, place.offset, origin.bytes(), layout);
-    const auto [way, reason] = choose(origin, target, layout);
+    OriginBlocks here;
+    const auto [way, reason] = choose(origin, target, layout, here);
     if (way == Way::kCma) {
         copy_near(lock, true, origin, target, layout, nullptr);
         done_at_once(request);
@@ -190,7 +190,7 @@ int Window::put(const Origin& origin, const Target& target, ompi_request_t** req
         return OMPI_SUCCESS;
     }
     Wanted wanted(win_, request);
-    move_directly(lock, true, origin, target, layout, wanted.get());
+    move_directly(lock, peer(target.rank), true, here, layout, wanted.get());
     wanted.started(lock);
     return OMPI_SUCCESS;
 }
@@ -208,12 +208,14 @@ int Window::get(const Origin& origin, const Target& target, ompi_request_t** req
         progress_sometimes();
         return get_mapped(origin, target, place.mapped);
     }
+    if (!request && queue_copy(lock, false, origin, target, place)) return OMPI_SUCCESS;
     Wanted wanted(win_, request);
     rma::RunBuilder layout;
     flatten(target, place.offset, target.bytes(), layout);
-    const auto [way, reason] = choose(origin, target, layout);
+    OriginBlocks here;
+    const auto [way, reason] = choose(origin, target, layout, here);
     if (way == Way::kDirect) {
-        move_directly(lock, false, origin, target, layout, wanted.get());
+        move_directly(lock, peer(target.rank), false, here, layout, wanted.get());
     } else if (way == Way::kCma) {
         copy_near(lock, false, origin, target, layout, wanted.get());
     } else {
@@ -256,9 +258,13 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
         done_at_once(request);
         return OMPI_SUCCESS;
     }
+    // Whoever waits for a request need not flush.
+    const bool may_wait = !result || !request;
     if (by_hcas()) {
         counts_.count(Way::kStaged, Reason::kAtOrigin, target.bytes());
-        accumulate_remote(lock, peer(target.rank), origin, result, target, place, *element, operation);
+        Peer& there = peer(target.rank);
+        if (!may_wait || !queue_accumulate(lock, there, origin, result, target, place, *element, operation))
+            accumulate_remote(lock, there, origin, result, target, place, *element, operation);
         lock.unlock();
         done_at_once(request);
         return OMPI_SUCCESS;
@@ -274,14 +280,22 @@ int Window::combine(const Origin& origin, const Origin* result, const Target& ta
         return OMPI_SUCCESS;
     }
     const bool near = accumulates_near(target, place);
-    if (near && accumulate_near(lock, origin, result, target, place, *element, operation)) {
+    if (near && may_wait &&
+        queue_accumulate(lock, peer(target.rank), origin, result, target, place, *element, operation)) {
+        lock.unlock();
+        done_at_once(request);
+        return OMPI_SUCCESS;
+    }
+    const bool in_order = may_overtake_none(lock, target.rank);
+    Executed done;
+    if (near && in_order && accumulate_near(lock, origin, result, target, place, *element, operation, done)) {
         done_at_once(request);
         return OMPI_SUCCESS;
     }
     counts_.count(Way::kMessage, near ? Reason::kRefused : Reason::kAtTarget, target.bytes());
     Wanted wanted(win_, result ? request : nullptr);
-    accumulate_message(lock, peer(target.rank), origin, result, target, place.offset, *element, operation,
-                       wanted.get());
+    accumulate_message(lock, peer(target.rank), origin, result, target, place.offset, *element, operation, wanted.get(),
+                       std::move(done));
     if (result) wanted.started(lock);
     else done_at_once(request);
     return OMPI_SUCCESS;
@@ -312,8 +326,8 @@ int Window::compare_and_swap(const void* value, const void* comparand, void* res
         swap_mapped(value, comparand, result, element->size, place.mapped, words);
         return OMPI_SUCCESS;
     }
-    const bool near = accumulates_near(target, place);
-    if (near && swap_near(lock, value, comparand, result, element->size, rank, place)) return OMPI_SUCCESS;
+    const bool near = accumulates_near(target, place), in_order = may_overtake_none(lock, rank);
+    if (near && in_order && swap_near(lock, value, comparand, result, element->size, rank, place)) return OMPI_SUCCESS;
     counts_.count(Way::kMessage, near ? Reason::kRefused : Reason::kAtTarget, element->size);
     swap_message(lock, peer(rank), {const_cast<void*>(value), 1, &type}, comparand, {result, 1, &type}, place.offset);
     return OMPI_SUCCESS;

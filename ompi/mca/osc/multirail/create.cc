@@ -268,6 +268,7 @@ int Window::make_memory(const std::vector<Share>& parts, bool share, bool contig
         if (!exchange(*comm_, own, all)) return OMPI_ERROR;
         memory_.segment.conceal();
         if (std::all_of(all.begin(), all.end(), [](const Located& place) { return place.has_memory != 0; })) {
+            if (std::ranges::count_if(cards_, &Card::is_mapped) > 1) process.count(Count::kSegments);
             has_control_ = true;
             for (std::uint32_t rank = 0; rank < processes_; ++rank) {
                 Card& card = cards_[rank];
@@ -375,7 +376,6 @@ bool Window::share_memory(const SegmentPlan& plan) {
     cards_[rank_].base = reinterpret_cast<std::uintptr_t>(cards_[rank_].mapped);
     all_mapped_ = has_words_ = members.size() == processes_;
     if (all_mapped_) node_ = rma::NodeSync(memory_.sync, processes_, rank_);
-    if (members.size() > 1) process.count(Count::kSegments);
     return true;
 }
 

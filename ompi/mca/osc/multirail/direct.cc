@@ -46,6 +46,7 @@ bool Window::suits_rdma(const mca_btl_base_module_t& btl) noexcept {
 
 void Window::add_transfer(Peer& peer) noexcept {
     ++peer.transfers;
+    ++peer.transfers_begun;
     process.transfers.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -132,8 +133,8 @@ int Window::start_pieces(Peer& peer, bool puts, std::span<RdmaPiece> pieces, mca
     return rc;
 }
 
-std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,
-                               std::uint64_t bytes, Request* request) {
+std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, const OriginBlocks& origin, rma::RunCursor& here,
+                               rma::RunCursor& there, Request* request) {
     Faults& faults = process.faults;
     if (faults.hit(puts ? Fault::kPut : Fault::kGet)) return 0;
     touch(peer);
@@ -145,29 +146,34 @@ std::uint64_t Window::transfer(Lock& lock, Peer& peer, bool puts, std::byte* loc
     lock.unlock();
 
     if (!faults.hit(Fault::kRegister))
-        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, local, bytes, puts ? kRead : kWritten);
+        direct->local = rdma_->btl_register_mem(rdma_, peer.rdma, reinterpret_cast<void*>(origin.first), origin.span,
+                                                puts ? kRead : kWritten);
     std::uint64_t done = 0;
     if (!direct->local) process.count(Count::kRefusedRegistrations);
-    while (direct->local && done < bytes) {
-        rma::RunCursor ahead = cursor;
-        const rma::Block block = ahead.next(limit_of(*rdma_, puts));
+    while (direct->local && !here.at_end()) {
+        rma::RunCursor ahead = here, ahead_there = there;
+        const rma::Block block = ahead_there.next(std::min(limit_of(*rdma_, puts), here.left_of_block()));
+        auto* const local = reinterpret_cast<std::byte*>(ahead.next(block.bytes).offset);
         lock.lock();
         wait_for_room(lock, peer);
         add_transfer(peer);
         ++direct->parts;
         lock.unlock();
-        if (start_rdma(peer, puts, local + done, direct->local, block.offset, block.bytes, on_rdma_done,
-                       direct.get()) != OMPI_SUCCESS) {
+        if (start_rdma(peer, puts, local, direct->local, block.offset, block.bytes, on_rdma_done, direct.get()) !=
+            OMPI_SUCCESS) {
             const std::lock_guard guard(mutex_);
             end_transfer(peer);
             --direct->parts;
             break;
         }
         done += block.bytes;
-        cursor = ahead;
+        here = ahead;
+        there = ahead_there;
     }
+    const bool is_registered = direct->local != nullptr;
     end_part(direct.release(), false);
     lock.lock();
+    if (!is_registered) refusals_.add(origin.first, origin.span);
     peer.unread_writes = peer.unread_writes || puts;  // another thread may have read behind the writes before these
     return done;
 }

@@ -5,7 +5,6 @@
 // Threading: pure. Errors: std::bad_alloc.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,10 +13,10 @@
 
 namespace coop::osc {
 
-// Executes the operation on the pieces in `copy`, after their old values have gone to the result, if there is one.
+// Executes the operation on the pieces in `copy`, after their old values have gone to the result, if `unpacker` is not null.
 // `position`: bytes of elements before them; returns the same with them. Null `from`: nothing is changed.
 inline std::uint64_t compute(const rma::Cover& cover, std::byte* copy, const std::byte* from, std::uint8_t operation,
-                             const ElementType& element, std::optional<Unpacker>& unpacker, std::uint64_t position) {
+                             const ElementType& element, Unpacker* unpacker, std::uint64_t position) {
     for (const rma::Piece& piece : cover.pieces()) {
         std::byte* const there = copy + piece.at;
         if (unpacker) unpacker->put(position, there, piece.bytes);

@@ -100,8 +100,10 @@ ompi_datatype_t* type_of(std::uint8_t number) noexcept {
 
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to) {
     const opal_datatype_t& type = target.type->super;
+    if (target.is_contiguous())
+        return to.add(offset + static_cast<std::uint64_t>(type.true_lb), std::min(bytes, target.bytes()));
     const auto vector = vector_of(type);
-    if (vector && bytes == target.bytes() && !is_one_block(*target.type, target.count)) {
+    if (vector && bytes == target.bytes()) {
         const std::ptrdiff_t extent = type.ub - type.lb;
         std::uint64_t first = offset + static_cast<std::uint64_t>(vector->first);
         const auto count = static_cast<std::uint64_t>(target.count);
@@ -117,6 +119,39 @@ void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rm
 bool has_few_runs(const Target& target) noexcept {
     const auto vector = vector_of(target.type->super);
     return vector && (vector->blocks == 1 || target.count == 1);
+}
+
+// How many blocks an element of the type has at most, or more than any; loops are not followed.
+static std::uint64_t most_blocks(const opal_datatype_t& type) noexcept {
+    std::uint64_t blocks = 0;
+    for (std::size_t i = 0; i < type.opt_desc.used; ++i) {
+        const auto& each = type.opt_desc.desc[i];
+        if ((each.elem.common.flags & OPAL_DATATYPE_FLAG_DATA) == 0) return UINT64_MAX;
+        blocks += each.elem.count;
+    }
+    return blocks;
+}
+
+bool list_long_blocks(const Origin& origin, std::uint64_t bytes, std::uint64_t least, OriginBlocks& to) {
+    constexpr std::uint64_t kMostSpan = 4;  // times the data
+    const auto address = reinterpret_cast<std::uintptr_t>(origin.address);
+    if (std::byte* const block = origin.contiguous()) {
+        to.first = reinterpret_cast<std::uintptr_t>(block);
+        to.span = bytes;
+        to.blocks.add(to.first, bytes);
+        return true;
+    }
+    const Target blocks{0, 0, origin.count, origin.type};
+    const rma::Extent extent = extent_of(blocks);
+    // Listing many short blocks would take longer than copying them.
+    const bool is_short_list = has_few_runs(blocks) && bytes == origin.bytes();
+    const auto count = static_cast<std::uint64_t>(origin.count);
+    if (extent.bytes > kMostSpan * bytes || (!is_short_list && most_blocks(origin.type->super) > bytes / least / count))
+        return false;
+    to.first = address + static_cast<std::uint64_t>(extent.low);
+    to.span = extent.bytes;
+    flatten(blocks, address, bytes, to.blocks);
+    return bytes / rma::count_blocks(to.blocks.runs()) >= least;
 }
 
 // Elements with a gap are found by their first byte; their other parts follow it.

@@ -75,6 +75,15 @@ std::optional<ElementType> element_type(ompi_datatype_t& type) noexcept;
 std::uint8_t number_of(const ompi_datatype_t& type) noexcept;
 ompi_datatype_t* type_of(std::uint8_t number) noexcept;
 
+// The data of an origin as blocks at addresses, which lie in [first, first + span).
+struct OriginBlocks {
+    rma::RunBuilder blocks;
+    std::uint64_t first = 0, span = 0;
+};
+// Lists the first `bytes` of the origin's data for RDMA. False: the blocks have fewer than `least` bytes on average, or lie
+// so far apart that registering their memory would lock much more of it.
+bool list_long_blocks(const Origin& origin, std::uint64_t bytes, std::uint64_t least, OriginBlocks& to);
+
 // The blocks of the first `bytes` of the target's data, each shifted by `offset`, the place of the displacement.
 void flatten(const Target& target, std::uint64_t offset, std::uint64_t bytes, rma::RunBuilder& to);
 // Whether flatten() makes only a few runs of all of the data, however many blocks they have.

@@ -3,6 +3,7 @@
 // Operations on memory that this process has mapped: its own, and that of its node in allocated windows.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "quick.h"
 
@@ -49,13 +50,24 @@ void copy_runs(const Target& target, const std::byte* at, std::uint64_t bytes, s
 
 }  // namespace
 
+void copy_long_block(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
+    constexpr std::uint64_t kPiece = 128 * 1024;
+    const bool overlap = std::less<>()(to, from + bytes) && std::less<>()(from, to + bytes);
+    if (overlap) {
+        std::memmove(to, from, bytes);
+        return;
+    }
+    for (std::uint64_t done = 0; done < bytes; done += kPiece)
+        std::memcpy(to + done, from + done, std::min(kPiece, bytes - done));
+}
+
 int Window::put_mapped(const Origin& origin, const Target& target, std::byte* at) {
     std::byte* const from = origin.contiguous();
     const bool one_block = target.is_contiguous();
     if (!from || (!one_block && !has_few_runs(target)))
         return copy(origin.address, origin.count, origin.type, at, target.count, target.type);
     if (one_block) {
-        std::memmove(shifted(at, target.type->super.true_lb), from, origin.bytes());
+        copy_block(shifted(at, target.type->super.true_lb), from, origin.bytes());
         return OMPI_SUCCESS;
     }
     copy_runs<true>(target, at, origin.bytes(), from);
@@ -68,7 +80,7 @@ int Window::get_mapped(const Origin& origin, const Target& target, const std::by
     if (!to || (!one_block && !has_few_runs(target)))
         return copy(at, target.count, target.type, origin.address, origin.count, origin.type);
     if (one_block) {
-        std::memmove(to, shifted(at, target.type->super.true_lb), target.bytes());
+        copy_block(to, shifted(at, target.type->super.true_lb), target.bytes());
         return OMPI_SUCCESS;
     }
     copy_runs<false>(target, at, target.bytes(), to);

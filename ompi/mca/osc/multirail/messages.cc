@@ -7,6 +7,7 @@
 
 #include "diagnose.h"
 #include "frames.h"
+#include "queued.h"
 #include "waiting.h"
 #include "window.h"
 
@@ -19,6 +20,14 @@ constexpr std::uint32_t kMostResults = 16384;
 // Most bytes of results of accumulates without data. A target makes these answers at once, since accumulates have an
 // order, and a short record can ask for a long one.
 constexpr std::uint64_t kMostFetchedBytes = std::uint64_t{4} << 20;
+
+rma::RunBuilder without_first(std::uint64_t bytes, const rma::RunBuilder& layout) {
+    rma::RunBuilder rest;
+    rma::RunCursor cursor(layout.runs());
+    while (bytes > 0) bytes -= cursor.next(bytes).bytes;
+    while (!cursor.at_end()) rest.add(cursor.next(UINT64_MAX));
+    return rest;
+}
 
 constexpr std::uint64_t round_down(std::uint64_t bytes, std::uint64_t unit) noexcept { return bytes / unit * unit; }
 
@@ -96,7 +105,7 @@ void Window::write_records(Lock& lock, Peer& peer, const Operation& what, std::s
     const auto allowance = [&](std::uint64_t room) {
         return round_down(weight == 0 ? most_of_record : room / 8 * 8 / weight, what.granule);
     };
-    std::uint64_t position = 0;
+    std::uint64_t position = what.position;
     rma::RunBuilder blocks;
     for (rma::RunCursor cursor(runs); !cursor.at_end();) {
         open_frame(lock, peer);
@@ -198,18 +207,21 @@ void Window::move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, co
 
 void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, const Origin* result,
                                 const Target& target, std::uint64_t offset, const ElementType& element,
-                                std::uint8_t operation, Request* request) {
+                                std::uint8_t operation, Request* request, Executed done) {
     rma::RunBuilder layout;
     // The origin's data may be shorter than the target's layout. MPI_NO_OP has no data.
     flatten_elements(target, element, offset, operation == kNoOp ? target.bytes() : origin.bytes(), layout);
     Operation what{.kind = rma::Kind::kAccumulate,
                    .type = number_of(*element.type),
                    .operation = operation,
-                   .granule = element.span};
+                   .granule = element.span,
+                   .position = done.bytes};
     what.has_data = operation != kNoOp;
     if (result) {
         if (!what.has_data) wait_for_results(lock, [&] { return fetched_bytes_ < kMostFetchedBytes; });
         Result& made = new_result(lock, peer, *result, &element, layout.bytes(), request);
+        made.missing -= done.bytes;
+        if (!made.memory && done.unpacker) made.unpacker = std::move(done.unpacker);
         made.is_fetched = !what.has_data;
         if (made.is_fetched) fetched_bytes_ += made.bytes;
         what.kind = rma::Kind::kFetch;
@@ -217,9 +229,10 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
     } else if (!what.has_data) {
         return;
     }
-    if (what.has_data && element.has_gap()) {
-        const std::vector<std::byte> elements = pack_elements(origin, element);
-        const std::byte* next = elements.data();
+    if (done.bytes > 0) layout = without_first(done.bytes, layout);
+    if (what.has_data && (element.has_gap() || done.bytes > 0)) {
+        const Operand operand(origin, element, operation);
+        const std::byte* next = operand.data() + done.bytes;
         write_records(lock, peer, what, layout.runs(), [&](std::byte* to, std::uint64_t bytes) {
             std::memcpy(to, next, bytes);
             next += bytes;
@@ -232,6 +245,37 @@ void Window::accumulate_message(Lock& lock, Peer& peer, const Origin& origin, co
         write_records(lock, peer, what, layout.runs(), [](std::byte*, std::uint64_t) {});
     }
     if (request) expect(peer);
+}
+
+void Window::send_queued(Lock& lock, Peer& peer, const rma::AccumulateQueue& queue, const Unexecuted& rest) {
+    const auto entries = queue.entries();
+    const auto send = [&](std::span<const rma::AccumulateQueue::Entry> some, std::uint64_t from) {
+        for_each_queued(some, [&](const ElementType& element, const rma::AccumulateQueue::Entry& entry) {
+            Operation what{.kind = entry.result ? rma::Kind::kFetch : rma::Kind::kAccumulate,
+                           .type = entry.type,
+                           .operation = entry.operation,
+                           .granule = element.span};
+            const std::byte* const operand = queue.operand_of(entry);
+            const std::byte* next = operand;
+            for (const rma::Block& block : queue.blocks_of(entry)) {
+                const std::uint64_t done = from > block.offset ? std::min(from - block.offset, block.bytes) : 0;
+                next += done;
+                if (done == block.bytes) continue;
+                const rma::Run run{block.offset + done, block.bytes - done, 0, 1};
+                if (entry.result) {
+                    Result& result = new_result(lock, peer, run.bytes, nullptr);
+                    result.memory = entry.result + (next - operand);
+                    what.id = result.id;
+                }
+                write_records(lock, peer, what, {&run, 1}, [&](std::byte* to, std::uint64_t bytes) {
+                    std::memcpy(to, next, bytes);
+                    next += bytes;
+                });
+            }
+        });
+    };
+    send(entries.subspan(rest.first, rest.next - rest.first), rest.offset);
+    send(entries.subspan(rest.next), 0);
 }
 
 void Window::swap_message(Lock& lock, Peer& peer, const Origin& value, const void* comparand, const Origin& result,

@@ -72,6 +72,8 @@ void Window::wait_for_lock(Lock& lock, Peer& peer) {
         acquire(lock, peer, Word::kLock, peer.lock_request.type, peer.lock_request.overtakes);
         peer.acquiring = false;
         peer.lock = Peer::Lock::kHeld;
+        peer.transfers_begun = 0;
+        peer.put_before_release = false;
     }
     // Another thread may have taken it already, and even given it back.
     if (!has_words_) return wait_for(lock, [&] { return peer.lock != Peer::Lock::kAsked; });
@@ -121,6 +123,40 @@ void Window::release_lock(Lock& lock, Peer& peer) {
     peer.lock = Peer::Lock::kNone;
 }
 
+// Whether all that has happened to the peer under its lock is one short put on the queue pair that also carries the release. The
+// HCA executes both in their order, and reads the word of the lock behind the put, which is visible to everybody then. So no
+// other read is needed, and the release need not wait for the put.
+bool Window::is_put_before_release(const Peer& peer) const {
+    return peer.put_before_release && peer.transfers_begun == 1 && peer.unread_writes && peer.has_only_rdma() &&
+           !peer.queued && !peer.executing && !peer.has_copies() && !peer.has_waiting_part() &&
+           process.config.read_behind && extension_->atomics_keep_order(rdma_, peer.rdma) &&
+           extension_->needs_read_behind(rdma_, peer.rdma, peer.read_since);
+}
+
+int Window::release_all_by_hcas(Lock& lock, std::span<Peer* const> peers) {
+    struct Released {
+        Peer* peer;
+        Generations::Number operations;
+    };
+    std::vector<Peer*> others;
+    std::vector<Released> released;
+    for (Peer* const each : peers) {
+        if (!is_put_before_release(*each)) {
+            others.push_back(each);
+            continue;
+        }
+        close_block(lock, *each);
+        each->unread_writes = false;
+        release_lock(lock, *each);
+        released.push_back({each, each->operations.close()});
+    }
+    const int rc = finish(lock, others, true);
+    for (Peer* const each : others) release_lock(lock, *each);
+    for (const Released& each : released)
+        wait_for(lock, [&] { return each.peer->operations.is_over(each.operations); });
+    return rc;
+}
+
 // Waits for locks that have only been asked for, completes all operations on the peers, and releases the locks.
 int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     for (Peer* const each : peers) wait_for_lock(lock, *each);
@@ -130,6 +166,7 @@ int Window::release_all(Lock& lock, std::span<Peer* const> peers) {
     // Reads behind writes end before kUnlock, too: the next holder may read through another HCA.
     for (Peer* const each : peers)
         if (by_record) read_behind(lock, *each);
+    if (has_control_) return release_all_by_hcas(lock, peers);
     const int rc = finish(lock, peers, !by_record);
     for (Peer* const each : peers) release_lock(lock, *each);
     return by_record ? worse(finish(lock, peers, true), rc) : rc;
@@ -143,8 +180,10 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool w
     };
     std::vector<Awaited> awaited;
     std::vector<Outgoing> out;
+    for (Peer* const each : peers) close_block(lock, *each);
+    execute_queued(lock, peers, remote);
     for (Peer* const each : peers) {
-        close_block(lock, *each);
+        execute_copies(lock, *each);
         if (remote) read_behind(lock, *each);
         if (remote && each->unflushed) {
             rma::Record record{};
@@ -178,21 +217,23 @@ int Window::finish(Lock& lock, std::span<Peer* const> peers, bool remote, bool w
 std::vector<Peer*> Window::touched_peers() {
     std::erase_if(touched_, [](Peer* each) {
         each->touched = each->buffer.bytes || each->staged || each->has_waiting_part() || each->unflushed ||
-                        each->refused || each->wrote || each->unread_writes || !each->operations.idle() ||
-                        !each->writes.idle();
+                        each->queued || each->executing || each->has_copies() || each->refused || each->wrote ||
+                        each->unread_writes || !each->operations.idle() || !each->writes.idle();
         return !each->touched;
     });
     return touched_;
 }
 
-// Programs poll by calls of synchronization, so each of them must let transports progress, unless it has waited (and so
-// progressed) since rounds_ was `rounds`. Releases the mutex.
+// Programs poll by calls of synchronization, so these calls must let transports progress. One call in kEvery does: a sweep
+// over all transports takes longer than a flush with nothing to wait for. A call that has waited since rounds_ was `rounds`
+// has progressed already. Releases the mutex.
 void Window::progress_unless_waited(Lock& lock, std::uint64_t rounds) noexcept {
     const bool waited = rounds_ != rounds;
     lock.unlock();
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    constexpr std::uint32_t kEvery = 16;
     if (has_words_) progress_sometimes();
-    else if (!waited) opal_progress();
+    else if (!waited) progress_sometimes(kEvery);
 }
 
 int Window::lock(int type, std::uint32_t rank, int assertion) {
@@ -276,6 +317,7 @@ int Window::flush(std::uint32_t rank, bool local) {
     int rc = OMPI_SUCCESS;
     if (peers_[rank]) {
         Peer* const there = peers_[rank].get();
+        execute_copies(lock, *there);
         if (by_hcas() && there->has_only_rdma()) finish_rdma(lock, *there, !local);
         else rc = finish(lock, {&there, 1}, !local);
     }

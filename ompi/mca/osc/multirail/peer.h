@@ -15,7 +15,9 @@
 
 #include "compat.h"
 #include "coop/base/list.h"
+#include "coop/rma/accumulate_queue.h"
 #include "coop/rma/attachments.h"
+#include "coop/rma/copy_queue.h"
 #include "coop/rma/generations.h"
 #include "coop/rma/inbox.h"
 #include "coop/rma/lock_queue.h"
@@ -91,17 +93,33 @@ struct Peer {
     std::uint64_t signalled = 0;  // the moment of the last signal (RailSignal)
     std::uint32_t epochs = 0;     // that signals have ended
     enum class Lock : std::uint8_t { kNone, kAsked, kHeld, kReleased } lock = Lock::kNone;
-    rma::NodeLock::Request lock_request;         // its ticket is that of the lock in shared memory
-    bool acquiring = false;                      // a thread is taking the lock by atomic operations
-    std::uint32_t messages = 0;                  // long blocks that travel as messages of the PML
-    bool refused = false;                        // it has refused an operation, and no flush has told the program
-    std::uint32_t transfers = 0;                 // RDMA reads and writes under way
+    rma::NodeLock::Request lock_request;  // its ticket is that of the lock in shared memory
+    bool acquiring = false;               // a thread is taking the lock by atomic operations
+    std::uint32_t messages = 0;           // long blocks that travel as messages of the PML
+    bool refused = false;                 // it has refused an operation, and no flush has told the program
+    std::uint32_t transfers = 0;          // RDMA reads and writes under way
+    // Since an HCA has taken the lock of passive synchronization for this process: the number of these that have begun; and
+    // whether the first one is a put that the transport has got for the queue pair of atomic operations.
+    std::uint32_t transfers_begun = 0;
+    bool put_before_release = false;
     bool unread_writes = false;                  // RDMA writes that no read has followed
     std::uint64_t read_since = 0;                // for the transport: the moment of the last such read
     Staging::Block* staged = nullptr;            // the block that transfers to come use
     std::uint32_t staged_parts = 0;              // those under way (staged.h)
     std::array<StagedPartPtr, 2> waiting_parts;  // of gets, and of puts: wait for others to join them
     StagedPartPtr& waiting_part(bool puts) noexcept { return waiting_parts[puts]; }
+    ListNode by_block;  // linked while it has a block, or a part that waits
+    // Accumulates that execute_queued() is going to execute; null: there are none.
+    std::unique_ptr<rma::AccumulateQueue> queued;
+    bool executing = false;  // a thread executes some that have been queued
+    // Whether some of them may have results.
+    bool fetches() const noexcept { return executing || (queued && queued->has_results()); }
+    bool is_contended = false;  // somebody held the lock of accumulates when this process last tried to take it
+    // Puts and gets that execute_copies() is going to execute; null: there are none.
+    std::array<std::unique_ptr<rma::CopyQueue>, 2> queued_copies;  // gets, puts
+    std::unique_ptr<rma::CopyQueue>& copies_of(bool puts) noexcept { return queued_copies[puts]; }
+    bool copying = false;  // a thread executes some of them
+    bool has_copies() const noexcept { return queued_copies[0] || queued_copies[1] || copying; }
     // No records have been collected or sent that a flush has to ask about.
     bool has_only_rdma() const noexcept { return !buffer.bytes && !unflushed && !refused; }
     // As far as this process knows, records have not been executed, or results are missing.

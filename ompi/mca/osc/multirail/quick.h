@@ -19,11 +19,10 @@ namespace coop::osc {
 
 // A program may poll memory that is mapped here until another process, which waits for this one, changes it. (Threads
 // may lose each other's additions, which does not matter.)
-inline void Window::progress_sometimes() noexcept {
-    constexpr std::uint32_t kEvery = 256;
-    const std::uint32_t calls = mapped_calls_.load(std::memory_order_relaxed);
-    mapped_calls_.store(calls + 1, std::memory_order_relaxed);
-    if (calls % kEvery == 0) [[unlikely]]
+inline void Window::progress_sometimes(std::uint32_t every) noexcept {
+    const std::uint32_t calls = calls_.load(std::memory_order_relaxed);
+    calls_.store(calls + 1, std::memory_order_relaxed);
+    if (calls % every == 0) [[unlikely]]
         opal_progress();
 }
 

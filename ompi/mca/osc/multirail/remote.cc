@@ -4,11 +4,14 @@
 // its ControlWords, and executes accumulates under such a lock, in mapped memory or through staging memory. The CPU of
 // the target does nothing.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "diagnose.h"
 #include "element_writes.h"
+#include "remote.h"
 #include "staged.h"
 #include "waiting.h"
 #include "window.h"
@@ -16,19 +19,10 @@
 
 namespace coop::osc {
 
-// An atomic operation under way.
-struct AtomicCall {
-    Window& window;
-    Peer& peer;
-    const bool waits;         // true: change_word() waits and owns this; false: on_atomic_done() destroys it
-    std::uint32_t place = 0;  // index of the result in ControlWords::results
-    Generations::Number generation = 0;
-    bool done = false;
-};
-
 namespace {
 
 constexpr std::uint64_t kMostRounds = 64;  // calls of opal_progress() between two reads of a lock that is held
+constexpr std::size_t kMostBlocks = 4;     // of staging memory, that are read, and written, at the same time
 
 }  // namespace
 
@@ -85,9 +79,12 @@ std::uint64_t Window::change_word(Lock& lock, Peer& peer, Word word, const rma::
     AtomicCall call{*this, peer, true};
     start_atomic(lock, &call, word, step);
     wait_for(lock, [&] { return call.done; });
-    const std::uint64_t old = memory_.control->results[call.place];
+    return take_result(call);
+}
+
+std::uint64_t Window::take_result(const AtomicCall& call) {
     free_results_.push_back(call.place);
-    return old;
+    return memory_.control->results[call.place];
 }
 
 void Window::add_later(Lock& lock, Peer& peer, Word word, std::uint64_t operand) {
@@ -97,8 +94,12 @@ void Window::add_later(Lock& lock, Peer& peer, Word word, std::uint64_t operand)
 
 void Window::acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool overtakes) {
     rma::RemoteLock steps(type, overtakes);
+    acquire(lock, peer, word, steps, steps.first());
+}
+
+void Window::acquire(Lock& lock, Peer& peer, Word word, rma::RemoteLock& steps, rma::AtomicStep step) {
     std::uint64_t rounds = 1;
-    for (rma::AtomicStep step = steps.first(); step.what != rma::AtomicStep::What::kHeld;) {
+    while (step.what != rma::AtomicStep::What::kHeld) {
         if (step.pause) {
             lock.unlock();
             for (std::uint64_t i = 0; i < rounds; ++i) opal_progress();
@@ -119,25 +120,83 @@ void Window::release(Lock& lock, Peer& peer, Word word, rma::LockType type) {
     wait_for(lock, [&] { return peer.operations.is_over(released); });
 }
 
-// Carries out the transfers, and waits for their end. The HCA that changes the lock moves the data, too: another HCA
-// may see what this one has written only later, and then the next holder of the lock would read old data.
-void Window::move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers) {
-    auto missing = static_cast<std::uint32_t>(transfers.size());
-    for (const rma::Transfer& each : transfers) {
-        wait_for_room(lock, peer);
-        StagedPartPtr part = new_part(peer, block, puts);
-        part->beside_atomics = true;
-        part->add(each);
-        part->missing = &missing;
-        start_part(lock, std::move(part));
+// The HCA that changes the lock moves the data, too: another HCA may see what this one has written only later, and then the
+// next holder of the lock would read old data. `missing` counts the transfers that have not ended; null: nobody waits.
+void Window::start_moves(Lock& lock, Peer& peer, bool puts, std::span<const Move> moves, std::uint32_t* missing) {
+    for (const auto& [block, transfers] : moves) {
+        if (missing) *missing += static_cast<std::uint32_t>(transfers.size());
+        for (const rma::Transfer& each : transfers) {
+            wait_for_room(lock, peer);
+            StagedPartPtr part = new_part(peer, *block, puts);
+            part->beside_atomics = true;
+            part->add(each);
+            part->missing = missing;
+            start_part(lock, std::move(part));
+        }
     }
+}
+
+void Window::move(Lock& lock, Peer& peer, bool puts, std::span<const Move> moves) {
+    std::uint32_t missing = 0;
+    start_moves(lock, peer, puts, moves, &missing);
     wait_for(lock, [&] { return missing == 0; });
+}
+
+// The reads need not wait for the lock if the HCA keeps the order: what they have found counts if the lock was free. While
+// others want it, such reads would be in vain.
+void Window::begin_acquisition(Lock& lock, Acquisition& wanted, std::span<const Move> reads) {
+    Peer& peer = wanted.call.peer;
+    wanted.reads_ahead = !peer.is_contended && extension_->atomics_keep_order(rdma_, peer.rdma);
+    start_atomic(lock, &wanted.call, Word::kAccumulate, wanted.steps.first());
+    if (wanted.reads_ahead) start_moves(lock, peer, false, reads, &wanted.missing);
+}
+
+bool Window::look_at(Acquisition& wanted) {
+    wanted.step = wanted.steps.next(take_result(wanted.call));
+    const bool held = wanted.step.what == rma::AtomicStep::What::kHeld;
+    wanted.call.peer.is_contended = !held;
+    return held;
+}
+
+void Window::end_acquisition(Lock& lock, Acquisition& wanted, std::span<const Move> reads) {
+    Peer& peer = wanted.call.peer;
+    const bool held = wanted.step.what == rma::AtomicStep::What::kHeld;
+    if (held && wanted.reads_ahead) return;
+    if (!held) acquire(lock, peer, Word::kAccumulate, wanted.steps, wanted.step);
+    move(lock, peer, false, reads);
+}
+
+void Window::acquire_and_read(Lock& lock, Peer& peer, std::span<const Move> reads) {
+    Acquisition wanted{{*this, peer, true}};
+    begin_acquisition(lock, wanted, reads);
+    wait_for(lock, [&] { return wanted.has_looked(); });
+    look_at(wanted);
+    end_acquisition(lock, wanted, reads);
+}
+
+// Nobody uses the blocks after the writes. They need not have ended before the release if the HCA keeps the order; what waits
+// for the operations of the peer waits for both.
+void Window::write_and_release(Lock& lock, Peer& peer, std::span<const Move> writes) {
+    if (extension_->atomics_keep_order(rdma_, peer.rdma)) start_moves(lock, peer, true, writes, nullptr);
+    else move(lock, peer, true, writes);
+    release(lock, peer, Word::kAccumulate, rma::LockType::kExclusive);
+}
+
+// For `bytes` of elements: one block, and a few more if they are free.
+std::vector<Staging::Block*> Window::take_blocks(Lock& lock, std::uint64_t bytes) {
+    std::vector<Staging::Block*> blocks{&take_block(lock)};
+    while (blocks.size() < kMostBlocks && blocks.size() * Staging::kBlockBytes < bytes) {
+        Staging::Block* const more = process.staging.take();
+        if (!more) break;
+        blocks.push_back(more);
+    }
+    return blocks;
 }
 
 void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                                const Place& place, const ElementType& element, std::uint8_t operation) {
     constexpr auto kExclusive = rma::LockType::kExclusive;
-    constexpr int kTurns = 8;  // most blocks before the lock is released, so that others do not wait too long
+    execute_queued(lock, peer);
     if (place.is_mapped) {
         acquire(lock, peer, Word::kAccumulate, kExclusive, false);
         lock.unlock();
@@ -152,46 +211,66 @@ void Window::accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, con
     std::optional<Unpacker> unpacker;
     if (result) unpacker.emplace(*result, element.has_gap() ? &element : nullptr);
     const bool reads = result || operation != kReplace;
-    Staging::Block& block = take_block(lock);
+    const std::vector<Staging::Block*> blocks = take_blocks(lock, layout.bytes());
     std::uint64_t position = 0;
-    rma::Cover cover;
+    std::array<rma::Cover, kMostBlocks> covers;
+    std::array<std::vector<rma::Transfer>, kMostBlocks> writes;
+    std::vector<Move> moves;
+    bool is_released = false;  // with the last writes
     try {
         for (rma::RunCursor cursor(layout.runs()); !cursor.at_end();) {
-            acquire(lock, peer, Word::kAccumulate, kExclusive, false);
-            for (int turn = 0; turn < kTurns && !cursor.at_end(); ++turn) {
-                cover.take(cursor, 0, Staging::kBlockBytes, reads, element.span);
-                if (reads) move(lock, peer, false, block, cover.transfers());
-                position = compute(cover, block.memory, from, operation, element, unpacker, position);
-                if (from) move(lock, peer, true, block, writes_of(cover, element));
+            for (std::size_t turn = 0; turn < kTurnsUnderLock && !cursor.at_end(); turn += blocks.size()) {
+                std::size_t used = 0;
+                moves.clear();
+                for (; used < blocks.size() && !cursor.at_end(); ++used) {
+                    covers[used].take(cursor, 0, Staging::kBlockBytes, reads, element.span);
+                    if (reads) moves.push_back({blocks[used], covers[used].transfers()});
+                }
+                if (turn == 0) acquire_and_read(lock, peer, moves);
+                else move(lock, peer, false, moves);
+                moves.clear();
+                for (std::size_t i = 0; i < used; ++i) {
+                    position = compute(covers[i], blocks[i]->memory, from, operation, element,
+                                       unpacker ? &*unpacker : nullptr, position);
+                    if (!from) continue;
+                    writes[i] = writes_of(covers[i], element);
+                    moves.push_back({blocks[i], writes[i]});
+                }
+                if (!from) continue;
+                is_released = cursor.at_end();
+                if (is_released) write_and_release(lock, peer, moves);
+                else move(lock, peer, true, moves);
             }
-            release(lock, peer, Word::kAccumulate, kExclusive);
+            if (!is_released) release(lock, peer, Word::kAccumulate, kExclusive);
         }
     } catch (const std::bad_alloc&) {
         out_of_memory("an accumulate");  // the lock is held: others would wait for ever
     }
     if (unpacker) unpacker->finish();
-    drop(block);
+    for (Staging::Block* const each : blocks) drop(*each);
 }
 
 void Window::swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result,
                          std::size_t bytes, const Place& place) {
-    Staging::Block* const block = place.is_mapped ? nullptr : &take_block(lock);
-    acquire(lock, peer, Word::kAccumulate, rma::LockType::kExclusive, false);
-    if (!block) {
+    execute_queued(lock, peer);
+    constexpr auto kExclusive = rma::LockType::kExclusive;
+    if (place.is_mapped) {
+        acquire(lock, peer, Word::kAccumulate, kExclusive, false);
         lock.unlock();
         swap_mapped(value, comparand, result, bytes, place.mapped, nullptr);
         lock.lock();
-    } else {
-        const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
-        move(lock, peer, false, *block, {&all, 1});
-        std::memcpy(result, block->memory, bytes);
-        if (std::memcmp(block->memory, comparand, bytes) == 0) {
-            std::memcpy(block->memory, value, bytes);
-            move(lock, peer, true, *block, {&all, 1});
-        }
-        drop(*block);
+        return release(lock, peer, Word::kAccumulate, kExclusive);
     }
-    release(lock, peer, Word::kAccumulate, rma::LockType::kExclusive);
+    Staging::Block& block = take_block(lock);
+    const rma::Transfer all{place.offset, 0, static_cast<std::uint32_t>(bytes)};
+    const Move read{&block, {&all, 1}};
+    acquire_and_read(lock, peer, {&read, 1});
+    std::memcpy(result, block.memory, bytes);
+    const bool swaps = std::memcmp(block.memory, comparand, bytes) == 0;
+    if (swaps) std::memcpy(block.memory, value, bytes);
+    const Move write{&block, {&all, swaps ? std::size_t{1} : 0}};
+    write_and_release(lock, peer, {&write, 1});
+    drop(block);
 }
 
 }  // namespace coop::osc

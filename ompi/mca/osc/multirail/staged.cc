@@ -65,25 +65,36 @@ Staging::Block& Window::open_block(Lock& lock, Peer& peer, std::uint32_t room) {
         if (peer.staged) drop(block);  // another thread was faster
         else peer.staged = &block;
     }
+    note_open(peer);
     touch(peer);
     return *peer.staged;
+}
+
+void Window::note_open(Peer& peer) noexcept {
+    if (!peer.by_block.linked()) open_blocks_.push_back(&peer);
 }
 
 void Window::close_block(Lock& lock, Peer& peer) {
     Staging::Block* const block = std::exchange(peer.staged, nullptr);
     start_waiting_parts(lock, peer);
     if (block) drop(*block);
+    if (peer.by_block.linked() && !peer.staged && !peer.has_waiting_part()) open_blocks_.remove(&peer);
 }
 
+// Peers whose blocks other threads open meanwhile have a later turn.
 void Window::close_blocks() {
     Lock lock(mutex_);
-    const std::vector<Peer*> peers = touched_;
-    for (Peer* const each : peers) close_block(lock, *each);
+    for (Peer* const last = open_blocks_.back(); Peer* const each = last ? open_blocks_.pop_front() : nullptr;) {
+        close_block(lock, *each);
+        if (each->staged || each->has_waiting_part()) note_open(*each);
+        if (each == last) break;
+    }
 }
 
 // The block stays open for the next operation, because programs often flush after each one.
 void Window::finish_rdma(Lock& lock, Peer& peer, bool remote) {
     start_waiting_parts(lock, peer);
+    if (remote || peer.fetches()) execute_queued(lock, peer);
     if (remote) read_behind(lock, peer);
     if (peer.operations.idle() && peer.writes.idle()) return;
     const Generations::Number operations = peer.operations.close(), writes = peer.writes.close();
@@ -124,6 +135,9 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     Peer& peer = *part->peer;
     touch(peer);
     const bool is_write = part->puts && !part->beside_atomics;
+    // The first put under a lock takes the queue pair of the release, which may show then that it is visible (passive.cc).
+    const bool is_first = is_write && peer.lock == Peer::Lock::kHeld && peer.transfers_begun == 0 && by_hcas() &&
+                          part->transfers.size() == 1 && extension_->atomics_keep_order(rdma_, peer.rdma);
     peer.unread_writes = peer.unread_writes || is_write;
     part->generation = peer.operations.begin();
     ++peer.staged_parts;
@@ -134,12 +148,13 @@ void Window::start_part(Lock& lock, StagedPartPtr part) {
     const RdmaPiece& first = transfers.front();
     const int rc = transfers.size() == 1
                        ? start_rdma(peer, part->puts, first.local_address, part->block->handle, first.remote_address,
-                                    first.bytes, on_staged_done, part.get(), part->beside_atomics)
+                                    first.bytes, on_staged_done, part.get(), part->beside_atomics || is_first)
                        : start_pieces(peer, part->puts, transfers, part->block->handle, on_staged_done, part.get());
     if (rc != OMPI_SUCCESS) transport_failed(*rdma_, "RDMA", rc);
     part.release();  // on_staged_done() owns it
     lock.lock();
     if (is_write) peer.unread_writes = true;  // another thread may have read behind the writes before this one
+    if (is_first) peer.put_before_release = true;
 }
 
 // A write that one HCA has acknowledged may become visible to another one, and to the CPU, a little later; when a read
@@ -187,6 +202,7 @@ StagedPart& Window::part_for(Lock& lock, Peer& peer, Staging::Block& block, bool
     // Another thread may leave one.
     while (waiting && (waiting->block != &block || waiting->is_full())) start_waiting_part(lock, peer, puts);
     if (!waiting) waiting = new_part(peer, block, puts);
+    note_open(peer);
     touch(peer);
     return *waiting;
 }

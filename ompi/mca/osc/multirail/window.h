@@ -31,9 +31,11 @@
 //     quick.h          short calls on shared memory
 //     mapped.cc        shared memory                 target.cc               executes records, answers
 //     cma.cc           memory of the node by CMA     info.cc                 the info keys of the window
+//     cma_queued.cc    short operations by CMA, collected
 //     messages.cc      records                       frames.cc               sends and receives packets
 //     direct.cc        RDMA                          create.cc, memory.cc    makes the window
 //     staged.cc        RDMA through staging memory   remote.cc               locks and accumulates by HCAs
+//     queued.cc        short accumulates by HCAs, collected
 //     rendezvous.cc    long ones by the PML           signals.cc              ends of epochs over several rails
 //
 // Threading: mutex_ guards everything that changes after the creation, except for atomics. It is never held while a
@@ -62,6 +64,7 @@
 #include "coop/rma/range.h"
 #include "coop/rma/rank_table.h"
 #include "coop/rma/ready_targets.h"
+#include "coop/rma/refusals.h"
 #include "coop/rma/remote_lock.h"
 #include "coop/rma/sync_counters.h"
 #include "counts.h"
@@ -74,10 +77,15 @@
 
 namespace coop::osc {
 
+// Most blocks of staging memory that go through accumulates before the lock is released, so that others do not wait too long.
+constexpr std::size_t kTurnsUnderLock = 8;
 constexpr std::size_t kLeastFrame = 1024;  // the window cannot be created if a transport has shorter packets
 
 struct Direct;
+struct Acquisition;
 struct AtomicCall;
+struct Execution;
+struct Move;
 
 // The fields that all records of one MPI call share.
 struct Operation {
@@ -87,7 +95,8 @@ struct Operation {
     // Of accumulates.
     std::uint8_t type = 0;
     std::uint8_t operation = 0;
-    std::uint32_t granule = 1;  // records are cut only at multiples of this many bytes
+    std::uint32_t granule = 1;   // records are cut only at multiples of this many bytes
+    std::uint64_t position = 0;  // in the result, of what the first record reads
 };
 
 class Window {
@@ -209,7 +218,8 @@ private:
     };
     // In a passive epoch: whether to send these blocks as a message, because the target can execute many at once.
     bool wants_help(std::uint32_t rank, std::uint64_t blocks) const noexcept;
-    Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout) const;
+    // For RDMA of the program's memory, `here` has the blocks of the origin.
+    Choice choose(const Origin& origin, const Target& target, const rma::RunBuilder& layout, OriginBlocks& here);
     // Whether HCAs execute the current epoch: it is passive, and they control the window.
     bool by_hcas() const noexcept { return has_control_ && is_passive(); }
     bool is_passive() const noexcept {
@@ -221,7 +231,7 @@ private:
     }
     // Whether the epoch is passive, and its locks are in shared memory, but not the memory of the window.
     bool by_words() const noexcept { return has_words_ && !all_mapped_ && is_passive(); }
-    void move_directly(Lock& lock, bool puts, const Origin& origin, const Target& target, const rma::RunBuilder& layout,
+    void move_directly(Lock& lock, Peer& there, bool puts, const OriginBlocks& origin, const rma::RunBuilder& layout,
                        Request* request);
     int combine(const Origin& origin, const Origin* result, const Target& target, ompi_op_t& op,
                 ompi_request_t** request);
@@ -249,14 +259,29 @@ private:
                        Request* request);
     void put_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout);
     void get_message(Lock& lock, Peer& peer, const Origin& origin, const rma::RunBuilder& layout, Request* request);
-    // Null `result`: the old values are not wanted.
+    // The part of an accumulate that this process has executed: so many bytes of its elements. The unpacker, if there is one, has
+    // their old values.
+    struct Executed {
+        std::uint64_t bytes = 0;
+        std::unique_ptr<Unpacker> unpacker{};
+    };
+    // What is not `done`. Null `result`: the old values are not wanted.
     void accumulate_message(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
-                            std::uint64_t offset, const ElementType& element, std::uint8_t operation, Request* request);
+                            std::uint64_t offset, const ElementType& element, std::uint8_t operation, Request* request,
+                            Executed done);
     void swap_message(Lock& lock, Peer& peer, const Origin& value, const void* comparand, const Origin& result,
                       std::uint64_t offset);
     // Lets the progress function send the open frame: the program may wait for a request, which does not flush it.
     void expect(Peer& peer) noexcept;
 
+    // What has not been executed of accumulates that have waited: from number `first` on. Of those before number `next`, only
+    // the elements at offsets from `offset` on.
+    struct Unexecuted {
+        std::size_t first, next;
+        std::uint64_t offset;
+    };
+    // accumulate_message() for them.
+    void send_queued(Lock& lock, Peer& peer, const rma::AccumulateQueue& queue, const Unexecuted& rest);
     // put_message() or get_message() for one block of bytes at `local`: the rest of a refused RDMA.
     void move_blocks(Lock& lock, Peer& peer, bool puts, std::byte* local, const rma::RunBuilder& layout,
                      Request* request);
@@ -287,10 +312,10 @@ private:
 
     // --- direct.cc ---
     static bool suits_rdma(const mca_btl_base_module_t& btl) noexcept;
-    // Starts RDMA of the blocks at the cursor, and moves the cursor past them. Returns how many bytes the transport has
-    // accepted; fewer than `bytes` if it refused.
-    std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, std::byte* local, rma::RunCursor& cursor,
-                           std::uint64_t bytes, Request* request);
+    // Starts RDMA of the blocks at the cursors, of the origin and of the target, and moves the cursors past them. Returns
+    // how many bytes the transport has accepted; fewer than all if it refused.
+    std::uint64_t transfer(Lock& lock, Peer& peer, bool puts, const OriginBlocks& origin, rma::RunCursor& here,
+                           rma::RunCursor& there, Request* request);
     // One RDMA operation. Lets transports progress until they have room. Call it without the mutex.
     int start_rdma(Peer& peer, bool puts, std::byte* local, mca_btl_base_registration_handle_t* handle,
                    std::uint64_t offset, std::uint64_t bytes, mca_btl_base_rdma_completion_fn_t done, void* context,
@@ -317,6 +342,7 @@ private:
     // A block with room for so many bytes.
     Staging::Block& open_block(Lock& lock, Peer& peer, std::uint32_t room);
     void close_block(Lock& lock, Peer& peer);
+    void note_open(Peer& peer) noexcept;
     // If RDMA writes to the peer may not be visible to all of its HCAs: starts reads behind them, as operations of the
     // peer. Releases the mutex.
     void read_behind(Lock& lock, Peer& peer);
@@ -349,17 +375,49 @@ private:
     void start_atomic(Lock& lock, AtomicCall* call, Word word, const rma::AtomicStep& step);
     static void on_atomic_done(mca_btl_base_module_t* btl, mca_btl_base_endpoint_t*, void*,
                                mca_btl_base_registration_handle_t*, void*, void* data, int status);
+    std::uint64_t take_result(const AtomicCall& call);
     void acquire(Lock& lock, Peer& peer, Word word, rma::LockType type, bool overtakes);
+    void acquire(Lock& lock, Peer& peer, Word word, rma::RemoteLock& steps, rma::AtomicStep step);
     void release(Lock& lock, Peer& peer, Word word, rma::LockType type);
-    void move(Lock& lock, Peer& peer, bool puts, Staging::Block& block, std::span<const rma::Transfer> transfers);
+    void start_moves(Lock& lock, Peer& peer, bool puts, std::span<const Move> moves, std::uint32_t* missing);
+    // The same, and waits for their end.
+    void move(Lock& lock, Peer& peer, bool puts, std::span<const Move> moves);
+    // Take the lock of a target's accumulates, and read. Between the first two, wait until has_looked(). look_at() returns whether
+    // the lock is held; if not, end_acquisition() waits for it.
+    void begin_acquisition(Lock& lock, Acquisition& wanted, std::span<const Move> reads);
+    bool look_at(Acquisition& wanted);
+    void end_acquisition(Lock& lock, Acquisition& wanted, std::span<const Move> reads);
+    // All of that.
+    void acquire_and_read(Lock& lock, Peer& peer, std::span<const Move> reads);
+    void write_and_release(Lock& lock, Peer& peer, std::span<const Move> writes);
+    std::vector<Staging::Block*> take_blocks(Lock& lock, std::uint64_t bytes);
     void accumulate_remote(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
                            const Place& place, const ElementType& element, std::uint8_t operation);
     void swap_remote(Lock& lock, Peer& peer, const void* value, const void* comparand, void* result, std::size_t bytes,
                      const Place& place);
 
+    // --- queued.cc ---
+    // Lets a short accumulate wait for execute_queued(), with its operand packed. Null `result`: the old values are not wanted.
+    // False: it does not suit.
+    bool queue_accumulate(Lock& lock, Peer& peer, const Origin& origin, const Origin* result, const Target& target,
+                          const Place& place, const ElementType& element, std::uint8_t operation);
+    // Executes the accumulates that wait, and waits for those that other threads are executing.
+    void execute_queued(Lock& lock, Peer& peer);
+    // The same for several; without `all`, only where some have results. Where HCAs execute them, those of different targets are
+    // under way at the same time.
+    void execute_queued(Lock& lock, std::span<Peer* const> peers, bool all);
+    void execute_together(Lock& lock, std::span<Peer* const> peers);
+    void begin(Lock& lock, Execution& run);
+    void end(Lock& lock, Execution& run);
+    void begin_and_end(Lock& lock, Execution& run);
+    void execute_mapped(Lock& lock, const Card& card, const rma::AccumulateQueue& queue);
+    std::unique_ptr<rma::AccumulateQueue> take_queue();
+    void give_back(std::unique_ptr<rma::AccumulateQueue> queue) noexcept;
+
     // --- quick.h ---
     std::byte* quick_place(const Target& target) noexcept;
-    void progress_sometimes() noexcept;
+    // Lets transports progress in one of `every` calls, a power of two.
+    void progress_sometimes(std::uint32_t every = 256) noexcept;
 
     // --- mapped.cc ---
     static int put_mapped(const Origin& origin, const Target& target, std::byte* at);
@@ -373,7 +431,7 @@ private:
     void swap_mapped(const void* value, const void* comparand, void* result, std::size_t bytes, std::byte* at,
                      SharedLocks* words);
 
-    // --- cma.cc ---
+    // --- cma.cc, cma_queued.cc ---
     // For a process of the node; nothing: other conditions decide.
     std::optional<Choice> choose_near(const Origin& origin, std::uint32_t rank, const rma::RunBuilder& layout) const;
     bool may_copy(std::uint32_t rank, std::span<const rma::Run> runs) const;
@@ -387,14 +445,36 @@ private:
     bool may_read_gaps(std::uint32_t rank, std::span<const rma::Run> runs) const noexcept;
     // Whether an accumulate is executed here; the mutex is held.
     bool accumulates_near(const Target& target, const Place& place) const;
-    // Both are counted, and release the mutex. False: the kernel refuses, nothing has changed, and the mutex is held.
+    // An accumulate on one block of at most kShortBlock bytes. Null `from`: nothing changes; null `result`: the old values are
+    // not wanted. Returns how many bytes of it have been executed; fewer than all if the kernel refuses.
+    std::uint64_t combine_block(std::uint32_t rank, const rma::Block& there, const std::byte* from, std::byte* result,
+                                const ElementType& element, std::uint8_t operation);
+    std::uint64_t write_elements(std::uint32_t rank, std::byte* from, std::span<const rma::Transfer> writes,
+                                 const ElementType& element);
+    // Both are counted, and release the mutex. False: the kernel refuses what is not `done`, and the mutex is held. Of a swap,
+    // nothing is done then.
     bool accumulate_near(Lock& lock, const Origin& origin, const Origin* result, const Target& target,
-                         const Place& place, const ElementType& element, std::uint8_t operation);
+                         const Place& place, const ElementType& element, std::uint8_t operation, Executed& done);
     bool swap_near(Lock& lock, const void* value, const void* comparand, void* result, std::size_t bytes,
                    std::uint32_t rank, const Place& place);
+    // Lets a short put or get wait for execute_copies(). False: it does not suit.
+    bool queue_copy(Lock& lock, bool puts, const Origin& origin, const Target& target, const Place& place);
+    // Executes the puts and gets that wait, and waits for those that other threads are executing.
+    void execute_copies(Lock& lock, Peer& peer) {
+        if (peer.has_copies()) [[unlikely]]
+            execute_all_copies(lock, peer);
+    }
+    void execute_all_copies(Lock& lock, Peer& peer);
+    void execute_copies(Lock& lock, Peer& peer, bool puts);
+    // Executes accumulates that have waited; what the kernel refuses becomes messages.
+    void execute_near(Lock& lock, Peer& peer, const rma::AccumulateQueue& queue);
+    Unexecuted try_near(std::uint32_t rank, const rma::AccumulateQueue& queue, rma::AccumulateBatch& batch);
+    // Before an accumulate that does not wait. False: others before it are messages, so it has to be one, too.
+    bool may_overtake_none(Lock& lock, std::uint32_t rank);
     bool change_attached(bool attaches, const void* base, std::size_t bytes);
 
     // --- active.cc ---
+    void wait_until_sent(Lock& lock, std::span<Peer* const> peers);
     bool look_up(GroupRanks& known, ompi_group_t& group);
     void order_memory() const noexcept;
     int pass_barrier();
@@ -421,6 +501,8 @@ private:
     void wait_for_asked_lock(Lock& lock);
     void release_lock(Lock& lock, Peer& peer);
     int release_all(Lock& lock, std::span<Peer* const> peers);
+    int release_all_by_hcas(Lock& lock, std::span<Peer* const> peers);
+    bool is_put_before_release(const Peer& peer) const;
     // Waits for all earlier operations on the peers. With `remote`, until they are complete at the target, too. Returns
     // OMPI_ERR_RMA_RANGE if a target has refused one, because its memory is not attached. Without `with_writes`, RDMA
     // writes may still be under way.
@@ -491,16 +573,22 @@ private:
     std::vector<Peer*> touched_;
     List<Peer, &Peer::by_use> by_use_;  // those with an open frame, the least recently used first
     std::size_t open_frames_ = 0;
-    std::uint64_t rounds_ = 0;             // of progress while a thread waited
-    std::uint32_t rdma_rounds_ = 0;        // of waits in passive epochs of HCAs
-    std::uint32_t locks_asked_ = 0;        // locks that this process has or waits for
-    Peer* lock_asked_ = nullptr;           // the last lock() has asked it for its lock, and need not hold it yet
-    bool start_no_check_ = false;          // of the last start
-    GroupRanks start_group_, post_group_;  // of the last start and of the last post
-    std::uint32_t results_ = 0;            // missing ones without a request
-    std::uint64_t fetched_bytes_ = 0;      // of missing results of accumulates without data
-    std::vector<Buffer> buffers_;          // free ones
+    List<Peer, &Peer::by_block> open_blocks_;  // those with a staging block, or a part that waits
+    std::uint64_t rounds_ = 0;                 // of progress while a thread waited
+    std::uint32_t rdma_rounds_ = 0;            // of waits in passive epochs of HCAs
+    std::uint32_t locks_asked_ = 0;            // locks that this process has or waits for
+    Peer* lock_asked_ = nullptr;               // the last lock() has asked it for its lock, and need not hold it yet
+    bool start_no_check_ = false;              // of the last start
+    GroupRanks start_group_, post_group_;      // of the last start and of the last post
+    std::uint32_t results_ = 0;                // missing ones without a request
+    std::uint64_t fetched_bytes_ = 0;          // of missing results of accumulates without data
+    std::vector<Buffer> buffers_;              // free ones
     std::vector<StagedPartPtr> free_parts_;
+    std::unique_ptr<rma::AccumulateQueue> free_queue_;
+    std::uint32_t queues_ = 0;  // that targets have
+    std::unique_ptr<rma::AccumulateBatch> free_batch_;
+    std::unique_ptr<rma::CopyQueue> free_copies_;
+    rma::Refusals refusals_;                  // of origins' memory, by rdma_
     std::vector<BlockWanted> blocks_wanted_;  // asked for by peers, not started
     std::vector<PmlMessage> messages_;
     std::uint32_t next_tag_ = 0;
@@ -510,7 +598,7 @@ private:
     std::atomic<bool> any_waiting_{false};     // send_waiting() has something to do
     std::atomic<bool> any_message_{false};     // progress_messages() has
     std::atomic<std::uint32_t> users_{0};
-    std::atomic<std::uint32_t> mapped_calls_{0};
+    std::atomic<std::uint32_t> calls_{0};  // of progress_sometimes()
     HandleTable<Result> ids_;
     WindowCounts counts_;
 };

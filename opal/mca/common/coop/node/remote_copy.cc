@@ -40,7 +40,7 @@ bool RemoteCopy::flush() noexcept {
             error_ = copied < 0 ? errno : EFAULT;
             return false;
         }
-        has_copied_ = true;
+        copied_ += static_cast<std::uint64_t>(copied);
         here = behind(here, static_cast<std::size_t>(copied));
         there = behind(there, static_cast<std::size_t>(copied));
     }

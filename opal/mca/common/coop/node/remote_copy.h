@@ -43,8 +43,8 @@ public:
     // Everything that was added has been copied.
     COOP_EXPORT bool flush() noexcept;
     int error() const noexcept { return error_; }
-    // Whether some bytes have been copied; with an error, perhaps not all.
-    bool has_copied() const noexcept { return has_copied_; }
+    // So many bytes of the streams have been copied; with an error, the first ones.
+    std::uint64_t copied() const noexcept { return copied_; }
 
 private:
     struct List {
@@ -68,7 +68,7 @@ private:
     const std::int32_t pid_;
     const To to_;
     int error_ = 0;
-    bool has_copied_ = false;
+    std::uint64_t copied_ = 0;
     List here_, there_;
 };
 

@@ -85,7 +85,6 @@ public:
     std::span<const Piece> pieces() const noexcept { return pieces_; }
     // Of all pieces.
     std::uint64_t bytes() const noexcept { return bytes_; }
-    std::vector<Piece> release_pieces() noexcept { return std::move(pieces_); }
 
 private:
     static bool is_dense(const Transfer& last, std::uint64_t wanted, std::uint64_t gap, const Block& block) noexcept {

@@ -48,11 +48,10 @@ Verdict Epochs::start(std::span<const std::uint32_t> group) {
     return enter(Call::kStart);
 }
 
-Verdict Epochs::post(std::uint32_t members) noexcept {
+Verdict Epochs::post() noexcept {
     const Verdict verdict = enter(Call::kPost);
     if (verdict != Verdict::kProceed) return verdict;
     exposure_ = Exposure::kPosted;
-    members_ = members;
     return verdict;
 }
 

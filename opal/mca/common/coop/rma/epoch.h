@@ -154,11 +154,8 @@ public:
     // The group of the last start, sorted. complete() does not clear it.
     std::span<const std::uint32_t> group() const noexcept { return group_; }
 
-    // `members`: the number of processes in the group.
-    Verdict post(std::uint32_t members) noexcept;
+    Verdict post() noexcept;
     Verdict wait() const noexcept { return judge(Call::kWait); }
-    // The number that was posted; valid while kPosted.
-    std::uint32_t members() const noexcept { return members_; }
     // wait has ended, or test has said true.
     void exposure_over() noexcept { exposure_ = Exposure::kNone; }
 
@@ -170,11 +167,6 @@ public:
     bool lock_had_no_check(std::uint32_t target) const noexcept;
     // Of the last lock_all; unlock_all() keeps it.
     bool all_no_check() const noexcept { return all_no_check_; }
-    // Calls f(target) for each target locked by lock, in ascending order. f must not call lock() or unlock().
-    template <class F>
-    void for_each_locked(F f) const {
-        for (const Lock& lock : locks_) f(lock.target);
-    }
 
     Verdict flush(std::uint32_t target) const noexcept { return judge(Call::kFlush, target); }
     Verdict flush_all() const noexcept { return judge(Call::kFlushAll); }
@@ -226,7 +218,6 @@ private:
     const Lock* find(std::uint32_t target) const noexcept;  // null: not locked
 
     std::uint32_t processes_;
-    std::uint32_t members_ = 0;
     bool no_locks_;
     bool all_no_check_ = false;
     Access access_ = Access::kNone;

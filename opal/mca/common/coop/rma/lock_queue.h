@@ -65,10 +65,8 @@ public:
         return true;
     }
 
-    // Nobody holds it, nobody waits.
+    // For tests: nobody holds it, nobody waits.
     bool idle() const noexcept { return entries_.empty(); }
-    std::size_t holders() const noexcept { return holders_; }
-    std::size_t waiters() const noexcept { return entries_.size() - holders_; }
 
 private:
     struct Entry {

@@ -5,7 +5,7 @@
 //
 //     exposed process                      accessing process
 //     post ───────────── post ───────────► on_post()        start
-//                                          take_post()      before the first access, or take_posts_if_all()
+//                                          take_post()      before the first access
 //     on_complete() ◄─── complete ──────── complete
 //     take_completes()   wait has ended, if all_complete()
 //
@@ -13,8 +13,6 @@
 // also be taken before its packet arrives: the count becomes negative until then.
 // With MPI_MODE_NOCHECK, the window neither sends nor takes posts; MPI requires the assertion in
 // both calls (active.cc, communicate.cc).
-//
-// arrivals() changes with each arrival.
 //
 // Units: ranks, packets. Memory: one entry for each peer with a number other than 0. Threading: none; the caller holds
 // the lock of the window. A group names each rank once. Errors: the caller checks ranks; on_post(), on_complete() and a
@@ -33,35 +31,24 @@ class Pscw {
 public:
     // --- accessing process ---
 
-    void on_post(std::uint32_t source) {
-        add(source, &Counts::posts, 1);
-        ++arrivals_;
-    }
+    void on_post(std::uint32_t source) { add(source, &Counts::posts, 1); }
     bool has_post(std::uint32_t source) const noexcept { return count(source, &Counts::posts) > 0; }
     // If the post has not arrived, it counts as taken when it does.
     void take_post(std::uint32_t source) { add(source, &Counts::posts, -1); }
-    // False: not all have posted, and none is taken.
-    bool take_posts_if_all(std::span<const std::uint32_t> group) noexcept {
-        if (!have_all(group, &Counts::posts)) return false;
-        take_all(group, &Counts::posts);
-        return true;
-    }
 
     // --- exposed process ---
 
-    void on_complete(std::uint32_t source) {
-        add(source, &Counts::completes, 1);
-        ++arrivals_;
-    }
+    void on_complete(std::uint32_t source) { add(source, &Counts::completes, 1); }
     bool all_complete(std::span<const std::uint32_t> group) const noexcept {
-        return have_all(group, &Counts::completes);
+        return std::ranges::all_of(group, [&](std::uint32_t source) { return count(source, &Counts::completes) > 0; });
     }
-    // Precondition: all_complete(group).
-    void take_completes(std::span<const std::uint32_t> group) noexcept { take_all(group, &Counts::completes); }
+    // Precondition: all_complete(group), so that each has an entry, and this does not allocate.
+    void take_completes(std::span<const std::uint32_t> group) noexcept {
+        for (const std::uint32_t source : group) add(source, &Counts::completes, -1);
+    }
 
     // --- both ---
 
-    std::uint64_t arrivals() const noexcept { return arrivals_; }
     // For tests and diagnosis: the number of peers with an entry.
     std::size_t peers() const noexcept { return peers_.size(); }
 
@@ -81,16 +68,8 @@ private:
         peer->second.*field += number;
         if (peer->second.posts == 0 && peer->second.completes == 0) peers_.erase(peer);
     }
-    bool have_all(std::span<const std::uint32_t> group, Field field) const noexcept {
-        return std::ranges::all_of(group, [&](std::uint32_t source) { return count(source, field) > 0; });
-    }
-    // Does not allocate, because each has an entry.
-    void take_all(std::span<const std::uint32_t> group, Field field) noexcept {
-        for (const std::uint32_t source : group) add(source, field, -1);
-    }
 
     std::unordered_map<std::uint32_t, Counts> peers_;
-    std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace coop::rma

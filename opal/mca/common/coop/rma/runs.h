@@ -78,6 +78,13 @@ COOP_EXPORT bool are_inside(std::span<const Run> runs, std::uint64_t size) noexc
 // The bytes of all blocks; no more than UINT64_MAX.
 COOP_EXPORT std::uint64_t count_bytes(std::span<const Run> runs) noexcept;
 
+// The number of blocks.
+inline std::uint64_t count_blocks(std::span<const Run> runs) noexcept {
+    std::uint64_t blocks = 0;
+    for (const Run& run : runs) blocks += run.repeat;
+    return blocks;
+}
+
 // Walks over the blocks of runs, which must outlive the cursor.
 class RunCursor {
 public:
